@@ -1,0 +1,47 @@
+//! Every bound of the interface in one place, related to each other at
+//! compile time.
+
+/// Bytes of user metadata a message may carry (`Hamlyn 2.2, Table 2`).
+pub const USER_METADATA_BYTES: usize = 60;
+/// Size of a metadata entry (`Hamlyn 2.4`).
+pub const METADATA_ENTRY_BYTES: usize = 128;
+/// Metadata index of a packet that names no entry: fast mode (`Hamlyn 2.7`).
+pub const FAST_INDEX: u16 = u16::MAX;
+/// Entries a metadata area may have; the all-ones index names none of them.
+pub const METADATA_ENTRIES_MAX: usize = FAST_INDEX as usize;
+/// Slots an interface may have.
+pub const SLOTS_MAX: usize = 1 << 15;
+/// Messages a terminus queues before `try_send` says that it is full (`Hamlyn 2.3`).
+pub const WORK_QUEUE_ENTRIES: usize = 63;
+/// The largest work queue that may be asked for.
+pub const WORK_QUEUE_ENTRIES_MAX: usize = 4095;
+/// Send-buffer areas of a terminus, each with base and bound (`Hamlyn 2.3`).
+pub const SEND_AREAS: usize = 8;
+/// Pieces a gathered message may consist of.
+pub const GATHER_PIECES_MAX: usize = 8;
+/// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
+/// longer messages are pulled from a send-buffer area or a borrowed slice.
+pub const DIRECT_BYTES_MAX: usize = 128;
+/// Smallest payload limit a link may have.
+pub const PACKET_PAYLOAD_MIN: usize = 64;
+/// Largest payload limit a link may have.
+pub const PACKET_PAYLOAD_MAX: usize = 64 * 1024;
+/// Termini of one interface.
+pub const TERMINI_MAX: usize = 256;
+/// Entries of the largest notification queue.
+pub const NOTIFICATION_ENTRIES_MAX: usize = 1 << 20;
+/// Longest message: its packets must be countable by one 32-bit share even on
+/// the link with the smallest packets.
+pub const MESSAGE_BYTES_MAX: u64 = 1 << 37;
+
+const _: () = {
+    // The first packet of a message carries all of its metadata.
+    assert!(USER_METADATA_BYTES <= PACKET_PAYLOAD_MIN);
+    // A slot name has 16 bits of index.
+    assert!(SLOTS_MAX <= 1 << 16 && SLOTS_MAX.is_power_of_two());
+    // A message on the link with the smallest packets stays below one share of 2^32
+    // packets; its first packet may hold as few as 4 bytes of data.
+    assert!(MESSAGE_BYTES_MAX / PACKET_PAYLOAD_MIN as u64 + 1 < 1 << 32);
+    // A gathered message may take every one of its pieces from another area.
+    assert!(GATHER_PIECES_MAX >= SEND_AREAS);
+};

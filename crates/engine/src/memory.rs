@@ -1,0 +1,108 @@
+//! What a host lends to the engine: areas to write into, payloads to take
+//! from, and a sink for packets. The engine decides *whether* and *where*; the
+//! copying itself is done by whoever lends the memory.
+
+use crate::limits::USER_METADATA_BYTES;
+use crate::packet::Header;
+
+/// Why a host would not carry out a copy that the engine had checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Denied {
+    /// The range does not lie in the area.
+    OutOfArea,
+    /// The piece is in the application's hands (see `Area::message_complete`).
+    InUse,
+}
+
+/// A message area or send-buffer area (`Hamlyn 2.2`): a contiguous region of
+/// an application's memory. Clones name the same memory.
+pub trait Area: Clone {
+    /// Its size.
+    fn length_bytes(&self) -> u64;
+
+    /// Copies `from` into the area.
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), Denied>;
+
+    /// Copies out of the area.
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied>;
+
+    /// Told when a message that was guarded by a one-shot entry is complete:
+    /// nothing more is written between `low` and `high` until the application
+    /// re-arms the entry (`Hamlyn 2.7`). An area that hands out references to
+    /// its bytes enforces this by itself.
+    fn message_complete(&self, low: u64, high: u64) {
+        let _ = (low, high);
+    }
+}
+
+/// The bytes that came with a packet, wherever they lie; nobody vouches for
+/// them and they may change while they are copied.
+pub trait Payload<A: Area> {
+    /// Copies the packet's metadata; `into` is exactly as long as the header
+    /// says, which the engine has bounded.
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize);
+
+    /// Copies the packet's data, all of it, to its place.
+    fn deposit(&self, area: &A, offset: u64) -> Result<(), Denied>;
+}
+
+/// A piece of an outgoing packet's data.
+#[derive(Clone, Copy)]
+pub enum Part<'a, A> {
+    /// Bytes at hand: direct I/O.
+    Bytes(&'a [u8]),
+    /// Bytes to be pulled from a send-buffer area.
+    Area {
+        /// The area.
+        area: &'a A,
+        /// Where in it.
+        offset: u64,
+        /// How many.
+        length_bytes: u32,
+    },
+}
+
+impl<A> Part<'_, A> {
+    /// Its length.
+    #[inline]
+    pub fn length_bytes(&self) -> usize {
+        match self {
+            Part::Bytes(bytes) => bytes.len(),
+            Part::Area { length_bytes, .. } => *length_bytes as usize,
+        }
+    }
+}
+
+/// Why a link did not take a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unsent {
+    /// No room at present; offer it again.
+    Full,
+    /// The link is gone; no packet will ever be taken.
+    Gone,
+}
+
+/// Where outgoing packets go: the host's links.
+pub trait Outlet<A: Area> {
+    /// The largest payload (metadata and data together) of a packet for `link`,
+    /// or nothing if there is no such link any more.
+    fn payload_max_bytes(&self, link: LinkId) -> Option<usize>;
+
+    /// Offers one packet. `metadata` and `parts` have the lengths that the header says.
+    fn offer(
+        &mut self,
+        link: LinkId,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, A>],
+    ) -> Result<(), Unsent>;
+}
+
+/// Names a link of this interface. Never used twice for different links.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct LinkId {
+    /// Place in the host's table.
+    pub index: u32,
+    /// Which use of that place.
+    pub generation: u32,
+}

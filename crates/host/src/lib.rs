@@ -1,0 +1,307 @@
+//! Hosts: what gives an interface its clock, memory, links, waiting and liveness.
+//!
+//! [`Host`] is the one contract through which the library sees its
+//! surroundings. It is resolved when a program is compiled; no call of it
+//! stands on the path of a message, but for one plain load ([`Host::attention`]).
+//! [`process`] is the host that is embedded in an application.
+
+use hamlyn_link::Link;
+use hamlyn_ring::area::{Area, HandoverReader};
+
+/// Where an interface is: what a ticket needs in order to be usable anywhere.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Destination {
+    /// Which host; 0 is the one at hand.
+    pub node: u32,
+    /// The user that the interface runs as. A link to somebody else who
+    /// claims the same identity is not used for this destination.
+    pub user: u32,
+    /// Random, new for every interface that is opened; so it tells one
+    /// incarnation of a program from the next.
+    pub interface: u64,
+}
+
+/// What to connect to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Address<'a> {
+    /// A published name, in the host's namespace.
+    Name(&'a str),
+    /// The destination of a ticket.
+    Destination(Destination),
+}
+
+/// The other end of a link, as the operating system vouches for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Which link of this host this is. Never used twice.
+    pub token: u64,
+    /// Who it is. `user` comes from the kernel, not from the peer.
+    pub destination: Destination,
+    /// The peer's group, from the kernel.
+    pub group: u32,
+    /// The peer's process, from the kernel; 0 if it is not visible here.
+    pub process: u32,
+    /// The name under which the peer says that it can be reached, if any.
+    pub name: Option<String>,
+}
+
+/// Why a link ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LossCause {
+    /// The peer's process ended, by itself or killed.
+    #[error("its process ended")]
+    Died,
+    /// The peer closed its interface.
+    #[error("it closed its interface")]
+    Closed,
+}
+
+/// What a host has to tell its interface.
+pub enum Event<L> {
+    /// Somebody connected to us.
+    Linked(Peer, L),
+    /// A peer is gone. What it sent before is still in the link.
+    Lost {
+        /// [`Peer::token`].
+        token: u64,
+        /// Why.
+        cause: LossCause,
+    },
+}
+
+/// Result of [`Host::connect`].
+pub enum Connected<L> {
+    /// A new link.
+    New(Peer, L),
+    /// There is a link to that peer already (or one is about to be announced
+    /// by [`Host::next_event`]): the peer with this token.
+    Already {
+        /// [`Peer::token`].
+        token: u64,
+    },
+}
+
+/// The contract between an interface and its surroundings.
+pub trait Host {
+    /// What moves packets here.
+    type Link: Link;
+
+    /// Where tickets to this interface point.
+    fn identity(&self) -> Destination;
+
+    /// Time since an arbitrary start, in nanoseconds; never goes back.
+    fn now_ns(&self) -> u64;
+
+    /// 64 bits that nobody can guess. For keys; may make a system call.
+    fn random_bits(&mut self) -> Result<u64, HostError>;
+
+    /// Memory for a message area or send-buffer area, zeroed and reserved, so
+    /// that running out is an error here and not a fault later.
+    fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError>;
+
+    /// Memory in `pieces` of `piece_bytes` (a power of two), each of which is
+    /// either open to the interface or in the application's hands.
+    fn allocate_handover(
+        &mut self,
+        pieces: u32,
+        piece_bytes: u32,
+    ) -> Result<(Area, HandoverReader), HostError>;
+
+    /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by [`Host::now_ns`]).
+    fn connect(
+        &mut self,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<Connected<Self::Link>, ConnectError>;
+
+    /// Ends a link from this side. The link itself must be dropped by the caller.
+    fn disconnect(&mut self, token: u64);
+
+    /// Whether [`Host::next_event`] has something. One plain load.
+    fn attention(&self) -> bool;
+
+    /// The next event, if any. Does not block.
+    fn next_event(&mut self) -> Option<Event<Self::Link>>;
+
+    /// Announces to all peers that this interface is about to sleep. The caller
+    /// must then look once more at its links and at [`Host::attention`], and call
+    /// [`Host::sleep`] only if there is nothing, and [`Host::end_sleep`] in any case.
+    fn prepare_sleep(&mut self);
+
+    /// Sleeps until a peer rings, an event comes, or `deadline_ns` passes. May wake early.
+    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;
+
+    /// Ends what [`Host::prepare_sleep`] began.
+    fn end_sleep(&mut self);
+
+    /// Called in loops that wait without sleeping: pauses the processor, and in
+    /// the simulator lets time pass.
+    fn relax(&mut self);
+
+    /// How long a blocking call polls before it sleeps, in nanoseconds.
+    fn spin_ns(&self) -> u64;
+
+    /// A descriptor that becomes readable when a peer rings or an event comes,
+    /// provided that [`Host::prepare_sleep`] was called. None in a simulator.
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
+}
+
+/// A service of the host failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// No memory for what was asked.
+    #[error("no memory for {needed_bytes} bytes: {errno}; free some, or ask for less")]
+    Memory {
+        /// How much was asked for.
+        needed_bytes: u64,
+        /// The system's reason.
+        errno: Errno,
+    },
+    /// Too few descriptors.
+    #[error("out of file descriptors ({needed} more needed): raise the limit (ulimit -n)")]
+    Descriptors {
+        /// How many were needed.
+        needed: u32,
+    },
+    /// The name is in use.
+    #[error("the name {name:?} is in use in namespace {namespace:?}: choose another, or end the program that holds it")]
+    NameInUse {
+        /// The name.
+        name: String,
+        /// Its namespace.
+        namespace: String,
+    },
+    /// A name that cannot be used.
+    #[error("the name {name:?} cannot be used: {reason}")]
+    BadName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A setting that cannot be used.
+    #[error("the setting {setting} cannot be {value}: {reason}")]
+    BadSetting {
+        /// Which.
+        setting: &'static str,
+        /// Its value.
+        value: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Another call of the system failed.
+    #[error("{call} failed: {errno}")]
+    System {
+        /// Which call.
+        call: &'static str,
+        /// The system's reason.
+        errno: Errno,
+    },
+}
+
+/// An error number of the operating system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Errno(pub i32);
+
+impl core::fmt::Display for Errno {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        std::io::Error::from_raw_os_error(self.0).fmt(f)
+    }
+}
+
+/// A connection did not come about.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// Nobody is there, and nobody came until the deadline.
+    #[error("nobody answers at {to}: is the program running, and in the same namespace?")]
+    Absent {
+        /// Whom we looked for.
+        to: String,
+    },
+    /// The interface of a ticket no longer exists. Retrying cannot help.
+    #[error("the interface {to} is gone: its program ended or was restarted; ask for a new ticket")]
+    Gone {
+        /// Which.
+        to: String,
+    },
+    /// It is there, but did not complete the handshake in time.
+    #[error("{to} did not complete the handshake before the deadline")]
+    Stalled {
+        /// Which.
+        to: String,
+    },
+    /// It would not have us.
+    #[error("{to} refused the connection: {reason}")]
+    Refused {
+        /// Which.
+        to: String,
+        /// Its reason.
+        reason: RefusedBecause,
+    },
+    /// We would not have it: it runs as a user that our access list does not name,
+    /// or not as the user that the ticket names.
+    #[error("{to} runs as user {user}, which is not allowed here: name it in the access list")]
+    NotAllowed {
+        /// Which.
+        to: String,
+        /// The user the kernel reports.
+        user: u32,
+    },
+    /// It speaks another version.
+    #[error("{to} speaks version {theirs}, we speak {ours}: update the older program")]
+    Version {
+        /// Which.
+        to: String,
+        /// Its version.
+        theirs: u16,
+        /// Ours.
+        ours: u16,
+    },
+    /// What it sent is no handshake.
+    #[error("{to} sent an invalid handshake: {what}")]
+    Invalid {
+        /// Which.
+        to: String,
+        /// What was wrong.
+        what: &'static str,
+    },
+    /// Something failed on our side.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// The reason a peer gives for refusing a connection. Open: an unknown number is shown as such.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefusedBecause(pub u16);
+
+impl RefusedBecause {
+    /// Its access list does not name us.
+    pub const NOT_ALLOWED: Self = Self(1);
+    /// It speaks another version.
+    pub const VERSION: Self = Self(2);
+    /// It has as many links as it allows itself.
+    pub const TOO_MANY: Self = Self(3);
+    /// It is out of memory or descriptors.
+    pub const RESOURCES: Self = Self(4);
+    /// Our handshake was invalid in its eyes.
+    pub const INVALID: Self = Self(5);
+    /// Both sides connected at once and the other attempt is used.
+    pub const SIMULTANEOUS: Self = Self(6);
+}
+
+impl core::fmt::Display for RefusedBecause {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match *self {
+            Self::NOT_ALLOWED => f.write_str("its access list does not name this user or group"),
+            Self::VERSION => f.write_str("it speaks another version"),
+            Self::TOO_MANY => f.write_str("it has no room for another link"),
+            Self::RESOURCES => f.write_str("it is out of memory or descriptors"),
+            Self::INVALID => f.write_str("it found our handshake invalid"),
+            Self::SIMULTANEOUS => f.write_str("both sides connected at once"),
+            Self(other) => write!(f, "reason {other}"),
+        }
+    }
+}
