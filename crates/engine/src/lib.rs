@@ -3,12 +3,26 @@
 //! This crate does no I/O, reads no clock, starts no thread and contains no
 //! unsafe code. It takes packets and gives packets, deposits and
 //! notifications; hosts lend it memory and links.
+//!
+//! The way of a message: a request enters a [`terminus`], is cut into packets
+//! by [`segment`] and sent by [`transmit`]; at the other end [`receive`] checks each
+//! packet against its [`slot`] and [`metadata`] entry, deposits it, adds up its
+//! delta ([`counting`]) and announces the message ([`notification`]).
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+pub mod counting;
 pub mod key;
 pub mod limits;
 pub mod memory;
+pub mod metadata;
+pub mod notification;
 pub mod packet;
+pub mod receive;
+pub mod refusal;
+pub mod segment;
+pub mod slot;
+pub mod terminus;
+pub mod transmit;

@@ -1,0 +1,246 @@
+//! Metadata entries (`Hamlyn 2.4, Table 2`): for every expected message a
+//! place for its metadata, its packet accumulator, and the finer protection of
+//! the paranoid modes.
+//!
+//! Entries lie in memory that the application and its interface share, so all
+//! fields are atomics and the application changes them by plain stores, with
+//! no call into the interface. The interface is the only writer of user
+//! metadata and accumulator while an entry is armed; the application is the
+//! only writer while it is not.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
+
+use crate::key::Key;
+use crate::limits::{METADATA_ENTRIES_MAX, METADATA_ENTRY_BYTES, USER_METADATA_BYTES};
+
+/// Set in [`MetadataEntry::state`] while messages are welcome.
+const ARMED: u32 = 1;
+
+/// One entry, 128 bytes, in the order of Table 2. The paper leaves 44 bytes
+/// unaccounted for; wider limits and the state take some of them.
+#[repr(C, align(128))]
+pub struct MetadataEntry {
+    /// The user metadata of the message.
+    user: [AtomicU32; USER_METADATA_BYTES / 4],
+    /// Armed or spent (`paranoid_one_shot`).
+    state: AtomicU32,
+    /// Sum of the deltas that have come; zero when nothing or everything has.
+    accumulator: AtomicU64,
+    /// Supersedes the slot's key in the paranoid modes.
+    key: AtomicU64,
+    /// First byte that a message may touch, as an offset in the slot.
+    low: AtomicU64,
+    /// First byte above those that a message may touch.
+    high: AtomicU64,
+    /// What the library put there to find the receiver of a message.
+    receive_class: AtomicU64,
+    /// Bytes of user metadata that came.
+    metadata_length: AtomicU32,
+    /// Odd while the application changes key and limits.
+    version: AtomicU32,
+}
+
+const _: () = assert!(size_of::<MetadataEntry>() == METADATA_ENTRY_BYTES);
+const _: () = assert!(USER_METADATA_BYTES.is_multiple_of(4));
+
+/// What a paranoid entry lets in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Permission {
+    /// The key that a packet must carry.
+    pub key: Key,
+    /// First byte that may be touched, as an offset in the slot.
+    pub low: u64,
+    /// First byte above those that may be touched.
+    pub high: u64,
+}
+
+impl MetadataEntry {
+    fn new() -> Self {
+        Self {
+            user: [const { AtomicU32::new(0) }; USER_METADATA_BYTES / 4],
+            state: AtomicU32::new(0),
+            accumulator: AtomicU64::new(0),
+            key: AtomicU64::new(0),
+            low: AtomicU64::new(0),
+            high: AtomicU64::new(0),
+            receive_class: AtomicU64::new(0),
+            metadata_length: AtomicU32::new(0),
+            version: AtomicU32::new(0),
+        }
+    }
+
+    /// Lets in one more message (in `paranoid_one_shot` mode), with the
+    /// permission as it stands. The accumulator and the metadata length start
+    /// from zero.
+    pub fn arm(&self) {
+        self.accumulator.store(0, Relaxed);
+        self.metadata_length.store(0, Relaxed);
+        self.state.store(ARMED, Release);
+    }
+
+    /// Lets in nothing more.
+    pub fn disarm(&self) {
+        self.state.store(0, Release);
+    }
+
+    /// Whether a one-shot entry still waits for its message.
+    #[inline]
+    pub fn is_armed(&self) -> bool {
+        self.state.load(Acquire) & ARMED != 0
+    }
+
+    /// Changes what the paranoid modes let in. A packet that arrives in the
+    /// middle of the change is refused; none is judged by a mixture of old and new.
+    ///
+    /// To be called by one thread at a time: the entry belongs to one application.
+    pub fn permit(&self, permission: Permission) {
+        let version = self.version.load(Relaxed);
+        self.version.store(version.wrapping_add(1), Relaxed);
+        fence(Release);
+        self.key.store(permission.key.to_bits(), Relaxed);
+        self.low.store(permission.low, Relaxed);
+        self.high.store(permission.high, Relaxed);
+        self.version.store(version.wrapping_add(2), Release);
+    }
+
+    /// What the paranoid modes let in at present; nothing while that is being changed.
+    #[inline]
+    pub fn permission(&self) -> Option<Permission> {
+        let version = self.version.load(Acquire);
+        let permission = Permission {
+            key: Key::from_bits(self.key.load(Relaxed)),
+            low: self.low.load(Relaxed),
+            high: self.high.load(Relaxed),
+        };
+        fence(Acquire);
+        (version & 1 == 0 && self.version.load(Relaxed) == version).then_some(permission)
+    }
+
+    /// Lets the application find its receiver from a notification.
+    pub fn set_receive_class(&self, class: u64) {
+        self.receive_class.store(class, Relaxed);
+    }
+
+    /// See [`MetadataEntry::set_receive_class`].
+    #[inline]
+    pub fn receive_class(&self) -> u64 {
+        self.receive_class.load(Relaxed)
+    }
+
+    /// Copies out the metadata of the message that last came; returns its
+    /// length, at most 60 bytes.
+    #[inline]
+    pub fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
+        let length = (self.metadata_length.load(Relaxed) as usize).min(USER_METADATA_BYTES);
+        for (bytes, word) in into
+            .chunks_exact_mut(4)
+            .zip(&self.user)
+            .take(length.div_ceil(4))
+        {
+            bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        length
+    }
+
+    /// The first eight bytes of metadata as one number, for protocols that need no more.
+    #[inline]
+    pub fn metadata_word(&self) -> u64 {
+        u64::from(self.user[0].load(Relaxed)) | u64::from(self.user[1].load(Relaxed)) << 32
+    }
+
+    /// Bytes of metadata that the last message with metadata brought.
+    #[inline]
+    pub fn metadata_length_bytes(&self) -> usize {
+        (self.metadata_length.load(Relaxed) as usize).min(USER_METADATA_BYTES)
+    }
+
+    /// The accumulator. Anything but zero: a message is partly there.
+    pub fn accumulator(&self) -> u64 {
+        self.accumulator.load(Relaxed)
+    }
+
+    /// Forgets a message that came only in part, for example because its sender died.
+    pub fn reset_accumulator(&self) {
+        self.accumulator.store(0, Relaxed);
+    }
+
+    // What follows is the interface's side.
+
+    #[inline]
+    pub(crate) fn store_metadata(&self, from: &[u8; USER_METADATA_BYTES], length_bytes: usize) {
+        for (bytes, word) in from
+            .chunks_exact(4)
+            .zip(&self.user)
+            .take(length_bytes.div_ceil(4))
+        {
+            let bytes: [u8; 4] = bytes.try_into().unwrap_or([0; 4]);
+            word.store(u32::from_le_bytes(bytes), Relaxed);
+        }
+        self.metadata_length.store(length_bytes as u32, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn set_accumulator(&self, value: u64) {
+        self.accumulator.store(value, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn spend(&self) {
+        self.state.store(0, Relaxed);
+    }
+}
+
+impl core::fmt::Debug for MetadataEntry {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("MetadataEntry")
+            .field("armed", &self.is_armed())
+            .field("accumulator", &self.accumulator())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A metadata area was asked for with an impossible number of entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a metadata area has 1 to {METADATA_ENTRIES_MAX} entries, not {asked}")]
+pub struct BadEntryCount {
+    /// How many were asked for.
+    pub asked: usize,
+}
+
+/// A vector of metadata entries (`Hamlyn 2.4`). Clones name the same entries.
+#[derive(Clone, Debug)]
+pub struct MetadataArea {
+    entries: Arc<[MetadataEntry]>,
+}
+
+impl MetadataArea {
+    /// Allocates an area. The index of all ones stays free: it means fast mode.
+    pub fn new(entries: usize) -> Result<Self, BadEntryCount> {
+        if entries == 0 || entries > METADATA_ENTRIES_MAX {
+            return Err(BadEntryCount { asked: entries });
+        }
+        let entries: Vec<_> = (0..entries).map(|_| MetadataEntry::new()).collect();
+        Ok(Self {
+            entries: entries.into(),
+        })
+    }
+
+    /// Number of entries; never zero.
+    #[expect(clippy::len_without_is_empty, reason = "an area is never empty")]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The entry of that index, if there is one.
+    #[inline]
+    pub fn entry(&self, index: u16) -> Option<&MetadataEntry> {
+        self.entries.get(usize::from(index))
+    }
+}

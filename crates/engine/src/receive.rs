@@ -1,0 +1,291 @@
+//! The receiving half of the interface: every check, then the deposit, the
+//! count, and the notification (`Hamlyn 2.2` to `2.7`; the order is DESIGN's section 6).
+//!
+//! Reception never waits for anything: not for transmission, and not for the application.
+
+use alloc::vec::Vec;
+
+use crate::key::Key;
+use crate::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use crate::memory::{Area, Denied, Payload};
+use crate::notification::{
+    BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
+};
+use crate::packet::{Flags, Header, Kind, SlotName};
+use crate::refusal::{Refusal, Refusals};
+use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
+
+/// What became of a packet that was let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received {
+    /// Deposited; more of its message or group is to come.
+    Deposited,
+    /// Deposited, and its message or group is complete.
+    Complete,
+}
+
+/// Whether the interface takes packets (`Hamlyn 2.8`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Gate {
+    NotSetUp,
+    Open,
+    Lapsed,
+}
+
+/// The receiving half. See the module for what it does.
+///
+/// * For the owner: `open_slot`, `close_slot`, `rekey_slot`, `revoke_slot`,
+///   `slot_info`, `open_queue`, `close_queue`, `refusals`.
+/// * For the host: `set_up`, `handshake`, `tick`.
+/// * For the links: `receive`.
+#[derive(Debug)]
+pub struct Receiver<A> {
+    slots: SlotTable<A>,
+    queues: Vec<Option<NotificationWriter>>,
+    refusals: Refusals,
+    gate: Gate,
+    handshake_period_ns: Option<u64>,
+    handshake_ns: u64,
+}
+
+impl<A: Area> Receiver<A> {
+    /// A half that discards everything until [`Receiver::set_up`]. If
+    /// `handshake_period_ns` is given, it falls back to that whenever
+    /// the host has been silent for longer.
+    pub fn new(handshake_period_ns: Option<u64>) -> Self {
+        Self {
+            slots: SlotTable::new(),
+            queues: Vec::new(),
+            refusals: Refusals::default(),
+            gate: Gate::NotSetUp,
+            handshake_period_ns,
+            handshake_ns: 0,
+        }
+    }
+
+    /// The host is ready: packets are let in from now on.
+    pub fn set_up(&mut self, now_ns: u64) {
+        self.gate = Gate::Open;
+        self.handshake_ns = now_ns;
+    }
+
+    /// The host is alive. Opens the gate again if it had lapsed; not before [`Receiver::set_up`].
+    pub fn handshake(&mut self, now_ns: u64) {
+        self.handshake_ns = now_ns;
+        if self.gate == Gate::Lapsed {
+            self.gate = Gate::Open;
+        }
+    }
+
+    /// Lets time pass. Returns when to call again at the latest.
+    pub fn tick(&mut self, now_ns: u64) -> Option<u64> {
+        let deadline = self.handshake_ns.saturating_add(self.handshake_period_ns?);
+        if self.gate == Gate::Open && now_ns >= deadline {
+            self.gate = Gate::Lapsed;
+        }
+        (self.gate == Gate::Open).then_some(deadline)
+    }
+
+    /// Opens a notification queue of at least `entries` entries. Allocates.
+    pub fn open_queue(
+        &mut self,
+        entries: usize,
+    ) -> Result<(QueueId, NotificationReader), BadQueueLength> {
+        let (writer, reader) = queue(entries)?;
+        let index = match self.queues.iter().position(Option::is_none) {
+            Some(index) => index,
+            None => {
+                self.queues.push(None);
+                self.queues.len() - 1
+            }
+        };
+        self.queues[index] = Some(writer);
+        Ok((QueueId(index as u32), reader))
+    }
+
+    /// Closes a queue. Slots that still name it announce nothing any more, so
+    /// close them first: the number is used again.
+    pub fn close_queue(&mut self, queue: QueueId) {
+        if let Some(place) = self.queues.get_mut(queue.0 as usize) {
+            *place = None;
+        }
+    }
+
+    /// Opens a slot (`Hamlyn 2.2`). Allocates.
+    pub fn open_slot(&mut self, options: SlotOptions<A>) -> Result<SlotName, SlotError> {
+        if let Some(queue) = options.queue
+            && self
+                .queues
+                .get(queue.0 as usize)
+                .is_none_or(Option::is_none)
+        {
+            return Err(SlotError::NoSuchQueue);
+        }
+        self.slots.open(options)
+    }
+
+    /// Closes a slot: its name will never be good again.
+    pub fn close_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
+        self.slots.close(name)
+    }
+
+    /// Changes a slot's key; who holds the old one is shut out. Undoes a revocation.
+    pub fn rekey_slot(&mut self, name: SlotName, key: Key) -> Result<(), SlotError> {
+        let slot = self.slots.get_mut(name).ok_or(SlotError::NotOpen(name))?;
+        slot.key = key;
+        slot.revoked = false;
+        Ok(())
+    }
+
+    /// Shuts out everybody until the slot is re-keyed.
+    pub fn revoke_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
+        self.slots
+            .get_mut(name)
+            .ok_or(SlotError::NotOpen(name))?
+            .revoked = true;
+        Ok(())
+    }
+
+    /// What is known of a slot.
+    pub fn slot_info(&self, name: SlotName) -> Result<SlotInfo, SlotError> {
+        self.slots.info(name)
+    }
+
+    /// Number of slots open.
+    pub fn slots_open(&self) -> usize {
+        self.slots.open_count()
+    }
+
+    /// Packets refused by this interface, by reason.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
+    /// Takes one packet. `header` must be a private copy; `payload` may change
+    /// at any time. Nothing that a packet can say panics, blocks or writes
+    /// outside the bounds its key opens.
+    #[inline]
+    pub fn receive<P: Payload<A>>(
+        &mut self,
+        header: &Header,
+        payload: &P,
+    ) -> Result<Received, Refusal> {
+        match self.admit(header, payload) {
+            Ok(received) => Ok(received),
+            Err(reason) => Err(self.refuse(header, reason)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, header: &Header, reason: Refusal) -> Refusal {
+        self.refusals.add(reason);
+        self.slots.count_refusal(header.slot, reason);
+        reason
+    }
+
+    #[inline]
+    fn admit<P: Payload<A>>(&mut self, header: &Header, payload: &P) -> Result<Received, Refusal> {
+        if self.gate != Gate::Open {
+            return Err(match self.gate {
+                Gate::NotSetUp => Refusal::NotSetUp,
+                _ => Refusal::HandshakeLapsed,
+            });
+        }
+        let slot = self.slots.named(header.slot)?;
+        if slot.revoked {
+            return Err(Refusal::SlotRevoked);
+        }
+        // Hamlyn 2.7: in the paranoid modes the entry's key supersedes the slot's.
+        if slot.mode == Mode::Normal && slot.key != header.key {
+            return Err(Refusal::BadKey);
+        }
+        let length = u64::from(header.length_bytes);
+        let end = header
+            .offset
+            .checked_add(length)
+            .ok_or(Refusal::OutOfBounds)?;
+        if end > slot.length_bytes {
+            return Err(Refusal::OutOfBounds);
+        }
+        let entry = match (&slot.metadata, header.metadata_index) {
+            (_, FAST_INDEX) if slot.mode == Mode::Normal => None,
+            (_, FAST_INDEX) => return Err(Refusal::FastToParanoid),
+            (Some(area), index) => Some(area.entry(index).ok_or(Refusal::NoMetadataEntry)?),
+            (None, _) => return Err(Refusal::NoMetadataEntry),
+        };
+        let mut limits = (0, 0);
+        if slot.mode != Mode::Normal
+            && let Some(entry) = entry
+        {
+            let permission = entry.permission().ok_or(Refusal::BadEntryKey)?;
+            if header.offset < permission.low || end > permission.high {
+                return Err(Refusal::OutOfLimits);
+            }
+            if header.key != permission.key {
+                return Err(Refusal::BadEntryKey);
+            }
+            if slot.mode == Mode::ParanoidOneShot && !entry.is_armed() {
+                return Err(Refusal::EntrySpent);
+            }
+            limits = (permission.low, permission.high.min(slot.length_bytes));
+        }
+        if header.kind != Kind::WRITE {
+            return Err(Refusal::UnknownKind);
+        }
+        if header.flags.0 & !Flags::SILENT.0 != 0 {
+            return Err(Refusal::UnknownFlag);
+        }
+        if !slot.rights.grant(Rights::WRITE) {
+            return Err(Refusal::NoRight);
+        }
+        let metadata_length = usize::from(header.metadata_length_bytes);
+        if metadata_length > USER_METADATA_BYTES || (entry.is_none() && metadata_length != 0) {
+            return Err(Refusal::BadMetadata);
+        }
+
+        // From here on the packet is welcome. `base + offset` cannot overflow:
+        // the slot fits its area and the packet fits the slot.
+        payload
+            .deposit(&slot.area, slot.base + header.offset)
+            .map_err(|denied| match denied {
+                Denied::InUse => Refusal::PlaceInUse,
+                Denied::OutOfArea => Refusal::OutOfBounds,
+            })?;
+
+        let mut word = header.word;
+        if let Some(entry) = entry {
+            if metadata_length != 0 {
+                let mut metadata = [0; USER_METADATA_BYTES];
+                payload.metadata(&mut metadata, metadata_length);
+                entry.store_metadata(&metadata, metadata_length);
+            }
+            // Hamlyn 2.5: a delta of zero announces the message without a look at the accumulator.
+            let delta = slot.counting.delta(header.word);
+            if delta != 0 {
+                let sum = slot.counting.add(entry.accumulator(), delta);
+                entry.set_accumulator(sum);
+                if sum != 0 {
+                    return Ok(Received::Deposited);
+                }
+            }
+            if slot.mode == Mode::ParanoidOneShot {
+                entry.spend();
+                slot.area
+                    .message_complete(slot.base + limits.0, slot.base + limits.1);
+            }
+            word = entry.receive_class();
+        }
+        if !header.flags.is_silent()
+            && let Some(queue) = slot.queue
+            && let Some(Some(writer)) = self.queues.get_mut(queue.0 as usize)
+        {
+            writer.push(Notification {
+                slot: header.slot,
+                metadata_index: header.metadata_index,
+                word,
+            });
+        }
+        Ok(Received::Complete)
+    }
+}

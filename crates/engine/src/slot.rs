@@ -1,0 +1,282 @@
+//! Slots: naming and protecting message areas (`Hamlyn 2.2`).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::counting::Counting;
+use crate::key::Key;
+use crate::limits::SLOTS_MAX;
+use crate::memory::Area;
+use crate::metadata::MetadataArea;
+use crate::packet::SlotName;
+use crate::refusal::{Refusal, Refusals};
+
+/// What holders of the key may do. Reading and atomic operations will join.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rights(u8);
+
+impl Rights {
+    /// Nothing: packets are checked and discarded.
+    pub const NONE: Rights = Rights(0);
+    /// Deposit data.
+    pub const WRITE: Rights = Rights(1);
+
+    /// Whether all of `wanted` is granted.
+    #[inline]
+    pub const fn grant(self, wanted: Rights) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+}
+
+/// Mode of operation (`Hamlyn 2.7`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// The slot's bounds and key alone.
+    #[default]
+    Normal,
+    /// Besides, the metadata entry's limits; and its key instead of the slot's.
+    Paranoid,
+    /// As paranoid, and each entry lets in one message until it is re-armed.
+    ParanoidOneShot,
+}
+
+/// Names a notification queue of an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct QueueId(pub(crate) u32);
+
+/// What a slot is opened with.
+#[derive(Clone, Debug)]
+pub struct SlotOptions<A> {
+    /// The message area.
+    pub area: A,
+    /// Where in the area the slot begins.
+    pub base: u64,
+    /// How many bytes it covers.
+    pub length_bytes: u64,
+    /// The protection key.
+    pub key: Key,
+    /// What holders of the key may do.
+    pub rights: Rights,
+    /// Mode of operation.
+    pub mode: Mode,
+    /// Metadata entries; none if all messages come in fast mode or silently.
+    pub metadata: Option<MetadataArea>,
+    /// Where arrivals are announced; nowhere if none.
+    pub queue: Option<QueueId>,
+    /// Width of the packet accumulators.
+    pub counting: Counting,
+}
+
+/// A slot could not be opened or used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SlotError {
+    /// The bounds exceed the area.
+    #[error("a slot of {length_bytes} bytes at {base} does not fit its area of {area_bytes} bytes")]
+    DoesNotFit {
+        /// Where the slot was to begin.
+        base: u64,
+        /// How long it was to be.
+        length_bytes: u64,
+        /// How long the area is.
+        area_bytes: u64,
+    },
+    /// A paranoid slot without entries.
+    #[error("a paranoid slot needs a metadata area, whose entries hold its limits and keys")]
+    NoMetadataArea,
+    /// The queue does not exist.
+    #[error("the notification queue does not exist")]
+    NoSuchQueue,
+    /// All slots are in use.
+    #[error("all {SLOTS_MAX} slots are in use: close one")]
+    TooMany,
+    /// The slot does not exist (any more).
+    #[error("{0} is not open")]
+    NotOpen(SlotName),
+}
+
+/// What the owner can learn of a slot.
+#[derive(Clone, Debug)]
+pub struct SlotInfo {
+    /// Bytes that it covers.
+    pub length_bytes: u64,
+    /// Mode of operation.
+    pub mode: Mode,
+    /// Rights of key holders.
+    pub rights: Rights,
+    /// Whether it was revoked.
+    pub revoked: bool,
+    /// Number of metadata entries.
+    pub metadata_entries: usize,
+    /// Width of its accumulators.
+    pub counting: Counting,
+    /// Packets refused, by reason.
+    pub refusals: Refusals,
+}
+
+/// An open slot as the reception path sees it.
+#[derive(Debug)]
+pub(crate) struct Slot<A> {
+    pub(crate) area: A,
+    pub(crate) base: u64,
+    pub(crate) length_bytes: u64,
+    pub(crate) key: Key,
+    pub(crate) mode: Mode,
+    pub(crate) rights: Rights,
+    pub(crate) counting: Counting,
+    pub(crate) revoked: bool,
+    pub(crate) metadata: Option<MetadataArea>,
+    pub(crate) queue: Option<QueueId>,
+    refusals: Box<Refusals>,
+}
+
+#[derive(Debug)]
+struct Place<A> {
+    generation: u16,
+    slot: Option<Slot<A>>,
+}
+
+/// The slots of an interface.
+#[derive(Debug)]
+pub(crate) struct SlotTable<A> {
+    /// Padded to a power of two with closed places, so that a masked index is always inside.
+    places: Vec<Place<A>>,
+    free: Vec<u16>,
+    used: usize,
+}
+
+impl<A: Area> SlotTable<A> {
+    pub(crate) fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            used: 0,
+        }
+    }
+
+    pub(crate) fn open(&mut self, options: SlotOptions<A>) -> Result<SlotName, SlotError> {
+        let area_bytes = options.area.length_bytes();
+        if options
+            .base
+            .checked_add(options.length_bytes)
+            .is_none_or(|end| end > area_bytes)
+        {
+            return Err(SlotError::DoesNotFit {
+                base: options.base,
+                length_bytes: options.length_bytes,
+                area_bytes,
+            });
+        }
+        if options.mode != Mode::Normal && options.metadata.is_none() {
+            return Err(SlotError::NoMetadataArea);
+        }
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                if self.used == SLOTS_MAX {
+                    return Err(SlotError::TooMany);
+                }
+                if self.used == self.places.len() {
+                    let length = (self.used * 2).clamp(8, SLOTS_MAX);
+                    self.places.resize_with(length, || Place {
+                        generation: 0,
+                        slot: None,
+                    });
+                }
+                self.used += 1;
+                (self.used - 1) as u16
+            }
+        };
+        let place = &mut self.places[usize::from(index)];
+        place.slot = Some(Slot {
+            area: options.area,
+            base: options.base,
+            length_bytes: options.length_bytes,
+            key: options.key,
+            mode: options.mode,
+            rights: options.rights,
+            counting: options.counting,
+            revoked: false,
+            metadata: options.metadata,
+            queue: options.queue,
+            refusals: Box::default(),
+        });
+        Ok(SlotName::new(index, place.generation))
+    }
+
+    pub(crate) fn close(&mut self, name: SlotName) -> Result<(), SlotError> {
+        self.get_mut(name).ok_or(SlotError::NotOpen(name))?;
+        let place = &mut self.places[usize::from(name.index())];
+        place.slot = None;
+        // A place whose generations are used up is never opened again.
+        if let Some(generation) = place.generation.checked_add(1) {
+            place.generation = generation;
+            self.free.push(name.index());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn get_mut(&mut self, name: SlotName) -> Option<&mut Slot<A>> {
+        let place = self.places.get_mut(usize::from(name.index()))?;
+        if place.generation != name.generation() {
+            return None;
+        }
+        place.slot.as_mut()
+    }
+
+    /// The slot that a packet names. The index is the peer's: after the bounds
+    /// check it is masked as well, so that not even speculation leaves the table.
+    #[inline]
+    pub(crate) fn named(&self, name: SlotName) -> Result<&Slot<A>, Refusal> {
+        let index = usize::from(name.index());
+        if index >= self.places.len() {
+            return Err(Refusal::NoSuchSlot);
+        }
+        let place = &self.places[index & (self.places.len() - 1)];
+        match &place.slot {
+            Some(slot) if place.generation == name.generation() => Ok(slot),
+            _ => Err(self.absent(index)),
+        }
+    }
+
+    #[cold]
+    fn absent(&self, index: usize) -> Refusal {
+        if index < self.used {
+            Refusal::SlotClosed
+        } else {
+            Refusal::NoSuchSlot
+        }
+    }
+
+    #[cold]
+    pub(crate) fn count_refusal(&mut self, name: SlotName, reason: Refusal) {
+        if let Some(slot) = self.get_mut(name) {
+            slot.refusals.add(reason);
+        }
+    }
+
+    pub(crate) fn info(&self, name: SlotName) -> Result<SlotInfo, SlotError> {
+        let slot = self
+            .places
+            .get(usize::from(name.index()))
+            .filter(|place| place.generation == name.generation())
+            .and_then(|place| place.slot.as_ref())
+            .ok_or(SlotError::NotOpen(name))?;
+        Ok(SlotInfo {
+            length_bytes: slot.length_bytes,
+            mode: slot.mode,
+            rights: slot.rights,
+            revoked: slot.revoked,
+            metadata_entries: slot.metadata.as_ref().map_or(0, MetadataArea::len),
+            counting: slot.counting,
+            refusals: *slot.refusals,
+        })
+    }
+
+    pub(crate) fn open_count(&self) -> usize {
+        self.places
+            .iter()
+            .filter(|place| place.slot.is_some())
+            .count()
+    }
+}

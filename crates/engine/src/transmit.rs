@@ -1,0 +1,523 @@
+//! The transmitting half of the interface: takes messages, gives packets, and
+//! shares the links fairly among termini (`Hamlyn 2.3`).
+//!
+//! It never waits: a packet that a link does not take stays where it is. It
+//! does not look at what comes in, so that reception cannot depend on it.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::counting::Share;
+use crate::limits::{
+    DIRECT_BYTES_MAX, GATHER_PIECES_MAX, MESSAGE_BYTES_MAX, PACKET_PAYLOAD_MIN, TERMINI_MAX,
+    USER_METADATA_BYTES,
+};
+use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
+use crate::packet::Header;
+use crate::segment::Segmenter;
+use crate::terminus::{
+    CompletionWord, GatherPiece, PartList, PostError, SendHandle, SendTag, Terminus, TerminusError,
+    TerminusId, TerminusOptions,
+};
+
+/// A message to be sent: where it goes and how it is counted. Of the header, the
+/// packet length is computed; the word is used in fast mode only.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// The link to its receiver.
+    pub link: LinkId,
+    /// Slot, metadata index, key, offset, flags, kind; in fast mode the word.
+    pub header: Header,
+    /// Its share of the receiver's count; [`Share::whole`] for a message alone.
+    pub share: Share,
+}
+
+/// What [`Transmitter::post`] did with a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Posted {
+    /// To ask for its completion.
+    pub handle: SendHandle,
+    /// Whether it is out already, its buffers free.
+    pub sent: bool,
+}
+
+/// What [`Transmitter::pump`] achieved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pumped {
+    /// Packets that links took.
+    pub packets: usize,
+    /// Whether messages are still waiting.
+    pub waiting: bool,
+}
+
+/// What a turn brought.
+enum Step {
+    /// A packet is out.
+    Sent,
+    /// A message whose link is gone was given up.
+    Dropped,
+    /// Nothing to send, or no room.
+    Blocked,
+}
+
+/// How a borrowed message stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Borrowed {
+    /// All of it was taken.
+    Sent,
+    /// The link has no room at present.
+    Full,
+    /// The link is gone.
+    Gone,
+}
+
+/// The transmitting half. See the module for what it does.
+///
+/// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`,
+///   `post`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `completions`.
+/// * For the host: `pump`.
+#[derive(Debug)]
+pub struct Transmitter<A> {
+    termini: Vec<Option<Terminus<A>>>,
+    /// Whose turn it is, and how many packets of its turn are left.
+    turn: usize,
+    left_in_turn: u8,
+    /// Messages queued in all termini.
+    queued: usize,
+}
+
+impl<A: Area> Default for Transmitter<A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<A: Area> Transmitter<A> {
+    /// A half without termini.
+    pub fn new() -> Self {
+        Self {
+            termini: Vec::new(),
+            turn: 0,
+            left_in_turn: 0,
+            queued: 0,
+        }
+    }
+
+    /// Opens a terminus. Allocates its whole work queue.
+    pub fn open_terminus(&mut self, options: TerminusOptions) -> Result<TerminusId, TerminusError> {
+        let terminus = Terminus::new(options)?;
+        let place = match self.termini.iter().position(Option::is_none) {
+            Some(place) => place,
+            None if self.termini.len() == TERMINI_MAX => return Err(TerminusError::TooMany),
+            None => {
+                self.termini.push(None);
+                self.termini.len() - 1
+            }
+        };
+        self.termini[place] = Some(terminus);
+        Ok(TerminusId(place as u32))
+    }
+
+    /// Closes a terminus; what is still queued is dropped.
+    pub fn close_terminus(&mut self, id: TerminusId) -> Result<(), TerminusError> {
+        let terminus = self.terminus_mut(id)?;
+        let queued = terminus.queued();
+        while !terminus.is_idle() {
+            terminus.finish(true);
+        }
+        self.queued -= queued;
+        self.termini[id.0 as usize] = None;
+        Ok(())
+    }
+
+    /// Makes a part of an area a send-buffer area of the terminus (`Hamlyn 2.3`).
+    pub fn bind_area(
+        &mut self,
+        id: TerminusId,
+        area: A,
+        base: u64,
+        length_bytes: u64,
+    ) -> Result<SendTag, TerminusError> {
+        self.terminus_mut(id)?.bind(area, base, length_bytes)
+    }
+
+    /// Takes a send-buffer area away again; refused while messages use it.
+    pub fn unbind_area(&mut self, id: TerminusId, tag: SendTag) -> Result<(), TerminusError> {
+        self.terminus_mut(id)?.unbind(tag)
+    }
+
+    /// The completion word, to be looked at from anywhere.
+    pub fn completions(&self, id: TerminusId) -> Result<Arc<CompletionWord>, TerminusError> {
+        match self.termini.get(id.0 as usize) {
+            Some(Some(terminus)) => Ok(terminus.completion_word().clone()),
+            _ => Err(TerminusError::NoSuchTerminus),
+        }
+    }
+
+    /// Whether any message waits.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.queued != 0
+    }
+
+    /// Sends a message of bytes at hand (direct I/O). If the link has no room or
+    /// others wait, up to [`DIRECT_BYTES_MAX`] bytes are copied into the work queue;
+    /// longer ones are refused. Never blocks, never allocates.
+    #[inline]
+    pub fn post<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data: &[u8],
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
+        let Some(Some(terminus)) = self.termini.get_mut(id.0 as usize) else {
+            return Err(PostError::NoSuchTerminus);
+        };
+        // The common case, without a look at the link's limits: all of it in one
+        // packet of the smallest kind, and nobody waits.
+        if self.queued == 0
+            && metadata.len() + data.len() <= PACKET_PAYLOAD_MIN
+            && metadata.len() <= USER_METADATA_BYTES
+            && !(message.header.is_fast() && !metadata.is_empty())
+        {
+            let header = Header {
+                length_bytes: data.len() as u32,
+                metadata_length_bytes: metadata.len() as u8,
+                word: if message.header.is_fast() {
+                    message.header.word
+                } else {
+                    message.share.counter()
+                },
+                ..message.header
+            };
+            if header.offset.checked_add(data.len() as u64).is_none() {
+                return Err(PostError::TooLong);
+            }
+            match outlet.offer(message.link, &header, metadata, &[Part::Bytes(data)]) {
+                Ok(()) => {
+                    let sequence = terminus.sent_at_once();
+                    return Ok(Posted {
+                        handle: SendHandle {
+                            terminus: id,
+                            sequence,
+                        },
+                        sent: true,
+                    });
+                }
+                Err(Unsent::Gone) => return Err(PostError::LinkGone),
+                Err(Unsent::Full) => {}
+            }
+        }
+        self.post_slowly(id, message, metadata, data, outlet)
+    }
+
+    #[inline(never)]
+    fn post_slowly<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data: &[u8],
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
+        let mut segmenter = segmenter(message, metadata, data.len() as u64, outlet)?;
+        if self.queued == 0 {
+            // Only a message of one packet may go at once: if the link filled up
+            // half-way, the rest would have to wait in a buffer that is not ours.
+            let payload_max_bytes = outlet
+                .payload_max_bytes(message.link)
+                .ok_or(PostError::LinkGone)?;
+            let segment = segmenter.next(payload_max_bytes);
+            if segment.last || data.len() <= DIRECT_BYTES_MAX {
+                match self.continue_borrowed(
+                    id,
+                    message.link,
+                    &mut segmenter,
+                    metadata,
+                    data,
+                    outlet,
+                )? {
+                    Borrowed::Sent => {
+                        let sequence = self.posting(id)?.sent_at_once();
+                        return Ok(Posted {
+                            handle: SendHandle {
+                                terminus: id,
+                                sequence,
+                            },
+                            sent: true,
+                        });
+                    }
+                    Borrowed::Full => {}
+                    Borrowed::Gone => return Err(PostError::LinkGone),
+                }
+            }
+        }
+        if data.len() > DIRECT_BYTES_MAX {
+            return Err(if self.queued == 0 {
+                PostError::TooLongToQueue {
+                    length_bytes: data.len() as u64,
+                }
+            } else {
+                PostError::QueueFull
+            });
+        }
+        let terminus = self.posting(id)?;
+        if terminus.is_full() {
+            return Err(PostError::QueueFull);
+        }
+        let sequence = terminus.enqueue_direct(message.link, segmenter, metadata, data);
+        self.queued += 1;
+        Ok(Posted {
+            handle: SendHandle {
+                terminus: id,
+                sequence,
+            },
+            sent: false,
+        })
+    }
+
+    /// Queues a message whose data, and metadata if wanted, are gathered from
+    /// send-buffer areas; then sends what the links take. Never blocks, never allocates.
+    pub fn post_gather<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        pieces: &[GatherPiece],
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
+        if pieces.len() > GATHER_PIECES_MAX {
+            return Err(PostError::TooManyPieces {
+                pieces: pieces.len(),
+            });
+        }
+        let terminus = self.posting(id)?;
+        let mut data_bytes = 0_u64;
+        for piece in pieces {
+            terminus.locate(piece)?;
+            data_bytes = data_bytes
+                .checked_add(piece.length_bytes)
+                .ok_or(PostError::TooLong)?;
+        }
+        let full = terminus.is_full();
+        let segmenter = segmenter(message, metadata, data_bytes, outlet)?;
+        if full {
+            return Err(PostError::QueueFull);
+        }
+        let terminus = self.posting(id)?;
+        let sequence = terminus.enqueue_gather(message.link, segmenter, metadata, pieces);
+        let word = terminus.completion_word().clone();
+        self.queued += 1;
+        self.pump(outlet, usize::MAX);
+        let sent = word.done() >= sequence;
+        Ok(Posted {
+            handle: SendHandle {
+                terminus: id,
+                sequence,
+            },
+            sent,
+        })
+    }
+
+    /// Copies up to 60 bytes of metadata out of a send-buffer area, so that metadata may
+    /// be gathered too. They then travel with the request (`Hamlyn 6.2` suggests so).
+    pub fn gather_metadata(
+        &self,
+        id: TerminusId,
+        piece: &GatherPiece,
+        into: &mut [u8; USER_METADATA_BYTES],
+    ) -> Result<usize, PostError> {
+        let Some(Some(terminus)) = self.termini.get(id.0 as usize) else {
+            return Err(PostError::NoSuchTerminus);
+        };
+        let length_bytes = usize::try_from(piece.length_bytes).unwrap_or(usize::MAX);
+        let kept = into
+            .get_mut(..length_bytes)
+            .ok_or(PostError::MetadataTooLong { length_bytes })?;
+        let (area, offset) = terminus.locate(piece)?;
+        area.read(offset, kept).map_err(|_| PostError::TooLong)?;
+        Ok(length_bytes)
+    }
+
+    /// Begins a message whose bytes stay the caller's and are sent from where
+    /// they are, by calls of [`Transmitter::continue_borrowed`]. The queue of the
+    /// terminus must be empty, as order within a terminus is kept.
+    pub fn begin_borrowed<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data_bytes: u64,
+        outlet: &O,
+    ) -> Result<Segmenter, PostError> {
+        if !self.posting(id)?.is_idle() {
+            return Err(PostError::QueueFull);
+        }
+        segmenter(message, metadata, data_bytes, outlet)
+    }
+
+    /// Sends as many packets of a borrowed message as the link takes. When it is
+    /// all sent, the caller reports it with [`Transmitter::finish_borrowed`].
+    pub fn continue_borrowed<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        segmenter: &mut Segmenter,
+        metadata: &[u8],
+        data: &[u8],
+        outlet: &mut O,
+    ) -> Result<Borrowed, PostError> {
+        self.posting(id)?;
+        let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
+            return Ok(Borrowed::Gone);
+        };
+        loop {
+            let segment = segmenter.next(payload_max_bytes);
+            let start = segment.start as usize;
+            let bytes = &data[start..start + segment.header.length_bytes as usize];
+            let metadata = &metadata[..usize::from(segment.header.metadata_length_bytes)];
+            match outlet.offer(link, &segment.header, metadata, &[Part::Bytes(bytes)]) {
+                Ok(()) => segmenter.advance(&segment),
+                Err(Unsent::Full) => return Ok(Borrowed::Full),
+                Err(Unsent::Gone) => return Ok(Borrowed::Gone),
+            }
+            if segment.last {
+                return Ok(Borrowed::Sent);
+            }
+        }
+    }
+
+    /// Accounts for a borrowed message that is all sent.
+    pub fn finish_borrowed(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
+        let sequence = self.posting(id)?.sent_at_once();
+        Ok(SendHandle {
+            terminus: id,
+            sequence,
+        })
+    }
+
+    /// Offers queued packets to the links, at most `packets_max`. Termini take turns:
+    /// each may send as many packets per turn as its priority says, so a message waits at most
+    /// for one turn of every other terminus, whatever they send. A terminus whose link is full
+    /// loses its turn and holds up nobody else.
+    pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
+        let mut packets = 0;
+        let mut blocked = 0;
+        while self.queued != 0 && packets < packets_max && blocked < self.termini.len() {
+            if self.left_in_turn == 0 {
+                self.next_turn();
+            }
+            match self.send_one(outlet) {
+                Step::Sent => {
+                    packets += 1;
+                    blocked = 0;
+                    self.left_in_turn -= 1;
+                }
+                Step::Dropped => blocked = 0,
+                Step::Blocked => {
+                    blocked += 1;
+                    self.left_in_turn = 0;
+                }
+            }
+        }
+        Pumped {
+            packets,
+            waiting: self.queued != 0,
+        }
+    }
+
+    fn next_turn(&mut self) {
+        self.turn = (self.turn + 1) % self.termini.len();
+        self.left_in_turn = self.termini[self.turn]
+            .as_ref()
+            .map_or(1, Terminus::priority);
+    }
+
+    /// Sends one packet of the terminus whose turn it is.
+    fn send_one<O: Outlet<A>>(&mut self, outlet: &mut O) -> Step {
+        let Some(Some(terminus)) = self.termini.get_mut(self.turn) else {
+            return Step::Blocked;
+        };
+        let before = terminus.queued();
+        let step = match terminus.wanted(|link| outlet.payload_max_bytes(link)) {
+            None => Step::Blocked,
+            Some(Err(_)) => {
+                terminus.finish(true);
+                Step::Dropped
+            }
+            Some(Ok(wanted)) => {
+                let mut parts = PartList::new();
+                let metadata = terminus.parts(&wanted.segment, &mut parts);
+                match outlet.offer(
+                    wanted.link,
+                    &wanted.segment.header,
+                    metadata,
+                    parts.as_slice(),
+                ) {
+                    Ok(()) => {
+                        drop(parts);
+                        terminus.advance(&wanted.segment);
+                        Step::Sent
+                    }
+                    Err(Unsent::Full) => Step::Blocked,
+                    Err(Unsent::Gone) => {
+                        drop(parts);
+                        terminus.finish(true);
+                        Step::Dropped
+                    }
+                }
+            }
+        };
+        self.queued -= before - terminus.queued();
+        step
+    }
+
+    fn terminus_mut(&mut self, id: TerminusId) -> Result<&mut Terminus<A>, TerminusError> {
+        match self.termini.get_mut(id.0 as usize) {
+            Some(Some(terminus)) => Ok(terminus),
+            _ => Err(TerminusError::NoSuchTerminus),
+        }
+    }
+
+    fn posting(&mut self, id: TerminusId) -> Result<&mut Terminus<A>, PostError> {
+        self.terminus_mut(id).map_err(|_| PostError::NoSuchTerminus)
+    }
+}
+
+/// Checks a message and makes it ready to be cut.
+fn segmenter<A: Area, O: Outlet<A>>(
+    message: &Message,
+    metadata: &[u8],
+    data_bytes: u64,
+    outlet: &O,
+) -> Result<Segmenter, PostError> {
+    if metadata.len() > USER_METADATA_BYTES {
+        return Err(PostError::MetadataTooLong {
+            length_bytes: metadata.len(),
+        });
+    }
+    if data_bytes > MESSAGE_BYTES_MAX || message.header.offset.checked_add(data_bytes).is_none() {
+        return Err(PostError::TooLong);
+    }
+    let payload_max_bytes = outlet
+        .payload_max_bytes(message.link)
+        .ok_or(PostError::LinkGone)?;
+    if message.header.is_fast() && (data_bytes > payload_max_bytes as u64 || !metadata.is_empty()) {
+        return Err(PostError::FastTooLong {
+            length_bytes: data_bytes,
+            payload_max_bytes,
+        });
+    }
+    let header = Header {
+        metadata_length_bytes: metadata.len() as u8,
+        ..message.header
+    };
+    Ok(Segmenter::new(
+        header,
+        message.share,
+        data_bytes,
+        payload_max_bytes,
+    )?)
+}
