@@ -457,13 +457,11 @@ impl<A: Area> Transmitter<A> {
                     parts.as_slice(),
                 ) {
                     Ok(()) => {
-                        drop(parts);
                         terminus.advance(&wanted.segment);
                         Step::Sent
                     }
                     Err(Unsent::Full) => Step::Blocked,
                     Err(Unsent::Gone) => {
-                        drop(parts);
                         terminus.finish(true);
                         Step::Dropped
                     }
