@@ -4,9 +4,21 @@
 //! refuses to interpret what it carries; it checks only what it needs in order
 //! not to be harmed by the other end.
 
+#![forbid(unsafe_code)]
+
+pub mod carrier;
+pub mod cell;
+pub mod local;
+pub mod loopback;
+pub mod pair;
+
+use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
 use hamlyn_engine::packet::Header;
+use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::memfd::MemfdError;
+use hamlyn_ring::shared::OutOfRange;
 
 /// The other end broke the rules of the link. The link is dead; no other link
 /// is concerned.
@@ -22,6 +34,30 @@ pub enum LinkFault {
     /// The peer returned credit for cells that it never received, or took some back.
     #[error("the peer returned impossible credit")]
     Credit,
+}
+
+/// A link could not be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// A mapping is smaller than its layout, or cannot be written.
+    #[error("a mapping does not fit its layout")]
+    Layout,
+    /// The payload limit is not in the allowed range.
+    #[error("{0} bytes of payload: must be from {PACKET_PAYLOAD_MIN} to {PACKET_PAYLOAD_MAX}")]
+    PayloadMax(usize),
+    /// Its memory could not be made.
+    #[error(transparent)]
+    Memory(#[from] MemfdError),
+    /// Its memory could not be mapped.
+    #[error("the memory of a link could not be mapped: {0}")]
+    Map(#[from] Errno),
+}
+
+impl From<OutOfRange> for LinkError {
+    fn from(OutOfRange: OutOfRange) -> Self {
+        Self::Layout
+    }
 }
 
 /// One link of an interface: both directions to one peer.

@@ -1,14 +1,35 @@
-//! placeholder
-pub mod area {
-    //! placeholder
-    /// placeholder
-    #[derive(Clone)]
-    pub struct Area;
-    /// placeholder
-    pub struct HandoverReader;
-    impl hamlyn_engine::memory::Area for Area {
-        fn length_bytes(&self) -> u64 { 0 }
-        fn write(&self, _: u64, _: &[u8]) -> Result<(), hamlyn_engine::memory::Denied> { Ok(()) }
-        fn read(&self, _: u64, _: &mut [u8]) -> Result<(), hamlyn_engine::memory::Denied> { Ok(()) }
-    }
-}
+//! Queues and memory across a trust line (DESIGN 5).
+//!
+//! One process writes, another reads, and neither believes the other: what a
+//! peer can write is copied out once, checked, and only the copy is used; own
+//! indices, sizes and masks never leave private memory. `Empty` and `Corrupt`
+//! are different answers, and corruption ends that peer only.
+//!
+//! This crate refuses to know what it carries: cells are eight words, bulk is
+//! bytes. It makes no system call on the path of a message, and all of its
+//! `unsafe` lies in one file, `shared.rs`.
+//!
+//! * [`shared`]: mappings, and every access to them.
+//! * [`memfd`]: sealed memory files, made and checked.
+//! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
+//! * [`producer`], [`consumer`]: the two ends of one direction.
+//! * [`doorbell`]: announcing sleep, and waking only those that sleep.
+
+#![deny(unsafe_code)]
+
+pub mod area;
+pub mod bulk;
+pub mod cells;
+pub mod consumer;
+pub mod doorbell;
+pub mod geometry;
+mod handover;
+pub mod memfd;
+pub mod producer;
+#[allow(
+    unsafe_code,
+    reason = "the one file that touches memory others may touch"
+)]
+pub mod shared;
+
+pub use rustix::io::Errno;

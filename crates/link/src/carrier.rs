@@ -1,0 +1,330 @@
+//! One direction of a link: packets into cells and bulk, and out of them.
+//!
+//! The way there: short data go into the cell; everything else into the bulk,
+//! copied once, straight from where it lies. The way back: the cell is copied out
+//! and checked, then the receiver's engine decides, and only then do the bytes go
+//! to their place, copied once.
+
+use std::sync::Arc;
+
+use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
+use hamlyn_engine::memory::{self, Denied, Part, Unsent};
+use hamlyn_engine::packet::Header;
+use hamlyn_ring::area::Area;
+use hamlyn_ring::cells::SharedCells;
+use hamlyn_ring::consumer::Consumer;
+use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::producer::{NoRoom, Producer, Room};
+use hamlyn_ring::shared::{Mapping, OutOfRange};
+
+use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
+use crate::{LinkError, LinkFault};
+
+pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
+    if (PACKET_PAYLOAD_MIN..=PACKET_PAYLOAD_MAX).contains(&payload_max) {
+        Ok(())
+    } else {
+        Err(LinkError::PayloadMax(payload_max))
+    }
+}
+
+/// The sending end.
+pub(crate) struct Outgoing {
+    producer: Producer<SharedCells>,
+    mapping: Arc<Mapping>,
+    bulk_offset: usize,
+    payload_max: usize,
+}
+
+impl Outgoing {
+    pub(crate) fn new(
+        mapping: Arc<Mapping>,
+        geometry: Geometry,
+        payload_max: usize,
+        file: Option<std::os::fd::OwnedFd>,
+    ) -> Result<Self, OutOfRange> {
+        let cells = SharedCells::new(&mapping, geometry, file)?;
+        Ok(Self {
+            producer: Producer::new(cells, geometry, geometry.window_bytes(payload_max)),
+            mapping,
+            bulk_offset: geometry.bulk_offset(),
+            payload_max,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn payload_max(&self) -> usize {
+        self.payload_max
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.producer.close();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.producer.is_closed()
+    }
+
+    /// Sends a packet whose header has the right lengths.
+    #[inline]
+    pub(crate) fn try_send(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        let room = self.producer.room().map_err(unsent)?;
+        // The shortest way is that of the most frequent packet.
+        if let (true, &[Part::Bytes(bytes)]) = (metadata.is_empty(), parts)
+            && let Ok(bytes) = <&[u8; INLINE_BYTES]>::try_from(bytes)
+        {
+            debug_assert_eq!(header.length_bytes as usize, INLINE_BYTES);
+            debug_assert_eq!(header.metadata_length_bytes, 0);
+            let placement = Placement {
+                data: Data::Cell(words(bytes)),
+                metadata: Metadata::Word(0),
+            };
+            let header = Header {
+                length_bytes: INLINE_BYTES as u32,
+                metadata_length_bytes: 0,
+                ..*header
+            };
+            room.publish(cell::encode(&header, &placement));
+            return Ok(());
+        }
+        let target = Target {
+            mapping: &self.mapping,
+            bulk_offset: self.bulk_offset,
+            payload_max: self.payload_max,
+        };
+        target.send(room, header, metadata, parts)
+    }
+}
+
+fn unsent(reason: NoRoom) -> Unsent {
+    match reason {
+        NoRoom::Full => Unsent::Full,
+        NoRoom::Corrupt => Unsent::Gone,
+    }
+}
+
+/// Bytes as the words of a cell.
+#[inline(always)]
+fn words(bytes: &[u8; INLINE_BYTES]) -> [u64; 2] {
+    let both = u128::from_le_bytes(*bytes);
+    [both as u64, (both >> 64) as u64]
+}
+
+/// Where payloads of outgoing packets go.
+struct Target<'a> {
+    mapping: &'a Mapping,
+    bulk_offset: usize,
+    payload_max: usize,
+}
+
+impl Target<'_> {
+    #[inline(never)]
+    fn send(
+        &self,
+        mut room: Room<'_, SharedCells>,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        let length: usize = parts.iter().map(Part::length_bytes).sum();
+        debug_assert_eq!(header.length_bytes as usize, length);
+        debug_assert_eq!(header.metadata_length_bytes as usize, metadata.len());
+        if metadata.len() > USER_METADATA_BYTES || metadata.len() + length > self.payload_max {
+            debug_assert!(false, "the engine offers more than the link takes");
+            return Err(Unsent::Gone);
+        }
+        // What is sent is what is here, whatever the header says.
+        let header = &Header {
+            length_bytes: length as u32,
+            metadata_length_bytes: metadata.len() as u8,
+            ..*header
+        };
+        let in_word = metadata.is_empty() || cell::word_is_free(header, metadata.len());
+        let in_word = in_word.then(|| Metadata::Word(short_word(metadata)));
+        if let Some(metadata) = in_word
+            && length <= INLINE_BYTES
+        {
+            let data = Data::Cell(gather_short(parts).map_err(impossible)?);
+            room.publish(cell::encode(header, &Placement { data, metadata }));
+            return Ok(());
+        }
+        let data_after = if in_word.is_some() {
+            0
+        } else {
+            Placement::data_after(metadata.len())
+        };
+        let place = room.place(data_after + length).map_err(unsent)?;
+        let begin = self.bulk_offset + place.offset() as usize;
+        if in_word.is_none() {
+            self.mapping
+                .copy_in(begin, metadata)
+                .map_err(|OutOfRange| impossible(Denied::OutOfArea))?;
+        }
+        self.gather(begin + data_after, parts).map_err(impossible)?;
+        let placement = Placement {
+            data: Data::Bulk(place.offset() + data_after as u32),
+            metadata: in_word.unwrap_or(Metadata::Bulk(place.offset())),
+        };
+        room.publish_with(cell::encode(header, &placement), place);
+        Ok(())
+    }
+
+    /// Copies all parts into the bulk.
+    fn gather(&self, mut to: usize, parts: &[Part<'_, Area>]) -> Result<(), Denied> {
+        for part in parts {
+            match *part {
+                Part::Bytes(bytes) => {
+                    self.mapping
+                        .copy_in(to, bytes)
+                        .map_err(|OutOfRange| Denied::OutOfArea)?;
+                }
+                Part::Area {
+                    area,
+                    offset,
+                    length_bytes,
+                } => {
+                    area.read_into(offset, self.mapping, to, length_bytes as usize)?;
+                }
+            }
+            to += part.length_bytes();
+        }
+        Ok(())
+    }
+}
+
+/// The engine has checked every range, so this is an error of ours; the packet is not sent.
+#[cold]
+fn impossible(denied: Denied) -> Unsent {
+    debug_assert!(false, "a part that the engine has checked: {denied:?}");
+    Unsent::Gone
+}
+
+fn short_word(metadata: &[u8]) -> u64 {
+    let mut bytes = [0; cell::WORD_BYTES];
+    let len = metadata.len().min(bytes.len());
+    bytes[..len].copy_from_slice(&metadata[..len]);
+    u64::from_le_bytes(bytes)
+}
+
+/// All parts together, at most 16 bytes.
+fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; 2], Denied> {
+    let mut bytes = [0; INLINE_BYTES];
+    let mut at = 0;
+    for part in parts {
+        let end = at + part.length_bytes();
+        let into = bytes.get_mut(at..end).ok_or(Denied::OutOfArea)?;
+        match *part {
+            Part::Bytes(from) => into.copy_from_slice(from),
+            Part::Area { area, offset, .. } => area.read_at(offset, into)?,
+        }
+        at = end;
+    }
+    Ok(words(&bytes))
+}
+
+/// The receiving end.
+pub(crate) struct Incoming {
+    consumer: Consumer<SharedCells>,
+    mapping: Arc<Mapping>,
+    bulk_offset: usize,
+    bulk_bytes: usize,
+    payload_max: usize,
+}
+
+impl Incoming {
+    pub(crate) fn new(
+        mapping: Arc<Mapping>,
+        geometry: Geometry,
+        payload_max: usize,
+    ) -> Result<Self, OutOfRange> {
+        let cells = SharedCells::new(&mapping, geometry, None)?;
+        Ok(Self {
+            consumer: Consumer::new(cells, geometry),
+            mapping,
+            bulk_offset: geometry.bulk_offset(),
+            bulk_bytes: geometry.bulk_bytes() as usize,
+            payload_max,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn receive<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Carried<'_>) -> R,
+    ) -> Result<Option<R>, LinkFault> {
+        let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
+            return Ok(None);
+        };
+        let (header, placement) = cell::decode(&cell, self.bulk_bytes, self.payload_max)?;
+        let carried = Carried {
+            mapping: &self.mapping,
+            bulk_offset: self.bulk_offset,
+            length: header.length_bytes as usize,
+            placement,
+        };
+        let result = take(&header, &carried);
+        let bulk_bytes = match placement.data {
+            Data::Cell(_) => 0,
+            Data::Bulk(_) => header.length_bytes as usize,
+        };
+        self.consumer.done(bulk_bytes);
+        Ok(Some(result))
+    }
+
+    #[inline]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.consumer.is_pending()
+    }
+
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        self.consumer.settle();
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.consumer.close();
+    }
+}
+
+/// The bytes that came with a packet: in the copy of its cell, or in the bulk,
+/// where the peer may still change them.
+pub struct Carried<'a> {
+    mapping: &'a Mapping,
+    bulk_offset: usize,
+    length: usize,
+    placement: Placement,
+}
+
+impl memory::Payload<Area> for Carried<'_> {
+    #[inline]
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
+        match self.placement.metadata {
+            Metadata::Word(word) => {
+                into[..cell::WORD_BYTES].copy_from_slice(&word.to_le_bytes());
+            }
+            Metadata::Bulk(offset) => {
+                let into = &mut into[..length_bytes.min(USER_METADATA_BYTES)];
+                let copied = self
+                    .mapping
+                    .copy_out(self.bulk_offset + offset as usize, into);
+                debug_assert!(copied.is_ok(), "the placement was checked");
+            }
+        }
+    }
+
+    #[inline]
+    fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
+        match self.placement.data {
+            Data::Cell(words) => area.write_short(offset, words, self.length),
+            Data::Bulk(place) => {
+                let from = self.bulk_offset + place as usize;
+                area.write_from(offset, self.mapping, from, self.length)
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A packet header as it lies in a cell (`Hamlyn 2.2, Table 1`; decision 0001).
+//!
+//! | word | bits |
+//! |---|---|
+//! | 0 | flag of the ring 32, kind 8, flags 8, metadata length 8, placement 8 |
+//! | 1 | slot 32, metadata index 16, unused 16 |
+//! | 2 | key |
+//! | 3 | offset |
+//! | 4 | data length 32, place in the bulk 32 |
+//! | 5 | the word; or metadata |
+//! | 6, 7 | up to 16 bytes of data |
+//!
+//! [`decode`] is a parser of foreign bytes: it is total, reads nothing but its
+//! arguments, and refuses whatever would lead outside the bulk or beyond what was
+//! agreed. It does not judge kinds, flags, slots or keys; the engine does.
+
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_ring::cells::Cell;
+use hamlyn_ring::shared::LINE_BYTES;
+
+use crate::LinkFault;
+
+/// Bytes of data that fit into a cell.
+pub const INLINE_BYTES: usize = 16;
+/// Bytes of metadata that fit into the word of a cell.
+pub const WORD_BYTES: usize = 8;
+/// In the bulk, data begin at a multiple of this after the metadata.
+pub const DATA_ALIGNMENT_BYTES: usize = 16;
+
+/// Placement bit: the data, and metadata that are not in the word, lie in the bulk.
+const BULK: u8 = 1;
+/// Placement bit: the word is metadata, and the header's word is zero.
+const METADATA_IN_WORD: u8 = 2;
+
+/// Where a packet's data are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Data {
+    /// In the cell: the bytes of these words, lowest first.
+    Cell([u64; 2]),
+    /// At this place of the bulk.
+    Bulk(u32),
+}
+
+/// Where a packet's metadata are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Metadata {
+    /// In the cell: the bytes of this word, lowest first. Also if there are none.
+    Word(u64),
+    /// At this place of the bulk.
+    Bulk(u32),
+}
+
+/// Where the bytes of a packet are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placement {
+    /// Its data.
+    pub data: Data,
+    /// Its metadata.
+    pub metadata: Metadata,
+}
+
+impl Placement {
+    /// How far into its place in the bulk the data begin.
+    #[inline]
+    pub const fn data_after(metadata_length: usize) -> usize {
+        metadata_length.next_multiple_of(DATA_ALIGNMENT_BYTES)
+    }
+}
+
+/// Whether metadata of this length can travel in the word of a cell.
+#[inline]
+pub fn word_is_free(header: &Header, metadata_length: usize) -> bool {
+    metadata_length <= WORD_BYTES && header.word == 0 && !header.is_fast()
+}
+
+/// The cell of a header whose bytes are placed so. The flag is left to the ring.
+///
+/// Metadata may be in the word only if [`word_is_free`]; metadata in the bulk lie
+/// [`Placement::data_after`] bytes before the data, which are there too.
+#[inline(always)]
+pub fn encode(header: &Header, placement: &Placement) -> Cell {
+    let (mut bits, mut place, mut data) = (0, 0, [0; 2]);
+    match placement.data {
+        Data::Cell(words) => data = words,
+        Data::Bulk(offset) => {
+            bits |= BULK;
+            place = offset;
+        }
+    }
+    let mut word = header.word;
+    match placement.metadata {
+        Metadata::Word(metadata) => {
+            if header.metadata_length_bytes > 0 {
+                bits |= METADATA_IN_WORD;
+                word = metadata;
+            }
+        }
+        Metadata::Bulk(offset) => {
+            bits |= BULK;
+            place = offset;
+        }
+    }
+    [
+        u64::from(header.kind.0) << 32
+            | u64::from(header.flags.0) << 40
+            | u64::from(header.metadata_length_bytes) << 48
+            | u64::from(bits) << 56,
+        u64::from(header.slot.to_bits()) | u64::from(header.metadata_index) << 32,
+        header.key.to_bits(),
+        header.offset,
+        u64::from(header.length_bytes) | u64::from(place) << 32,
+        word,
+        data[0],
+        data[1],
+    ]
+}
+
+/// The header in a cell, and where the packet's bytes are: all of them inside a
+/// bulk of `bulk_bytes`, and not more than `payload_max_bytes`.
+#[inline(always)]
+pub fn decode(
+    cell: &Cell,
+    bulk_bytes: usize,
+    payload_max_bytes: usize,
+) -> Result<(Header, Placement), LinkFault> {
+    let mut header = Header {
+        slot: SlotName::from_bits(cell[1] as u32),
+        metadata_index: (cell[1] >> 32) as u16,
+        key: Key::from_bits(cell[2]),
+        offset: cell[3],
+        length_bytes: cell[4] as u32,
+        word: cell[5],
+        metadata_length_bytes: (cell[0] >> 48) as u8,
+        flags: Flags((cell[0] >> 40) as u8),
+        kind: Kind((cell[0] >> 32) as u8),
+    };
+    let bits = (cell[0] >> 56) as u8;
+    let length = header.length_bytes as usize;
+    // By far the most frequent: everything in the cell, no metadata.
+    if bits == 0 && header.metadata_length_bytes == 0 && length <= INLINE_BYTES {
+        let placement = Placement {
+            data: Data::Cell([cell[6], cell[7]]),
+            metadata: Metadata::Word(0),
+        };
+        return Ok((header, placement));
+    }
+    let placement = place(&mut header, cell, bits, bulk_bytes, payload_max_bytes)?;
+    Ok((header, placement))
+}
+
+fn place(
+    header: &mut Header,
+    cell: &Cell,
+    bits: u8,
+    bulk_bytes: usize,
+    payload_max_bytes: usize,
+) -> Result<Placement, LinkFault> {
+    let metadata_length = header.metadata_length_bytes as usize;
+    let length = header.length_bytes as usize;
+    if bits & !(BULK | METADATA_IN_WORD) != 0
+        || metadata_length > USER_METADATA_BYTES
+        || metadata_length + length > payload_max_bytes
+    {
+        return Err(LinkFault::Placement);
+    }
+    let in_word = bits & METADATA_IN_WORD != 0;
+    if in_word {
+        if metadata_length == 0
+            || metadata_length > WORD_BYTES
+            || header.metadata_index == FAST_INDEX
+        {
+            return Err(LinkFault::Placement);
+        }
+        header.word = 0;
+    }
+    if bits & BULK == 0 {
+        if length > INLINE_BYTES || (metadata_length > 0 && !in_word) {
+            return Err(LinkFault::Placement);
+        }
+        return Ok(Placement {
+            data: Data::Cell([cell[6], cell[7]]),
+            metadata: Metadata::Word(if in_word { cell[5] } else { 0 }),
+        });
+    }
+    let offset = (cell[4] >> 32) as u32;
+    let data_after = if in_word {
+        0
+    } else {
+        Placement::data_after(metadata_length)
+    };
+    let needed = data_after + length;
+    let begin = offset as usize;
+    if !begin.is_multiple_of(LINE_BYTES) || begin > bulk_bytes || needed > bulk_bytes - begin {
+        return Err(LinkFault::Placement);
+    }
+    Ok(Placement {
+        // `needed` fits into what is left of a bulk whose size is a u32.
+        data: Data::Bulk(offset + data_after as u32),
+        metadata: match metadata_length {
+            0 => Metadata::Word(0),
+            _ if in_word => Metadata::Word(cell[5]),
+            _ => Metadata::Bulk(offset),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Message areas and send-buffer areas (`Hamlyn 2.2`, `2.3`).
+//!
+//! An [`Area`] is a contiguous region of this process, zeroed and present in
+//! full, so that running out of memory is an error when it is made. Clones name
+//! the same memory. Bytes go in and out by copies that tolerate any race;
+//! there is no reference into an area.
+//!
+//! The exception is a *handover area* ([`Area::handover`]), whose pieces are
+//! either open to the interface or in the application's hands; the latter may be
+//! seen by reference through the [`HandoverReader`]. A write into a piece that is not
+//! open is refused here, whatever engine, peer or application do.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use hamlyn_engine::memory::{self, Denied};
+
+use crate::Errno;
+use crate::handover::Turn;
+use crate::shared::{Mapping, Memory};
+
+/// A region of an application's memory that the interface may use.
+#[derive(Clone)]
+pub struct Area {
+    memory: Arc<Memory>,
+}
+
+impl Area {
+    /// An area of `len` bytes, page aligned, zeroed and reserved. 0 is legal.
+    pub fn new(len: u64) -> Result<Self, Errno> {
+        let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
+        Ok(Self {
+            memory: Arc::new(Memory::plain(len)?),
+        })
+    }
+
+    /// An area in `pieces` of `piece_bytes` (a power of two, else `INVAL`), all in the
+    /// application's hands at first.
+    pub fn handover(pieces: u32, piece_bytes: u32) -> Result<(Self, HandoverReader), Errno> {
+        if !piece_bytes.is_power_of_two() {
+            return Err(Errno::INVAL);
+        }
+        let (memory, turn) = Memory::in_pieces(pieces, piece_bytes.trailing_zeros())?;
+        let memory = Arc::new(memory);
+        let reader = HandoverReader {
+            memory: Arc::clone(&memory),
+            turn,
+        };
+        Ok((Self { memory }, reader))
+    }
+
+    /// Copies out of the area. Bytes that the interface writes at the same time
+    /// come out old or new.
+    #[inline]
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied> {
+        self.memory.read(place(offset)?, into)
+    }
+
+    /// Copies `from` into the area.
+    #[inline]
+    pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<(), Denied> {
+        self.memory.write(place(offset)?, from)
+    }
+
+    /// The word at `offset`; if that is a multiple of 8, it is never torn
+    /// against [`Area::store_u64`] and deposits of 8 or 16 aligned bytes, and it
+    /// is loaded before whatever the caller loads afterwards.
+    #[inline]
+    pub fn load_u64(&self, offset: u64) -> Result<u64, Denied> {
+        self.memory.load_u64(place(offset)?)
+    }
+
+    /// Stores a word; see [`Area::load_u64`].
+    #[inline]
+    pub fn store_u64(&self, offset: u64, value: u64) -> Result<(), Denied> {
+        self.memory.store_u64(place(offset)?, value)
+    }
+
+    /// Fills a range with one value.
+    pub fn fill(&self, offset: u64, len: u64, value: u8) -> Result<(), Denied> {
+        self.memory.fill(place(offset)?, place(len)?, value)
+    }
+
+    /// Copies from another area. Ranges of the same memory must not overlap, or
+    /// it is not defined which bytes are there afterwards.
+    pub fn copy_from(
+        &self,
+        offset: u64,
+        from: &Area,
+        from_offset: u64,
+        len: u64,
+    ) -> Result<(), Denied> {
+        let (offset, from_offset, len) = (place(offset)?, place(from_offset)?, place(len)?);
+        self.memory
+            .write_from_memory(offset, &from.memory, from_offset, len)
+    }
+
+    /// Puts the first `len` bytes of two words into place: at most 16.
+    #[inline]
+    pub fn write_short(&self, offset: u64, words: [u64; 2], len: usize) -> Result<(), Denied> {
+        self.memory.write_short(place(offset)?, words, len)
+    }
+
+    /// Copies from a mapping into the area.
+    #[inline]
+    pub fn write_from(
+        &self,
+        offset: u64,
+        from: &Mapping,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.memory
+            .write_from(place(offset)?, from, from_offset, len)
+    }
+
+    /// Copies from the area into a mapping.
+    #[inline]
+    pub fn read_into(
+        &self,
+        offset: u64,
+        into: &Mapping,
+        into_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.memory
+            .read_into(place(offset)?, into, into_offset, len)
+    }
+}
+
+#[inline]
+fn place(offset: u64) -> Result<usize, Denied> {
+    usize::try_from(offset).map_err(|_| Denied::OutOfArea)
+}
+
+impl memory::Area for Area {
+    #[inline]
+    fn length_bytes(&self) -> u64 {
+        self.memory.len() as u64
+    }
+
+    #[inline]
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), Denied> {
+        self.write_at(offset, from)
+    }
+
+    #[inline]
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied> {
+        self.read_at(offset, into)
+    }
+
+    #[inline]
+    fn message_complete(&self, low: u64, high: u64) {
+        if let Some(pieces) = self.memory.pieces() {
+            let clamp = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+            pieces.complete(clamp(low), clamp(high));
+        }
+    }
+}
+
+impl core::fmt::Debug for Area {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Area({} bytes)", self.memory.len())
+    }
+}
+
+/// The application's end of a handover area: sees held pieces by reference, and
+/// opens them to the interface again.
+pub struct HandoverReader {
+    memory: Arc<Memory>,
+    turn: Turn,
+}
+
+impl HandoverReader {
+    /// Opens pieces to the interface. It needs `self` mutably, so no reference
+    /// into them is left. Pieces that do not exist are ignored.
+    pub fn open(&mut self, pieces: Range<u32>) {
+        if let Some(states) = self.memory.pieces() {
+            states.open(&mut self.turn, pieces);
+        }
+    }
+
+    /// The bytes of a range, if every piece that it touches is in the
+    /// application's hands.
+    #[inline]
+    pub fn view(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        self.memory
+            .view(&self.turn, usize::try_from(offset).ok()?, len)
+    }
+
+    /// Whether a piece is in the application's hands.
+    #[inline]
+    pub fn is_held(&self, piece: u32) -> bool {
+        self.memory.pieces().is_some_and(|pieces| {
+            piece < pieces.count()
+                && pieces.is_held(&self.turn, (piece as usize) << pieces.shift(), 1)
+        })
+    }
+
+    /// How many pieces there are.
+    pub fn pieces(&self) -> u32 {
+        self.memory.pieces().map_or(0, |pieces| pieces.count())
+    }
+
+    /// Bytes of a piece.
+    pub fn piece_bytes(&self) -> u32 {
+        self.memory.pieces().map_or(0, |pieces| 1 << pieces.shift())
+    }
+}
+
+impl core::fmt::Debug for HandoverReader {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "HandoverReader({} pieces of {} bytes)",
+            self.pieces(),
+            self.piece_bytes()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Where the producer puts payloads that do not fit into a cell.
+//!
+//! All of this is the producer's private knowledge: the consumer sees places
+//! that a cell names, and gives back cells, never bytes. Places are contiguous,
+//! begin on a line, and become free in the order of their cells.
+//!
+//! Only a *window* at the beginning of the bulk is used. It starts with room for one
+//! payload and doubles when it was found full, so a link that carries little
+//! touches little memory.
+
+use std::collections::VecDeque;
+
+use crate::shared::LINE_BYTES;
+
+/// A payload's place in the bulk that no cell names yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    offset: u32,
+    end: u32,
+}
+
+impl Place {
+    /// Where it begins, in bytes from the beginning of the bulk.
+    #[inline]
+    pub fn offset(self) -> u32 {
+        self.offset
+    }
+}
+
+/// The places in use.
+pub(crate) struct Bulk {
+    /// Where the next place begins, unless it is at 0.
+    head: usize,
+    window: usize,
+    window_max: usize,
+    /// Cell and beginning of each place in use, oldest first. Never grows beyond its capacity.
+    used: VecDeque<(u64, u32)>,
+}
+
+impl Bulk {
+    pub(crate) fn new(cells: u32, window: usize, bulk_bytes: u32) -> Self {
+        let window_max = bulk_bytes as usize;
+        Self {
+            head: 0,
+            window: window.min(window_max),
+            window_max,
+            used: VecDeque::with_capacity(cells as usize),
+        }
+    }
+
+    /// A place for `len` bytes, if there is one. It is taken only by [`Bulk::take`].
+    #[inline]
+    pub(crate) fn find(&self, len: usize) -> Option<Place> {
+        let len = len.max(1).checked_next_multiple_of(LINE_BYTES)?;
+        let start = match self.used.front() {
+            None if len <= self.window => 0,
+            None => return None,
+            Some(&(_, tail)) => {
+                let tail = tail as usize;
+                if self.head > tail {
+                    if len <= self.window - self.head {
+                        self.head
+                    } else if len <= tail {
+                        0
+                    } else {
+                        return None;
+                    }
+                } else if len <= tail - self.head {
+                    self.head
+                } else {
+                    return None;
+                }
+            }
+        };
+        // Both are at most `window_max`, which came from a u32.
+        Some(Place {
+            offset: start as u32,
+            end: (start + len) as u32,
+        })
+    }
+
+    /// The cell with this number names the place.
+    #[inline]
+    pub(crate) fn take(&mut self, cell: u64, place: Place) {
+        self.used.push_back((cell, place.offset));
+        self.head = place.end as usize;
+    }
+
+    /// All cells below `consumed` are done with.
+    #[inline]
+    pub(crate) fn release(&mut self, consumed: u64) {
+        while self.used.front().is_some_and(|&(cell, _)| cell < consumed) {
+            self.used.pop_front();
+        }
+    }
+
+    /// Doubles the window if `reserve` finds memory for it.
+    #[cold]
+    pub(crate) fn grow(&mut self, reserve: impl FnOnce(usize, usize) -> bool) -> bool {
+        let wanted = (self.window * 2).min(self.window_max);
+        // While the places in use wrap around the end of the window, what lies
+        // beyond the end cannot be used yet.
+        let wrapped = self
+            .used
+            .front()
+            .is_some_and(|&(_, tail)| self.head <= tail as usize);
+        if wanted == self.window || wrapped {
+            return false;
+        }
+        if !reserve(self.window, wanted) {
+            // It stays as small as it is: asking again would cost a call each time.
+            self.window_max = self.window;
+            return false;
+        }
+        self.window = wanted;
+        true
+    }
+
+    /// The longest payload that there can ever be room for.
+    pub(crate) fn longest(&self) -> usize {
+        self.window_max
+    }
+
+    pub(crate) fn window(&self) -> usize {
+        self.window
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! The receiving end of one direction.
+//!
+//! A cell is there when its flag says the lap that is due. The flag of the lap
+//! before means that the ring is empty; any other value can only come from a
+//! peer that breaks the rules, and ends this direction. A cell's words are
+//! copied out once, and only the copy is used.
+//!
+//! The count of cells that are done with is published rarely: it is the only
+//! line that the producer must fetch from here.
+
+use crate::cells::{Cell, CellMemory, FLAG_MASK};
+use crate::geometry::Geometry;
+
+/// Most cells whose return is held back.
+const BATCH_CELLS: u64 = 32;
+/// An expected flag that no cell can have.
+const NEVER: u64 = u64::MAX;
+
+/// A flag had a value that no correct producer writes, or the direction was closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the producer wrote an impossible flag")]
+pub struct Corrupt;
+
+/// The receiving end.
+pub struct Consumer<M> {
+    memory: M,
+    /// Number of the next cell.
+    next: u64,
+    /// The flag that the next cell has when it is there; [`NEVER`] when the end is closed.
+    expected: u64,
+    /// The count that will be published when `next` gets there.
+    due: u64,
+    published: u64,
+    batch: u64,
+    mask: u64,
+    bulk_held: usize,
+    bulk_batch: usize,
+}
+
+impl<M: CellMemory> Consumer<M> {
+    /// The receiving end of an unused memory.
+    pub fn new(memory: M, geometry: Geometry) -> Self {
+        let cells = u64::from(geometry.cells());
+        let batch = (cells / 8).clamp(1, BATCH_CELLS);
+        Self {
+            memory,
+            next: 0,
+            expected: 1,
+            due: batch,
+            published: 0,
+            batch,
+            mask: cells - 1,
+            bulk_held: 0,
+            bulk_batch: geometry.bulk_bytes() as usize / 4,
+        }
+    }
+
+    /// A copy of the next cell, if it is there. The same cell is shown until it is [`Consumer::done`].
+    #[inline(always)]
+    pub fn peek(&self) -> Result<Option<Cell>, Corrupt> {
+        let first = self.memory.load_first(self.next);
+        if first & FLAG_MASK != self.expected {
+            return self.absent(first);
+        }
+        let mut cell = self.memory.load_rest(self.next);
+        cell[0] = first;
+        Ok(Some(cell))
+    }
+
+    #[inline]
+    fn absent(&self, first: u64) -> Result<Option<Cell>, Corrupt> {
+        let before = (self.expected as u32).wrapping_sub(1);
+        if self.expected != NEVER && first as u32 == before {
+            Ok(None)
+        } else {
+            Err(Corrupt)
+        }
+    }
+
+    /// Whether [`Consumer::peek`] would find something: a cell or an error.
+    #[inline]
+    pub fn is_pending(&self) -> bool {
+        let before = (self.expected as u32).wrapping_sub(1);
+        self.expected == NEVER || self.memory.load_first(self.next) as u32 != before
+    }
+
+    /// The cell that was last shown, and `bulk_bytes` that it named, are done with.
+    #[inline(always)]
+    pub fn done(&mut self, bulk_bytes: usize) {
+        self.next += 1;
+        if self.next & self.mask == 0 && self.expected != NEVER {
+            self.expected = u64::from((self.expected as u32).wrapping_add(1));
+        }
+        self.bulk_held += bulk_bytes;
+        if self.next >= self.due || self.bulk_held > self.bulk_batch {
+            self.give_back();
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self) {
+        self.memory.store_consumed(self.next);
+        self.published = self.next;
+        self.due = self.next + self.batch;
+        self.bulk_held = 0;
+    }
+
+    /// Gives back everything that is held back.
+    #[inline]
+    pub fn settle(&mut self) {
+        if self.published != self.next {
+            self.give_back();
+        }
+    }
+
+    /// Ends this direction from this side: from now on everything is [`Corrupt`].
+    #[cold]
+    pub fn close(&mut self) {
+        self.expected = NEVER;
+    }
+
+    /// How many cells are done with.
+    pub fn taken(&self) -> u64 {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! How the memory of one direction is laid out.
+//!
+//! A control page (the consumer's count of cells), then cells of one line, then
+//! bulk bytes. Whoever receives makes the memory; both sides compute the same
+//! layout from the two numbers of [`Geometry`] and trust nothing else about it.
+
+use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, USER_METADATA_BYTES};
+
+use crate::shared::{LINE_BYTES, PAGE_BYTES};
+
+/// Fewest cells of a ring.
+pub const CELLS_MIN: u32 = 2;
+/// Most cells of a ring.
+pub const CELLS_MAX: u32 = 1 << 16;
+/// Least bulk of a ring, in bytes.
+pub const BULK_MIN_BYTES: u32 = 128 << 10;
+/// Most bulk of a ring, in bytes.
+pub const BULK_MAX_BYTES: u32 = 64 << 20;
+
+const _: () = {
+    // The largest payload, with its metadata in a line of their own, fits into the least bulk.
+    assert!(PACKET_PAYLOAD_MAX + USER_METADATA_BYTES + LINE_BYTES <= BULK_MIN_BYTES as usize);
+    // The whole layout fits into 32 bits.
+    assert!((CELLS_MAX as u64) * 64 + (BULK_MAX_BYTES as u64) + 4096 < 1 << 32);
+};
+
+/// Sizes that cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadGeometry {
+    /// The number of cells is not a power of two in the allowed range.
+    #[error("{0} cells: must be a power of two from {CELLS_MIN} to {CELLS_MAX}")]
+    Cells(u32),
+    /// The bulk is not a multiple of a page in the allowed range.
+    #[error(
+        "{0} bytes of bulk: must be a multiple of 4096 from {BULK_MIN_BYTES} to {BULK_MAX_BYTES}"
+    )]
+    Bulk(u32),
+}
+
+/// The sizes of one direction. A value of this type is valid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    cells: u32,
+    bulk_bytes: u32,
+}
+
+impl Geometry {
+    /// What a link has unless it is told otherwise. Bulk that was never used costs nothing.
+    pub const DEFAULT: Self = Self {
+        cells: 256,
+        bulk_bytes: 1 << 20,
+    };
+
+    /// Checks the sizes, which may come from a peer.
+    pub const fn new(cells: u32, bulk_bytes: u32) -> Result<Self, BadGeometry> {
+        if !cells.is_power_of_two() || cells < CELLS_MIN || cells > CELLS_MAX {
+            return Err(BadGeometry::Cells(cells));
+        }
+        if bulk_bytes < BULK_MIN_BYTES
+            || bulk_bytes > BULK_MAX_BYTES
+            || !bulk_bytes.is_multiple_of(PAGE_BYTES as u32)
+        {
+            return Err(BadGeometry::Bulk(bulk_bytes));
+        }
+        Ok(Self { cells, bulk_bytes })
+    }
+
+    /// How many cells.
+    pub const fn cells(self) -> u32 {
+        self.cells
+    }
+
+    /// How many bytes of bulk.
+    pub const fn bulk_bytes(self) -> u32 {
+        self.bulk_bytes
+    }
+
+    /// Where the consumer's count lies.
+    pub const fn consumed_offset(self) -> usize {
+        0
+    }
+
+    /// Where the cells begin.
+    pub const fn cells_offset(self) -> usize {
+        PAGE_BYTES
+    }
+
+    /// Where the bulk begins.
+    pub const fn bulk_offset(self) -> usize {
+        // A page multiple, so that growing the bulk reserves nothing twice.
+        (PAGE_BYTES + self.cells as usize * LINE_BYTES).next_multiple_of(PAGE_BYTES)
+    }
+
+    /// Bytes of the whole memory.
+    pub const fn total_bytes(self) -> usize {
+        self.bulk_offset() + self.bulk_bytes as usize
+    }
+
+    /// Bytes of bulk that a producer uses at first: one largest payload, with
+    /// its metadata apart from it.
+    pub const fn window_bytes(self, payload_max_bytes: usize) -> usize {
+        let window = (payload_max_bytes + LINE_BYTES).next_multiple_of(PAGE_BYTES);
+        if window < self.bulk_bytes as usize {
+            window
+        } else {
+            self.bulk_bytes as usize
+        }
+    }
+
+    /// Bytes at the beginning that whoever makes the memory must reserve.
+    pub const fn reserved_bytes(self, payload_max_bytes: usize) -> usize {
+        self.bulk_offset() + self.window_bytes(payload_max_bytes)
+    }
+}
+
+impl Default for Geometry {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+#[cfg(test)]
+mod tests;

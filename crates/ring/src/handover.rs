@@ -1,0 +1,181 @@
+//! Whose turn it is with each piece of a handover area (`Hamlyn 2.7`: after a
+//! one-shot entry has fired, its memory belongs to the application until it is armed again).
+//!
+//! A piece is *open* (the interface may write it) or *held* (the application
+//! reads it, by reference). The application opens pieces, which needs its one
+//! [`Turn`] mutably; the interface gives them back when a message is complete.
+//!
+//! Refused: a write that touches a piece which is not open, whoever asks.
+//!
+//! Areas can be cloned and shared, so two threads could write and complete at
+//! the same time; between the writer's look at the state and its last byte, no
+//! piece may become held. A guard, taken by one exchange and given back by one
+//! store, excludes that. Cheaper ways were found wanting: a writer bound to one
+//! thread breaks when an interface moves to another thread, and any scheme without
+//! an exchange needs a full fence, which costs the same. Plain areas pay nothing.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use hamlyn_engine::memory::Denied;
+
+/// The state of a piece, or the guard. A trait, so that the model checker runs the same code.
+pub(crate) trait StateWord {
+    fn new(value: u32) -> Self;
+    fn load_acquire(&self) -> u32;
+    fn store_release(&self, value: u32);
+    fn swap_acquire(&self, value: u32) -> u32;
+    /// Called while the guard is another thread's.
+    fn wait(rounds: u32);
+}
+
+impl StateWord for AtomicU32 {
+    #[inline]
+    fn new(value: u32) -> Self {
+        AtomicU32::new(value)
+    }
+
+    #[inline]
+    fn load_acquire(&self) -> u32 {
+        self.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn store_release(&self, value: u32) {
+        self.store(value, Ordering::Release);
+    }
+
+    #[inline]
+    fn swap_acquire(&self, value: u32) -> u32 {
+        self.swap(value, Ordering::Acquire)
+    }
+
+    #[cold]
+    fn wait(rounds: u32) {
+        if rounds.is_multiple_of(64) {
+            // The other thread may have been put aside in the middle of its copy.
+            std::thread::yield_now();
+        } else {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+const HELD: u32 = 0;
+const OPEN: u32 = 1;
+
+/// The right to open pieces. There is one for each [`Pieces`].
+pub(crate) struct Turn(());
+
+/// The states of all pieces.
+pub(crate) struct Pieces<W> {
+    states: Box<[W]>,
+    shift: u32,
+    guard: W,
+}
+
+impl<W: StateWord> Pieces<W> {
+    /// `count` pieces of `1 << shift` bytes, all held.
+    pub(crate) fn new(count: u32, shift: u32) -> (Self, Turn) {
+        let states = (0..count).map(|_| W::new(HELD)).collect();
+        (
+            Self {
+                states,
+                shift,
+                guard: W::new(0),
+            },
+            Turn(()),
+        )
+    }
+
+    /// The states of all pieces that have a byte in the range.
+    #[inline]
+    fn touched(&self, offset: usize, len: usize) -> Option<&[W]> {
+        if len == 0 {
+            return Some(&[]);
+        }
+        let last = offset.checked_add(len - 1)?;
+        self.states
+            .get(offset >> self.shift..(last >> self.shift) + 1)
+    }
+
+    /// Runs `act` with the guard taken. `act` must not panic; it only copies.
+    #[inline]
+    fn guarded<R>(&self, act: impl FnOnce() -> R) -> R {
+        let mut rounds = 0;
+        while self.guard.swap_acquire(1) != 0 {
+            rounds += 1;
+            W::wait(rounds);
+        }
+        let result = act();
+        self.guard.store_release(0);
+        result
+    }
+
+    /// Runs `write`, which writes only in the given range, if all of it is
+    /// open. It stays open until `write` returns.
+    #[inline]
+    pub(crate) fn while_open<R>(
+        &self,
+        offset: usize,
+        len: usize,
+        write: impl FnOnce() -> R,
+    ) -> Result<R, Denied> {
+        let states = self.touched(offset, len).ok_or(Denied::OutOfArea)?;
+        self.guarded(|| {
+            // Acquire: the application's last look at the piece came before it opened it.
+            if states.iter().all(|state| state.load_acquire() == OPEN) {
+                Ok(write())
+            } else {
+                Err(Denied::InUse)
+            }
+        })
+    }
+
+    /// Gives every piece that has a byte in `low..high` to the application.
+    pub(crate) fn complete(&self, low: usize, high: usize) {
+        let end = self.states.len() << self.shift;
+        let (low, high) = (low.min(end), high.min(end));
+        if low >= high {
+            return;
+        }
+        if let Some(states) = self.touched(low, high - low) {
+            self.guarded(|| {
+                for state in states {
+                    // Release: what was written is seen by whoever finds it held.
+                    state.store_release(HELD);
+                }
+            });
+        }
+    }
+
+    /// Opens pieces to the interface. Pieces that do not exist are ignored.
+    pub(crate) fn open(&self, _turn: &mut Turn, pieces: Range<u32>) {
+        let end = (pieces.end as usize).min(self.states.len());
+        let start = (pieces.start as usize).min(end);
+        for state in &self.states[start..end] {
+            // Release: our reads through references came before.
+            state.store_release(OPEN);
+        }
+    }
+
+    /// Whether all of the range is in the application's hands.
+    #[inline]
+    pub(crate) fn is_held(&self, _turn: &Turn, offset: usize, len: usize) -> bool {
+        self.touched(offset, len)
+            .is_some_and(|states| states.iter().all(|state| state.load_acquire() == HELD))
+    }
+
+    /// How many pieces there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    /// Bytes of a piece, as a power of two.
+    pub(crate) fn shift(&self) -> u32 {
+        self.shift
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! Memory files: made sealed, and refused if a peer's is not.
+//!
+//! A file that its other holders could shrink would be a fault for us at any
+//! moment; so [`Memfd`] is proof that it cannot: either we made and sealed it, or
+//! [`Memfd::adopt`] has asked the kernel. Only a `Memfd` can be mapped.
+//!
+//! What seals do not prevent: whoever may write the file may also punch holes
+//! into it. The pages come back as zeros, which is one more hostile value, and are
+//! charged to whoever touches them next.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
+    fstatfs, ftruncate, memfd_create,
+};
+
+use crate::Errno;
+use crate::shared::{Access, Mapping, PAGE_BYTES};
+
+/// `TMPFS_MAGIC`: memory files of ordinary pages lie in the kernel's own tmpfs.
+const ORDINARY_PAGES: u64 = 0x0102_1994;
+
+/// A memory file could not be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemfdError {
+    /// The memory itself could not be had.
+    #[error("no memory for {needed_bytes} bytes: {errno}")]
+    Memory {
+        /// How much was to be reserved.
+        needed_bytes: u64,
+        /// The system's reason.
+        errno: Errno,
+    },
+    /// Another call failed.
+    #[error("{call} failed: {errno}")]
+    System {
+        /// Which.
+        call: &'static str,
+        /// The system's reason.
+        errno: Errno,
+    },
+}
+
+/// Why a peer's descriptor is not used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unsuitable {
+    /// It is not a memory file that can be sealed.
+    #[error("the descriptor is not a memory file")]
+    NotMemory,
+    /// Its pages are huge ones: nobody vouches that there are enough of them.
+    #[error("the memory file does not consist of ordinary pages")]
+    Pages,
+    /// A seal is missing.
+    #[error("the memory file lacks seals")]
+    Unsealed,
+    /// It has a seal that forbids what it is for.
+    #[error("the memory file cannot be written")]
+    WriteSealed,
+    /// Its size is not what was agreed.
+    #[error("the memory file has {actual_bytes} bytes")]
+    Size {
+        /// Its size.
+        actual_bytes: u64,
+    },
+}
+
+/// What is demanded of a peer's memory file besides its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Require {
+    /// It cannot shrink or grow, and can be written: the memory of a ring.
+    Ring,
+    /// It cannot shrink or grow, and nobody but its maker can write it: a bell page.
+    Bell,
+}
+
+/// A memory file that cannot shrink or grow.
+#[derive(Debug)]
+pub struct Memfd {
+    fd: OwnedFd,
+    len: usize,
+}
+
+impl Memfd {
+    /// A file of `len` bytes, of which the first `reserved` are present. It can be
+    /// written by everyone who is given it. `name` is shown in `/proc` only.
+    pub fn create(name: &str, len: usize, reserved: usize) -> Result<Self, MemfdError> {
+        let file = Self::unsealed(name, len, reserved)?;
+        file.seal(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok(file)
+    }
+
+    /// A page that only the returned mapping can write, ever.
+    pub fn create_bell(name: &str) -> Result<(Self, Mapping), MemfdError> {
+        let file = Self::unsealed(name, PAGE_BYTES, PAGE_BYTES)?;
+        let mapping = file
+            .map(Access::Writable)
+            .map_err(|errno| MemfdError::System {
+                call: "mmap",
+                errno,
+            })?;
+        file.seal(SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
+        Ok((file, mapping))
+    }
+
+    fn unsealed(name: &str, len: usize, reserved: usize) -> Result<Self, MemfdError> {
+        let system = |call| move |errno| MemfdError::System { call, errno };
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+            // Kernels before 6.3 do not know the flag.
+            Err(Errno::INVAL) => memfd_create(name, flags),
+            other => other,
+        }
+        .map_err(system("memfd_create"))?;
+        ftruncate(&fd, len as u64).map_err(system("ftruncate"))?;
+        let file = Self { fd, len };
+        if reserved > 0 {
+            reserve(file.as_fd(), 0, reserved).map_err(|errno| MemfdError::Memory {
+                needed_bytes: reserved as u64,
+                errno,
+            })?;
+        }
+        Ok(file)
+    }
+
+    fn seal(&self, seals: SealFlags) -> Result<(), MemfdError> {
+        fcntl_add_seals(&self.fd, seals).map_err(|errno| MemfdError::System {
+            call: "fcntl(F_ADD_SEALS)",
+            errno,
+        })
+    }
+
+    /// Takes a descriptor that a peer sent, if it is what it must be. Never blocks.
+    pub fn adopt(fd: OwnedFd, expected_len: usize, require: Require) -> Result<Self, Unsuitable> {
+        let seals = fcntl_get_seals(&fd).map_err(|_| Unsuitable::NotMemory)?;
+        let fixed = SealFlags::SHRINK | SealFlags::GROW;
+        if !seals.contains(fixed) {
+            return Err(Unsuitable::Unsealed);
+        }
+        let unwritable = seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE);
+        match require {
+            Require::Ring if unwritable => return Err(Unsuitable::WriteSealed),
+            Require::Bell if !unwritable => return Err(Unsuitable::Unsealed),
+            Require::Ring | Require::Bell => {}
+        }
+        let system = fstatfs(&fd).map_err(|_| Unsuitable::NotMemory)?;
+        if system.f_type as u64 != ORDINARY_PAGES {
+            return Err(Unsuitable::Pages);
+        }
+        let actual_bytes = fstat(&fd).map_err(|_| Unsuitable::NotMemory)?.st_size as u64;
+        if actual_bytes != expected_len as u64 {
+            return Err(Unsuitable::Size { actual_bytes });
+        }
+        Ok(Self {
+            fd,
+            len: expected_len,
+        })
+    }
+
+    /// Maps all of it.
+    pub fn map(&self, access: Access) -> Result<Mapping, Errno> {
+        Mapping::of_file(self.fd.as_fd(), self.len, access)
+    }
+
+    /// Its size.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The descriptor alone.
+    pub fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+}
+
+impl AsFd for Memfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Makes sure that the pages of a range are present.
+pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: usize, len: usize) -> Result<(), Errno> {
+    loop {
+        // A signal may come in between; the call then has to be repeated.
+        match fallocate(fd, FallocateFlags::empty(), offset as u64, len as u64) {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
