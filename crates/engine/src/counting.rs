@@ -139,7 +139,7 @@ impl Share {
     /// Refuses a message that the share cannot count.
     #[inline]
     pub const fn check(self, packets: u64) -> Result<(), ShareTooSmall> {
-        if packets - 1 > self.less_one {
+        if packets.saturating_sub(1) > self.less_one {
             return Err(ShareTooSmall {
                 packets,
                 share: self.packets_max(),

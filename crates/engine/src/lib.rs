@@ -13,6 +13,7 @@
 
 extern crate alloc;
 
+mod atomic;
 pub mod counting;
 pub mod key;
 pub mod limits;
@@ -26,3 +27,6 @@ pub mod segment;
 pub mod slot;
 pub mod terminus;
 pub mod transmit;
+
+// Stated here and not beside the type, as the loom test compiles that with larger atomics.
+const _: () = assert!(size_of::<metadata::MetadataEntry>() == limits::METADATA_ENTRY_BYTES);

@@ -22,6 +22,8 @@ pub const GATHER_PIECES_MAX: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
 /// longer messages are pulled from a send-buffer area or a borrowed slice.
 pub const DIRECT_BYTES_MAX: usize = 128;
+/// Packets of a borrowed message that are sent before other termini get their turn.
+pub const BORROWED_BURST: usize = 16;
 /// Smallest payload limit a link may have.
 pub const PACKET_PAYLOAD_MIN: usize = 64;
 /// Largest payload limit a link may have.
@@ -42,6 +44,8 @@ const _: () = {
     // A message on the link with the smallest packets stays below one share of 2^32
     // packets; its first packet may hold as few as 4 bytes of data.
     assert!(MESSAGE_BYTES_MAX / PACKET_PAYLOAD_MIN as u64 + 1 < 1 << 32);
+    // A message that fits the work queue is sent in one burst.
+    assert!((DIRECT_BYTES_MAX + USER_METADATA_BYTES).div_ceil(PACKET_PAYLOAD_MIN) < BORROWED_BURST);
     // A gathered message may take every one of its pieces from another area.
     assert!(GATHER_PIECES_MAX >= SEND_AREAS);
 };

@@ -10,14 +10,14 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{
+
+use crate::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
-
 use crate::key::Key;
-use crate::limits::{METADATA_ENTRIES_MAX, METADATA_ENTRY_BYTES, USER_METADATA_BYTES};
+use crate::limits::{METADATA_ENTRIES_MAX, USER_METADATA_BYTES};
 
 /// Set in [`MetadataEntry::state`] while messages are welcome.
 const ARMED: u32 = 1;
@@ -46,7 +46,6 @@ pub struct MetadataEntry {
     version: AtomicU32,
 }
 
-const _: () = assert!(size_of::<MetadataEntry>() == METADATA_ENTRY_BYTES);
 const _: () = assert!(USER_METADATA_BYTES.is_multiple_of(4));
 
 /// What a paranoid entry lets in.
@@ -63,7 +62,7 @@ pub struct Permission {
 impl MetadataEntry {
     fn new() -> Self {
         Self {
-            user: [const { AtomicU32::new(0) }; USER_METADATA_BYTES / 4],
+            user: core::array::from_fn(|_| AtomicU32::new(0)),
             state: AtomicU32::new(0),
             accumulator: AtomicU64::new(0),
             key: AtomicU64::new(0),
@@ -76,8 +75,8 @@ impl MetadataEntry {
     }
 
     /// Lets in one more message (in `paranoid_one_shot` mode), with the
-    /// permission as it stands. The accumulator and the metadata length start
-    /// from zero.
+    /// permission as it stands: change that first. The accumulator and the
+    /// metadata length start from zero.
     pub fn arm(&self) {
         self.accumulator.store(0, Relaxed);
         self.metadata_length.store(0, Relaxed);
@@ -112,14 +111,22 @@ impl MetadataEntry {
     /// What the paranoid modes let in at present; nothing while that is being changed.
     #[inline]
     pub fn permission(&self) -> Option<Permission> {
+        self.admission(false).map(|(permission, _)| permission)
+    }
+
+    /// The permission, and if `one_shot` whether the entry is armed. The two belong
+    /// together: a packet under an old permission must not use up the arming that followed a new one.
+    #[inline]
+    pub(crate) fn admission(&self, one_shot: bool) -> Option<(Permission, bool)> {
         let version = self.version.load(Acquire);
         let permission = Permission {
             key: Key::from_bits(self.key.load(Relaxed)),
             low: self.low.load(Relaxed),
             high: self.high.load(Relaxed),
         };
+        let armed = !one_shot || self.is_armed();
         fence(Acquire);
-        (version & 1 == 0 && self.version.load(Relaxed) == version).then_some(permission)
+        (version & 1 == 0 && self.version.load(Relaxed) == version).then_some((permission, armed))
     }
 
     /// Lets the application find its receiver from a notification.
@@ -192,7 +199,8 @@ impl MetadataEntry {
 
     #[inline]
     pub(crate) fn spend(&self) {
-        self.state.store(0, Relaxed);
+        // Whoever sees it spent sees the message.
+        self.state.store(0, Release);
     }
 }
 

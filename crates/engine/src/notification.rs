@@ -4,16 +4,18 @@
 //!
 //! The paper's wrap flag is here the lowest bit of a 15-bit count of laps. With
 //! it a reader notices that it was overtaken, learns how many entries
-//! it lost, and goes on with the oldest that is left.
+//! it lost, and goes on with the oldest that is left. A reader that falls 2^15 - 1 laps
+//! or more behind still reads only whole entries, but the count of lost ones is
+//! then short by a multiple of 2^15 laps, and it may take one more lap to wake it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{
+
+use crate::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
-
 use crate::limits::{FAST_INDEX, NOTIFICATION_ENTRIES_MAX};
 use crate::packet::SlotName;
 

@@ -218,14 +218,16 @@ impl<A: Area> Receiver<A> {
         if slot.mode != Mode::Normal
             && let Some(entry) = entry
         {
-            let permission = entry.permission().ok_or(Refusal::BadEntryKey)?;
+            let (permission, armed) = entry
+                .admission(slot.mode == Mode::ParanoidOneShot)
+                .ok_or(Refusal::BadEntryKey)?;
             if header.offset < permission.low || end > permission.high {
                 return Err(Refusal::OutOfLimits);
             }
             if header.key != permission.key {
                 return Err(Refusal::BadEntryKey);
             }
-            if slot.mode == Mode::ParanoidOneShot && !entry.is_armed() {
+            if !armed {
                 return Err(Refusal::EntrySpent);
             }
             limits = (permission.low, permission.high.min(slot.length_bytes));
@@ -269,12 +271,13 @@ impl<A: Area> Receiver<A> {
                     return Ok(Received::Deposited);
                 }
             }
+            word = entry.receive_class();
             if slot.mode == Mode::ParanoidOneShot {
-                entry.spend();
+                // Spent last: from then on the application may give the place and the entry away again.
                 slot.area
                     .message_complete(slot.base + limits.0, slot.base + limits.1);
+                entry.spend();
             }
-            word = entry.receive_class();
         }
         if !header.flags.is_silent()
             && let Some(queue) = slot.queue

@@ -4,11 +4,11 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use core::sync::atomic::{
+
+use crate::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-
 use crate::counting::ShareTooSmall;
 use crate::limits::{
     DIRECT_BYTES_MAX, GATHER_PIECES_MAX, SEND_AREAS, TERMINI_MAX, USER_METADATA_BYTES,
@@ -300,6 +300,8 @@ pub(crate) struct Terminus<A> {
     queue: VecDeque<Work>,
     queue_entries: usize,
     priority: u8,
+    /// Packets that it may still send before others have their turn.
+    left_in_turn: u8,
     posted: u64,
     word: Arc<CompletionWord>,
 }
@@ -319,13 +321,20 @@ impl<A: Area> Terminus<A> {
             queue: VecDeque::with_capacity(options.queue_entries),
             queue_entries: options.queue_entries,
             priority: options.priority,
+            left_in_turn: options.priority,
             posted: 0,
             word: Arc::new(CompletionWord::new(options.queue_entries + 1)),
         })
     }
 
-    pub(crate) fn priority(&self) -> u8 {
-        self.priority
+    /// Counts a packet that was sent in this turn; says whether the turn is over.
+    pub(crate) fn ends_turn(&mut self) -> bool {
+        self.left_in_turn -= 1;
+        let over = self.left_in_turn == 0;
+        if over {
+            self.left_in_turn = self.priority;
+        }
+        over
     }
 
     pub(crate) fn completion_word(&self) -> &Arc<CompletionWord> {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use crate::counting::Share;
 use crate::limits::{
-    DIRECT_BYTES_MAX, GATHER_PIECES_MAX, MESSAGE_BYTES_MAX, PACKET_PAYLOAD_MIN, TERMINI_MAX,
+    BORROWED_BURST, DIRECT_BYTES_MAX, GATHER_PIECES_MAX, MESSAGE_BYTES_MAX, PACKET_PAYLOAD_MIN, TERMINI_MAX,
     USER_METADATA_BYTES,
 };
 use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
@@ -50,7 +50,7 @@ pub struct Pumped {
     pub waiting: bool,
 }
 
-/// What a turn brought.
+/// What an attempt to send a packet brought.
 enum Step {
     /// A packet is out.
     Sent,
@@ -60,11 +60,52 @@ enum Step {
     Blocked,
 }
 
+/// A message that is sent from where it lies, at the place of its terminus among the others.
+struct Guest<'a> {
+    place: usize,
+    link: LinkId,
+    segmenter: &'a mut Segmenter,
+    metadata: &'a [u8],
+    data: &'a [u8],
+    /// How it stands; full until it is known better.
+    state: Borrowed,
+}
+
+impl Guest<'_> {
+    /// Sends one packet of it.
+    fn send_one<A: Area, O: Outlet<A>>(&mut self, outlet: &mut O) -> Step {
+        let Some(payload_max_bytes) = outlet.payload_max_bytes(self.link) else {
+            self.state = Borrowed::Gone;
+            return Step::Dropped;
+        };
+        let segment = self.segmenter.next(payload_max_bytes);
+        let start = segment.start as usize;
+        let bytes = &self.data[start..start + segment.header.length_bytes as usize];
+        let metadata = &self.metadata[..usize::from(segment.header.metadata_length_bytes)];
+        match outlet.offer(self.link, &segment.header, metadata, &[Part::Bytes(bytes)]) {
+            Ok(()) => {
+                self.segmenter.advance(&segment);
+                if segment.last {
+                    self.state = Borrowed::Sent;
+                }
+                Step::Sent
+            }
+            Err(Unsent::Full) => Step::Blocked,
+            Err(Unsent::Gone) => {
+                self.state = Borrowed::Gone;
+                Step::Dropped
+            }
+        }
+    }
+}
+
 /// How a borrowed message stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Borrowed {
     /// All of it was taken.
     Sent,
+    /// As many packets as allowed were taken; there are more.
+    More,
     /// The link has no room at present.
     Full,
     /// The link is gone.
@@ -79,9 +120,8 @@ pub enum Borrowed {
 #[derive(Debug)]
 pub struct Transmitter<A> {
     termini: Vec<Option<Terminus<A>>>,
-    /// Whose turn it is, and how many packets of its turn are left.
-    turn: usize,
-    left_in_turn: u8,
+    /// Places of the open termini; who had a whole turn most recently is last.
+    order: Vec<u16>,
     /// Messages queued in all termini.
     queued: usize,
 }
@@ -97,8 +137,7 @@ impl<A: Area> Transmitter<A> {
     pub fn new() -> Self {
         Self {
             termini: Vec::new(),
-            turn: 0,
-            left_in_turn: 0,
+            order: Vec::new(),
             queued: 0,
         }
     }
@@ -115,6 +154,7 @@ impl<A: Area> Transmitter<A> {
             }
         };
         self.termini[place] = Some(terminus);
+        self.order.push(place as u16);
         Ok(TerminusId(place as u32))
     }
 
@@ -127,6 +167,7 @@ impl<A: Area> Transmitter<A> {
         }
         self.queued -= queued;
         self.termini[id.0 as usize] = None;
+        self.order.retain(|&place| u32::from(place) != id.0);
         Ok(())
     }
 
@@ -160,9 +201,9 @@ impl<A: Area> Transmitter<A> {
         self.queued != 0
     }
 
-    /// Sends a message of bytes at hand (direct I/O). If the link has no room or
-    /// others wait, up to [`DIRECT_BYTES_MAX`] bytes are copied into the work queue;
-    /// longer ones are refused. Never blocks, never allocates.
+    /// Sends a message of bytes at hand (direct I/O). If the link has no room, others
+    /// have to go first, or messages of this terminus wait, up to [`DIRECT_BYTES_MAX`] bytes are
+    /// copied into the work queue; longer ones are refused. Never blocks, never allocates.
     #[inline]
     pub fn post<O: Outlet<A>>(
         &mut self,
@@ -180,7 +221,7 @@ impl<A: Area> Transmitter<A> {
         if self.queued == 0
             && metadata.len() + data.len() <= PACKET_PAYLOAD_MIN
             && metadata.len() <= USER_METADATA_BYTES
-            && !(message.header.is_fast() && !metadata.is_empty())
+            && (metadata.is_empty() || !message.header.is_fast())
         {
             let header = Header {
                 length_bytes: data.len() as u32,
@@ -223,14 +264,13 @@ impl<A: Area> Transmitter<A> {
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
         let mut segmenter = segmenter(message, metadata, data.len() as u64, outlet)?;
-        if self.queued == 0 {
-            // Only a message of one packet may go at once: if the link filled up
-            // half-way, the rest would have to wait in a buffer that is not ours.
+        if self.posting(id)?.is_idle() {
+            // Only a message of one packet, or one that may wait in the queue, goes at once: if the
+            // link filled up half-way, the rest would have to wait in a buffer that is not ours.
             let payload_max_bytes = outlet
                 .payload_max_bytes(message.link)
                 .ok_or(PostError::LinkGone)?;
-            let segment = segmenter.next(payload_max_bytes);
-            if segment.last || data.len() <= DIRECT_BYTES_MAX {
+            if segmenter.next(payload_max_bytes).last || data.len() <= DIRECT_BYTES_MAX {
                 match self.continue_borrowed(
                     id,
                     message.link,
@@ -249,19 +289,18 @@ impl<A: Area> Transmitter<A> {
                             sent: true,
                         });
                     }
-                    Borrowed::Full => {}
+                    // At most two packets, so there is never more.
+                    Borrowed::Full | Borrowed::More => {}
                     Borrowed::Gone => return Err(PostError::LinkGone),
                 }
             }
-        }
-        if data.len() > DIRECT_BYTES_MAX {
-            return Err(if self.queued == 0 {
-                PostError::TooLongToQueue {
+            if data.len() > DIRECT_BYTES_MAX {
+                return Err(PostError::TooLongToQueue {
                     length_bytes: data.len() as u64,
-                }
-            } else {
-                PostError::QueueFull
-            });
+                });
+            }
+        } else if data.len() > DIRECT_BYTES_MAX {
+            return Err(PostError::QueueFull);
         }
         let terminus = self.posting(id)?;
         if terminus.is_full() {
@@ -358,7 +397,8 @@ impl<A: Area> Transmitter<A> {
         segmenter(message, metadata, data_bytes, outlet)
     }
 
-    /// Sends as many packets of a borrowed message as the link takes. When it is
+    /// Sends as many packets of a borrowed message as the link takes. Whoever waits
+    /// in a queue has its turns meanwhile, as in [`Transmitter::pump`]. When it is
     /// all sent, the caller reports it with [`Transmitter::finish_borrowed`].
     pub fn continue_borrowed<O: Outlet<A>>(
         &mut self,
@@ -370,28 +410,30 @@ impl<A: Area> Transmitter<A> {
         outlet: &mut O,
     ) -> Result<Borrowed, PostError> {
         self.posting(id)?;
-        let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
-            return Ok(Borrowed::Gone);
+        let mut guest = Guest {
+            place: id.0 as usize,
+            link,
+            segmenter,
+            metadata,
+            data,
+            state: Borrowed::Full,
         };
-        loop {
-            let segment = segmenter.next(payload_max_bytes);
-            let start = segment.start as usize;
-            let bytes = &data[start..start + segment.header.length_bytes as usize];
-            let metadata = &metadata[..usize::from(segment.header.metadata_length_bytes)];
-            match outlet.offer(link, &segment.header, metadata, &[Part::Bytes(bytes)]) {
-                Ok(()) => segmenter.advance(&segment),
-                Err(Unsent::Full) => return Ok(Borrowed::Full),
-                Err(Unsent::Gone) => return Ok(Borrowed::Gone),
-            }
-            if segment.last {
-                return Ok(Borrowed::Sent);
-            }
+        if self.queued == 0 {
+            while matches!(guest.send_one(outlet), Step::Sent) && guest.state == Borrowed::Full {}
+        } else {
+            self.take_turns(outlet, usize::MAX, Some(&mut guest));
         }
+        Ok(guest.state)
     }
 
-    /// Accounts for a borrowed message that is all sent.
+    /// Accounts for a borrowed message that is all sent. If messages were posted to the
+    /// terminus meanwhile, they complete first: the queue is "full" until then.
     pub fn finish_borrowed(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
-        let sequence = self.posting(id)?.sent_at_once();
+        let terminus = self.posting(id)?;
+        if !terminus.is_idle() {
+            return Err(PostError::QueueFull);
+        }
+        let sequence = terminus.sent_at_once();
         Ok(SendHandle {
             terminus: id,
             sequence,
@@ -401,43 +443,59 @@ impl<A: Area> Transmitter<A> {
     /// Offers queued packets to the links, at most `packets_max`. Termini take turns:
     /// each may send as many packets per turn as its priority says, so a message waits at most
     /// for one turn of every other terminus, whatever they send. A terminus whose link is full
-    /// loses its turn and holds up nobody else.
+    /// keeps what is left of its turn and holds up nobody who uses another link.
     pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
-        let mut packets = 0;
-        let mut blocked = 0;
-        while self.queued != 0 && packets < packets_max && blocked < self.termini.len() {
-            if self.left_in_turn == 0 {
-                self.next_turn();
-            }
-            match self.send_one(outlet) {
-                Step::Sent => {
-                    packets += 1;
-                    blocked = 0;
-                    self.left_in_turn -= 1;
-                }
-                Step::Dropped => blocked = 0,
-                Step::Blocked => {
-                    blocked += 1;
-                    self.left_in_turn = 0;
-                }
-            }
-        }
         Pumped {
-            packets,
+            packets: self.take_turns(outlet, packets_max, None),
             waiting: self.queued != 0,
         }
     }
 
-    fn next_turn(&mut self) {
-        self.turn = (self.turn + 1) % self.termini.len();
-        self.left_in_turn = self.termini[self.turn]
-            .as_ref()
-            .map_or(1, Terminus::priority);
+    /// Sends packets in order of turns until nobody can. Who had its turn goes to the end of the
+    /// order, who is blocked stays where it is; so each link serves those who want it in turn,
+    /// however little room it has at a time and whatever other links do.
+    fn take_turns<O: Outlet<A>>(
+        &mut self,
+        outlet: &mut O,
+        packets_max: usize,
+        mut guest: Option<&mut Guest<'_>>,
+    ) -> usize {
+        let mut packets = 0;
+        let mut at = 0;
+        while packets < packets_max && (self.queued != 0 || guest.is_some()) {
+            let Some(&place) = self.order.get(at) else {
+                break;
+            };
+            let place = usize::from(place);
+            let step = match &mut guest {
+                Some(guest) if guest.place == place => guest.send_one(outlet),
+                _ => self.send_one(place, outlet),
+            };
+            match step {
+                Step::Sent => {
+                    packets += 1;
+                    if let Some(Some(terminus)) = self.termini.get_mut(place)
+                        && terminus.ends_turn()
+                    {
+                        self.order[at..].rotate_left(1);
+                    }
+                }
+                Step::Dropped => {}
+                Step::Blocked => at += 1,
+            }
+            if guest
+                .as_ref()
+                .is_some_and(|guest| guest.state != Borrowed::Full)
+            {
+                break;
+            }
+        }
+        packets
     }
 
-    /// Sends one packet of the terminus whose turn it is.
-    fn send_one<O: Outlet<A>>(&mut self, outlet: &mut O) -> Step {
-        let Some(Some(terminus)) = self.termini.get_mut(self.turn) else {
+    /// Sends one packet of the queue of that terminus.
+    fn send_one<O: Outlet<A>>(&mut self, place: usize, outlet: &mut O) -> Step {
+        let Some(Some(terminus)) = self.termini.get_mut(place) else {
             return Step::Blocked;
         };
         let before = terminus.queued();
