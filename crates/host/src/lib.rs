@@ -5,6 +5,10 @@
 //! stands on the path of a message, but for one plain load ([`Host::attention`]).
 //! [`process`] is the host that is embedded in an application.
 
+#![forbid(unsafe_code)]
+
+pub mod process;
+
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
 
@@ -166,7 +170,9 @@ pub enum HostError {
         needed: u32,
     },
     /// The name is in use.
-    #[error("the name {name:?} is in use in namespace {namespace:?}: choose another, or end the program that holds it")]
+    #[error(
+        "the name {name:?} is in use in namespace {namespace:?}: choose another, or end the program that holds it"
+    )]
     NameInUse {
         /// The name.
         name: String,
@@ -190,6 +196,12 @@ pub enum HostError {
         value: u64,
         /// What is wrong with it.
         reason: &'static str,
+    },
+    /// As many links as this interface allows itself are there.
+    #[error("this interface has its {allowed} links already: end some, or allow more")]
+    LinksFull {
+        /// How many are allowed.
+        allowed: u32,
     },
     /// Another call of the system failed.
     #[error("{call} failed: {errno}")]
@@ -290,6 +302,8 @@ impl RefusedBecause {
     pub const INVALID: Self = Self(5);
     /// Both sides connected at once and the other attempt is used.
     pub const SIMULTANEOUS: Self = Self(6);
+    /// Too many shake hands with it at once; it is worth trying again.
+    pub const BUSY: Self = Self(7);
 }
 
 impl core::fmt::Display for RefusedBecause {
@@ -301,6 +315,7 @@ impl core::fmt::Display for RefusedBecause {
             Self::RESOURCES => f.write_str("it is out of memory or descriptors"),
             Self::INVALID => f.write_str("it found our handshake invalid"),
             Self::SIMULTANEOUS => f.write_str("both sides connected at once"),
+            Self::BUSY => f.write_str("too many others are connecting to it at once"),
             Self(other) => write!(f, "reason {other}"),
         }
     }

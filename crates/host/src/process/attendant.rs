@@ -1,0 +1,387 @@
+//! The attendant: one thread per interface that accepts, shakes hands and
+//! notices deaths, while the application computes (`Hamlyn 3.1`, `6.3`).
+//!
+//! It sleeps in one `epoll` on everything at once and never waits for anybody:
+//! a peer that stalls costs a place among the handshakes until its time is up, and nothing else.
+
+use super::Interior;
+use super::clock::{now_ns, until};
+use super::codec::{Message, NotAMessage, Offer};
+use super::counters::{LogBudget, Outcome};
+use super::exchange::{self, DESCRIPTORS, Mishap};
+use super::grant::Unlinkable;
+use super::registry::{Entrant, PeerKey};
+use super::source::Source;
+use crate::{Destination, Errno, HostError, Peer, RefusedBecause};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::net::{SocketFlags, accept_with, sockopt::socket_peercred};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Connections accepted from a listener before other events have their turn.
+const ACCEPTED_PER_TURN: u32 = 16;
+/// Events taken from the kernel at a time.
+const EVENTS_PER_TURN: usize = 64;
+/// How long no connection is accepted after the system had no room for one.
+const PAUSE_NS: u64 = 50_000_000;
+
+/// Whom the kernel says that a socket is connected to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Credentials {
+    pub(super) user: u32,
+    pub(super) group: u32,
+    process: Pid,
+}
+
+impl Credentials {
+    pub(super) fn of(socket: impl AsFd) -> rustix::io::Result<Self> {
+        let credentials = socket_peercred(socket)?;
+        Ok(Self {
+            user: credentials.uid.as_raw(),
+            group: credentials.gid.as_raw(),
+            process: credentials.pid,
+        })
+    }
+
+    /// The number of the process, or 0.
+    pub(super) fn process(&self) -> u32 {
+        self.process.as_raw_pid() as u32
+    }
+
+    /// Something that becomes readable when the process ends, if that can be
+    /// had. To be called while the socket is connected, so that the number still
+    /// belongs to the peer.
+    pub(super) fn open_process(&self) -> Option<OwnedFd> {
+        pidfd_open(self.process, PidfdFlags::empty()).ok()
+    }
+
+    /// The peer that these credentials and its own offer make up.
+    pub(super) fn peer(&self, offer: &Offer) -> Peer {
+        Peer {
+            token: 0,
+            destination: Destination {
+                node: 0,
+                user: self.user,
+                interface: offer.interface,
+            },
+            group: self.group,
+            process: self.process(),
+            name: offer.name.as_ref().map(|name| name.as_str().to_owned()),
+        }
+    }
+}
+
+/// A handshake that somebody began.
+struct Handshake {
+    socket: OwnedFd,
+    credentials: Credentials,
+    deadline_ns: u64,
+}
+
+/// See the module.
+pub(super) struct Attendant {
+    interior: Arc<Interior>,
+    listeners: Vec<OwnedFd>,
+    handshakes: HashMap<u64, Handshake>,
+    handshakes_begun: u64,
+    paused_until_ns: Option<u64>,
+    log: LogBudget,
+}
+
+impl Attendant {
+    /// An attendant of these listening sockets.
+    pub(super) fn new(interior: Arc<Interior>, listeners: Vec<OwnedFd>) -> Result<Self, HostError> {
+        let attendant = Self {
+            interior,
+            listeners,
+            handshakes: HashMap::new(),
+            handshakes_begun: 0,
+            paused_until_ns: None,
+            log: LogBudget::default(),
+        };
+        attendant
+            .listen()
+            .map_err(|errno| exchange::system("epoll_ctl", 0, errno))?;
+        Ok(attendant)
+    }
+
+    fn listen(&self) -> rustix::io::Result<()> {
+        for (place, listener) in self.listeners.iter().enumerate() {
+            let data = Source::Listener(place as u64).data();
+            epoll::add(
+                self.interior.registry.watch(),
+                listener,
+                data,
+                epoll::EventFlags::IN,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Works until the owner closes the registry.
+    pub(super) fn run(mut self) {
+        let mut events = Vec::with_capacity(EVENTS_PER_TURN);
+        loop {
+            let timeout = self.next_deadline_ns().map(until);
+            let watch = self.interior.registry.watch();
+            match epoll::wait(watch, spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => {
+                    tracing::error!(%errno, "the attendant cannot wait: no more links, and no news of deaths");
+                    return;
+                }
+            }
+            for event in events.drain(..) {
+                match Source::of(event.data) {
+                    Some(Source::Command) => {
+                        self.interior.registry.take_command();
+                        if self.interior.registry.is_stopping() {
+                            return;
+                        }
+                    }
+                    Some(Source::Listener(place)) => self.accept(place),
+                    Some(Source::Handshake(number)) => self.proceed(number),
+                    Some(Source::Control(token)) => self.interior.registry.hung_up(token),
+                    Some(Source::Process(token)) => self.interior.registry.process_ended(token),
+                    None => {}
+                }
+            }
+            self.drop_the_stalled();
+            self.resume();
+        }
+    }
+
+    /// When something must be done though nothing happens.
+    fn next_deadline_ns(&self) -> Option<u64> {
+        let handshakes = self
+            .handshakes
+            .values()
+            .map(|handshake| handshake.deadline_ns);
+        let verdict = self.interior.registry.pass_verdicts();
+        handshakes.chain(verdict).chain(self.paused_until_ns).min()
+    }
+
+    fn drop_the_stalled(&mut self) {
+        if self.handshakes.is_empty() {
+            return;
+        }
+        let now_ns = now_ns();
+        let before = self.handshakes.len();
+        self.handshakes
+            .retain(|_, handshake| handshake.deadline_ns > now_ns);
+        for _ in self.handshakes.len()..before {
+            self.note(Outcome::Stalled, None);
+        }
+    }
+
+    /// Out of descriptors: a listener would report the same connection for ever.
+    fn pause(&mut self) {
+        for listener in &self.listeners {
+            let _ = epoll::delete(self.interior.registry.watch(), listener);
+        }
+        self.paused_until_ns = Some(now_ns().saturating_add(PAUSE_NS));
+        self.note(Outcome::Resources, None);
+    }
+
+    fn resume(&mut self) {
+        if self
+            .paused_until_ns
+            .is_some_and(|until_ns| until_ns <= now_ns())
+        {
+            self.paused_until_ns = match self.listen() {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => None,
+                Err(_) => Some(now_ns().saturating_add(PAUSE_NS)),
+            };
+        }
+    }
+
+    fn accept(&mut self, place: u64) {
+        for _ in 0..ACCEPTED_PER_TURN {
+            let Some(listener) = self.listeners.get(place as usize) else {
+                return;
+            };
+            match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => self.greet(socket),
+                Err(rustix::io::Errno::AGAIN) => return,
+                Err(
+                    rustix::io::Errno::MFILE
+                    | rustix::io::Errno::NFILE
+                    | rustix::io::Errno::NOMEM
+                    | rustix::io::Errno::NOBUFS,
+                ) => return self.pause(),
+                // The peer that this was about is gone.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Judges who connects, says who we are, and gives them a place among the handshakes.
+    fn greet(&mut self, socket: OwnedFd) {
+        let Ok(credentials) = Credentials::of(&socket) else {
+            return self.note(Outcome::HungUp, None);
+        };
+        let interior = &self.interior;
+        if !interior.allows(&credentials) {
+            return self.refuse(&socket, &credentials, Outcome::NotAllowed);
+        }
+        if !interior.registry.has_room() {
+            return self.refuse(&socket, &credentials, Outcome::TooMany);
+        }
+        let of_user = |handshake: &&Handshake| handshake.credentials.user == credentials.user;
+        let handshakes_max = interior.settings.handshakes_max;
+        if self.handshakes.len() >= handshakes_max
+            || self.handshakes.values().filter(of_user).count() >= handshakes_max / 2
+        {
+            return self.refuse(&socket, &credentials, Outcome::Busy);
+        }
+        let interface = interior.identity.interface;
+        if exchange::send(&socket, &Message::Greeting { interface }, &[]).is_err() {
+            return self.note(Outcome::HungUp, Some(&credentials));
+        }
+        self.handshakes_begun += 1;
+        let number = self.handshakes_begun;
+        let watched = epoll::add(
+            interior.registry.watch(),
+            &socket,
+            Source::Handshake(number).data(),
+            epoll::EventFlags::IN | epoll::EventFlags::RDHUP,
+        );
+        if watched.is_err() {
+            return self.refuse(&socket, &credentials, Outcome::Resources);
+        }
+        let timeout_ns = interior.settings.handshake_timeout_ns;
+        let handshake = Handshake {
+            socket,
+            credentials,
+            deadline_ns: now_ns().saturating_add(timeout_ns),
+        };
+        self.handshakes.insert(number, handshake);
+    }
+
+    /// The hello has come, or what somebody takes for one.
+    fn proceed(&mut self, number: u64) {
+        let Some(handshake) = self.handshakes.remove(&number) else {
+            return;
+        };
+        let arrived = match exchange::receive(&handshake.socket) {
+            Err(Mishap::NotYet) => {
+                self.handshakes.insert(number, handshake);
+                return;
+            }
+            arrived => arrived,
+        };
+        let Handshake {
+            socket,
+            credentials,
+            ..
+        } = handshake;
+        let _ = epoll::delete(self.interior.registry.watch(), &socket);
+        let outcome = match arrived {
+            Ok(arrived) => match (arrived.message, arrived.descriptors) {
+                (Message::Hello(offer), Some(descriptors)) => {
+                    let socket = Arc::new(socket);
+                    let outcome = self.welcome(&socket, &credentials, &offer, descriptors);
+                    match outcome {
+                        Ok(()) => self.note(Outcome::Accepted, Some(&credentials)),
+                        Err(outcome) => self.refuse(&socket, &credentials, outcome),
+                    }
+                    return;
+                }
+                _ => Outcome::Invalid,
+            },
+            Err(Mishap::NotAMessage(NotAMessage::Version(_))) => Outcome::Version,
+            Err(Mishap::NotAMessage(NotAMessage::Invalid(_))) => Outcome::Invalid,
+            Err(Mishap::HungUp) => return self.note(Outcome::HungUp, Some(&credentials)),
+            Err(Mishap::OutOfDescriptors | Mishap::System(_) | Mishap::NotYet) => {
+                Outcome::Resources
+            }
+        };
+        self.refuse(&socket, &credentials, outcome);
+    }
+
+    /// Answers a hello, and enters the link.
+    fn welcome(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        credentials: &Credentials,
+        offer: &Offer,
+        descriptors: [OwnedFd; DESCRIPTORS],
+    ) -> Result<(), Outcome> {
+        let registry = &self.interior.registry;
+        let key = PeerKey {
+            interface: offer.interface,
+            user: credentials.user,
+        };
+        registry.begin_incoming(key)?;
+        let made = self.make(socket, credentials, offer, descriptors);
+        let (entrant, outcome) = match made {
+            Ok(entrant) => (Some(entrant), Ok(())),
+            Err(outcome) => (None, Err(outcome)),
+        };
+        let entered = self.interior.registry.end_incoming(entrant);
+        outcome.and(entered.map_err(|_| Outcome::Resources))
+    }
+
+    fn make(
+        &self,
+        socket: &Arc<OwnedFd>,
+        credentials: &Credentials,
+        offer: &Offer,
+        descriptors: [OwnedFd; DESCRIPTORS],
+    ) -> Result<Entrant, Outcome> {
+        let lender = &self.interior.lender;
+        let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;
+        let link = lender
+            .join(lent, offer, descriptors, socket)
+            .map_err(|error| match error {
+                Unlinkable::Invalid(_) => Outcome::Invalid,
+                Unlinkable::Host(_) => Outcome::Resources,
+            })?;
+        let welcome = Message::Welcome(lender.offer());
+        exchange::send(socket, &welcome, &lender.descriptors(&file))
+            .map_err(|Errno(_)| Outcome::HungUp)?;
+        Ok(Entrant {
+            peer: credentials.peer(offer),
+            control: Arc::clone(socket),
+            process: credentials.open_process(),
+            link,
+        })
+    }
+
+    /// Tells somebody why not. Dropping the socket does the rest.
+    fn refuse(&mut self, socket: &OwnedFd, credentials: &Credentials, outcome: Outcome) {
+        let reason = match outcome {
+            Outcome::NotAllowed => Some(RefusedBecause::NOT_ALLOWED),
+            Outcome::Version => Some(RefusedBecause::VERSION),
+            Outcome::TooMany => Some(RefusedBecause::TOO_MANY),
+            Outcome::Resources => Some(RefusedBecause::RESOURCES),
+            Outcome::Invalid => Some(RefusedBecause::INVALID),
+            Outcome::Simultaneous => Some(RefusedBecause::SIMULTANEOUS),
+            Outcome::Busy => Some(RefusedBecause::BUSY),
+            Outcome::Accepted | Outcome::Stalled | Outcome::HungUp => None,
+        };
+        if let Some(RefusedBecause(reason)) = reason {
+            // If it cannot be told, it sees the end of the socket.
+            let _ = exchange::send(socket, &Message::Refusal { reason }, &[]);
+        }
+        self.note(outcome, Some(credentials));
+    }
+
+    fn note(&mut self, outcome: Outcome, credentials: Option<&Credentials>) {
+        self.interior.registry.tally.count(outcome);
+        if matches!(
+            outcome,
+            Outcome::Accepted | Outcome::Simultaneous | Outcome::Busy
+        ) {
+            return;
+        }
+        if let Some(suppressed) = self.log.line(now_ns()) {
+            let user = credentials.map(|credentials| credentials.user);
+            let process = credentials.map(Credentials::process);
+            tracing::warn!(?outcome, user, process, suppressed, "no link was made");
+        }
+    }
+}

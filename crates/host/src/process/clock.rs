@@ -1,0 +1,54 @@
+//! The host's clock, and waiting for a descriptor until an instant of it.
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::AsFd;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Time since the system started, in nanoseconds.
+pub(super) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(now.tv_nsec as u64)
+}
+
+/// The span from now until `deadline_ns`, zero if that has passed.
+pub(super) fn until(deadline_ns: u64) -> Timespec {
+    let span = deadline_ns.saturating_sub(now_ns());
+    Timespec {
+        tv_sec: (span / 1_000_000_000) as i64,
+        tv_nsec: (span % 1_000_000_000) as i64,
+    }
+}
+
+/// Waits until `descriptor` has something to read, or its other end hung up.
+/// False when the deadline passed before.
+pub(super) fn wait_readable(
+    descriptor: impl AsFd,
+    deadline_ns: u64,
+) -> Result<bool, rustix::io::Errno> {
+    loop {
+        match wait_once(&descriptor, Some(deadline_ns)) {
+            Err(rustix::io::Errno::INTR) => {}
+            waited => return waited,
+        }
+    }
+}
+
+/// The same, but a signal ends it, too, and the deadline may be missing.
+pub(super) fn wait_once(
+    descriptor: impl AsFd,
+    deadline_ns: Option<u64>,
+) -> Result<bool, rustix::io::Errno> {
+    let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+    let span = deadline_ns.map(until);
+    rustix::event::poll(&mut polled, span.as_ref()).map(|ready| ready > 0)
+}
+
+/// Whether `descriptor` reports any of `flags` at once.
+pub(super) fn shows(descriptor: impl AsFd, flags: PollFlags) -> bool {
+    let mut polled = [PollFd::new(&descriptor, flags)];
+    let at_once = Timespec::default();
+    let polled_one = rustix::event::poll(&mut polled, Some(&at_once)).is_ok();
+    polled_one && polled[0].revents().intersects(flags)
+}

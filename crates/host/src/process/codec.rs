@@ -1,0 +1,297 @@
+//! The messages of a handshake: bytes to values and back, nothing else.
+//!
+//! [`decode`] is total: whatever bytes a peer sends, it returns a message that
+//! obeys every rule of this version, or the reason why there is none. A
+//! message has exactly one encoding, so `encode(decode(bytes)) == bytes`.
+//!
+//! | at  | bytes | field |
+//! |-----|-------|-------|
+//! | 0   | 8     | `hamlyn\r\n` |
+//! | 8   | 2     | version |
+//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal |
+//! | 12  | 2     | reason (refusal) |
+//! | 14  | 2     | flags (hello, welcome) |
+//! | 16  | 8     | interface (all but refusal) |
+//! | 24  | 4     | cells of the ring in which the sender receives (hello, welcome) |
+//! | 28  | 4     | largest payload that the sender takes (hello, welcome) |
+//! | 32  | 4     | bytes of that ring's bulk region (hello, welcome) |
+//! | 36  | 2     | length of the name (hello, welcome) |
+//! | 38  | 64    | name, filled up with zeros |
+//! | 102 | 26    | zeros |
+//!
+//! Numbers are little-endian. The first ten bytes keep their place in every
+//! version, so that two versions can tell each other which they speak.
+
+use super::name::Name;
+use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
+
+/// The version that this library speaks.
+pub const VERSION: u16 = 1;
+/// Size of every message of this version.
+pub const MESSAGE_BYTES: usize = 128;
+
+const MAGIC: [u8; 8] = *b"hamlyn\r\n";
+const GREETING: u16 = 1;
+const HELLO: u16 = 2;
+const WELCOME: u16 = 3;
+const REFUSAL: u16 = 4;
+const FLAG_BARRIER: u16 = 1;
+const NAME_AT: usize = 38;
+const REST_AT: usize = NAME_AT + Name::BYTES_MAX;
+
+const _: () = assert!(REST_AT < MESSAGE_BYTES);
+
+/// What one side brings to a link: who it is and the memory it lends for receiving.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Its interface.
+    pub interface: u64,
+    /// The name under which it can be reached.
+    pub name: Option<Name>,
+    /// Cells of the ring in which it receives. Not yet judged: that is the ring's affair.
+    pub cells: u32,
+    /// Bytes of that ring's bulk region. Not yet judged.
+    pub bulk_bytes: u32,
+    /// The largest payload that it takes; between [`PACKET_PAYLOAD_MIN`] and [`PACKET_PAYLOAD_MAX`].
+    pub payload_max_bytes: u32,
+    /// It is registered for barriers issued by others, so a plain load after a
+    /// plain store is enough for it to see that a peer sleeps.
+    pub takes_barriers: bool,
+}
+
+/// A message of the handshake.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// The listener says who it is, first of all.
+    Greeting {
+        /// Its interface.
+        interface: u64,
+    },
+    /// The connector's half.
+    Hello(Offer),
+    /// The listener's half.
+    Welcome(Offer),
+    /// The listener will not have the connector.
+    Refusal {
+        /// As in [`crate::RefusedBecause`]; any number.
+        reason: u16,
+    },
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotAMessage {
+    /// A message of another version.
+    #[error("it is of version {0}")]
+    Version(u16),
+    /// Not a message of any version, or one that breaks a rule of this one.
+    #[error("{0}")]
+    Invalid(&'static str),
+}
+
+/// The one encoding of a message.
+pub fn encode(message: &Message) -> [u8; MESSAGE_BYTES] {
+    let mut bytes = [0; MESSAGE_BYTES];
+    put(&mut bytes, 0, MAGIC);
+    put(&mut bytes, 8, VERSION.to_le_bytes());
+    let kind = match message {
+        Message::Greeting { interface } => {
+            put(&mut bytes, 16, interface.to_le_bytes());
+            GREETING
+        }
+        Message::Hello(offer) => {
+            put_offer(&mut bytes, offer);
+            HELLO
+        }
+        Message::Welcome(offer) => {
+            put_offer(&mut bytes, offer);
+            WELCOME
+        }
+        Message::Refusal { reason } => {
+            put(&mut bytes, 12, reason.to_le_bytes());
+            REFUSAL
+        }
+    };
+    put(&mut bytes, 10, kind.to_le_bytes());
+    bytes
+}
+
+/// What the bytes of a peer say, if they say anything.
+pub fn decode(bytes: &[u8]) -> Result<Message, NotAMessage> {
+    if take::<8>(bytes, 0)? != MAGIC {
+        return Err(NotAMessage::Invalid("it does not begin like a handshake"));
+    }
+    let version = u16::from_le_bytes(take(bytes, 8)?);
+    if version != VERSION {
+        return Err(NotAMessage::Version(version));
+    }
+    let bytes: &[u8; MESSAGE_BYTES] = bytes
+        .try_into()
+        .map_err(|_| NotAMessage::Invalid("it has the wrong length"))?;
+    let message = match u16::from_le_bytes(take(bytes, 10)?) {
+        GREETING => Message::Greeting {
+            interface: u64::from_le_bytes(take(bytes, 16)?),
+        },
+        HELLO => Message::Hello(take_offer(bytes)?),
+        WELCOME => Message::Welcome(take_offer(bytes)?),
+        REFUSAL => Message::Refusal {
+            reason: u16::from_le_bytes(take(bytes, 12)?),
+        },
+        _ => return Err(NotAMessage::Invalid("its kind is unknown")),
+    };
+    // Whatever a message does not use is zero, so that a later version can use it.
+    if encode(&message) != *bytes {
+        return Err(NotAMessage::Invalid(
+            "a field that it does not use is not zero",
+        ));
+    }
+    Ok(message)
+}
+
+fn put_offer(bytes: &mut [u8; MESSAGE_BYTES], offer: &Offer) {
+    let flags = if offer.takes_barriers {
+        FLAG_BARRIER
+    } else {
+        0
+    };
+    put(bytes, 14, flags.to_le_bytes());
+    put(bytes, 16, offer.interface.to_le_bytes());
+    put(bytes, 24, offer.cells.to_le_bytes());
+    put(bytes, 28, offer.payload_max_bytes.to_le_bytes());
+    put(bytes, 32, offer.bulk_bytes.to_le_bytes());
+    if let Some(name) = &offer.name {
+        let name = name.as_str().as_bytes();
+        put(bytes, 36, (name.len() as u16).to_le_bytes());
+        for (to, from) in bytes.iter_mut().skip(NAME_AT).zip(name) {
+            *to = *from;
+        }
+    }
+}
+
+fn take_offer(bytes: &[u8; MESSAGE_BYTES]) -> Result<Offer, NotAMessage> {
+    let flags = u16::from_le_bytes(take(bytes, 14)?);
+    let payload_max_bytes = u32::from_le_bytes(take(bytes, 28)?);
+    if !(PACKET_PAYLOAD_MIN as u32..=PACKET_PAYLOAD_MAX as u32).contains(&payload_max_bytes) {
+        return Err(NotAMessage::Invalid("its largest payload is out of bounds"));
+    }
+    let name = match usize::from(u16::from_le_bytes(take(bytes, 36)?)) {
+        0 => None,
+        length => {
+            let name = bytes
+                .get(NAME_AT..REST_AT)
+                .and_then(|field| field.get(..length))
+                .and_then(|name| core::str::from_utf8(name).ok())
+                .and_then(|name| Name::new(name).ok());
+            Some(name.ok_or(NotAMessage::Invalid("its name breaks the rules for names"))?)
+        }
+    };
+    Ok(Offer {
+        interface: u64::from_le_bytes(take(bytes, 16)?),
+        name,
+        cells: u32::from_le_bytes(take(bytes, 24)?),
+        bulk_bytes: u32::from_le_bytes(take(bytes, 32)?),
+        payload_max_bytes,
+        takes_barriers: flags & FLAG_BARRIER != 0,
+    })
+}
+
+fn put<const N: usize>(bytes: &mut [u8; MESSAGE_BYTES], at: usize, value: [u8; N]) {
+    for (to, from) in bytes.iter_mut().skip(at).zip(value) {
+        *to = from;
+    }
+}
+
+fn take<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], NotAMessage> {
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk::<N>())
+        .copied()
+        .ok_or(NotAMessage::Invalid("it is too short"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn offers() -> impl Strategy<Value = Offer> {
+        let name = proptest::option::of("[A-Za-z0-9._/-]{1,64}");
+        let rest = (
+            any::<u64>(),
+            any::<u32>(),
+            any::<u32>(),
+            64u32..=65536,
+            any::<bool>(),
+        );
+        (name, rest).prop_map(
+            |(name, (interface, cells, bulk_bytes, payload, barriers))| Offer {
+                interface,
+                name: name.map(|name| Name::new(&name).unwrap()),
+                cells,
+                bulk_bytes,
+                payload_max_bytes: payload,
+                takes_barriers: barriers,
+            },
+        )
+    }
+
+    fn messages() -> impl Strategy<Value = Message> {
+        prop_oneof![
+            any::<u64>().prop_map(|interface| Message::Greeting { interface }),
+            offers().prop_map(Message::Hello),
+            offers().prop_map(Message::Welcome),
+            any::<u16>().prop_map(|reason| Message::Refusal { reason }),
+        ]
+    }
+
+    /// The harness that a fuzzer can share: no bytes may panic, and what is
+    /// accepted has one encoding.
+    fn any_bytes_are_judged(bytes: &[u8]) {
+        if let Ok(message) = decode(bytes) {
+            assert_eq!(encode(&message).as_slice(), bytes);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(message in messages()) {
+            prop_assert_eq!(decode(&encode(&message)), Ok(message));
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_judged(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            any_bytes_are_judged(&bytes);
+        }
+
+        #[test]
+        fn damaged_messages_are_judged(message in messages(), at in 0..MESSAGE_BYTES, flip in 1u8..) {
+            let mut bytes = encode(&message);
+            bytes[at] ^= flip;
+            any_bytes_are_judged(&bytes);
+        }
+
+        #[test]
+        fn cut_and_stretched_messages_are_refused(message in messages(), length in 0..300usize) {
+            let mut bytes = encode(&message).to_vec();
+            bytes.resize(length, 0);
+            prop_assert_eq!(decode(&bytes).is_ok(), length == MESSAGE_BYTES);
+        }
+    }
+
+    #[test]
+    fn another_version_is_told_whatever_its_length() {
+        for length in [10, 11, MESSAGE_BYTES, 200] {
+            let mut bytes = vec![0xee; length];
+            bytes[..8].copy_from_slice(b"hamlyn\r\n");
+            bytes[8..10].copy_from_slice(&999u16.to_le_bytes());
+            assert_eq!(decode(&bytes), Err(NotAMessage::Version(999)));
+        }
+    }
+
+    #[test]
+    fn unused_fields_must_be_zero() {
+        let mut bytes = encode(&Message::Refusal { reason: 1 });
+        bytes[20] = 1;
+        assert!(matches!(decode(&bytes), Err(NotAMessage::Invalid(_))));
+    }
+}

@@ -1,0 +1,128 @@
+//! What became of the handshakes, counted and, within reason, logged.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How the handshakes that others began ended, since the host was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct RendezvousCounters {
+    /// In a link.
+    pub accepted: u64,
+    /// The access list does not name the user or group.
+    pub not_allowed: u64,
+    /// Another version.
+    pub version: u64,
+    /// As many links as allowed were there.
+    pub too_many: u64,
+    /// We were out of memory or descriptors.
+    pub resources: u64,
+    /// What was sent is no handshake, or what it lent could not be used.
+    pub invalid: u64,
+    /// There was a link already, or both sides connected at once.
+    pub simultaneous: u64,
+    /// As many handshakes as allowed were under way.
+    pub busy: u64,
+    /// The peer did not complete the handshake in time.
+    pub stalled: u64,
+    /// The peer hung up before the handshake was complete.
+    pub hung_up: u64,
+}
+
+/// How a handshake ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Accepted,
+    NotAllowed,
+    Version,
+    TooMany,
+    Resources,
+    Invalid,
+    Simultaneous,
+    Busy,
+    Stalled,
+    HungUp,
+}
+
+const OUTCOMES: usize = Outcome::HungUp as usize + 1;
+
+/// Written by the attendant, read by the owner.
+#[derive(Debug, Default)]
+pub(super) struct Tally([AtomicU64; OUTCOMES]);
+
+impl Tally {
+    pub(super) fn count(&self, outcome: Outcome) {
+        self.of(outcome).fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn of(&self, outcome: Outcome) -> &AtomicU64 {
+        let Self(counters) = self;
+        &counters[outcome as usize]
+    }
+
+    pub(super) fn read(&self) -> RendezvousCounters {
+        let of = |outcome| self.of(outcome).load(Ordering::Relaxed);
+        RendezvousCounters {
+            accepted: of(Outcome::Accepted),
+            not_allowed: of(Outcome::NotAllowed),
+            version: of(Outcome::Version),
+            too_many: of(Outcome::TooMany),
+            resources: of(Outcome::Resources),
+            invalid: of(Outcome::Invalid),
+            simultaneous: of(Outcome::Simultaneous),
+            busy: of(Outcome::Busy),
+            stalled: of(Outcome::Stalled),
+            hung_up: of(Outcome::HungUp),
+        }
+    }
+}
+
+/// Bounds the lines that others can cause in our log.
+#[derive(Debug, Default)]
+pub(super) struct LogBudget {
+    period_began_ns: u64,
+    lines: u32,
+    suppressed: u64,
+}
+
+impl LogBudget {
+    const PERIOD_NS: u64 = 1_000_000_000;
+    const LINES_PER_PERIOD: u32 = 4;
+
+    /// Whether a line may be written now; if so, how many were not before it.
+    pub(super) fn line(&mut self, now_ns: u64) -> Option<u64> {
+        if now_ns.saturating_sub(self.period_began_ns) >= Self::PERIOD_NS {
+            self.period_began_ns = now_ns;
+            self.lines = 0;
+        }
+        if self.lines == Self::LINES_PER_PERIOD {
+            self.suppressed += 1;
+            return None;
+        }
+        self.lines += 1;
+        Some(std::mem::take(&mut self.suppressed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_bounded_and_told() {
+        let mut budget = LogBudget::default();
+        let second = LogBudget::PERIOD_NS;
+        let lines = (0..1000).filter_map(|_| budget.line(5 * second)).count();
+        assert_eq!(lines, LogBudget::LINES_PER_PERIOD as usize);
+        assert_eq!(budget.line(6 * second), Some(1000 - 4));
+    }
+
+    #[test]
+    fn every_outcome_has_its_counter() {
+        let tally = Tally::default();
+        tally.count(Outcome::Stalled);
+        tally.count(Outcome::HungUp);
+        tally.count(Outcome::HungUp);
+        let read = tally.read();
+        assert_eq!((read.stalled, read.hung_up, read.accepted), (1, 2, 0));
+    }
+}

@@ -1,0 +1,164 @@
+//! One message and its descriptors over a connected socket, without blocking.
+
+use super::codec::{self, MESSAGE_BYTES, Message, NotAMessage};
+use crate::{Errno, HostError};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::IoSliceMut;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+
+/// Descriptors that come with a hello or a welcome: the memory that the sender
+/// lends for receiving, and the page with its sleep word.
+pub(super) const DESCRIPTORS: usize = 2;
+
+/// Sent before a socket is closed on purpose. Every other byte is a ring of the bell.
+pub(super) const GOODBYE: u8 = 0xff;
+
+/// What arrived.
+pub(super) struct Arrived {
+    pub(super) message: Message,
+    pub(super) descriptors: Option<[OwnedFd; DESCRIPTORS]>,
+}
+
+/// Why nothing useful arrived. Whatever descriptors came are closed.
+#[derive(Debug)]
+pub(super) enum Mishap {
+    /// Nothing is there yet.
+    NotYet,
+    /// The other end hung up.
+    HungUp,
+    /// It is no message of this version.
+    NotAMessage(NotAMessage),
+    /// We have no room for the descriptors.
+    OutOfDescriptors,
+    /// The system failed.
+    System(Errno),
+}
+
+/// Sends a message; a socket that has no room for it counts as an error, since
+/// a handshake never fills one.
+pub(super) fn send(
+    socket: impl AsFd,
+    message: &Message,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), Errno> {
+    let bytes = codec::encode(message);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno(rustix::io::Errno::INVAL.raw_os_error()));
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    loop {
+        match rustix::net::sendmsg(&socket, &[IoSlice::new(&bytes)], &mut control, flags) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(Errno(errno.raw_os_error())),
+        }
+    }
+}
+
+/// Takes one message with its descriptors, if there is one.
+pub(super) fn receive(socket: impl AsFd) -> Result<Arrived, Mishap> {
+    // One byte more than a message has, and one descriptor more: what is longer
+    // is seen to be longer.
+    let mut bytes = [0u8; MESSAGE_BYTES + 1];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS + 1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let mut into = [IoSliceMut::new(&mut bytes)];
+    let mut received = rustix::net::recvmsg(&socket, &mut into, &mut control, flags);
+    if matches!(received, Err(rustix::io::Errno::CONNRESET)) {
+        // Reported once, before what the peer sent last.
+        received = rustix::net::recvmsg(&socket, &mut into, &mut control, flags);
+    }
+    let received = match received {
+        Ok(received) => received,
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Err(Mishap::NotYet),
+        Err(rustix::io::Errno::CONNRESET) => return Err(Mishap::HungUp),
+        Err(errno) => return Err(Mishap::System(Errno(errno.raw_os_error()))),
+    };
+    let mut descriptors = Vec::with_capacity(DESCRIPTORS + 1);
+    for ancillary in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = ancillary {
+            descriptors.extend(rights);
+        }
+    }
+    if received.bytes == 0 {
+        return Err(Mishap::HungUp);
+    }
+    let bytes = bytes.get(..received.bytes).unwrap_or(&bytes);
+    let message = codec::decode(bytes).map_err(Mishap::NotAMessage)?;
+    // The kernel cuts a list of descriptors short for two reasons.
+    if received.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() <= DESCRIPTORS {
+        return Err(Mishap::OutOfDescriptors);
+    }
+    let wants_some = matches!(message, Message::Hello(_) | Message::Welcome(_));
+    let descriptors = match (wants_some, descriptors.len()) {
+        (true, _) => <[OwnedFd; DESCRIPTORS]>::try_from(descriptors).map(Some),
+        (false, 0) => Ok(None),
+        (false, _) => Err(descriptors),
+    }
+    .map_err(|_| {
+        let what = "it came with the wrong number of descriptors";
+        Mishap::NotAMessage(NotAMessage::Invalid(what))
+    })?;
+    Ok(Arrived {
+        message,
+        descriptors,
+    })
+}
+
+/// Takes all rings of the bell, up to a bound. Says whether the other end said
+/// goodbye, and whether it hung up.
+pub(super) fn drain(socket: impl AsFd) -> Drained {
+    // A peer that obeys the rules rings once for each time that we go to sleep.
+    const TURNS: usize = 64;
+    let mut drained = Drained::default();
+    for _ in 0..TURNS {
+        let mut byte = [0u8; 1];
+        match rustix::net::recv(&socket, &mut byte, RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => {
+                drained.hung_up = true;
+                break;
+            }
+            Ok(_) if byte == [GOODBYE] => drained.goodbye = true,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // Reported once, before what the peer sent last.
+            Err(rustix::io::Errno::CONNRESET) => drained.hung_up = true,
+            Err(_) => break,
+        }
+    }
+    drained
+}
+
+/// See [`drain`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drained {
+    pub(super) goodbye: bool,
+    pub(super) hung_up: bool,
+}
+
+/// Tells the other end that we close on purpose, and closes, even if a link
+/// still holds the socket.
+pub(super) fn hang_up(socket: impl AsFd) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    // Either may fail if the other end is gone, and then nobody needs it.
+    let _ = rustix::net::send(&socket, &[GOODBYE], flags);
+    let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
+}
+
+/// The error of a system call that makes `needed` descriptors or sockets.
+pub(super) fn system(call: &'static str, needed: u32, errno: rustix::io::Errno) -> HostError {
+    match errno {
+        rustix::io::Errno::MFILE | rustix::io::Errno::NFILE => HostError::Descriptors { needed },
+        errno => HostError::System {
+            call,
+            errno: Errno(errno.raw_os_error()),
+        },
+    }
+}

@@ -1,0 +1,192 @@
+//! What one side of a link lends to the other, and what it makes of what it is lent.
+//!
+//! Each side makes the memory in which it receives, so it is charged for it,
+//! and seals it so that it can never shrink. It believes nothing of what the
+//! other side made before the kernel has confirmed seals and sizes.
+
+use super::codec::Offer;
+use super::exchange::DESCRIPTORS;
+use super::options::Settings;
+use crate::{Errno, HostError};
+use hamlyn_link::LinkError;
+use hamlyn_link::local::LocalLink;
+use hamlyn_link::loopback::Loopback;
+use hamlyn_link::pair::{PairLink, PairParts};
+use hamlyn_ring::doorbell::{Fence, SleepWord};
+use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::memfd::{Memfd, MemfdError, Require, Unsuitable};
+use hamlyn_ring::shared::{Access, Mapping, PAGE_BYTES};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::sync::Arc;
+
+/// What an interface lends to all of its peers, and how it makes more.
+pub(super) struct Lender {
+    interface: u64,
+    geometry: Geometry,
+    payload_max_bytes: u32,
+    name: Option<super::name::Name>,
+    bell: Memfd,
+    takes_barriers: bool,
+}
+
+/// Memory in which we are to receive over one link.
+pub(super) struct Lent(Mapping);
+
+/// The file of such memory, for the peer.
+pub(super) struct LentFile(Memfd);
+
+/// Why a link could not be made of two offers.
+#[derive(Debug)]
+pub(super) enum Unlinkable {
+    /// What the peer lends cannot be used.
+    Invalid(&'static str),
+    /// We ran out of something.
+    Host(HostError),
+}
+
+impl Lender {
+    /// The lender of an interface, and its sleep word.
+    pub(super) fn new(interface: u64, settings: &Settings) -> Result<(Self, SleepWord), HostError> {
+        let (bell, page) = Memfd::create_bell("hamlyn-bell").map_err(memory)?;
+        let word = SleepWord::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
+        // From now on this process passes the barriers of those that go to sleep.
+        let takes_barriers = membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok();
+        let lender = Self {
+            interface,
+            geometry: settings.geometry,
+            payload_max_bytes: settings.payload_max_bytes,
+            name: settings.name.clone(),
+            bell,
+            takes_barriers,
+        };
+        Ok((lender, word))
+    }
+
+    /// Whether barriers work here, in both directions.
+    pub(super) fn takes_barriers(&self) -> bool {
+        self.takes_barriers
+    }
+
+    /// Makes the memory for one more link.
+    pub(super) fn lend(&self) -> Result<(Lent, LentFile), HostError> {
+        let payload_max_bytes = self.payload_max_bytes as usize;
+        let total_bytes = self.geometry.total_bytes();
+        let reserved_bytes = self.geometry.reserved_bytes(payload_max_bytes);
+        let file = Memfd::create("hamlyn-ring", total_bytes, reserved_bytes).map_err(memory)?;
+        let mapping = file.map(Access::Writable).map_err(mapped(total_bytes))?;
+        Ok((Lent(mapping), LentFile(file)))
+    }
+
+    /// What we say of it.
+    pub(super) fn offer(&self) -> Offer {
+        Offer {
+            interface: self.interface,
+            name: self.name.clone(),
+            cells: self.geometry.cells(),
+            bulk_bytes: self.geometry.bulk_bytes(),
+            payload_max_bytes: self.payload_max_bytes,
+            takes_barriers: self.takes_barriers,
+        }
+    }
+
+    /// The descriptors that go with the offer.
+    pub(super) fn descriptors<'a>(&'a self, file: &'a LentFile) -> [BorrowedFd<'a>; DESCRIPTORS] {
+        [file.0.as_fd(), self.bell.as_fd()]
+    }
+
+    /// Makes a link of our half and the peer's.
+    pub(super) fn join(
+        &self,
+        Lent(receive): Lent,
+        offer: &Offer,
+        [ring, bell]: [OwnedFd; DESCRIPTORS],
+        control: &OwnedFd,
+    ) -> Result<LocalLink, Unlinkable> {
+        let send_geometry = Geometry::new(offer.cells, offer.bulk_bytes)
+            .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
+        let ring = Memfd::adopt(ring, send_geometry.total_bytes(), Require::Ring)
+            .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
+        let bell = Memfd::adopt(bell, PAGE_BYTES, Require::Bell)
+            .map_err(|_| Unlinkable::Invalid("its bell is not a sealed page of memory"))?;
+        let send = ring.map(Access::Writable).map_err(mapped(ring.len()))?;
+        let bell = bell.map(Access::ReadOnly).map_err(mapped(PAGE_BYTES))?;
+        let doorbell = control
+            .try_clone()
+            .map_err(|_| HostError::Descriptors { needed: 1 })?;
+        let fence = if self.takes_barriers && offer.takes_barriers {
+            Fence::Light
+        } else {
+            Fence::Heavy
+        };
+        let parts = PairParts {
+            receive,
+            receive_geometry: self.geometry,
+            send,
+            send_file: ring.into_fd(),
+            send_geometry,
+            bell,
+            fence,
+            doorbell,
+            // Each side has reserved memory for what it offered, so for the lesser of both.
+            payload_max_bytes: self.payload_max_bytes.min(offer.payload_max_bytes) as usize,
+        };
+        PairLink::new(parts)
+            .map(LocalLink::Pair)
+            .map_err(|_| Unlinkable::Invalid("its memory does not fit its own description"))
+    }
+
+    /// A link of the interface with itself.
+    pub(super) fn loopback(&self) -> Result<LocalLink, HostError> {
+        Loopback::new(self.geometry, self.payload_max_bytes as usize)
+            .map(LocalLink::Loopback)
+            .map_err(|error| match error {
+                LinkError::Memory(error) => memory(error),
+                LinkError::Map(errno) => mapped(self.geometry.total_bytes())(errno),
+                _ => invalid("mmap"),
+            })
+    }
+}
+
+impl From<HostError> for Unlinkable {
+    fn from(error: HostError) -> Self {
+        Self::Host(error)
+    }
+}
+
+fn ring_is(error: Unsuitable) -> &'static str {
+    match error {
+        Unsuitable::NotMemory => "its ring is not a memory file",
+        Unsuitable::Pages => "its ring does not consist of ordinary pages",
+        Unsuitable::Unsealed => "its ring could shrink: it is not sealed",
+        Unsuitable::WriteSealed => "its ring cannot be written",
+        Unsuitable::Size { .. } => "its ring has not the size that it announced",
+        _ => "its ring cannot be used",
+    }
+}
+
+/// Mapping so many bytes failed.
+fn mapped(needed_bytes: usize) -> impl Fn(hamlyn_ring::Errno) -> HostError {
+    move |errno| HostError::Memory {
+        needed_bytes: needed_bytes as u64,
+        errno: Errno(errno.raw_os_error()),
+    }
+}
+
+fn memory(error: MemfdError) -> HostError {
+    match error {
+        MemfdError::Memory {
+            needed_bytes,
+            errno,
+        } => HostError::Memory {
+            needed_bytes,
+            errno: Errno(errno.raw_os_error()),
+        },
+        MemfdError::System { call, errno } => super::exchange::system(call, 1, errno),
+        _ => invalid("memfd_create"),
+    }
+}
+
+fn invalid(call: &'static str) -> HostError {
+    super::exchange::system(call, 0, rustix::io::Errno::INVAL)
+}

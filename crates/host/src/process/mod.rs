@@ -1,0 +1,331 @@
+//! The host that is embedded in an application: no daemon, no configuration.
+//!
+//! * [`name`]: published names and their abstract socket addresses.
+//! * [`codec`]: the messages of a handshake.
+//! * `exchange`: one message and its descriptors over a socket.
+//! * `grant`: the memory that each side of a link lends to the other.
+//! * `connect`, `attendant`: the two sides of a handshake; the latter also notices deaths.
+//! * `registry`: the links, shared by the owner's thread and the attendant.
+//!
+//! # Trust
+//!
+//! Whoever connects, and whoever is connected to, may send anything at any time. Who it is,
+//! is the kernel's word (`SO_PEERCRED`), never the peer's. A handshake is a
+//! few messages of fixed size, parsed by a total function, and has a deadline. Memory that a peer
+//! lends is used only if the kernel confirms that it cannot shrink. All that a peer can cause is bounded: handshakes at a time
+//! (and those of one user), links, lines in the log, work per turn.
+//!
+//! Abstract addresses have no permissions: any local user may take a name
+//! first. Such a squatter can keep the name from its owner, but is not
+//! connected to, unless the access list names it.
+//!
+//! # Forking
+//!
+//! A child that was forked without `exec` has neither the attendant nor the rings;
+//! it must not use the host. `exec` closes everything.
+
+mod attendant;
+mod clock;
+pub mod codec;
+mod connect;
+mod counters;
+mod exchange;
+mod grant;
+pub mod name;
+mod options;
+mod registry;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use counters::RendezvousCounters;
+pub use options::{Access, Options};
+
+use crate::{Address, ConnectError, Connected, Destination, Errno, Event, Host, HostError};
+use attendant::{Attendant, Credentials};
+use grant::Lender;
+use hamlyn_link::local::LocalLink;
+use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::doorbell::SleepWord;
+use options::Settings;
+use registry::{PeerKey, Registry};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::thread::JoinHandle;
+
+/// Connections that the kernel keeps for us until the attendant accepts them.
+const BACKLOG: i32 = 4096;
+/// How long we sleep at most when peers may have missed that we sleep.
+const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
+
+/// What the owner's thread and the attendant both need.
+struct Interior {
+    settings: Settings,
+    identity: Destination,
+    lender: Lender,
+    registry: Registry,
+}
+
+impl Interior {
+    fn own_key(&self) -> PeerKey {
+        PeerKey {
+            interface: self.identity.interface,
+            user: self.identity.user,
+        }
+    }
+
+    fn allows(&self, credentials: &Credentials) -> bool {
+        let Credentials { user, group, .. } = *credentials;
+        self.settings.access.allows(self.identity.user, user, group)
+    }
+}
+
+/// A host that is embedded in an application. Dropping it ends all its links and frees its name.
+pub struct ProcessHost {
+    interior: Arc<Interior>,
+    word: SleepWord,
+    /// The last announcement may not have reached every sender.
+    unannounced: bool,
+    /// Nobody was asked to ring since rings were last taken.
+    rings_taken: bool,
+    attendant: Option<JoinHandle<()>>,
+}
+
+impl ProcessHost {
+    /// Opens a host: takes its name, if it has one, and begins to accept connections.
+    pub fn open(options: Options) -> Result<Self, HostError> {
+        let settings = Settings::check(options)?;
+        let (interface, listener) = own_listener(&settings)?;
+        let mut listeners = vec![listener];
+        if let Some(name) = &settings.name {
+            let address = settings
+                .namespace
+                .name_address(name)
+                .map_err(|errno| exchange::system("bind", 0, errno))?;
+            let listener = listen_at(&address)?.ok_or_else(|| HostError::NameInUse {
+                name: name.as_str().to_owned(),
+                namespace: settings.namespace.as_str().to_owned(),
+            })?;
+            listeners.push(listener);
+        }
+        let (lender, word) = Lender::new(interface, &settings)?;
+        let registry = Registry::new(interface, settings.links_max)?;
+        let identity = Destination {
+            node: 0,
+            user: rustix::process::geteuid().as_raw(),
+            interface,
+        };
+        let interior = Arc::new(Interior {
+            settings,
+            identity,
+            lender,
+            registry,
+        });
+        let attendant = Attendant::new(Arc::clone(&interior), listeners)?;
+        let attendant = std::thread::Builder::new()
+            .name("hamlyn-attendant".to_owned())
+            .stack_size(128 * 1024)
+            .spawn(|| attendant.run())
+            .map_err(|error| HostError::System {
+                call: "clone",
+                errno: Errno(error.raw_os_error().unwrap_or(0)),
+            })?;
+        Ok(Self {
+            interior,
+            word,
+            unannounced: false,
+            rings_taken: true,
+            attendant: Some(attendant),
+        })
+    }
+
+    /// How the handshakes that others began ended.
+    pub fn rendezvous_counters(&self) -> RendezvousCounters {
+        self.interior.registry.tally.read()
+    }
+
+    /// The published name, if there is one.
+    pub fn name(&self) -> Option<&str> {
+        self.interior.settings.name.as_ref().map(name::Name::as_str)
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> &str {
+        self.interior.settings.namespace.as_str()
+    }
+
+    fn take_rings(&mut self) -> Result<(), HostError> {
+        self.rings_taken = true;
+        match self.interior.registry.take_rings() {
+            Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
+        }
+    }
+}
+
+impl Drop for ProcessHost {
+    fn drop(&mut self) {
+        self.interior.registry.close();
+        if let Some(attendant) = self.attendant.take() {
+            // It does not panic; if it did, there is nothing left to end.
+            let _ = attendant.join();
+        }
+    }
+}
+
+impl Host for ProcessHost {
+    type Link = LocalLink;
+
+    fn identity(&self) -> Destination {
+        self.interior.identity
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn random_bits(&mut self) -> Result<u64, HostError> {
+        random_bits()
+    }
+
+    fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError> {
+        Area::new(length_bytes).map_err(|errno| HostError::Memory {
+            needed_bytes: length_bytes,
+            errno: Errno(errno.raw_os_error()),
+        })
+    }
+
+    fn allocate_handover(
+        &mut self,
+        pieces: u32,
+        piece_bytes: u32,
+    ) -> Result<(Area, HandoverReader), HostError> {
+        if !piece_bytes.is_power_of_two() {
+            return Err(HostError::BadSetting {
+                setting: "piece_bytes",
+                value: u64::from(piece_bytes),
+                reason: "it must be a power of two",
+            });
+        }
+        Area::handover(pieces, piece_bytes).map_err(|errno| HostError::Memory {
+            needed_bytes: u64::from(pieces) * u64::from(piece_bytes),
+            errno: Errno(errno.raw_os_error()),
+        })
+    }
+
+    fn connect(
+        &mut self,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<Connected<Self::Link>, ConnectError> {
+        connect::connect(&self.interior, to, deadline_ns)
+    }
+
+    fn disconnect(&mut self, token: u64) {
+        self.interior.registry.disconnect(token);
+    }
+
+    #[inline]
+    fn attention(&self) -> bool {
+        self.interior.registry.attention()
+    }
+
+    fn next_event(&mut self) -> Option<Event<Self::Link>> {
+        self.interior.registry.next_event()
+    }
+
+    fn prepare_sleep(&mut self) {
+        self.rings_taken = false;
+        let lender = &self.interior.lender;
+        let mut unannounced = false;
+        self.word.prepare(|| {
+            // For those that pass a barrier of their own, and for our own next look.
+            fence(Ordering::SeqCst);
+            if lender.takes_barriers() {
+                // For those that do not.
+                unannounced = membarrier(MembarrierCommand::GlobalExpedited).is_err();
+            }
+        });
+        self.unannounced = unannounced;
+    }
+
+    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        let deadline_ns = if self.unannounced {
+            let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
+            Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))
+        } else {
+            deadline_ns
+        };
+        let bells = self.interior.registry.bells();
+        match clock::wait_once(bells, deadline_ns) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => self.take_rings(),
+            Err(errno) => Err(exchange::system("ppoll", 0, errno)),
+        }
+    }
+
+    fn end_sleep(&mut self) {
+        self.word.end();
+        if !self.rings_taken {
+            // What cannot be taken now only makes the next sleep short.
+            let _ = self.take_rings();
+        }
+    }
+
+    #[inline]
+    fn relax(&mut self) {
+        std::hint::spin_loop();
+    }
+
+    fn spin_ns(&self) -> u64 {
+        self.interior.settings.spin_ns
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.interior.registry.bells())
+    }
+}
+
+fn random_bits() -> Result<u64, HostError> {
+    getrandom::u64().map_err(|error| HostError::System {
+        call: "getrandom",
+        errno: Errno(error.raw_os_error().unwrap_or(0)),
+    })
+}
+
+/// A new interface number, and the socket that listens for it.
+fn own_listener(settings: &Settings) -> Result<(u64, OwnedFd), HostError> {
+    const ATTEMPTS: u32 = 8;
+    for _ in 0..ATTEMPTS {
+        let interface = random_bits()?;
+        let address = settings
+            .namespace
+            .interface_address(interface)
+            .map_err(|errno| exchange::system("bind", 0, errno))?;
+        if let Some(listener) = listen_at(&address)? {
+            return Ok((interface, listener));
+        }
+    }
+    Err(exchange::system("bind", 0, rustix::io::Errno::ADDRINUSE))
+}
+
+/// A socket that listens at an address, or nothing if somebody else does.
+fn listen_at(address: &SocketAddrUnix) -> Result<Option<OwnedFd>, HostError> {
+    let failed = |call| move |errno| exchange::system(call, 1, errno);
+    let listener = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )
+    .map_err(failed("socket"))?;
+    match rustix::net::bind(&listener, address) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::ADDRINUSE) => return Ok(None),
+        Err(errno) => return Err(failed("bind")(errno)),
+    }
+    rustix::net::listen(&listener, BACKLOG).map_err(failed("listen"))?;
+    Ok(Some(listener))
+}

@@ -1,0 +1,245 @@
+//! What can be set when a host is opened.
+
+use super::name::{Name, Namespace};
+use crate::HostError;
+use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
+use hamlyn_ring::geometry::{BadGeometry, Geometry};
+use std::time::Duration;
+
+/// Who may be linked to this interface, in either direction. The kernel says who somebody is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Access {
+    /// The effective user of this process, and root.
+    #[default]
+    SameUser,
+    /// These users, and members of these groups (their effective group
+    /// counts, not their supplementary ones), and nobody else.
+    Listed {
+        /// User numbers.
+        users: Vec<u32>,
+        /// Group numbers.
+        groups: Vec<u32>,
+    },
+    /// Everybody on this host.
+    Anyone,
+}
+
+impl Access {
+    /// Whether a process of this user and group may be linked to one of `own_user`.
+    pub fn allows(&self, own_user: u32, user: u32, group: u32) -> bool {
+        match self {
+            Self::SameUser => user == own_user || user == 0,
+            Self::Listed { users, groups } => users.contains(&user) || groups.contains(&group),
+            Self::Anyone => true,
+        }
+    }
+}
+
+/// How a [`super::ProcessHost`] is opened. The defaults suit most programs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The name to publish, if any: 1 to 64 of `A-Z a-z 0-9 . _ / -`.
+    pub name: Option<String>,
+    /// Interfaces of different namespaces do not see each other. 1 to 32 of
+    /// the same characters without the slash. By default what the environment
+    /// says in `HAMLYN_NAMESPACE`, or else `default`.
+    pub namespace: Option<String>,
+    /// Who may be linked to this interface.
+    pub access: Access,
+    /// Cells of each ring in which we receive: a power of two from 2 to 65536.
+    pub cells: u32,
+    /// Bytes of each such ring for payloads that do not fit a cell: whole pages, 128 KiB to
+    /// 64 MiB. What is never used takes no memory.
+    pub bulk_bytes: u32,
+    /// The largest payload of a packet that we take; 64 bytes to 64 KiB.
+    pub payload_max_bytes: u32,
+    /// How long a peer that connects to us may take for the handshake.
+    pub handshake_timeout: Duration,
+    /// Links at a time, those included that were lost but whose loss was not yet fetched.
+    pub links_max: u32,
+    /// Handshakes at a time, begun by others. One user may have half of them.
+    pub handshakes_max: u32,
+    /// How long a blocking call polls before it sleeps, in nanoseconds. By
+    /// default 20 µs, or 0 if this process has but one processor.
+    pub spin_ns: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            name: None,
+            namespace: None,
+            access: Access::default(),
+            cells: Geometry::DEFAULT.cells(),
+            bulk_bytes: Geometry::DEFAULT.bulk_bytes(),
+            payload_max_bytes: 16 * 1024,
+            handshake_timeout: Duration::from_secs(1),
+            links_max: 4096,
+            handshakes_max: 64,
+            spin_ns: None,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults, with a published name.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// The defaults, but in this namespace.
+    pub fn in_namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.to_owned());
+        self
+    }
+}
+
+/// Options that were checked.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) name: Option<Name>,
+    pub(super) namespace: Namespace,
+    pub(super) access: Access,
+    pub(super) geometry: Geometry,
+    pub(super) payload_max_bytes: u32,
+    pub(super) handshake_timeout_ns: u64,
+    pub(super) links_max: usize,
+    pub(super) handshakes_max: usize,
+    pub(super) spin_ns: u64,
+}
+
+const NAMESPACE_VARIABLE: &str = "HAMLYN_NAMESPACE";
+const NAMESPACE_DEFAULT: &str = "default";
+const SPIN_NS: u64 = 20_000;
+const HANDSHAKE_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+const LINKS_MAX: u32 = 1 << 16;
+const HANDSHAKES_MAX: u32 = 1 << 10;
+
+impl Settings {
+    pub(super) fn check(options: Options) -> Result<Self, HostError> {
+        let bad_name = |name: &str| {
+            let name = name.to_owned();
+            move |reason| HostError::BadName { name, reason }
+        };
+        let name = match &options.name {
+            Some(name) => Some(Name::new(name).map_err(bad_name(name))?),
+            None => None,
+        };
+        let namespace = match options.namespace {
+            Some(namespace) => namespace,
+            None => match std::env::var(NAMESPACE_VARIABLE) {
+                Ok(namespace) => namespace,
+                Err(std::env::VarError::NotPresent) => NAMESPACE_DEFAULT.to_owned(),
+                Err(std::env::VarError::NotUnicode(bytes)) => bytes.to_string_lossy().into_owned(),
+            },
+        };
+        let namespace = Namespace::new(&namespace).map_err(bad_name(&namespace))?;
+
+        let payload = PACKET_PAYLOAD_MIN as u32..=PACKET_PAYLOAD_MAX as u32;
+        let bounds = [
+            (
+                "payload_max_bytes",
+                payload.contains(&options.payload_max_bytes),
+                u64::from(options.payload_max_bytes),
+                "it must lie between 64 and 65536",
+            ),
+            (
+                "handshake_timeout",
+                (Duration::from_millis(1)..=HANDSHAKE_TIMEOUT_MAX)
+                    .contains(&options.handshake_timeout),
+                options.handshake_timeout.as_nanos() as u64,
+                "it must lie between a millisecond and a minute",
+            ),
+            (
+                "links_max",
+                (1..=LINKS_MAX).contains(&options.links_max),
+                u64::from(options.links_max),
+                "it must lie between 1 and 65536",
+            ),
+            (
+                "handshakes_max",
+                (2..=HANDSHAKES_MAX).contains(&options.handshakes_max),
+                u64::from(options.handshakes_max),
+                "it must lie between 2 and 1024",
+            ),
+        ];
+        for (setting, good, value, reason) in bounds {
+            if !good {
+                return Err(HostError::BadSetting {
+                    setting,
+                    value,
+                    reason,
+                });
+            }
+        }
+        let geometry =
+            Geometry::new(options.cells, options.bulk_bytes).map_err(|bad| match bad {
+                BadGeometry::Bulk(bytes) => HostError::BadSetting {
+                    setting: "bulk_bytes",
+                    value: u64::from(bytes),
+                    reason: "it must be whole pages, from 128 KiB to 64 MiB",
+                },
+                _ => HostError::BadSetting {
+                    setting: "cells",
+                    value: u64::from(options.cells),
+                    reason: "it must be a power of two from 2 to 65536",
+                },
+            })?;
+        let several = std::thread::available_parallelism().is_ok_and(|many| many.get() > 1);
+        Ok(Self {
+            name,
+            namespace,
+            access: options.access,
+            geometry,
+            payload_max_bytes: options.payload_max_bytes,
+            handshake_timeout_ns: options.handshake_timeout.as_nanos() as u64,
+            links_max: options.links_max as usize,
+            handshakes_max: options.handshakes_max as usize,
+            spin_ns: options.spin_ns.unwrap_or(if several { SPIN_NS } else { 0 }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_lists() {
+        assert!(Access::SameUser.allows(7, 7, 1));
+        assert!(Access::SameUser.allows(7, 0, 1));
+        assert!(!Access::SameUser.allows(7, 8, 7));
+        let listed = Access::Listed {
+            users: vec![5],
+            groups: vec![6],
+        };
+        assert!(listed.allows(7, 5, 0));
+        assert!(listed.allows(7, 1, 6));
+        assert!(!listed.allows(7, 7, 7), "not even ourselves, unless listed");
+        assert!(!listed.allows(7, 0, 0), "nor root");
+        assert!(Access::Anyone.allows(7, 1, 1));
+    }
+
+    #[test]
+    fn settings_are_checked() {
+        let refuse = |change: fn(&mut Options)| {
+            let mut options = Options::default().in_namespace("settings");
+            change(&mut options);
+            Settings::check(options).unwrap_err().to_string()
+        };
+        let text = refuse(|options| options.payload_max_bytes = 63);
+        assert!(
+            text.contains("payload_max_bytes") && text.contains("63"),
+            "{text}"
+        );
+        refuse(|options| options.links_max = 0);
+        refuse(|options| options.handshakes_max = 1);
+        refuse(|options| options.handshake_timeout = Duration::ZERO);
+        refuse(|options| options.name = Some(String::new()));
+        refuse(|options| options.namespace = Some("a/b".to_owned()));
+    }
+}

@@ -1,0 +1,508 @@
+//! The links of an interface, and what its owner is yet to be told of them:
+//! the one place that the owner's thread and the attendant share.
+//!
+//! A link is known by the interface and the kernel's word for the user at its
+//! other end, so nobody of another user can take the place of a peer. Of two
+//! attempts to link the same pair at once, exactly one survives; both sides
+//! apply the same rule ([`Registry::begin_incoming`]).
+
+use super::clock::{self, now_ns};
+use super::counters::{Outcome, Tally};
+use super::exchange::{self, drain, hang_up};
+use super::source::Source;
+use crate::{Event, HostError, LossCause, Peer};
+use hamlyn_link::local::LocalLink;
+use rustix::event::{EventfdFlags, PollFlags, epoll, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Who is at the other end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct PeerKey {
+    pub(super) interface: u64,
+    /// From the kernel.
+    pub(super) user: u32,
+}
+
+/// How long a peer whose socket ended without goodbye is given to be dead, too.
+const VERDICT_NS: u64 = 50_000_000;
+
+struct Entry {
+    key: PeerKey,
+    control: Arc<OwnedFd>,
+    process: Option<OwnedFd>,
+    goodbye: bool,
+    lost: bool,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Event<LocalLink>>,
+    links: HashMap<u64, Entry>,
+    by_key: HashMap<PeerKey, u64>,
+    /// Whom the owner is shaking hands with.
+    connecting: Option<PeerKey>,
+    /// Whom the attendant is about to link.
+    accepting: Option<PeerKey>,
+    loopback: Option<u64>,
+    /// Links whose sockets ended without goodbye, and when each counts as closed
+    /// by a process that lives on; the earliest first.
+    verdicts: VecDeque<(u64, u64)>,
+    tokens: u64,
+    stopping: bool,
+}
+
+impl State {
+    fn new_token(&mut self) -> u64 {
+        self.tokens += 1;
+        self.tokens
+    }
+}
+
+/// Whether a connection may be begun.
+pub(super) enum Outgoing {
+    /// Yes, and it was.
+    Begun,
+    /// There is a link already.
+    Linked(u64),
+    /// The attendant is about to complete one.
+    Incoming,
+    /// As many links as allowed are there.
+    Full,
+}
+
+/// A new link, ready to be entered.
+pub(super) struct Entrant {
+    pub(super) peer: Peer,
+    pub(super) control: Arc<OwnedFd>,
+    pub(super) process: Option<OwnedFd>,
+    pub(super) link: LocalLink,
+}
+
+/// See the module.
+pub(super) struct Registry {
+    own_interface: u64,
+    links_max: usize,
+    attention: AtomicBool,
+    state: Mutex<State>,
+    linked: Condvar,
+    /// What a sleeping owner waits for: rings of the bell, and [`Registry::wake`].
+    bells: OwnedFd,
+    wake: OwnedFd,
+    /// What the attendant waits for.
+    watch: OwnedFd,
+    command: OwnedFd,
+    pub(super) tally: Tally,
+}
+
+/// Descriptors that a registry needs.
+const DESCRIPTORS: u32 = 4;
+
+impl Registry {
+    pub(super) fn new(own_interface: u64, links_max: usize) -> Result<Self, HostError> {
+        let failed = |call| move |errno| exchange::system(call, DESCRIPTORS, errno);
+        let set = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"));
+        let event = || {
+            let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+            eventfd(0, flags).map_err(failed("eventfd"))
+        };
+        let (bells, wake, watch, command) = (set()?, event()?, set()?, event()?);
+        let readable = epoll::EventFlags::IN;
+        for (set, source) in [(&bells, &wake), (&watch, &command)] {
+            epoll::add(set, source, Source::Command.data(), readable)
+                .map_err(failed("epoll_ctl"))?;
+        }
+        Ok(Self {
+            own_interface,
+            links_max,
+            attention: AtomicBool::new(false),
+            state: Mutex::default(),
+            linked: Condvar::new(),
+            bells,
+            wake,
+            watch,
+            command,
+            tally: Tally::default(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every critical section leaves the state whole at each step.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // The owner's side.
+
+    /// Whether there is an event.
+    #[inline]
+    pub(super) fn attention(&self) -> bool {
+        self.attention.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn next_event(&self) -> Option<Event<LocalLink>> {
+        if !self.attention() {
+            return None;
+        }
+        let mut state = self.lock();
+        let event = state.events.pop_front();
+        self.attention
+            .store(!state.events.is_empty(), Ordering::Relaxed);
+        if let Some(Event::Lost { token, .. }) = event {
+            state.links.remove(&token);
+        }
+        event
+    }
+
+    /// What becomes readable when a peer rings or an event comes.
+    pub(super) fn bells(&self) -> BorrowedFd<'_> {
+        self.bells.as_fd()
+    }
+
+    /// Takes the rings that have come, so that the next sleep is not disturbed by them.
+    pub(super) fn take_rings(&self) -> rustix::io::Result<()> {
+        let mut room = [const { std::mem::MaybeUninit::uninit() }; 64];
+        let at_once = rustix::event::Timespec::default();
+        let (rung, _) = epoll::wait(&self.bells, &mut room, Some(&at_once))?;
+        for event in rung {
+            match Source::of(event.data) {
+                Some(Source::Command) => clear(&self.wake),
+                Some(Source::Control(token)) => self.answer_bell(token),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn answer_bell(&self, token: u64) {
+        let mut state = self.lock();
+        if let Some(entry) = state.links.get_mut(&token) {
+            let drained = drain(&entry.control);
+            entry.goodbye |= drained.goodbye;
+            if drained.hung_up {
+                // The attendant tells of it; here it would only keep us awake.
+                let _ = epoll::delete(&self.bells, &entry.control);
+            }
+        }
+    }
+
+    /// The token of the link to oneself, and whether it is new.
+    pub(super) fn loopback(&self) -> (u64, bool) {
+        let mut state = self.lock();
+        match state.loopback {
+            Some(token) => (token, false),
+            None => {
+                let token = state.new_token();
+                state.loopback = Some(token);
+                (token, true)
+            }
+        }
+    }
+
+    /// Whether the owner may shake hands with `key`. Must be followed by
+    /// [`Registry::end_outgoing`] if it began.
+    pub(super) fn begin_outgoing(&self, key: PeerKey) -> Outgoing {
+        let mut state = self.lock();
+        if let Some(token) = self.linked_to(&mut state, key) {
+            return Outgoing::Linked(token);
+        }
+        if state.accepting == Some(key) {
+            return Outgoing::Incoming;
+        }
+        if self.is_full(&state) {
+            return Outgoing::Full;
+        }
+        state.connecting = Some(key);
+        Outgoing::Begun
+    }
+
+    /// The owner's handshake is over, with or without success.
+    pub(super) fn end_outgoing(&self) {
+        self.lock().connecting = None;
+    }
+
+    /// Enters a link that the owner made. If the peer's own attempt came first, that
+    /// link's token is the error, and this one is dropped.
+    pub(super) fn enter_outgoing(
+        &self,
+        entrant: Entrant,
+    ) -> Result<Result<(Peer, LocalLink), u64>, HostError> {
+        let mut state = self.lock();
+        let key = key_of(&entrant.peer);
+        state.connecting = None;
+        if let Some(token) = self.linked_to(&mut state, key) {
+            return Ok(Err(token));
+        }
+        self.enter(&mut state, entrant).map(Ok)
+    }
+
+    /// Waits until there is a link to `key`.
+    pub(super) fn await_link(&self, key: PeerKey, deadline_ns: u64) -> Option<u64> {
+        let mut state = self.lock();
+        loop {
+            if let Some(token) = self.linked_to(&mut state, key) {
+                return Some(token);
+            }
+            let left = deadline_ns.saturating_sub(now_ns());
+            if left == 0 {
+                return None;
+            }
+            let waited = self.linked.wait_timeout(state, Duration::from_nanos(left));
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(super) fn disconnect(&self, token: u64) {
+        let mut state = self.lock();
+        if state.loopback == Some(token) {
+            state.loopback = None;
+        }
+        if let Some(entry) = state.links.remove(&token) {
+            self.unwatch(&mut state, token, &entry);
+            hang_up(&entry.control);
+        }
+        let of_token = |event: &Event<LocalLink>| match event {
+            Event::Linked(peer, _) => peer.token == token,
+            Event::Lost { token: lost, .. } => *lost == token,
+        };
+        state.events.retain(|event| !of_token(event));
+        self.attention
+            .store(!state.events.is_empty(), Ordering::Relaxed);
+    }
+
+    /// Ends all links, and tells the attendant to end.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.stopping = true;
+        for (_, entry) in state.links.drain() {
+            if !entry.lost {
+                hang_up(&entry.control);
+            }
+        }
+        signal(&self.command);
+    }
+
+    // The attendant's side.
+
+    pub(super) fn watch(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.lock().stopping
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        !self.is_full(&self.lock())
+    }
+
+    /// Whether `key`, which asks for a link, may have one. Must be followed by
+    /// [`Registry::end_incoming`] if so.
+    ///
+    /// When both sides ask at once, the attempt of the smaller interface number
+    /// is used. The other side's attempt is refused, and it finds the link that it wanted.
+    pub(super) fn begin_incoming(&self, key: PeerKey) -> Result<(), Outcome> {
+        let mut state = self.lock();
+        if key.interface == self.own_interface {
+            return Err(Outcome::Invalid);
+        }
+        let ours_is_used = state.connecting == Some(key) && self.own_interface < key.interface;
+        if ours_is_used || self.linked_to(&mut state, key).is_some() {
+            return Err(Outcome::Simultaneous);
+        }
+        if self.is_full(&state) {
+            return Err(Outcome::TooMany);
+        }
+        state.accepting = Some(key);
+        Ok(())
+    }
+
+    /// The attendant's handshake is over, with or without success.
+    pub(super) fn end_incoming(&self, entrant: Option<Entrant>) -> Result<(), HostError> {
+        let mut state = self.lock();
+        state.accepting = None;
+        if let Some(entrant) = entrant {
+            let (peer, link) = self.enter(&mut state, entrant)?;
+            self.tell(&mut state, Event::Linked(peer, link));
+        }
+        drop(state);
+        self.linked.notify_all();
+        Ok(())
+    }
+
+    /// The socket of a link ended. Why is said at once, if it can be known at once.
+    pub(super) fn hung_up(&self, token: u64) {
+        let mut state = self.lock();
+        let Some(entry) = state.links.get_mut(&token) else {
+            return;
+        };
+        entry.goodbye |= drain(&entry.control).goodbye;
+        let ended = match &entry.process {
+            Some(process) => clock::shows(process, PollFlags::IN),
+            None => true,
+        };
+        if entry.goodbye || ended {
+            let cause = if entry.goodbye {
+                LossCause::Closed
+            } else {
+                LossCause::Died
+            };
+            return self.lose(&mut state, token, cause);
+        }
+        // A process that is killed loses its sockets a moment before it is dead.
+        let (key, control) = (entry.key, Arc::clone(&entry.control));
+        let due_ns = now_ns().saturating_add(VERDICT_NS);
+        state.verdicts.push_back((due_ns, token));
+        let _ = epoll::delete(&self.watch, &control);
+        let _ = epoll::delete(&self.bells, &control);
+        release(&mut state, key, token);
+    }
+
+    /// The process at the other end of a link ended, though somebody may still hold its socket.
+    pub(super) fn process_ended(&self, token: u64) {
+        let mut state = self.lock();
+        if let Some(entry) = state.links.get_mut(&token) {
+            entry.goodbye |= drain(&entry.control).goodbye;
+            let cause = if entry.goodbye {
+                LossCause::Closed
+            } else {
+                LossCause::Died
+            };
+            self.lose(&mut state, token, cause);
+        }
+    }
+
+    /// Decides where the decision was put off, and says when to come again.
+    pub(super) fn pass_verdicts(&self) -> Option<u64> {
+        let mut state = self.lock();
+        while let Some((due_ns, token)) = state.verdicts.front().copied() {
+            if due_ns > now_ns() {
+                return Some(due_ns);
+            }
+            state.verdicts.pop_front();
+            self.lose(&mut state, token, LossCause::Closed);
+        }
+        None
+    }
+
+    /// Clears what woke the attendant.
+    pub(super) fn take_command(&self) {
+        clear(&self.command);
+    }
+
+    // Both sides.
+
+    fn is_full(&self, state: &State) -> bool {
+        state.links.len() >= self.links_max
+    }
+
+    /// The link to `key`, unless its other end has already hung up: then the
+    /// place is free, and the attendant will tell of the loss.
+    fn linked_to(&self, state: &mut State, key: PeerKey) -> Option<u64> {
+        let token = *state.by_key.get(&key)?;
+        let entry = state.links.get(&token)?;
+        if clock::shows(&entry.control, PollFlags::RDHUP | PollFlags::HUP) {
+            release(state, key, token);
+            return None;
+        }
+        Some(token)
+    }
+
+    fn enter(&self, state: &mut State, entrant: Entrant) -> Result<(Peer, LocalLink), HostError> {
+        let Entrant {
+            mut peer,
+            control,
+            process,
+            link,
+        } = entrant;
+        let key = key_of(&peer);
+        let token = state.new_token();
+        peer.token = token;
+        let entry = Entry {
+            key,
+            control,
+            process,
+            goodbye: false,
+            lost: false,
+        };
+        if let Err(errno) = self.watch_over(token, &entry) {
+            self.unwatch(state, token, &entry);
+            hang_up(&entry.control);
+            return Err(exchange::system("epoll_ctl", 0, errno));
+        }
+        state.links.insert(token, entry);
+        state.by_key.insert(key, token);
+        Ok((peer, link))
+    }
+
+    fn watch_over(&self, token: u64, entry: &Entry) -> rustix::io::Result<()> {
+        let (readable, ended) = (epoll::EventFlags::IN, epoll::EventFlags::RDHUP);
+        let of_link = Source::Control(token).data();
+        epoll::add(&self.bells, &entry.control, of_link, readable)?;
+        epoll::add(&self.watch, &entry.control, of_link, ended)?;
+        if let Some(process) = &entry.process {
+            epoll::add(
+                &self.watch,
+                process,
+                Source::Process(token).data(),
+                readable,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn unwatch(&self, state: &mut State, token: u64, entry: &Entry) {
+        // Errors only say that something was not there.
+        let _ = epoll::delete(&self.bells, &entry.control);
+        let _ = epoll::delete(&self.watch, &entry.control);
+        if let Some(process) = &entry.process {
+            let _ = epoll::delete(&self.watch, process);
+        }
+        release(state, entry.key, token);
+    }
+
+    fn lose(&self, state: &mut State, token: u64, cause: LossCause) {
+        // The entry stays until the owner fetches the event, so that peers who come and go
+        // count against the limit.
+        let Some(mut entry) = state.links.remove(&token) else {
+            return;
+        };
+        if !entry.lost {
+            self.unwatch(state, token, &entry);
+            entry.lost = true;
+            entry.process = None;
+            self.tell(state, Event::Lost { token, cause });
+        }
+        state.links.insert(token, entry);
+    }
+
+    fn tell(&self, state: &mut State, event: Event<LocalLink>) {
+        state.events.push_back(event);
+        self.attention.store(true, Ordering::Relaxed);
+        signal(&self.wake);
+    }
+}
+
+fn key_of(peer: &Peer) -> PeerKey {
+    PeerKey {
+        interface: peer.destination.interface,
+        user: peer.destination.user,
+    }
+}
+
+fn release(state: &mut State, key: PeerKey, token: u64) {
+    if state.by_key.get(&key) == Some(&token) {
+        state.by_key.remove(&key);
+    }
+}
+
+fn signal(event: &OwnedFd) {
+    // It can only fail when 2^64 signals are waiting.
+    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+}
+
+fn clear(event: &OwnedFd) {
+    let _ = rustix::io::read(event, &mut [0u8; 8]);
+}
