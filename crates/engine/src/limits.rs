@@ -22,7 +22,7 @@ pub const GATHER_PIECES_MAX: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
 /// longer messages are pulled from a send-buffer area or a borrowed slice.
 pub const DIRECT_BYTES_MAX: usize = 128;
-/// Packets of a borrowed message that are sent before other termini get their turn.
+/// Packets of a borrowed message that are sent before the caller may look at what came in.
 pub const BORROWED_BURST: usize = 16;
 /// Smallest payload limit a link may have.
 pub const PACKET_PAYLOAD_MIN: usize = 64;

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use crate::counting::Share;
 use crate::limits::{
-    BORROWED_BURST, DIRECT_BYTES_MAX, GATHER_PIECES_MAX, MESSAGE_BYTES_MAX, PACKET_PAYLOAD_MIN, TERMINI_MAX,
-    USER_METADATA_BYTES,
+    BORROWED_BURST, DIRECT_BYTES_MAX, GATHER_PIECES_MAX, MESSAGE_BYTES_MAX, PACKET_PAYLOAD_MIN,
+    TERMINI_MAX, USER_METADATA_BYTES,
 };
 use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
 use crate::packet::Header;
@@ -67,6 +67,8 @@ struct Guest<'a> {
     segmenter: &'a mut Segmenter,
     metadata: &'a [u8],
     data: &'a [u8],
+    /// Packets that it may still send before it yields.
+    burst_left: usize,
     /// How it stands; full until it is known better.
     state: Borrowed,
 }
@@ -85,8 +87,11 @@ impl Guest<'_> {
         match outlet.offer(self.link, &segment.header, metadata, &[Part::Bytes(bytes)]) {
             Ok(()) => {
                 self.segmenter.advance(&segment);
+                self.burst_left -= 1;
                 if segment.last {
                     self.state = Borrowed::Sent;
+                } else if self.burst_left == 0 {
+                    self.state = Borrowed::More;
                 }
                 Step::Sent
             }
@@ -289,7 +294,7 @@ impl<A: Area> Transmitter<A> {
                             sent: true,
                         });
                     }
-                    // At most two packets, so there is never more.
+                    // Too few packets for a burst, so there is never more.
                     Borrowed::Full | Borrowed::More => {}
                     Borrowed::Gone => return Err(PostError::LinkGone),
                 }
@@ -397,9 +402,9 @@ impl<A: Area> Transmitter<A> {
         segmenter(message, metadata, data_bytes, outlet)
     }
 
-    /// Sends as many packets of a borrowed message as the link takes. Whoever waits
-    /// in a queue has its turns meanwhile, as in [`Transmitter::pump`]. When it is
-    /// all sent, the caller reports it with [`Transmitter::finish_borrowed`].
+    /// Sends as many packets of a borrowed message as the link takes, at most
+    /// [`BORROWED_BURST`]. Whoever waits in a queue has its turns meanwhile, as in
+    /// [`Transmitter::pump`]. When it is all sent, the caller reports it with [`Transmitter::finish_borrowed`].
     pub fn continue_borrowed<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
@@ -416,6 +421,7 @@ impl<A: Area> Transmitter<A> {
             segmenter,
             metadata,
             data,
+            burst_left: BORROWED_BURST,
             state: Borrowed::Full,
         };
         if self.queued == 0 {
