@@ -321,10 +321,15 @@ impl memory::Payload<Area> for Carried<'_> {
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
         match self.placement.data {
             Data::Cell(words) => area.write_short(offset, words, self.length),
-            Data::Bulk(place) => {
-                let from = self.bulk_offset + place as usize;
-                area.write_from(offset, self.mapping, from, self.length)
-            }
+            Data::Bulk(place) => self.deposit_bulk(place, area, offset),
         }
+    }
+}
+
+impl Carried<'_> {
+    #[inline(never)]
+    fn deposit_bulk(&self, place: u32, area: &Area, offset: u64) -> Result<(), Denied> {
+        let from = self.bulk_offset + place as usize;
+        area.write_from(offset, self.mapping, from, self.length)
     }
 }

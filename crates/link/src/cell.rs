@@ -125,7 +125,25 @@ pub fn decode(
     bulk_bytes: usize,
     payload_max_bytes: usize,
 ) -> Result<(Header, Placement), LinkFault> {
-    let mut header = Header {
+    let bits = (cell[0] >> 56) as u8;
+    let metadata_length = (cell[0] >> 48) as u8;
+    // By far the most frequent: everything in the cell, no metadata.
+    if bits == 0 && metadata_length == 0 && cell[4] as u32 <= INLINE_BYTES as u32 {
+        let data = Data::Cell([cell[6], cell[7]]);
+        return Ok((
+            header(cell),
+            Placement {
+                data,
+                metadata: Metadata::Word(0),
+            },
+        ));
+    }
+    decode_any(*cell, bulk_bytes, payload_max_bytes)
+}
+
+#[inline(always)]
+fn header(cell: &Cell) -> Header {
+    Header {
         slot: SlotName::from_bits(cell[1] as u32),
         metadata_index: (cell[1] >> 32) as u16,
         key: Key::from_bits(cell[2]),
@@ -135,28 +153,18 @@ pub fn decode(
         metadata_length_bytes: (cell[0] >> 48) as u8,
         flags: Flags((cell[0] >> 40) as u8),
         kind: Kind((cell[0] >> 32) as u8),
-    };
-    let bits = (cell[0] >> 56) as u8;
-    let length = header.length_bytes as usize;
-    // By far the most frequent: everything in the cell, no metadata.
-    if bits == 0 && header.metadata_length_bytes == 0 && length <= INLINE_BYTES {
-        let placement = Placement {
-            data: Data::Cell([cell[6], cell[7]]),
-            metadata: Metadata::Word(0),
-        };
-        return Ok((header, placement));
     }
-    let placement = place(&mut header, cell, bits, bulk_bytes, payload_max_bytes)?;
-    Ok((header, placement))
 }
 
-fn place(
-    header: &mut Header,
-    cell: &Cell,
-    bits: u8,
+/// Takes the cell by value, so that on the short way it stays in registers.
+#[inline(never)]
+fn decode_any(
+    cell: Cell,
     bulk_bytes: usize,
     payload_max_bytes: usize,
-) -> Result<Placement, LinkFault> {
+) -> Result<(Header, Placement), LinkFault> {
+    let mut header = header(&cell);
+    let bits = (cell[0] >> 56) as u8;
     let metadata_length = header.metadata_length_bytes as usize;
     let length = header.length_bytes as usize;
     if bits & !(BULK | METADATA_IN_WORD) != 0
@@ -179,10 +187,14 @@ fn place(
         if length > INLINE_BYTES || (metadata_length > 0 && !in_word) {
             return Err(LinkFault::Placement);
         }
-        return Ok(Placement {
-            data: Data::Cell([cell[6], cell[7]]),
-            metadata: Metadata::Word(if in_word { cell[5] } else { 0 }),
-        });
+        let metadata = Metadata::Word(if in_word { cell[5] } else { 0 });
+        return Ok((
+            header,
+            Placement {
+                data: Data::Cell([cell[6], cell[7]]),
+                metadata,
+            },
+        ));
     }
     let offset = (cell[4] >> 32) as u32;
     let data_after = if in_word {
@@ -195,7 +207,7 @@ fn place(
     if !begin.is_multiple_of(LINE_BYTES) || begin > bulk_bytes || needed > bulk_bytes - begin {
         return Err(LinkFault::Placement);
     }
-    Ok(Placement {
+    let placement = Placement {
         // `needed` fits into what is left of a bulk whose size is a u32.
         data: Data::Bulk(offset + data_after as u32),
         metadata: match metadata_length {
@@ -203,7 +215,8 @@ fn place(
             _ if in_word => Metadata::Word(cell[5]),
             _ => Metadata::Bulk(offset),
         },
-    })
+    };
+    Ok((header, placement))
 }
 
 #[cfg(test)]

@@ -21,10 +21,10 @@ pub const FLAG_MASK: u64 = u32::MAX as u64;
 
 /// Where cells lie, and the count that the consumer gives back.
 pub trait CellMemory {
-    /// Loads the first word of a cell with acquire. The index is taken modulo the number of cells.
-    fn load_first(&self, index: u64) -> u64;
-    /// Loads the other words, in any order. The first word of the result is 0.
-    fn load_rest(&self, index: u64) -> Cell;
+    /// Loads the first word of a cell with acquire, and if its flag is `expected`, the other
+    /// words too; else only the first word is returned. Each word is loaded once. The
+    /// index is taken modulo the number of cells.
+    fn load(&self, index: u64, expected: u64) -> Result<Cell, u64>;
     /// Stores a cell, its first word last and with release.
     fn store(&self, index: u64, cell: &Cell);
     /// Loads the consumer's count with acquire.
@@ -72,16 +72,15 @@ impl SharedCells {
 
 impl CellMemory for SharedCells {
     #[inline(always)]
-    fn load_first(&self, index: u64) -> u64 {
-        self.lines.line(index)[0].load(Ordering::Acquire)
-    }
-
-    #[inline(always)]
-    fn load_rest(&self, index: u64) -> Cell {
+    fn load(&self, index: u64, expected: u64) -> Result<Cell, u64> {
         let line = self.lines.line(index);
+        let first = line[0].load(Ordering::Acquire);
+        if first & FLAG_MASK != expected {
+            return Err(first);
+        }
         let word = |at: usize| line[at].load(Ordering::Relaxed);
-        [
-            0,
+        Ok([
+            first,
             word(1),
             word(2),
             word(3),
@@ -89,7 +88,7 @@ impl CellMemory for SharedCells {
             word(5),
             word(6),
             word(7),
-        ]
+        ])
     }
 
     #[inline(always)]

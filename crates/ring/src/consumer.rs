@@ -8,7 +8,7 @@
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.
 
-use crate::cells::{Cell, CellMemory, FLAG_MASK};
+use crate::cells::{Cell, CellMemory};
 use crate::geometry::Geometry;
 
 /// Most cells whose return is held back.
@@ -58,13 +58,10 @@ impl<M: CellMemory> Consumer<M> {
     /// A copy of the next cell, if it is there. The same cell is shown until it is [`Consumer::done`].
     #[inline(always)]
     pub fn peek(&self) -> Result<Option<Cell>, Corrupt> {
-        let first = self.memory.load_first(self.next);
-        if first & FLAG_MASK != self.expected {
-            return self.absent(first);
+        match self.memory.load(self.next, self.expected) {
+            Ok(cell) => Ok(Some(cell)),
+            Err(first) => self.absent(first),
         }
-        let mut cell = self.memory.load_rest(self.next);
-        cell[0] = first;
-        Ok(Some(cell))
     }
 
     #[inline]
@@ -80,8 +77,7 @@ impl<M: CellMemory> Consumer<M> {
     /// Whether [`Consumer::peek`] would find something: a cell or an error.
     #[inline]
     pub fn is_pending(&self) -> bool {
-        let before = (self.expected as u32).wrapping_sub(1);
-        self.expected == NEVER || self.memory.load_first(self.next) as u32 != before
+        !matches!(self.peek(), Ok(None))
     }
 
     /// The cell that was last shown, and `bulk_bytes` that it named, are done with.

@@ -459,11 +459,24 @@ impl Memory {
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
-        let done = match &self.pieces {
-            None => store(&self.mapping),
-            Some(pieces) => pieces.while_open(offset, len, || store(&self.mapping))?,
-        };
-        done.map_err(|OutOfRange| Denied::OutOfArea)
+        match &self.pieces {
+            None => store(&self.mapping).map_err(|OutOfRange| Denied::OutOfArea),
+            Some(pieces) => self.store_if_open(pieces, offset, len, store),
+        }
+    }
+
+    /// Apart, so that the way to plain memory stays short.
+    #[inline(never)]
+    fn store_if_open(
+        &self,
+        pieces: &Pieces<AtomicU32>,
+        offset: usize,
+        len: usize,
+        store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
+    ) -> Result<(), Denied> {
+        pieces
+            .while_open(offset, len, || store(&self.mapping))?
+            .map_err(|OutOfRange| Denied::OutOfArea)
     }
 
     #[inline]
