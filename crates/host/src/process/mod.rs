@@ -35,8 +35,6 @@ pub mod name;
 mod options;
 mod registry;
 mod source;
-#[cfg(test)]
-mod tests;
 
 pub use counters::RendezvousCounters;
 pub use options::{Access, Options};

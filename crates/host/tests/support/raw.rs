@@ -1,0 +1,157 @@
+//! A peer that says whatever a test wants it to say.
+
+use super::PATIENCE_NS;
+use hamlyn_host::process::codec::{self, Message, Offer};
+use hamlyn_host::process::name::{Name, Namespace};
+use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::memfd::Memfd;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType,
+};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+
+fn socket() -> OwnedFd {
+    let flags = SocketFlags::CLOEXEC;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+}
+
+/// One end of a socket.
+pub(crate) struct Raw(pub(crate) OwnedFd);
+
+impl Raw {
+    pub(crate) fn connect(namespace: &str, interface: u64) -> Self {
+        let address = Namespace::new(namespace)
+            .unwrap()
+            .interface_address(interface);
+        let socket = socket();
+        rustix::net::connect(&socket, &address.unwrap()).unwrap();
+        Self(socket)
+    }
+
+    /// Sends bytes and descriptors. Whether that was possible.
+    pub(crate) fn send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> bool {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+        }
+        let bytes = [IoSlice::new(bytes)];
+        rustix::net::sendmsg(&self.0, &bytes, &mut control, SendFlags::NOSIGNAL).is_ok()
+    }
+
+    /// The next message, or nothing if the other end hung up. Descriptors that
+    /// come with it are dropped by the kernel.
+    pub(crate) fn receive(&self) -> Option<Vec<u8>> {
+        let patience = Timespec {
+            tv_sec: (PATIENCE_NS / 1_000_000_000) as i64,
+            tv_nsec: 0,
+        };
+        loop {
+            let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
+            let ready = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
+            assert!(ready > 0, "nothing came");
+            let mut bytes = vec![0; 1024];
+            match rustix::net::recv(&self.0, &mut bytes, RecvFlags::DONTWAIT) {
+                Ok((_, 0)) => return None,
+                Ok((length, _)) => {
+                    bytes.truncate(length);
+                    return Some(bytes);
+                }
+                Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::AGAIN) => {}
+                Err(errno) => panic!("{errno}"),
+            }
+        }
+    }
+
+    pub(crate) fn message(&self) -> Option<Message> {
+        self.receive().map(|bytes| codec::decode(&bytes).unwrap())
+    }
+
+    /// The reason for which the listener hangs up.
+    pub(crate) fn refusal(&self) -> u16 {
+        loop {
+            match self.message() {
+                Some(Message::Greeting { .. }) => {}
+                Some(Message::Refusal { reason }) => {
+                    assert_eq!(self.receive(), None, "a refusal is the end");
+                    return reason;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    pub(crate) fn greeted(&self) -> u64 {
+        match self.message() {
+            Some(Message::Greeting { interface }) => interface,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Says hello as a correct peer does.
+    pub(crate) fn hello(&self, memory: &Memory, interface: u64) {
+        let hello = codec::encode(&Message::Hello(memory.offer(interface)));
+        assert!(self.send(&hello, &memory.descriptors()));
+    }
+}
+
+/// A listener.
+pub(crate) struct RawListener(OwnedFd);
+
+impl RawListener {
+    pub(crate) fn named(namespace: &str, name: &str) -> Self {
+        let namespace = Namespace::new(namespace).unwrap();
+        Self::at(&namespace.name_address(&Name::new(name).unwrap()).unwrap())
+    }
+
+    pub(crate) fn of_interface(namespace: &str, interface: u64) -> Self {
+        let namespace = Namespace::new(namespace).unwrap();
+        Self::at(&namespace.interface_address(interface).unwrap())
+    }
+
+    fn at(address: &SocketAddrUnix) -> Self {
+        let socket = socket();
+        rustix::net::bind(&socket, address).unwrap();
+        rustix::net::listen(&socket, 16).unwrap();
+        Self(socket)
+    }
+
+    pub(crate) fn accept(&self) -> Raw {
+        Raw(rustix::net::accept_with(&self.0, SocketFlags::CLOEXEC).unwrap())
+    }
+}
+
+/// The memory that a correct peer lends.
+pub(crate) struct Memory {
+    pub(crate) ring: Memfd,
+    pub(crate) bell: Memfd,
+}
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        let geometry = Geometry::DEFAULT;
+        Self {
+            ring: Memfd::create("test-ring", geometry.total_bytes(), 4096).unwrap(),
+            bell: Memfd::create_bell("test-bell").unwrap().0,
+        }
+    }
+
+    pub(crate) fn offer(&self, interface: u64) -> Offer {
+        Offer {
+            interface,
+            name: None,
+            cells: Geometry::DEFAULT.cells(),
+            bulk_bytes: Geometry::DEFAULT.bulk_bytes(),
+            payload_max_bytes: 1024,
+            takes_barriers: false,
+        }
+    }
+
+    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.ring.as_fd(), self.bell.as_fd()]
+    }
+}
