@@ -11,7 +11,7 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADAT
 use hamlyn_engine::memory::{self, Denied, Part, Unsent};
 use hamlyn_engine::packet::Header;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::cells::SharedCells;
+use hamlyn_ring::cells::{Cell, SharedCells};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
@@ -260,20 +260,44 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        let (header, placement) = cell::decode(&cell, self.bulk_bytes, self.payload_max)?;
-        let carried = Carried {
-            mapping: &self.mapping,
-            bulk_offset: self.bulk_offset,
-            length: header.length_bytes as usize,
-            placement,
+        let Some((header, words)) = cell::decode_short(&cell) else {
+            return self.receive_any(cell, take).map(Some);
         };
-        let result = take(&header, &carried);
+        let placement = Placement {
+            data: Data::Cell(words),
+            metadata: Metadata::Word(0),
+        };
+        let result = take(&header, &self.carried(&header, placement));
+        self.consumer.done(0);
+        Ok(Some(result))
+    }
+
+    /// Takes the cell by value and stands apart, so that on the short way
+    /// everything stays in registers.
+    #[inline(never)]
+    fn receive_any<R>(
+        &mut self,
+        cell: Cell,
+        take: impl FnOnce(&Header, &Carried<'_>) -> R,
+    ) -> Result<R, LinkFault> {
+        let (header, placement) = cell::decode(&cell, self.bulk_bytes, self.payload_max)?;
+        let result = take(&header, &self.carried(&header, placement));
         let bulk_bytes = match placement.data {
             Data::Cell(_) => 0,
             Data::Bulk(_) => header.length_bytes as usize,
         };
         self.consumer.done(bulk_bytes);
-        Ok(Some(result))
+        Ok(result)
+    }
+
+    #[inline(always)]
+    fn carried(&self, header: &Header, placement: Placement) -> Carried<'_> {
+        Carried {
+            mapping: &self.mapping,
+            bulk_offset: self.bulk_offset,
+            length: header.length_bytes as usize,
+            placement,
+        }
     }
 
     #[inline]

@@ -117,28 +117,13 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
     ]
 }
 
-/// The header in a cell, and where the packet's bytes are: all of them inside a
-/// bulk of `bulk_bytes`, and not more than `payload_max_bytes`.
+/// The header and the words of data of a cell that has no metadata and nothing in
+/// the bulk: by far the most frequent. Nothing for any other cell.
 #[inline(always)]
-pub fn decode(
-    cell: &Cell,
-    bulk_bytes: usize,
-    payload_max_bytes: usize,
-) -> Result<(Header, Placement), LinkFault> {
-    let bits = (cell[0] >> 56) as u8;
-    let metadata_length = (cell[0] >> 48) as u8;
-    // By far the most frequent: everything in the cell, no metadata.
-    if bits == 0 && metadata_length == 0 && cell[4] as u32 <= INLINE_BYTES as u32 {
-        let data = Data::Cell([cell[6], cell[7]]);
-        return Ok((
-            header(cell),
-            Placement {
-                data,
-                metadata: Metadata::Word(0),
-            },
-        ));
-    }
-    decode_any(*cell, bulk_bytes, payload_max_bytes)
+pub fn decode_short(cell: &Cell) -> Option<(Header, [u64; 2])> {
+    // No placement bit and no metadata.
+    let short = cell[0] >> 48 == 0 && cell[4] as u32 <= INLINE_BYTES as u32;
+    short.then(|| (header(cell), [cell[6], cell[7]]))
 }
 
 #[inline(always)]
@@ -156,14 +141,15 @@ fn header(cell: &Cell) -> Header {
     }
 }
 
-/// Takes the cell by value, so that on the short way it stays in registers.
+/// The header in a cell, and where the packet's bytes are: all of them inside a
+/// bulk of `bulk_bytes`, and not more than `payload_max_bytes`.
 #[inline(never)]
-fn decode_any(
-    cell: Cell,
+pub fn decode(
+    cell: &Cell,
     bulk_bytes: usize,
     payload_max_bytes: usize,
 ) -> Result<(Header, Placement), LinkFault> {
-    let mut header = header(&cell);
+    let mut header = header(cell);
     let bits = (cell[0] >> 56) as u8;
     let metadata_length = header.metadata_length_bytes as usize;
     let length = header.length_bytes as usize;
