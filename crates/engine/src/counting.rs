@@ -148,6 +148,23 @@ impl Share {
         Ok(())
     }
 
+    /// Takes a share for exactly `packets` packets (at least one) off this one; the
+    /// second result is what remains, at least one.
+    pub const fn take(self, packets: u64) -> Result<(Share, Share), ShareTooSmall> {
+        let packets = if packets == 0 { 1 } else { packets };
+        if packets > self.less_one {
+            return Err(ShareTooSmall {
+                packets: packets.saturating_add(1),
+                share: self.packets_max(),
+            });
+        }
+        let counting = self.counting;
+        Ok((
+            Share { less_one: packets - 1, counting },
+            Share { less_one: self.less_one - packets, counting },
+        ))
+    }
+
     /// Divides the share so that part `i` can count at least `needed[i]`
     /// packets (at least one each); what is left over is spread evenly. `give`
     /// is called once per part, in order. The parts sum to exactly this share.

@@ -1,1 +1,65 @@
-//! placeholder
+//! Hamlyn: a network interface made of software.
+//!
+//! Programs that do not trust each other exchange messages at memory speed. The *sender* names
+//! the place in the receiver's memory where each message lands; a *key* guards
+//! that place; neither a kernel call nor a broker stands on the data path. Nothing is
+//! dropped for want of a buffer, because a message is sent only where memory was promised for it.
+//!
+//! ```no_run
+//! use hamlyn::{Wait, datagram};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // One program receives …
+//! let mut here = hamlyn::open("alice")?;
+//! let mut inbox = datagram::Receiver::new(&mut here, 4096)?;
+//! inbox.ready();
+//! let ticket = inbox.ticket().to_bytes(); // give it to whoever may send
+//!
+//! // … another sends, with the ticket it was given,
+//! let mut there = hamlyn::open_unnamed()?;
+//! let ticket = hamlyn::Ticket::from_bytes(&ticket)?;
+//! let outbox = datagram::Sender::grow(&mut there, &ticket, Wait::millis(1000))?;
+//! outbox.send(&mut there, 0, b"hello", None, Wait::Forever)?;
+//!
+//! // … and it is there.
+//! if let Some(datagram) = inbox.receive(&mut here, Wait::Forever)? {
+//!     assert_eq!(datagram.data, b"hello");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Two layers** (`Hamlyn 3`). The lower one is [`Interface`]: slots, termini, queues, `send_msg` and `rcv`. The
+//! upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`], [`group`].
+//!
+//! **Threads.** Whatever moves messages takes the manager or interface by `&mut`, and
+//! both are `Send`; so one thread at a time uses them, by construction and without
+//! a lock. A program opens one for each thread that communicates. Tickets, seeds and end points may move freely.
+//!
+//! **Protection** is meant between users, containers and sandboxes. Processes of the same user can
+//! read each other's memory with the kernel's help whatever we do.
+#![forbid(unsafe_code)]
+
+pub mod datagram;
+pub mod error;
+pub mod group;
+pub mod interface;
+mod links;
+pub mod manager;
+pub mod rendezvous;
+pub mod stream;
+pub mod tagged_write;
+pub mod ticket;
+mod wait;
+
+pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError};
+pub use hamlyn_engine as engine;
+pub use hamlyn_host as host;
+pub use hamlyn_host::{Address, Destination, Host};
+pub use hamlyn_ring::area::{Area, HandoverReader};
+pub use interface::{Interface, Message, NewSlot, Queue, Slot, Target};
+pub use links::LinkEnd;
+pub use manager::{Manager, ManagerOptions};
+pub use rendezvous::{open, open_unnamed, open_with};
+pub use ticket::{Ticket, TicketError};
+pub use wait::Wait;

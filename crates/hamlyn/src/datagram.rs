@@ -1,0 +1,255 @@
+//! The simple datagram protocol (`Hamlyn 3.3`): raw semantics, with a little
+//! metadata that says where in the buffer the data are and how the receiver
+//! may answer.
+//!
+//! A receiver has one metadata entry and no queue: it is ready or it is not.
+//! What arrives while it is not ready is refused and counted, not kept; so whoever
+//! hands out a ticket says with it who may send when.
+
+use hamlyn_engine::metadata::{MetadataEntry, Permission};
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::slot::{Mode, SlotInfo};
+use hamlyn_engine::terminus::SendHandle;
+use hamlyn_host::Host;
+use hamlyn_ring::area::HandoverReader;
+
+use crate::error::{GrowError, OpenError, ReceiveError, SendError};
+use crate::interface::{Message, NewSlot, Slot, Target};
+use crate::manager::{ClassId, Manager};
+use crate::ticket::{TICKET_BYTES, Ticket};
+use crate::wait::{Patience, Wait};
+
+/// Bytes of metadata without a reply ticket: offset and length, 32 bits each.
+const PLAIN_BYTES: usize = 8;
+/// Bytes of metadata with one.
+const REPLY_BYTES: usize = PLAIN_BYTES + TICKET_BYTES;
+/// The only metadata entry of a receiver.
+const ENTRY: u16 = 0;
+
+const _: () = assert!(REPLY_BYTES <= USER_METADATA_BYTES);
+
+/// The receiving end. See the module.
+#[derive(Debug)]
+pub struct Receiver {
+    slot: Slot,
+    reader: HandoverReader,
+    class: ClassId,
+    ready: bool,
+    losses_seen: u64,
+}
+
+/// A datagram in its receiver's buffer. No copy was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// The data.
+    pub data: &'a [u8],
+    /// Where in the buffer they are.
+    pub offset: u32,
+    /// Where the sender awaits an answer.
+    pub reply: Option<Ticket>,
+}
+
+impl Receiver {
+    /// A receiver with a buffer of 1 byte to 4 GiB less one. It is not ready yet.
+    pub fn new<H: Host>(
+        manager: &mut Manager<H>,
+        buffer_bytes: u32,
+    ) -> Result<Self, OpenError> {
+        if buffer_bytes == 0 || buffer_bytes > 1 << 31 {
+            return Err(OpenError::Setting {
+                setting: "a datagram buffer",
+                value: u64::from(buffer_bytes),
+                reason: "it has 1 byte to 2 GiB",
+            });
+        }
+        let class = manager.register_queued(1)?;
+        let opened = Self::open(manager, buffer_bytes, class);
+        if opened.is_err() {
+            manager.unregister(class);
+        }
+        opened
+    }
+
+    fn open<H: Host>(
+        manager: &mut Manager<H>,
+        buffer_bytes: u32,
+        class: ClassId,
+    ) -> Result<Self, OpenError> {
+        let piece_bytes = buffer_bytes.next_power_of_two().max(64);
+        let queue = manager.queue().id();
+        let interface = manager.interface_mut();
+        let (area, reader) = interface.allocate_handover(1, piece_bytes)?;
+        let mut new = NewSlot::new(&area)
+            .range(0..u64::from(buffer_bytes))
+            .mode(Mode::ParanoidOneShot)
+            .entries(1);
+        new.queue = Some(queue);
+        let slot = interface.open_slot(new)?;
+        let losses_seen = interface.loss_count();
+        let receiver = Self { slot, reader, class, ready: false, losses_seen };
+        let key = interface.new_key()?;
+        if let Some(entry) = receiver.entry() {
+            entry.set_receive_class(class.to_bits());
+            entry.permit(Permission { key, low: 0, high: u64::from(buffer_bytes) });
+        }
+        Ok(receiver)
+    }
+
+    fn entry(&self) -> Option<&MetadataEntry> {
+        self.slot.metadata()?.entry(ENTRY)
+    }
+
+    /// A ticket for the whole buffer, to be given to whoever may send. Good until [`Receiver::revoke`].
+    pub fn ticket(&self) -> Ticket {
+        // The entry's permission was set when the receiver was made.
+        self.slot
+            .ticket(ENTRY, 0, self.slot.length_bytes())
+            .unwrap_or_else(|_| unreachable!("the entry covers the slot"))
+    }
+
+    /// Makes the receiver ready for one datagram; the buffer is the sender's until it
+    /// has come.
+    pub fn ready(&mut self) {
+        if !self.ready {
+            self.reader.open(0..1);
+            self.ready = true;
+            if let Some(entry) = self.entry() {
+                entry.arm();
+            }
+        }
+    }
+
+    /// Whether it waits for a datagram.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Changes the key: tickets handed out before are worthless. Without any call of the
+    /// operating system but for the random bits.
+    pub fn revoke<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
+        let key = manager.interface_mut().new_key()?;
+        let high = self.slot.length_bytes();
+        if let Some(entry) = self.entry() {
+            entry.permit(Permission { key, low: 0, high });
+        }
+        Ok(())
+    }
+
+    /// Waits for a datagram. Nothing if none came in time. Afterwards the receiver is
+    /// not ready, and the data stay as they are until it is made ready again.
+    pub fn receive<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<Option<Datagram<'_>>, ReceiveError> {
+        if !self.ready {
+            return Err(ReceiveError::NotReady);
+        }
+        let mut patience = Patience::new(wait);
+        while manager.next_arrival(self.class)?.is_none() {
+            if wait != Wait::Poll
+                && let Some(lost) = manager.interface().next_loss(&mut self.losses_seen)
+            {
+                return Err(lost.into());
+            }
+            if !manager.pause(&mut patience)? {
+                return Ok(None);
+            }
+        }
+        self.ready = false;
+        self.read().map(Some)
+    }
+
+    /// The datagram that came last, as long as the receiver was not made ready again.
+    pub fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
+        if self.ready { Err(ReceiveError::NotReady) } else { self.read() }
+    }
+
+    fn read(&self) -> Result<Datagram<'_>, ReceiveError> {
+        let malformed = |what| ReceiveError::Malformed { protocol: "datagram", what };
+        let entry = self.entry().ok_or(ReceiveError::NotReady)?;
+        let length = entry.metadata_length_bytes();
+        if length != PLAIN_BYTES && length != REPLY_BYTES {
+            return Err(malformed("its metadata have the wrong length"));
+        }
+        let word = entry.metadata_word();
+        let (offset, length_bytes) = (word as u32, (word >> 32) as u32);
+        if u64::from(offset) + u64::from(length_bytes) > self.slot.length_bytes() {
+            return Err(malformed("its data lie outside the buffer"));
+        }
+        let data = self
+            .reader
+            .view(u64::from(offset), length_bytes as usize)
+            .ok_or(malformed("its data are not in our hands"))?;
+        let reply = if length == REPLY_BYTES {
+            let mut metadata = [0; USER_METADATA_BYTES];
+            entry.metadata(&mut metadata);
+            let ticket = Ticket::from_bytes(&metadata[PLAIN_BYTES..REPLY_BYTES])
+                .map_err(|_| malformed("its reply ticket is none"))?;
+            Some(ticket)
+        } else {
+            None
+        };
+        Ok(Datagram { data, offset, reply })
+    }
+
+    /// Packets refused at this receiver, by reason, and more.
+    pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
+        Ok(manager.interface().slot_info(&self.slot)?)
+    }
+
+    /// Closes the receiver; its tickets are worthless.
+    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
+        manager.interface_mut().close_slot(self.slot)?;
+        manager.unregister(self.class);
+        Ok(())
+    }
+}
+
+/// The sending end: a ticket made usable.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    target: Target,
+}
+
+impl Sender {
+    /// Makes a ticket usable here; connects if need be.
+    pub fn grow<H: Host>(
+        manager: &mut Manager<H>,
+        ticket: &Ticket,
+        wait: Wait,
+    ) -> Result<Self, GrowError> {
+        Ok(Self { target: manager.interface_mut().target(ticket, wait)? })
+    }
+
+    /// Sends `data` to `offset` in the buffer, with a ticket for the answer if one is
+    /// wanted. Whether the receiver was ready is not reported: it answers, or it does not.
+    #[inline]
+    pub fn send<H: Host>(
+        &self,
+        manager: &mut Manager<H>,
+        offset: u32,
+        data: &[u8],
+        reply: Option<&Ticket>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let base = self.target.ticket().base;
+        let word = (base + u64::from(offset)) & 0xFFFF_FFFF | (data.len() as u64) << 32;
+        let terminus = manager.terminus();
+        let mut message = Message::new(data).at(u64::from(offset));
+        match reply {
+            None => {
+                let metadata = word.to_le_bytes();
+                message.metadata = &metadata;
+                manager.interface_mut().send_msg(terminus, &self.target, &message, wait)
+            }
+            Some(ticket) => {
+                let mut metadata = [0; REPLY_BYTES];
+                metadata[..PLAIN_BYTES].copy_from_slice(&word.to_le_bytes());
+                metadata[PLAIN_BYTES..].copy_from_slice(&ticket.to_bytes());
+                message.metadata = &metadata;
+                manager.interface_mut().send_msg(terminus, &self.target, &message, wait)
+            }
+        }
+    }
+}

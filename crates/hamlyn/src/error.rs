@@ -1,0 +1,181 @@
+//! Errors of the library. Each names the object and, where there is one, the remedy.
+
+use hamlyn_engine::metadata::BadEntryCount;
+use hamlyn_engine::notification::{BadQueueLength, Overrun};
+use hamlyn_engine::slot::SlotError;
+use hamlyn_engine::terminus::{PostError, TerminusError};
+use hamlyn_host::{ConnectError, Destination, HostError};
+
+use crate::links::LinkEnd;
+use crate::ticket::{OutsideTicket, TicketError};
+
+/// Shows a destination the way the library names interfaces in messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerName(pub Destination);
+
+impl std::fmt::Display for PeerName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "interface {:016x} of user {}", self.0.interface, self.0.user)
+    }
+}
+
+/// A peer is gone, and with it everything that depended on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{} is gone: {end}", PeerName(*peer))]
+pub struct PeerLost {
+    /// Which.
+    pub peer: Destination,
+    /// Why.
+    pub end: LinkEnd,
+}
+
+/// Something could not be opened or set up.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The host could not provide it.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A slot could not be opened.
+    #[error(transparent)]
+    Slot(#[from] SlotError),
+    /// A terminus could not be opened or changed.
+    #[error(transparent)]
+    Terminus(#[from] TerminusError),
+    /// A notification queue could not be opened.
+    #[error(transparent)]
+    Queue(#[from] BadQueueLength),
+    /// A metadata area could not be made.
+    #[error(transparent)]
+    Metadata(#[from] BadEntryCount),
+    /// The manager's notification queue has no room for that many more messages.
+    #[error(
+        "{needed} more notifications may be outstanding, but the manager's queue of {capacity} has room for {left}: open the manager with a longer queue"
+    )]
+    QueueRoom {
+        /// Notifications that the new end point may have outstanding.
+        needed: usize,
+        /// Length of the queue.
+        capacity: usize,
+        /// What is left of it.
+        left: usize,
+    },
+    /// A setting that cannot be used.
+    #[error("{setting} cannot be {value}: {reason}")]
+    Setting {
+        /// Which.
+        setting: &'static str,
+        /// What was asked.
+        value: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// A message was not sent.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// It would have had to wait longer than allowed; nothing was sent.
+    #[error("no room at present for a message to {}: try again, or wait longer", PeerName(*peer))]
+    WouldBlock {
+        /// Whom it was for.
+        peer: Destination,
+    },
+    /// The time was over when the message was partly sent: the receiver has a part
+    /// of it and will not be notified. It must re-arm its entry.
+    #[error(
+        "the message to {} was cut after {sent_bytes} bytes: its receiver must re-arm the entry", PeerName(*peer)
+    )]
+    Cut {
+        /// Whom it was for.
+        peer: Destination,
+        /// Bytes sent.
+        sent_bytes: u64,
+    },
+    /// The peer is gone.
+    #[error(transparent)]
+    PeerLost(#[from] PeerLost),
+    /// The message does not lie in the ticket's bounds.
+    #[error(transparent)]
+    OutsideTicket(#[from] OutsideTicket),
+    /// The terminus refused it.
+    #[error(transparent)]
+    Refused(#[from] PostError),
+    /// A record is larger than the receiver will ever make room for.
+    #[error(
+        "a record of {length_bytes} bytes, but the receiver takes at most {limit_bytes}: send it in parts, or raise the receiver's limit"
+    )]
+    RecordTooLarge {
+        /// Length of the record.
+        length_bytes: u64,
+        /// What the receiver allows.
+        limit_bytes: u64,
+    },
+    /// The receiving end closed the stream.
+    #[error("the receiver closed the stream")]
+    ClosedByReceiver,
+    /// This end point was closed, or everything of its share was sent.
+    #[error("this sender is finished")]
+    Finished,
+    /// Waiting failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Receiving failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// Notifications were lost.
+    #[error(transparent)]
+    Overrun(#[from] Overrun),
+    /// A peer is gone. For an end point that is not bound to one peer this is
+    /// told once per loss and interrupts the wait; calling again waits again.
+    #[error(transparent)]
+    PeerLost(#[from] PeerLost),
+    /// The sender closed the stream, and everything it sent has been received.
+    #[error("the sender closed the stream")]
+    Closed,
+    /// A sender that may write here wrote something that its protocol does not allow.
+    #[error("the sender's message breaks the {protocol} protocol: {what}")]
+    Malformed {
+        /// Which protocol.
+        protocol: &'static str,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The end point is not ready: re-arm it first.
+    #[error("the receiver is not ready: make it ready before receiving")]
+    NotReady,
+    /// More memory for the end point could not be had.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Waiting failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// A ticket or seed could not be made usable here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrowError {
+    /// The bytes are no ticket or seed.
+    #[error(transparent)]
+    Ticket(#[from] TicketError),
+    /// A seed's other fields are impossible.
+    #[error("the seed is damaged: {what}")]
+    Seed {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The peer could not be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Something of ours could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The first message could not be sent.
+    #[error(transparent)]
+    Send(#[from] SendError),
+}

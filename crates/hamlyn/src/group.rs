@@ -1,0 +1,286 @@
+//! Group receive and scatter-gather (`Hamlyn 2.5`): one notification when
+//! everything from a set of senders has come. The receiver knows neither the
+//! senders nor their packets; a member may divide what it holds among delegates.
+//!
+//! Keys guard placement, not shares: a member that lies about its share can make its group's
+//! notification come early or never. It cannot write outside the group's bounds.
+
+use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
+use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
+use hamlyn_engine::metadata::{MetadataEntry, Permission};
+use hamlyn_engine::slot::{Mode, SlotInfo};
+use hamlyn_engine::terminus::SendHandle;
+use hamlyn_host::Host;
+use hamlyn_ring::area::HandoverReader;
+
+use crate::error::{GrowError, OpenError, ReceiveError, SendError};
+use crate::interface::{Message, NewSlot, Slot, Target};
+use crate::manager::{ClassId, Manager};
+use crate::ticket::{OutsideTicket, TICKET_BYTES, Ticket, TicketError};
+use crate::wait::{Patience, Wait};
+
+/// Bytes of a member as it travels.
+pub const MEMBER_BYTES: usize = TICKET_BYTES + 8;
+/// The only metadata entry of a group.
+const ENTRY: u16 = 0;
+
+const _: () = assert!(MEMBER_BYTES <= USER_METADATA_BYTES);
+
+/// A part of a group: a place and a share of the count. A capability, like a ticket; to be used by one
+/// holder, once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// The place.
+    pub ticket: Ticket,
+    /// Its share.
+    pub share: Share,
+}
+
+/// A member could not be divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SplitError {
+    /// The parts are longer than the member's place.
+    #[error(transparent)]
+    Outside(#[from] OutsideTicket),
+    /// The share does not suffice.
+    #[error(transparent)]
+    Share(#[from] DivideError),
+}
+
+impl Member {
+    /// Divides place and share into consecutive parts of the given lengths, each with enough
+    /// share for its bytes on any link. Refused if the lengths exceed the place, or if the share
+    /// cannot count that much: then fewer parts, or 64-bit accumulators, are the remedy.
+    pub fn divide(&self, lengths_bytes: &[u64]) -> Result<Vec<Member>, SplitError> {
+        let mut parts = Vec::with_capacity(lengths_bytes.len());
+        let mut offset = 0_u64;
+        for &length_bytes in lengths_bytes {
+            parts.push(self.ticket.narrow(offset, length_bytes)?);
+            offset += length_bytes;
+        }
+        let needed: Vec<u64> = lengths_bytes.iter().map(|&bytes| packets_most(bytes)).collect();
+        let mut shares = Vec::with_capacity(parts.len());
+        self.share.divide(&needed, |share| shares.push(share))?;
+        Ok(parts
+            .into_iter()
+            .zip(shares)
+            .map(|(ticket, share)| Member { ticket, share })
+            .collect())
+    }
+
+    /// The form in which it travels.
+    pub fn to_bytes(&self) -> [u8; MEMBER_BYTES] {
+        let mut bytes = [0; MEMBER_BYTES];
+        bytes[..TICKET_BYTES].copy_from_slice(&self.ticket.to_bytes());
+        bytes[TICKET_BYTES..].copy_from_slice(&self.share.less_one().to_le_bytes());
+        bytes
+    }
+
+    /// Reads a member. Total: any bytes give a member or an error.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Member, TicketError> {
+        let Some((ticket, share)) = bytes.split_at_checked(TICKET_BYTES) else {
+            return Err(TicketError::Length { length_bytes: bytes.len() });
+        };
+        let ticket = Ticket::from_bytes(ticket)?;
+        let share: [u8; 8] =
+            share.try_into().map_err(|_| TicketError::Length { length_bytes: bytes.len() })?;
+        let share = Share::from_less_one(u64::from_le_bytes(share), ticket.counting)
+            .ok_or(TicketError::Impossible { field: "share" })?;
+        Ok(Member { ticket, share })
+    }
+}
+
+/// Packets that so many bytes may take on the link with the smallest packets.
+fn packets_most(bytes: u64) -> u64 {
+    packets_needed(bytes, USER_METADATA_BYTES, PACKET_PAYLOAD_MIN)
+}
+
+/// The receiving end of a group.
+#[derive(Debug)]
+pub struct Receiver {
+    slot: Slot,
+    reader: HandoverReader,
+    class: ClassId,
+    counting: Counting,
+    open: bool,
+    losses_seen: u64,
+}
+
+impl Receiver {
+    /// A group with a place of that size, 0 to 2 GiB; 0 for a barrier.
+    pub fn new<H: Host>(
+        manager: &mut Manager<H>,
+        place_bytes: u32,
+        counting: Counting,
+    ) -> Result<Self, OpenError> {
+        if place_bytes > 1 << 31 {
+            return Err(OpenError::Setting {
+                setting: "a group's place",
+                value: u64::from(place_bytes),
+                reason: "it has at most 2 GiB",
+            });
+        }
+        let class = manager.register_queued(1)?;
+        let opened = Self::open(manager, place_bytes, counting, class);
+        if opened.is_err() {
+            manager.unregister(class);
+        }
+        opened
+    }
+
+    fn open<H: Host>(
+        manager: &mut Manager<H>,
+        place_bytes: u32,
+        counting: Counting,
+        class: ClassId,
+    ) -> Result<Self, OpenError> {
+        let queue = manager.queue().id();
+        let interface = manager.interface_mut();
+        let piece_bytes = place_bytes.next_power_of_two().max(64);
+        let (area, reader) = interface.allocate_handover(1, piece_bytes)?;
+        let mut new = NewSlot::new(&area)
+            .range(0..u64::from(place_bytes))
+            .mode(Mode::ParanoidOneShot)
+            .entries(1)
+            .counting(counting);
+        new.queue = Some(queue);
+        let slot = interface.open_slot(new)?;
+        if let Some(entry) = slot.metadata().and_then(|area| area.entry(ENTRY)) {
+            entry.set_receive_class(class.to_bits());
+        }
+        let losses_seen = interface.loss_count();
+        Ok(Self { slot, reader, class, counting, open: false, losses_seen })
+    }
+
+    fn entry(&self) -> Option<&MetadataEntry> {
+        self.slot.metadata()?.entry(ENTRY)
+    }
+
+    /// Begins a round: a fresh key, an empty count, and the whole of place and share as
+    /// one member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
+    /// are worthless, so late packets of theirs cannot disturb this one.
+    pub fn begin<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<Member, ReceiveError> {
+        let key = manager.interface_mut().new_key()?;
+        let high = self.slot.length_bytes();
+        if let Some(entry) = self.entry() {
+            entry.disarm();
+            entry.permit(Permission { key, low: 0, high });
+        }
+        self.reader.open(0..1);
+        if let Some(entry) = self.entry() {
+            entry.arm();
+        }
+        self.open = true;
+        let ticket = self
+            .slot
+            .ticket(ENTRY, 0, high)
+            .unwrap_or_else(|_| unreachable!("the entry covers the slot"));
+        Ok(Member { ticket, share: Share::whole(self.counting) })
+    }
+
+    /// Waits until everything from all members has come, and returns it. Nothing if that was not so in
+    /// time. The loss of any peer interrupts the wait, once: it may have been a member.
+    pub fn receive<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<Option<&[u8]>, ReceiveError> {
+        if !self.open {
+            return Err(ReceiveError::NotReady);
+        }
+        let mut patience = Patience::new(wait);
+        while manager.next_arrival(self.class)?.is_none() {
+            if wait != Wait::Poll
+                && let Some(lost) = manager.interface().next_loss(&mut self.losses_seen)
+            {
+                return Err(lost.into());
+            }
+            if !manager.pause(&mut patience)? {
+                return Ok(None);
+            }
+        }
+        self.open = false;
+        let length = self.slot.length_bytes() as usize;
+        if length == 0 {
+            return Ok(Some(&[]));
+        }
+        let malformed = ReceiveError::Malformed { protocol: "group", what: "its place is not ours" };
+        self.reader.view(0, length).map(Some).ok_or(malformed)
+    }
+
+    /// Packets refused at this group, by reason, and more.
+    pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
+        Ok(manager.interface().slot_info(&self.slot)?)
+    }
+
+    /// Closes the group; its members are worthless.
+    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
+        manager.interface_mut().close_slot(self.slot)?;
+        manager.unregister(self.class);
+        Ok(())
+    }
+}
+
+/// The sending end: a member made usable.
+#[derive(Debug)]
+pub struct Sender {
+    target: Target,
+    /// What is left of the share; nothing when the last message is sent.
+    left: Option<Share>,
+}
+
+impl Sender {
+    /// Makes a member usable here; connects if need be.
+    pub fn grow<H: Host>(
+        manager: &mut Manager<H>,
+        member: &Member,
+        wait: Wait,
+    ) -> Result<Self, GrowError> {
+        let target = manager.interface_mut().target(&member.ticket, wait)?;
+        Ok(Self { target, left: Some(member.share) })
+    }
+
+    /// Sends a part that is not the last of this member (scatter-gather).
+    pub fn send<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        offset: u64,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let left = self.left.ok_or(SendError::Finished)?;
+        // This part takes what it may need on any link; at least one packet is kept for the last.
+        let (part, rest) = left
+            .take(packets_most(data.len() as u64))
+            .map_err(hamlyn_engine::terminus::PostError::Share)?;
+        let handle = self.send_share(manager, offset, data, Some(part), wait)?;
+        self.left = Some(rest);
+        Ok(handle)
+    }
+
+    /// Sends the last part of this member; it carries all that is left of the share.
+    pub fn send_last<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        offset: u64,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let handle = self.send_share(manager, offset, data, self.left, wait)?;
+        self.left = None;
+        Ok(handle)
+    }
+
+    fn send_share<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        offset: u64,
+        data: &[u8],
+        share: Option<Share>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let terminus = manager.terminus();
+        let message = Message::new(data).at(offset).share(share.ok_or(SendError::Finished)?);
+        manager.interface_mut().send_msg(terminus, &self.target, &message, wait)
+    }
+}

@@ -1,0 +1,276 @@
+//! The manager (`Hamlyn 3.3`): the upper layer's view of an interface. One for
+//! each send terminus; it owns the notification queue that its receivers share
+//! and leads every arrival to the receiver it is for.
+//!
+//! Receivers and senders are values of their own; calls that move messages
+//! take the manager as `&mut`. So one thread at a time uses an interface, the
+//! compiler sees to it, and no lock is needed. End points, tickets and seeds may be moved between threads.
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
+use hamlyn_host::Host;
+
+use crate::error::{OpenError, ReceiveError};
+use crate::interface::{Interface, Queue};
+use crate::wait::{Patience, Wait};
+
+/// Entries of a manager's notification queue, unless set otherwise.
+const QUEUE_ENTRIES: usize = 4096;
+
+/// A message that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The slot it came to.
+    pub slot: SlotName,
+    /// Its metadata entry.
+    pub metadata_index: u16,
+}
+
+/// A receiver of one's own making: the virtual procedure of the paper's
+/// receiver class. Called by the manager while it polls; it records the arrival and returns.
+pub trait ReceiverClass: Send {
+    /// Records an arrival.
+    fn process_arrival(&mut self, arrival: Arrival);
+}
+
+/// Names a receiver with its manager. Put into its metadata entries as their receive class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClassId(u64);
+
+impl ClassId {
+    /// What [`hamlyn_engine::metadata::MetadataEntry::set_receive_class`] takes.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+}
+
+enum Class {
+    /// Arrivals wait until their end point asks for them.
+    Queued(VecDeque<Arrival>),
+    /// Arrivals are handed to the application's own class.
+    Own(Box<dyn ReceiverClass>),
+}
+
+struct ClassPlace {
+    generation: u32,
+    class: Option<Class>,
+    /// Notifications that its entries may have outstanding.
+    entries: usize,
+}
+
+/// What a manager is opened with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ManagerOptions {
+    /// Entries of its notification queue; bounds the messages that all its
+    /// receivers together may have outstanding. Default 4,096.
+    pub queue_entries: usize,
+    /// Its terminus.
+    pub terminus: TerminusOptions,
+}
+
+impl Default for ManagerOptions {
+    fn default() -> Self {
+        Self { queue_entries: QUEUE_ENTRIES, terminus: TerminusOptions::default() }
+    }
+}
+
+/// See the module.
+pub struct Manager<H: Host> {
+    interface: Interface<H>,
+    terminus: TerminusId,
+    queue: Queue,
+    classes: Vec<ClassPlace>,
+    reserved: usize,
+}
+
+impl<H: Host> Manager<H> {
+    /// A manager for an interface on that host.
+    pub fn new(host: H, options: ManagerOptions) -> Result<Self, OpenError> {
+        let mut interface = Interface::new(host);
+        let terminus = interface.open_terminus(options.terminus)?;
+        let queue = interface.open_queue(options.queue_entries)?;
+        Ok(Self { interface, terminus, queue, classes: Vec::new(), reserved: 0 })
+    }
+
+    /// The interface.
+    pub fn interface(&self) -> &Interface<H> {
+        &self.interface
+    }
+
+    /// The interface.
+    pub fn interface_mut(&mut self) -> &mut Interface<H> {
+        &mut self.interface
+    }
+
+    /// The terminus over which this manager's senders send.
+    pub fn terminus(&self) -> TerminusId {
+        self.terminus
+    }
+
+    /// The notification queue that the slots of this manager's receivers name.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Registers a receiver of the application's own making, whose entries may have
+    /// `entries` notifications outstanding.
+    pub fn register(
+        &mut self,
+        class: Box<dyn ReceiverClass>,
+        entries: usize,
+    ) -> Result<ClassId, OpenError> {
+        self.add_class(Class::Own(class), entries)
+    }
+
+    /// Forgets a receiver. Its slots must be closed before.
+    pub fn unregister(&mut self, id: ClassId) {
+        if let Some(place) = self.place(id.0) {
+            place.class = None;
+            self.reserved -= std::mem::take(&mut place.entries);
+        }
+    }
+
+    /// Registers a receiver whose arrivals wait in the manager.
+    pub(crate) fn register_queued(&mut self, entries: usize) -> Result<ClassId, OpenError> {
+        self.add_class(Class::Queued(VecDeque::with_capacity(entries)), entries)
+    }
+
+    /// Reserves room for more notifications of a receiver.
+    pub(crate) fn reserve(&mut self, id: ClassId, entries: usize) -> Result<(), OpenError> {
+        self.check_room(entries)?;
+        if let Some(place) = self.place(id.0) {
+            place.entries += entries;
+            if let Some(Class::Queued(arrivals)) = &mut place.class {
+                arrivals.reserve(entries);
+            }
+            self.reserved += entries;
+        }
+        Ok(())
+    }
+
+    /// Undoes [`Manager::reserve`].
+    pub(crate) fn unreserve(&mut self, id: ClassId, entries: usize) {
+        if let Some(place) = self.place(id.0) {
+            let entries = entries.min(place.entries);
+            place.entries -= entries;
+            self.reserved -= entries;
+        }
+    }
+
+    fn check_room(&self, needed: usize) -> Result<(), OpenError> {
+        // Hamlyn 2.7: the queue must be longer than the number of entries in use.
+        let capacity = self.queue.capacity();
+        let left = (capacity - 1).saturating_sub(self.reserved);
+        if needed > left {
+            return Err(OpenError::QueueRoom { needed, capacity, left });
+        }
+        Ok(())
+    }
+
+    fn add_class(&mut self, class: Class, entries: usize) -> Result<ClassId, OpenError> {
+        self.check_room(entries)?;
+        let index = match self.classes.iter().position(|place| place.class.is_none()) {
+            Some(index) => index,
+            None => {
+                self.classes.push(ClassPlace { generation: 0, class: None, entries: 0 });
+                self.classes.len() - 1
+            }
+        };
+        let place = &mut self.classes[index];
+        place.generation = place.generation.wrapping_add(1);
+        place.class = Some(class);
+        place.entries = entries;
+        self.reserved += entries;
+        Ok(ClassId(index as u64 | u64::from(place.generation) << 32))
+    }
+
+    #[inline]
+    fn place(&mut self, bits: u64) -> Option<&mut ClassPlace> {
+        let place = self.classes.get_mut(bits as u32 as usize)?;
+        (u64::from(place.generation) == bits >> 32).then_some(place)
+    }
+
+    /// Takes the next notification, if there is one, and leads it to its receiver
+    /// (`Hamlyn 3.3`). True if there was one.
+    pub fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
+        match self.interface.rcv(&mut self.queue)? {
+            Some(notification) => {
+                self.lead(notification);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    #[inline(never)]
+    fn lead(&mut self, notification: Notification) {
+        let arrival =
+            Arrival { slot: notification.slot, metadata_index: notification.metadata_index };
+        match self.place(notification.word).and_then(|place| place.class.as_mut()) {
+            Some(Class::Queued(arrivals)) => arrivals.push_back(arrival),
+            Some(Class::Own(class)) => class.process_arrival(arrival),
+            // A receiver that was closed with messages on their way.
+            None => {}
+        }
+    }
+
+    /// The next arrival for a receiver, from its own queue or from what comes in now.
+    #[inline]
+    pub(crate) fn next_arrival(&mut self, id: ClassId) -> Result<Option<Arrival>, Overrun> {
+        if let Some(ClassPlace { class: Some(Class::Queued(arrivals)), .. }) = self.place(id.0)
+            && let Some(arrival) = arrivals.pop_front()
+        {
+            return Ok(Some(arrival));
+        }
+        let mut polled = false;
+        loop {
+            match self.queue.reader.pop()? {
+                Some(notification) if notification.word == id.0 => {
+                    return Ok(Some(Arrival {
+                        slot: notification.slot,
+                        metadata_index: notification.metadata_index,
+                    }));
+                }
+                Some(notification) => self.lead(notification),
+                None if polled => return Ok(None),
+                None => {
+                    self.interface.poll();
+                    polled = true;
+                }
+            }
+        }
+    }
+
+    /// One step of a wait: false when its time is over.
+    pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, ReceiveError> {
+        Ok(self.interface.pause(patience)?)
+    }
+
+    /// Waits until anything happens: a packet, a connection, a loss; or until the time
+    /// is over. For programs that serve several end points.
+    pub fn wait(&mut self, wait: Wait) -> Result<(), ReceiveError> {
+        let mut patience = Patience::new(wait);
+        let losses = self.interface.loss_count();
+        loop {
+            if self.interface.poll() != 0
+                || self.queue.reader.is_pending()
+                || self.interface.loss_count() != losses
+                || !self.interface.pause(&mut patience)?
+            {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl<H: Host> std::fmt::Debug for Manager<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Manager")
+            .field("interface", &self.interface)
+            .field("reserved", &self.reserved)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,516 @@
+//! The receiving end of a stream.
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::slot::SlotInfo;
+use hamlyn_host::Host;
+
+use super::extent::{Extent, Head};
+use super::wire::{
+    CLOSE, CONTROL_ENTRIES, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, PIECE_BYTES_MAX,
+    PIECE_BYTES_MIN, PIECES_MAX, StreamSeed, extent_note, packed_record, read_enlarge_note,
+};
+use crate::error::{OpenError, PeerLost, ReceiveError};
+use crate::interface::{Message, Target};
+use crate::links::LinkEnd;
+use crate::manager::{Arrival, ClassId, Manager};
+use crate::ticket::{TICKET_BYTES, Ticket};
+use crate::wait::{Patience, Wait};
+
+/// What a stream is opened with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamOptions {
+    /// Pieces at first. Default 16.
+    pub pieces: u32,
+    /// Bytes of a piece, a power of two from 64. Default 64 KiB.
+    pub piece_bytes: u32,
+    /// Bytes that the stream may grow to. Default 64 MiB. Also bounds a record.
+    pub limit_bytes: u64,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self { pieces: 16, piece_bytes: 64 << 10, limit_bytes: 64 << 20 }
+    }
+}
+
+impl StreamOptions {
+    fn check(&self) -> Result<(), OpenError> {
+        let setting = |setting, value, reason| Err(OpenError::Setting { setting, value, reason });
+        if !(1..=PIECES_MAX).contains(&self.pieces) {
+            return setting("a stream's pieces", u64::from(self.pieces), "it has 1 to 65,532");
+        }
+        if !(PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&self.piece_bytes)
+            || !self.piece_bytes.is_power_of_two()
+        {
+            return setting(
+                "a stream's piece",
+                u64::from(self.piece_bytes),
+                "its size is a power of two from 64 bytes to 1 GiB",
+            );
+        }
+        if u64::from(self.pieces) * u64::from(self.piece_bytes) > self.limit_bytes {
+            return setting(
+                "a stream's limit",
+                self.limit_bytes,
+                "it must cover the pieces it starts with",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A record that was received: where it starts and how long it is. It stays there, unchanged,
+/// until it is released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    extent: u64,
+    offset: u64,
+    length_bytes: usize,
+    /// What releasing it gives back: all pieces before this position.
+    release: u64,
+}
+
+impl Record {
+    /// Its length.
+    pub fn len(&self) -> usize {
+        self.length_bytes
+    }
+
+    /// Whether it has no bytes, which is legal.
+    pub fn is_empty(&self) -> bool {
+        self.length_bytes == 0
+    }
+}
+
+/// A piece with several records, of which some are still to be delivered.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    position: u64,
+    length_bytes: usize,
+    at: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Receiver {
+    class: ClassId,
+    options: StreamOptions,
+    /// The oldest that still holds records first, the one being filled last.
+    extents: VecDeque<Extent>,
+    /// Serial number of the first of them.
+    first: u64,
+    /// Which of them is being delivered from.
+    delivering: u64,
+    packed: Option<Packed>,
+    /// Where credit goes; known when the sender has presented itself.
+    credit: Option<Target>,
+    reported: u64,
+    closed: bool,
+    broken: Option<&'static str>,
+}
+
+impl Receiver {
+    /// Opens the receiving end, with all the memory it starts with.
+    pub fn new<H: Host>(
+        manager: &mut Manager<H>,
+        options: StreamOptions,
+    ) -> Result<Self, OpenError> {
+        options.check()?;
+        let entries = (options.pieces + CONTROL_ENTRIES) as usize;
+        let class = manager.register_queued(entries)?;
+        match Extent::open(manager, class, options.pieces, options.piece_bytes) {
+            Ok(extent) => Ok(Self {
+                class,
+                options,
+                extents: VecDeque::from([extent]),
+                first: 0,
+                delivering: 0,
+                packed: None,
+                credit: None,
+                reported: 0,
+                closed: false,
+                broken: None,
+            }),
+            Err(error) => {
+                manager.unregister(class);
+                Err(error)
+            }
+        }
+    }
+
+    /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
+    pub fn make_seed<H: Host>(&self, manager: &Manager<H>) -> StreamSeed {
+        let identity = manager.interface().identity();
+        match self.extents.back() {
+            Some(extent) => extent.seed(identity),
+            None => unreachable!("a stream always has an extent"),
+        }
+    }
+
+    /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
+    /// sender has closed and all is received.
+    pub fn receive<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<Option<Record>, ReceiveError> {
+        let mut patience = Patience::new(wait);
+        loop {
+            if let Some(record) = self.next_record()? {
+                return Ok(Some(record));
+            }
+            match manager.next_arrival(self.class)? {
+                Some(arrival) => {
+                    self.take(manager, arrival)?;
+                    continue;
+                }
+                None => self.when_idle(manager)?,
+            }
+            if !manager.pause(&mut patience)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The bytes of a record. Nothing if it was released.
+    pub fn bytes(&self, record: &Record) -> Option<&[u8]> {
+        let extent = self.extents.get(usize::try_from(record.extent.checked_sub(self.first)?).ok()?)?;
+        if record.length_bytes == 0 {
+            return Some(&[]);
+        }
+        extent.view(record.offset, record.length_bytes)
+    }
+
+    /// Gives back the memory of that record and of all that were received before it.
+    pub fn release<H: Host>(&mut self, manager: &mut Manager<H>, record: &Record) {
+        while self.first < record.extent && self.first < self.delivering {
+            self.drop_first_extent(manager);
+        }
+        if record.extent != self.first {
+            return;
+        }
+        let Some(extent) = self.extents.front_mut() else { return };
+        extent.release_to(record.release);
+        let owed = extent.released.saturating_sub(self.reported);
+        if self.first < self.delivering {
+            // The stream has moved on; nobody waits for credit here.
+            if extent.end == Some(extent.released) {
+                self.drop_first_extent(manager);
+            }
+        } else if owed >= u64::from(extent.pieces()).div_ceil(4) {
+            self.report(manager, false);
+        }
+    }
+
+    /// The sender's end of the connection, once it has presented itself.
+    pub fn sender(&self) -> Option<hamlyn_host::Destination> {
+        self.credit.as_ref().map(|target| target.ticket().destination)
+    }
+
+    /// Bytes of memory that the stream has at present.
+    pub fn memory_bytes(&self) -> u64 {
+        self.extents.iter().map(Extent::length_bytes).sum()
+    }
+
+    /// Packets refused at this stream's present memory, by reason, and more.
+    pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<Option<SlotInfo>, OpenError> {
+        match self.extents.back() {
+            Some(extent) => Ok(Some(manager.interface().slot_info(extent.slot())?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Closes the receiving end; the sender is told.
+    pub fn close<H: Host>(mut self, manager: &mut Manager<H>) -> Result<(), OpenError> {
+        self.send_credit(manager, Credit { closed: true, ..self.credit_now() });
+        for extent in self.extents {
+            extent.close(manager, self.class)?;
+        }
+        manager.unregister(self.class);
+        Ok(())
+    }
+
+    fn next_record(&mut self) -> Result<Option<Record>, ReceiveError> {
+        if let Some(what) = self.broken {
+            return Err(malformed(what));
+        }
+        loop {
+            if let Some(packed) = self.packed {
+                return self.next_packed(packed).map(Some);
+            }
+            let serial = self.delivering;
+            let Some(extent) = self.delivering_extent() else { return Ok(None) };
+            let (kind, length_bytes, pieces) = match extent.head() {
+                Head::Filled { kind, length_bytes, pieces } => (kind, length_bytes, pieces),
+                Head::Malformed(what) => {
+                    self.broken = Some(what);
+                    return Err(malformed(what));
+                }
+                Head::Missing if extent.end == Some(extent.next) => {
+                    if serial < self.newest() {
+                        self.move_on();
+                        continue;
+                    }
+                    if self.closed {
+                        return Err(ReceiveError::Closed);
+                    }
+                    return Ok(None);
+                }
+                Head::Missing => return Ok(None),
+            };
+            let position = extent.next;
+            let offset = extent.offset(position);
+            extent.deliver(pieces);
+            match kind {
+                Kind::Skip => {
+                    if extent.released == position {
+                        extent.release_to(position + 1);
+                    }
+                }
+                Kind::Packed => {
+                    self.packed =
+                        Some(Packed { position, length_bytes: length_bytes as usize, at: 0 });
+                }
+                Kind::Whole | Kind::First | Kind::Next => {
+                    return Ok(Some(Record {
+                        extent: serial,
+                        offset,
+                        length_bytes: length_bytes as usize,
+                        release: position + u64::from(pieces),
+                    }));
+                }
+            }
+        }
+    }
+
+    fn next_packed(&mut self, packed: Packed) -> Result<Record, ReceiveError> {
+        let serial = self.delivering;
+        let found = self.delivering_extent().and_then(|extent| {
+            let offset = extent.offset(packed.position);
+            let bytes = extent.view(offset, packed.length_bytes)?;
+            let (start, end, next) = packed_record(bytes, packed.at)?;
+            Some((offset + start as u64, end - start, next))
+        });
+        let Some((offset, length_bytes, next)) = found else {
+            self.broken = Some("a packed piece whose records do not fit it");
+            return Err(malformed("a packed piece whose records do not fit it"));
+        };
+        let last = next == packed.length_bytes;
+        self.packed = if last { None } else { Some(Packed { at: next, ..packed }) };
+        // The piece goes back with its last record, not before.
+        let release = if last { packed.position + 1 } else { packed.position };
+        Ok(Record { extent: serial, offset, length_bytes, release })
+    }
+
+    fn delivering_extent(&mut self) -> Option<&mut Extent> {
+        let index = usize::try_from(self.delivering - self.first).ok()?;
+        self.extents.get_mut(index)
+    }
+
+    /// Serial number of the extent that is being filled.
+    fn newest(&self) -> u64 {
+        self.first + self.extents.len() as u64 - 1
+    }
+
+    fn move_on(&mut self) {
+        self.delivering += 1;
+        self.reported = 0;
+    }
+
+    fn drop_first_extent<H: Host>(&mut self, manager: &mut Manager<H>) {
+        if let Some(extent) = self.extents.pop_front() {
+            self.first += 1;
+            if let Err(error) = extent.close(manager, self.class) {
+                tracing::debug!(%error, "closing an extent");
+            }
+        }
+    }
+
+    /// Takes in one arrival.
+    fn take<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        arrival: Arrival,
+    ) -> Result<(), ReceiveError> {
+        let newest = self.newest();
+        let first = self.first;
+        let Some((index, extent)) = self
+            .extents
+            .iter_mut()
+            .enumerate()
+            .find(|(_, extent)| extent.slot_name() == arrival.slot)
+        else {
+            return Ok(());
+        };
+        let serial = first + index as u64;
+        let Some(control) = extent.note_arrival(u32::from(arrival.metadata_index)) else {
+            return Ok(());
+        };
+        let mut metadata = [0; USER_METADATA_BYTES];
+        let length = extent.control(control, &mut metadata);
+        let metadata = &metadata[..length];
+        match control {
+            HELLO => {
+                let ticket = metadata
+                    .get(..TICKET_BYTES)
+                    .and_then(|bytes| Ticket::from_bytes(bytes).ok())
+                    .filter(|ticket| ticket.metadata_index == FAST_INDEX);
+                // Only a peer that is linked to us is believed: credit must not make us
+                // connect to strangers.
+                match ticket.and_then(|ticket| manager.interface_mut().target_linked(&ticket)) {
+                    Some(target) if self.credit.is_none() => self.credit = Some(target),
+                    _ => return self.fail("a sender that does not say who it is"),
+                }
+            }
+            CLOSE => {
+                let position = metadata.try_into().map(u64::from_le_bytes);
+                match position {
+                    Ok(position) if serial == newest && extent.may_end_at(position) => {
+                        extent.end = Some(position);
+                        self.closed = true;
+                    }
+                    _ => return self.fail("an end at an impossible position"),
+                }
+            }
+            ENLARGE => {
+                let Some((position, record_bytes)) = read_enlarge_note(metadata) else {
+                    return self.fail("a demand for memory that is none");
+                };
+                // A larger extent may be on its way already.
+                if serial == newest && !self.closed {
+                    if !extent.may_end_at(position) {
+                        return self.fail("a demand for memory at an impossible position");
+                    }
+                    let index = extent.pieces() + ENLARGE;
+                    extent.arm(index);
+                    let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
+                    self.enlarge(manager, position, needed);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, what: &'static str) -> Result<(), ReceiveError> {
+        self.broken = Some(what);
+        Err(malformed(what))
+    }
+
+    /// Opens a larger extent, where the stream goes on after `position`; or tells
+    /// the sender that there will be none.
+    fn enlarge<H: Host>(&mut self, manager: &mut Manager<H>, position: u64, pieces_needed: u64) {
+        let used = self.memory_bytes();
+        let piece_bytes = u64::from(self.options.piece_bytes);
+        let left = self.options.limit_bytes.saturating_sub(used) / piece_bytes;
+        let present = self.extents.back().map_or(1, Extent::pieces);
+        let wanted = pieces_needed.max(u64::from(present) * 2).min(left).min(u64::from(PIECES_MAX));
+        let opened = if wanted >= pieces_needed.max(1) {
+            self.open_extent(manager, wanted as u32)
+        } else {
+            None
+        };
+        match opened {
+            Some(extent) => {
+                let seed = extent.seed(manager.interface().identity());
+                if let Some(old) = self.extents.back_mut() {
+                    old.end = Some(position);
+                }
+                self.extents.push_back(extent);
+                self.announce(manager, &seed);
+            }
+            None => {
+                let credit = Credit { denied: true, ..self.credit_now() };
+                self.send_credit(manager, credit);
+            }
+        }
+    }
+
+    fn open_extent<H: Host>(&mut self, manager: &mut Manager<H>, pieces: u32) -> Option<Extent> {
+        let entries = (pieces + CONTROL_ENTRIES) as usize;
+        manager.reserve(self.class, entries).ok()?;
+        let opened = Extent::open(manager, self.class, pieces, self.options.piece_bytes);
+        if opened.is_err() {
+            manager.unreserve(self.class, entries);
+        }
+        opened.ok()
+    }
+
+    fn announce<H: Host>(&mut self, manager: &mut Manager<H>, seed: &StreamSeed) {
+        let Some(credit) = self.credit else { return };
+        let note = extent_note(&seed.ticket, seed.pieces);
+        // The sender's slot has one metadata entry for such notes.
+        let ticket = Ticket { metadata_index: 0, ..*credit.ticket() };
+        let Some(target) = credit.with_ticket(ticket) else { return };
+        let terminus = manager.terminus();
+        let message = Message::new(&[]).metadata(&note);
+        // A few bytes, which wait in the work queue if need be. If even that is full
+        // of messages, the sender will ask again or starve with its link.
+        if let Err(error) =
+            manager.interface_mut().send_msg(terminus, &target, &message, Wait::millis(100))
+        {
+            tracing::debug!(%error, "announcing an extent");
+        }
+    }
+
+    fn credit_now(&self) -> Credit {
+        let released = self
+            .extents
+            .get((self.delivering - self.first) as usize)
+            .map_or(0, |extent| extent.released);
+        Credit {
+            released,
+            extent: self.delivering as u16 & EXTENT_MASK,
+            denied: false,
+            closed: false,
+        }
+    }
+
+    /// Reports what was released. Held back while the sender is being moved to
+    /// another extent: it must not go on in this one.
+    fn report<H: Host>(&mut self, manager: &mut Manager<H>, _idle: bool) {
+        if self.delivering != self.newest() {
+            return;
+        }
+        let credit = self.credit_now();
+        if credit.released != self.reported && self.send_credit(manager, credit) {
+            self.reported = credit.released;
+        }
+    }
+
+    fn send_credit<H: Host>(&mut self, manager: &mut Manager<H>, credit: Credit) -> bool {
+        let Some(target) = self.credit else { return false };
+        let terminus = manager.terminus();
+        let message = Message::new(&[]).word(credit.to_word());
+        manager.interface_mut().send_msg(terminus, &target, &message, Wait::Poll).is_ok()
+    }
+
+    /// Nothing came: credit that was held back is due, memory may be short, the
+    /// sender may be dead.
+    fn when_idle<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
+        self.report(manager, true);
+        if self.delivering == self.newest()
+            && !self.closed
+            && self.extents.back().is_some_and(Extent::is_held_whole)
+        {
+            let position = self.extents.back().map_or(0, |extent| extent.next);
+            // One attempt: if the limit is reached, the application must release first.
+            if self.memory_bytes() < self.options.limit_bytes && self.credit.is_some() {
+                self.enlarge(manager, position, 1);
+            }
+        }
+        if let Some(target) = &self.credit
+            && manager.interface().is_drained(target.link())
+        {
+            let end = manager.interface().link_end(target.link()).unwrap_or(LinkEnd::ClosedHere);
+            return Err(PeerLost { peer: target.ticket().destination, end }.into());
+        }
+        Ok(())
+    }
+}
+
+fn malformed(what: &'static str) -> ReceiveError {
+    ReceiveError::Malformed { protocol: "stream", what }
+}

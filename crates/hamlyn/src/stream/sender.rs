@@ -1,0 +1,541 @@
+//! The sending end of a stream.
+
+use hamlyn_engine::limits::{DIRECT_BYTES_MAX, USER_METADATA_BYTES};
+use hamlyn_engine::terminus::{Completion, GatherPiece, SendHandle, SendTag};
+use hamlyn_host::Host;
+use hamlyn_ring::area::Area;
+
+use super::wire::{
+    CLOSE, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, enlarge_note, packed_bytes,
+    piece_word, read_extent_note,
+};
+use crate::error::{GrowError, OpenError, SendError};
+use crate::interface::{Message, NewSlot, Queue, Slot, Target};
+use crate::manager::Manager;
+use crate::ticket::Ticket;
+use crate::wait::{Patience, Wait};
+
+/// Notifications that may wait at a sender. Credit counts up, so when a slow sender is overrun
+/// the newest word says all that the lost ones said.
+const CREDIT_ENTRIES: usize = 64;
+/// Records up to this fraction of a piece may share one.
+const PACK_FRACTION: usize = 8;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Sender {
+    target: Target,
+    pieces: u64,
+    piece_bytes: usize,
+    /// Serial number of the extent being filled.
+    extent: u64,
+    /// Next piece to fill, and pieces that came back; both since the extent was opened.
+    next: u64,
+    released: u64,
+    /// Where credit arrives.
+    slot: Slot,
+    queue: Queue,
+    credit_key_ticket: Ticket,
+    /// Small records that share the next piece.
+    pack: Vec<u8>,
+    staged: Option<Staged>,
+    /// A demand for a larger extent is under way.
+    enlarging: bool,
+    denied: bool,
+    closed: bool,
+    broken: bool,
+}
+
+/// A record that was copied because its sender would not wait.
+#[derive(Debug)]
+struct Staged {
+    /// Kept as long as the interface pulls from it.
+    _area: Area,
+    tag: SendTag,
+    length_bytes: usize,
+    sent_bytes: usize,
+    last: Option<SendHandle>,
+}
+
+impl Sender {
+    /// Grows the sending end from a seed; connects if need be, and presents itself.
+    pub fn grow<H: Host>(
+        manager: &mut Manager<H>,
+        seed: &StreamSeed,
+        wait: Wait,
+    ) -> Result<Self, GrowError> {
+        seed.validate().map_err(|what| GrowError::Seed { what })?;
+        let target = manager.interface_mut().target(&seed.ticket, wait)?;
+        let interface = manager.interface_mut();
+        let area = interface.allocate(0).map_err(OpenError::Host)?;
+        let queue = interface.open_queue(CREDIT_ENTRIES)?;
+        let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue).entries(1)) {
+            Ok(slot) => slot,
+            Err(error) => {
+                interface.close_queue(queue);
+                return Err(error.into());
+            }
+        };
+        let credit_key_ticket = slot
+            .fast_ticket(0, 0)
+            .map_err(|_| GrowError::Seed { what: "its credit slot has no place" })?;
+        let mut sender = Self {
+            target,
+            pieces: u64::from(seed.pieces),
+            piece_bytes: seed.piece_bytes as usize,
+            extent: 0,
+            next: 0,
+            released: 0,
+            slot,
+            queue,
+            credit_key_ticket,
+            pack: Vec::new(),
+            staged: None,
+            enlarging: false,
+            denied: false,
+            closed: false,
+            broken: false,
+        };
+        let hello = sender.credit_key_ticket.to_bytes();
+        match sender.send_control(manager, HELLO, &hello, wait) {
+            Ok(_) => Ok(sender),
+            Err(error) => {
+                sender.dismantle(manager);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Sends a record of any length up to the receiver's limit. Large ones go out of `data`
+    /// itself and the call lasts until they are handed over; small ones may be held back to share a
+    /// piece when the receiver is behind, until [`Sender::flush`] or a later send. With
+    /// [`Wait::Poll`] it never blocks: what cannot go at once is copied, and
+    /// if not even that is possible, nothing is sent.
+    pub fn send<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        self.check(manager)?;
+        let mut patience = Patience::new(wait);
+        if packed_bytes(data.len()) * PACK_FRACTION <= self.piece_bytes {
+            if self.pack.is_empty() && self.is_ahead_little() && self.staged.is_none() {
+                return self.send_whole(manager, data, wait, &mut patience);
+            }
+            return self.pack(manager, data, wait, &mut patience);
+        }
+        self.send_pack(manager, wait, &mut patience)?;
+        self.send_whole(manager, data, wait, &mut patience)
+    }
+
+    /// Sends what was held back.
+    pub fn flush<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        self.check(manager)?;
+        let mut patience = Patience::new(wait);
+        self.send_pack(manager, wait, &mut patience)?;
+        self.finish_staged(manager, &mut patience)
+    }
+
+    /// Flushes and closes. The receiver learns of it after the last record. When the call returns,
+    /// all is handed over, so the program may end.
+    pub fn close<H: Host>(
+        mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let result = self.flush(manager, wait).and_then(|()| {
+            let position = self.next.to_le_bytes();
+            let handle = self.send_control(manager, CLOSE, &position, wait)?;
+            match manager.interface_mut().drain(handle, wait)? {
+                Completion::Sent => Ok(()),
+                Completion::Pending => Err(self.would_block()),
+                Completion::Failed => Err(manager.interface().lost(&self.target).into()),
+            }
+        });
+        self.dismantle(manager);
+        result
+    }
+
+    /// The receiver's end of the connection.
+    pub fn receiver(&self) -> hamlyn_host::Destination {
+        self.target.ticket().destination
+    }
+
+    /// Pieces that could be filled now.
+    pub fn pieces_free(&self) -> u64 {
+        self.pieces - (self.next - self.released)
+    }
+
+    fn dismantle<H: Host>(self, manager: &mut Manager<H>) {
+        let terminus = manager.terminus();
+        let interface = manager.interface_mut();
+        // What is still queued of a staged record is given up with its area.
+        if let Some(staged) = self.staged
+            && interface.unbind_area(terminus, staged.tag).is_err()
+        {
+            tracing::debug!("a staged record was not handed over when its stream ended");
+        }
+        if let Err(error) = interface.close_slot(self.slot) {
+            tracing::debug!(%error, "closing a credit slot");
+        }
+        interface.close_queue(self.queue);
+    }
+
+    fn would_block(&self) -> SendError {
+        SendError::WouldBlock { peer: self.target.ticket().destination }
+    }
+
+    /// Whether the receiver keeps up, so that packing would only delay.
+    fn is_ahead_little(&self) -> bool {
+        (self.next - self.released) * 2 < self.pieces
+    }
+
+    /// Takes in what the receiver reported, and refuses to go on if the stream is over.
+    fn check<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), SendError> {
+        self.absorb(manager);
+        if self.closed {
+            return Err(SendError::ClosedByReceiver);
+        }
+        if self.broken {
+            return Err(SendError::Finished);
+        }
+        if manager.interface().link_end(self.target.link()).is_some() {
+            return Err(manager.interface().lost(&self.target).into());
+        }
+        self.push_staged(manager)
+    }
+
+    fn absorb<H: Host>(&mut self, manager: &mut Manager<H>) {
+        loop {
+            match manager.interface_mut().rcv(&mut self.queue) {
+                Ok(Some(notification)) if notification.is_fast() => self.credit(notification.word),
+                Ok(Some(_)) => self.enlarge(),
+                Ok(None) => return,
+                // Older counts were overwritten by newer ones.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn credit(&mut self, word: u64) {
+        let credit = Credit::from_word(word);
+        self.closed |= credit.closed;
+        if credit.extent != self.extent as u16 & EXTENT_MASK {
+            return;
+        }
+        if credit.denied {
+            self.denied = true;
+            self.enlarging = false;
+        }
+        // Hostile: never more than was filled, never less than before.
+        if credit.released <= self.next {
+            self.released = self.released.max(credit.released);
+        }
+    }
+
+    /// The receiver announced another extent.
+    fn enlarge(&mut self) {
+        let mut metadata = [0; USER_METADATA_BYTES];
+        let Some(entry) = self.slot.metadata().and_then(|area| area.entry(0)) else { return };
+        let length = entry.metadata(&mut metadata);
+        let seed = read_extent_note(&metadata[..length]).map(|(ticket, pieces)| StreamSeed {
+            ticket,
+            pieces,
+            piece_bytes: self.piece_bytes as u32,
+        });
+        let target = seed
+            .filter(|seed| seed.validate().is_ok())
+            .and_then(|seed| Some((seed, self.target.with_ticket(seed.ticket)?)));
+        match target {
+            Some((seed, target)) if self.staged.is_none() => {
+                self.target = target;
+                self.pieces = u64::from(seed.pieces);
+                self.extent += 1;
+                self.next = 0;
+                self.released = 0;
+                self.enlarging = false;
+                self.denied = false;
+            }
+            _ => self.broken = true,
+        }
+    }
+
+    /// Waits until so many pieces can be filled, one after the other, without a wrap.
+    fn await_pieces<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        record_bytes: usize,
+        patience: &mut Patience,
+    ) -> Result<(), SendError> {
+        loop {
+            self.check(manager)?;
+            let needed = (record_bytes.div_ceil(self.piece_bytes) as u64).max(1);
+            if self.staged.is_none() && !self.enlarging {
+                if needed > self.pieces {
+                    self.ask_for_more(manager, record_bytes)?;
+                } else {
+                    let before_end = self.pieces - self.next % self.pieces;
+                    if needed <= before_end {
+                        if self.pieces_free() >= needed {
+                            return Ok(());
+                        }
+                    } else if self.pieces_free() > 0 {
+                        self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll).or_else(no_room)?;
+                        continue;
+                    }
+                }
+            }
+            if !manager.interface_mut().pause(patience)? {
+                return Err(self.would_block());
+            }
+        }
+    }
+
+    fn ask_for_more<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        record_bytes: usize,
+    ) -> Result<(), SendError> {
+        if self.denied {
+            self.denied = false;
+            return Err(SendError::RecordTooLarge {
+                length_bytes: record_bytes as u64,
+                limit_bytes: self.pieces * self.piece_bytes as u64,
+            });
+        }
+        let note = enlarge_note(self.next, record_bytes as u64);
+        match self.send_control(manager, ENLARGE, &note, Wait::Poll) {
+            Ok(_) => {
+                self.enlarging = true;
+                Ok(())
+            }
+            Err(error) => no_room(error),
+        }
+    }
+
+    fn send_whole<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+        wait: Wait,
+        patience: &mut Patience,
+    ) -> Result<(), SendError> {
+        let length_bytes = u32::try_from(data.len()).map_err(|_| SendError::RecordTooLarge {
+            length_bytes: data.len() as u64,
+            limit_bytes: u64::from(u32::MAX),
+        })?;
+        self.await_pieces(manager, data.len(), patience)?;
+        if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX {
+            return self.stage(manager, data);
+        }
+        if data.len() <= self.piece_bytes {
+            return self.send_piece(manager, Kind::Whole, length_bytes, data, wait);
+        }
+        for (index, part) in data.chunks(self.piece_bytes).enumerate() {
+            let (kind, length) =
+                if index == 0 { (Kind::First, length_bytes) } else { (Kind::Next, part.len() as u32) };
+            let sent = self.send_piece(manager, kind, length, part, wait);
+            if index > 0 && sent.is_err() {
+                // The receiver waits for the rest of a record that will not come.
+                self.broken = true;
+            }
+            sent?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send_piece<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        kind: Kind,
+        length_bytes: u32,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let (target, offset) = self.piece_target(self.next);
+        let metadata = piece_word(kind, length_bytes).to_le_bytes();
+        let terminus = manager.terminus();
+        let message = Message::new(data).at(offset).metadata(&metadata);
+        let sent = manager.interface_mut().send_msg(terminus, &target, &message, wait);
+        if let Err(SendError::Cut { .. }) = sent {
+            self.broken = true;
+        }
+        sent?;
+        self.next += 1;
+        Ok(())
+    }
+
+    /// The target for a piece, and where it begins.
+    #[inline]
+    fn piece_target(&self, position: u64) -> (Target, u64) {
+        let index = position % self.pieces;
+        let mut target = self.target;
+        target.set_metadata_index(index as u16);
+        (target, index * self.piece_bytes as u64)
+    }
+
+    fn send_control<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        which: u32,
+        metadata: &[u8],
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let mut target = self.target;
+        target.set_metadata_index((self.pieces + u64::from(which)) as u16);
+        let terminus = manager.terminus();
+        // Control entries have no place of their own: their messages are empty, at the end.
+        let message =
+            Message::new(&[]).at(self.pieces * self.piece_bytes as u64).metadata(metadata);
+        manager.interface_mut().send_msg(terminus, &target, &message, wait)
+    }
+
+    /// Adds a small record to those that wait, and sends them if it is time.
+    fn pack<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+        wait: Wait,
+        patience: &mut Patience,
+    ) -> Result<(), SendError> {
+        if self.pack.len() + packed_bytes(data.len()) > self.piece_bytes {
+            self.send_pack(manager, wait, patience)?;
+        }
+        let length = data.len() as u64;
+        self.pack.extend_from_slice(&length.to_le_bytes());
+        self.pack.extend_from_slice(data);
+        self.pack.resize(self.pack.len().next_multiple_of(8), 0);
+        if self.is_ahead_little() && self.staged.is_none() {
+            // The record is accepted; if the pack cannot go now, it goes later.
+            return self.send_pack(manager, Wait::Poll, &mut Patience::new(Wait::Poll)).or_else(no_room);
+        }
+        Ok(())
+    }
+
+    fn send_pack<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+        patience: &mut Patience,
+    ) -> Result<(), SendError> {
+        if self.pack.is_empty() {
+            return Ok(());
+        }
+        self.await_pieces(manager, 1, patience)?;
+        let pack = std::mem::take(&mut self.pack);
+        let sent = self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, wait);
+        self.pack = pack;
+        sent?;
+        self.pack.clear();
+        Ok(())
+    }
+
+    /// Copies a record, so that it can go as the link has room.
+    fn stage<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+    ) -> Result<(), SendError> {
+        let terminus = manager.terminus();
+        let interface = manager.interface_mut();
+        let area = interface.allocate(data.len() as u64)?;
+        area.write_at(0, data).map_err(|_| SendError::Finished)?;
+        let tag = interface
+            .bind_area(terminus, &area, 0..data.len() as u64)
+            .map_err(|_| self.would_block())?;
+        self.staged = Some(Staged {
+            _area: area,
+            tag,
+            length_bytes: data.len(),
+            sent_bytes: 0,
+            last: None,
+        });
+        self.push_staged(manager)
+    }
+
+    /// Queues as much of a staged record as the terminus takes.
+    fn push_staged<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), SendError> {
+        let terminus = manager.terminus();
+        while let Some(staged) = &self.staged {
+            if staged.sent_bytes == staged.length_bytes {
+                if let Some(last) = staged.last {
+                    let completion = manager.interface().completion(last);
+                    if matches!(completion, Ok(Completion::Pending)) {
+                        manager.interface_mut().poll();
+                    }
+                    if matches!(manager.interface().completion(last), Ok(Completion::Pending)) {
+                        return Ok(());
+                    }
+                }
+                let tag = staged.tag;
+                self.staged = None;
+                if let Err(error) = manager.interface_mut().unbind_area(terminus, tag) {
+                    tracing::debug!(%error, "unbinding a staged record");
+                }
+                return Ok(());
+            }
+            let left = staged.length_bytes - staged.sent_bytes;
+            let length = left.min(self.piece_bytes);
+            let (kind, said) = if staged.sent_bytes > 0 {
+                (Kind::Next, length)
+            } else if staged.length_bytes <= self.piece_bytes {
+                (Kind::Whole, length)
+            } else {
+                (Kind::First, staged.length_bytes)
+            };
+            let piece = GatherPiece {
+                tag: staged.tag,
+                offset: staged.sent_bytes as u64,
+                length_bytes: length as u64,
+            };
+            let metadata = piece_word(kind, said as u32).to_le_bytes();
+            let (target, offset) = self.piece_target(self.next);
+            let message = Message::new(&[]).at(offset).metadata(&metadata);
+            match manager.interface_mut().send_gather(terminus, &target, &message, &[piece]) {
+                Ok(handle) => {
+                    self.next += 1;
+                    if let Some(staged) = &mut self.staged {
+                        staged.sent_bytes += length;
+                        staged.last = Some(handle);
+                    }
+                }
+                Err(SendError::WouldBlock { .. }) => return Ok(()),
+                Err(error) => {
+                    self.broken = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_staged<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        patience: &mut Patience,
+    ) -> Result<(), SendError> {
+        loop {
+            self.check(manager)?;
+            if self.staged.is_none() {
+                return Ok(());
+            }
+            if !manager.interface_mut().pause(patience)? {
+                return Err(self.would_block());
+            }
+        }
+    }
+}
+
+/// No room now is no failure of what can be done later.
+fn no_room(error: SendError) -> Result<(), SendError> {
+    match error {
+        SendError::WouldBlock { .. } => Ok(()),
+        other => Err(other),
+    }
+}

@@ -1,0 +1,102 @@
+//! How long a call may take.
+
+use std::time::Duration;
+
+/// How long a call that may have to wait is prepared to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Not at all: look once.
+    Poll,
+    /// At most that long.
+    For(Duration),
+    /// Until it is done, or cannot be done any more.
+    Forever,
+}
+
+impl Wait {
+    /// At most that many milliseconds.
+    pub const fn millis(millis: u64) -> Self {
+        Wait::For(Duration::from_millis(millis))
+    }
+}
+
+impl From<Duration> for Wait {
+    fn from(duration: Duration) -> Self {
+        Wait::For(duration)
+    }
+}
+
+/// A wait under way: first it polls for a while, then it sleeps.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    wait: Wait,
+    /// Both zero until the first pause, so that a call that need not wait reads no clock.
+    deadline_ns: u64,
+    spin_until_ns: u64,
+    pauses: u32,
+}
+
+/// What a wait should do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// Give up.
+    Stop,
+    /// Look again.
+    Spin,
+    /// Sleep, until then at the latest.
+    Sleep(Option<u64>),
+}
+
+/// Pauses between two looks at the clock while polling.
+const PAUSES_PER_CLOCK: u32 = 32;
+
+impl Patience {
+    pub(crate) fn new(wait: Wait) -> Self {
+        Self { wait, deadline_ns: 0, spin_until_ns: 0, pauses: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self, spin_ns: u64, now_ns: impl FnOnce() -> u64) -> Next {
+        if self.wait == Wait::Poll {
+            return Next::Stop;
+        }
+        self.pauses += 1;
+        if self.pauses > 1 && !self.pauses.is_multiple_of(PAUSES_PER_CLOCK) && self.spin_until_ns != 0
+        {
+            return Next::Spin;
+        }
+        self.by_the_clock(spin_ns, now_ns())
+    }
+
+    fn by_the_clock(&mut self, spin_ns: u64, now_ns: u64) -> Next {
+        if self.pauses == 1 {
+            self.deadline_ns = match self.wait {
+                Wait::For(duration) => {
+                    now_ns.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+                }
+                Wait::Poll | Wait::Forever => u64::MAX,
+            };
+            self.spin_until_ns = if spin_ns == 0 { 0 } else { now_ns.saturating_add(spin_ns) };
+        }
+        if now_ns >= self.deadline_ns {
+            return Next::Stop;
+        }
+        if now_ns < self.spin_until_ns {
+            return Next::Spin;
+        }
+        // From now on every pause is a sleep.
+        self.spin_until_ns = 0;
+        Next::Sleep((self.deadline_ns != u64::MAX).then_some(self.deadline_ns))
+    }
+
+    /// The absolute deadline for calls that take one.
+    pub(crate) fn deadline_ns(wait: Wait, now_ns: u64) -> u64 {
+        match wait {
+            Wait::Poll => now_ns,
+            Wait::For(duration) => {
+                now_ns.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+            }
+            Wait::Forever => u64::MAX,
+        }
+    }
+}
