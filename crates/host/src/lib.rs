@@ -120,6 +120,8 @@ pub trait Host {
     ) -> Result<Connected<Self::Link>, ConnectError>;
 
     /// Ends a link from this side. The link itself must be dropped by the caller.
+    /// Events of the link that were not yet fetched are dropped. Not needed
+    /// once [`Event::Lost`] was fetched, but harmless.
     fn disconnect(&mut self, token: u64);
 
     /// Whether [`Host::next_event`] has something. One plain load.

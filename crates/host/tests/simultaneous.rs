@@ -24,6 +24,7 @@ fn settle(host: &mut ProcessHost, connected: Connected<LocalLink>) -> (u64, Loca
 fn one_link_survives() {
     const ROUNDS: usize = 400;
     let mut news = [0; 3];
+    let mut collisions = 0;
     for round in 0..ROUNDS {
         let namespace = namespace();
         let mut hosts = [named(&namespace, "a"), named(&namespace, "b")];
@@ -52,10 +53,11 @@ fn one_link_survives() {
         let ((token, mut here), (_, mut there)) = (settle(a, at_a), settle(b, at_b));
         exchange(&mut here, &mut there);
         assert!(a.next_event().is_none() && b.next_event().is_none());
+        collisions += a.rendezvous_counters().simultaneous + b.rendezvous_counters().simultaneous;
         a.disconnect(token);
         assert!(matches!(event(b), Event::Lost { .. }));
     }
-    println!("links made by neither, one, both: {news:?}");
+    println!("links made by neither, one, both: {news:?}; refused as simultaneous: {collisions}");
     assert_eq!(news, [0, ROUNDS, 0]);
 }
 
@@ -106,5 +108,36 @@ fn many_connect_to_each_other_at_once() {
                 end.wait();
             });
         }
+    });
+}
+
+#[test]
+fn a_burst_of_clients_is_served() {
+    // More than one user may have under way at a time.
+    const CLIENTS: usize = 80;
+    let namespace = namespace();
+    let mut server = named(&namespace, "server");
+    let start = Barrier::new(CLIENTS);
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            let mut client = unnamed(&namespace);
+            let start = &start;
+            scope.spawn(move || {
+                start.wait();
+                let (_, mut link) = connect(&mut client, Address::Name("server"));
+                let echo = wait_for(&mut client, |_| try_receive(&mut link));
+                assert!(try_send(&mut link, &echo));
+                lost(&mut client);
+            });
+        }
+        let mut links: Vec<_> = (0..CLIENTS).map(|_| linked(&mut server)).collect();
+        for (peer, link) in &mut links {
+            let bytes = peer.token.to_le_bytes();
+            assert!(try_send(link, &bytes));
+            let echo = wait_for(&mut server, |_| try_receive(link));
+            assert_eq!(echo, bytes);
+        }
+        println!("{:?}", server.rendezvous_counters());
+        drop(server);
     });
 }

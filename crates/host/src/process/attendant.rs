@@ -284,9 +284,8 @@ impl Attendant {
                 (Message::Hello(offer), Some(descriptors)) => {
                     let socket = Arc::new(socket);
                     let outcome = self.welcome(&socket, &credentials, &offer, descriptors);
-                    match outcome {
-                        Ok(()) => self.note(Outcome::Accepted, Some(&credentials)),
-                        Err(outcome) => self.refuse(&socket, &credentials, outcome),
+                    if let Err(outcome) = outcome {
+                        self.refuse(&socket, &credentials, outcome);
                     }
                     return;
                 }
@@ -363,19 +362,17 @@ impl Attendant {
             Outcome::Busy => Some(RefusedBecause::BUSY),
             Outcome::Accepted | Outcome::Stalled | Outcome::HungUp => None,
         };
+        self.note(outcome, Some(credentials));
         if let Some(RefusedBecause(reason)) = reason {
             // If it cannot be told, it sees the end of the socket.
             let _ = exchange::send(socket, &Message::Refusal { reason }, &[]);
         }
-        self.note(outcome, Some(credentials));
     }
 
     fn note(&mut self, outcome: Outcome, credentials: Option<&Credentials>) {
         self.interior.registry.tally.count(outcome);
-        if matches!(
-            outcome,
-            Outcome::Accepted | Outcome::Simultaneous | Outcome::Busy
-        ) {
+        // These happen to correct peers, too.
+        if matches!(outcome, Outcome::Simultaneous | Outcome::Busy) {
             return;
         }
         if let Some(suppressed) = self.log.line(now_ns()) {

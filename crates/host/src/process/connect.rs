@@ -36,6 +36,10 @@ struct Target {
 }
 
 /// What became of one attempt.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is made once and taken apart at once"
+)]
 enum Attempt {
     Made(Connected<LocalLink>),
     /// Worth trying again; if there is no time left, this is the error.

@@ -59,6 +59,9 @@ const BACKLOG: i32 = 4096;
 /// How long we sleep at most when peers may have missed that we sleep.
 const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
 
+/// The attendant needs little; a subscriber of its log may need more.
+const ATTENDANT_STACK_BYTES: usize = 512 * 1024;
+
 /// What the owner's thread and the attendant both need.
 struct Interior {
     settings: Settings,
@@ -125,7 +128,7 @@ impl ProcessHost {
         let attendant = Attendant::new(Arc::clone(&interior), listeners)?;
         let attendant = std::thread::Builder::new()
             .name("hamlyn-attendant".to_owned())
-            .stack_size(128 * 1024)
+            .stack_size(ATTENDANT_STACK_BYTES)
             .spawn(|| attendant.run())
             .map_err(|error| HostError::System {
                 call: "clone",
@@ -251,6 +254,9 @@ impl Host for ProcessHost {
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        if self.attention() {
+            return Ok(());
+        }
         let deadline_ns = if self.unannounced {
             let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
             Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))

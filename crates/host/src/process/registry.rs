@@ -325,6 +325,7 @@ impl Registry {
         state.accepting = None;
         if let Some(entrant) = entrant {
             let (peer, link) = self.enter(&mut state, entrant)?;
+            self.tally.count(Outcome::Accepted);
             self.tell(&mut state, Event::Linked(peer, link));
         }
         drop(state);

@@ -49,7 +49,9 @@ pub(crate) fn wait_for<R>(
             return found;
         }
         assert!(host.now_ns() < deadline_ns, "nothing came");
-        host.sleep(Some(deadline_ns)).unwrap();
+        if !host.attention() {
+            host.sleep(Some(deadline_ns)).unwrap();
+        }
         host.end_sleep();
     }
 }
