@@ -19,6 +19,9 @@ use crate::Errno;
 use crate::handover::Turn;
 use crate::shared::{Mapping, Memory};
 
+/// Least size of a piece: its state should be small beside it.
+pub const PIECE_MIN_BYTES: u32 = 16;
+
 /// A region of an application's memory that the interface may use.
 #[derive(Clone)]
 pub struct Area {
@@ -34,10 +37,10 @@ impl Area {
         })
     }
 
-    /// An area in `pieces` of `piece_bytes` (a power of two, else `INVAL`), all in the
-    /// application's hands at first.
+    /// An area in `pieces` of `piece_bytes` (a power of two, at least
+    /// [`PIECE_MIN_BYTES`], else `INVAL`), all in the application's hands at first.
     pub fn handover(pieces: u32, piece_bytes: u32) -> Result<(Self, HandoverReader), Errno> {
-        if !piece_bytes.is_power_of_two() {
+        if !piece_bytes.is_power_of_two() || piece_bytes < PIECE_MIN_BYTES {
             return Err(Errno::INVAL);
         }
         let (memory, turn) = Memory::in_pieces(pieces, piece_bytes.trailing_zeros())?;

@@ -24,7 +24,8 @@ pub(crate) trait StateWord {
     fn new(value: u32) -> Self;
     fn load_acquire(&self) -> u32;
     fn store_release(&self, value: u32);
-    fn swap_acquire(&self, value: u32) -> u32;
+    /// Makes a 0 a 1, with acquire; false if it was none.
+    fn take(&self) -> bool;
     /// Called while the guard is another thread's.
     fn wait(rounds: u32);
 }
@@ -46,8 +47,9 @@ impl StateWord for AtomicU32 {
     }
 
     #[inline]
-    fn swap_acquire(&self, value: u32) -> u32 {
-        self.swap(value, Ordering::Acquire)
+    fn take(&self) -> bool {
+        self.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[cold]
@@ -75,17 +77,20 @@ pub(crate) struct Pieces<W> {
 }
 
 impl<W: StateWord> Pieces<W> {
-    /// `count` pieces of `1 << shift` bytes, all held.
-    pub(crate) fn new(count: u32, shift: u32) -> (Self, Turn) {
-        let states = (0..count).map(|_| W::new(HELD)).collect();
-        (
+    /// `count` pieces of `1 << shift` bytes, all held. Nothing if there is no memory for that.
+    pub(crate) fn new(count: u32, shift: u32) -> Option<(Self, Turn)> {
+        let mut states = Vec::new();
+        states.try_reserve_exact(count as usize).ok()?;
+        states.extend((0..count).map(|_| W::new(HELD)));
+        let states = states.into_boxed_slice();
+        Some((
             Self {
                 states,
                 shift,
                 guard: W::new(0),
             },
             Turn(()),
-        )
+        ))
     }
 
     /// The states of all pieces that have a byte in the range.
@@ -103,7 +108,7 @@ impl<W: StateWord> Pieces<W> {
     #[inline]
     fn guarded<R>(&self, act: impl FnOnce() -> R) -> R {
         let mut rounds = 0;
-        while self.guard.swap_acquire(1) != 0 {
+        while !self.guard.take() {
             rounds += 1;
             W::wait(rounds);
         }

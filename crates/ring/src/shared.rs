@@ -424,10 +424,11 @@ impl Memory {
         let len = (count as usize)
             .checked_mul(1 << shift)
             .ok_or(Errno::NOMEM)?;
-        let (pieces, turn) = Pieces::new(count, shift);
+        let mapping = Mapping::anonymous(len)?;
+        let (pieces, turn) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
         Ok((
             Self {
-                mapping: Mapping::anonymous(len)?,
+                mapping,
                 pieces: Some(pieces),
             },
             turn,

@@ -1,1 +1,142 @@
-//! Tests.
+//! Areas: bounds, copies of every length and alignment, and handing over.
+
+use hamlyn_engine::memory::Area as _;
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn an_empty_area_is_legal() {
+    let area = Area::new(0).unwrap();
+    assert_eq!(area.length_bytes(), 0);
+    assert_eq!(area.write(0, &[]), Ok(()));
+    assert_eq!(area.read(0, &mut []), Ok(()));
+    assert_eq!(area.write(0, &[1]), Err(Denied::OutOfArea));
+    assert_eq!(area.write(1, &[]), Err(Denied::OutOfArea));
+}
+
+#[test]
+fn too_much_memory_is_an_error() {
+    assert!(Area::new(1 << 60).is_err());
+    assert!(Area::new(u64::MAX).is_err());
+    assert!(Area::handover(u32::MAX, 1 << 31).is_err());
+    assert_eq!(Area::handover(4, 1000).unwrap_err(), Errno::INVAL);
+    assert_eq!(Area::handover(u32::MAX, 1).unwrap_err(), Errno::INVAL);
+}
+
+#[test]
+fn nothing_outside_is_touched() {
+    let area = Area::new(100).unwrap();
+    for offset in [101, u64::MAX, u64::MAX - 7] {
+        assert_eq!(area.write(offset, &[]), Err(Denied::OutOfArea));
+        assert_eq!(area.load_u64(offset), Err(Denied::OutOfArea));
+    }
+    assert_eq!(area.write(93, &[0; 8]), Err(Denied::OutOfArea));
+    assert_eq!(area.store_u64(93, 1), Err(Denied::OutOfArea));
+    assert_eq!(area.fill(1, 100, 0), Err(Denied::OutOfArea));
+    assert_eq!(area.write_short(90, [0; 2], 11), Err(Denied::OutOfArea));
+    assert_eq!(area.write_short(0, [0; 2], 17), Err(Denied::OutOfArea));
+    assert_eq!(area.copy_from(0, &area, 40, 61), Err(Denied::OutOfArea));
+    assert_eq!(area.write_short(84, [1, 2], 16), Ok(()));
+}
+
+#[test]
+fn every_length_and_alignment_is_copied_exactly() {
+    let pattern: Vec<u8> = (0..4000_u32).map(|n| (n * 7 % 251) as u8 + 1).collect();
+    let (area, other) = (Area::new(5000).unwrap(), Area::new(5000).unwrap());
+    for len in (0..=300).chain([1023, 1024, 1025, 3000]) {
+        for to in [0, 1, 7, 8, 13] {
+            for from in [0, 3, 8] {
+                area.fill(0, 5000, 0).unwrap();
+                other.fill(0, 5000, 0).unwrap();
+                area.write_at(to, &pattern[from..from + len]).unwrap();
+                other.copy_from(from as u64, &area, to, len as u64).unwrap();
+                let mut back = vec![0; 5000];
+                for (area, at) in [(&area, to as usize), (&other, from)] {
+                    area.read_at(0, &mut back).unwrap();
+                    let mut expected = vec![0; 5000];
+                    expected[at..at + len].copy_from_slice(&pattern[from..from + len]);
+                    assert!(back == expected, "{len} bytes from {from} to {to}");
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn copies_are_those_of_memory(
+        writes in prop::collection::vec(
+            (0_usize..700, prop::collection::vec(any::<u8>(), 0..300)), 1..20),
+        read in (0_usize..700, 0_usize..700),
+    ) {
+        let area = Area::new(600).unwrap();
+        let mut model = vec![0; 600];
+        for (offset, bytes) in writes {
+            let expected = match model.get_mut(offset..offset + bytes.len()) {
+                Some(range) => { range.copy_from_slice(&bytes); Ok(()) }
+                None => Err(Denied::OutOfArea),
+            };
+            prop_assert_eq!(area.write_at(offset as u64, &bytes), expected);
+        }
+        let mut bytes = vec![0; read.1];
+        match model.get(read.0..read.0 + read.1) {
+            Some(range) => {
+                prop_assert_eq!(area.read_at(read.0 as u64, &mut bytes), Ok(()));
+                prop_assert_eq!(&bytes, range);
+            }
+            None => prop_assert!(area.read_at(read.0 as u64, &mut bytes).is_err()),
+        }
+    }
+
+    #[test]
+    fn short_words_are_bytes(words: [u64; 2], len in 0_usize..=16, offset in 0_u64..40) {
+        let area = Area::new(64).unwrap();
+        area.write_short(offset, words, len).unwrap();
+        let mut expected = [0; 64];
+        let bytes = [words[0].to_le_bytes(), words[1].to_le_bytes()].concat();
+        let offset = offset as usize;
+        expected[offset..offset + len].copy_from_slice(&bytes[..len]);
+        let mut back = [0; 64];
+        area.read_at(0, &mut back).unwrap();
+        prop_assert_eq!(back, expected);
+    }
+}
+
+#[test]
+fn pieces_are_either_open_or_held() {
+    let (area, mut reader) = Area::handover(4, 64).unwrap();
+    assert_eq!((reader.pieces(), reader.piece_bytes()), (4, 64));
+    assert_eq!(area.write(0, &[1]), Err(Denied::InUse));
+    assert_eq!(reader.view(0, 256), Some(&[0; 256][..]));
+
+    reader.open(1..3);
+    assert_eq!(area.write(64, &[7; 128]), Ok(()));
+    assert_eq!(
+        area.write(63, &[7; 2]),
+        Err(Denied::InUse),
+        "reaches into a held piece"
+    );
+    assert_eq!(area.write(191, &[7; 2]), Err(Denied::InUse));
+    assert_eq!(area.store_u64(0, 1), Err(Denied::InUse));
+    assert_eq!(area.fill(0, 256, 1), Err(Denied::InUse));
+    assert_eq!(area.write_short(0, [1, 1], 16), Err(Denied::InUse));
+    let plain = Area::new(256).unwrap();
+    assert_eq!(area.copy_from(0, &plain, 0, 8), Err(Denied::InUse));
+    assert_eq!(reader.view(64, 1), None);
+    assert_eq!(reader.view(0, 65), None);
+    assert!(reader.is_held(0) && !reader.is_held(1) && !reader.is_held(9));
+
+    // A message that touches part of a piece hands over all of it.
+    area.message_complete(70, 71);
+    assert_eq!(reader.view(64, 64), Some(&[7; 64][..]));
+    assert_eq!(area.write(64, &[8]), Err(Denied::InUse));
+    assert_eq!(area.write(128, &[8]), Ok(()));
+    area.message_complete(0, u64::MAX);
+    assert_eq!(reader.view(128, 1), Some(&[8][..]));
+    assert_eq!(reader.view(250, 7), None, "outside");
+    assert_eq!(reader.view(u64::MAX, 1), None);
+    area.message_complete(300, 200);
+    reader.open(3..99);
+    assert!(!reader.is_held(3));
+}

@@ -1,1 +1,61 @@
-//! Tests.
+//! Places in the bulk, against a list of the ranges in use.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const WINDOW: usize = 4096;
+const BULK: u32 = 16 << 10;
+
+proptest! {
+    #[test]
+    fn places_never_overlap_and_always_come_back(
+        steps in prop::collection::vec((1_usize..=WINDOW, 0_usize..4, any::<bool>()), 1..300),
+    ) {
+        let mut bulk = Bulk::new(64, WINDOW, BULK);
+        let mut in_use: VecDeque<(u64, usize, usize)> = VecDeque::new();
+        let (mut cell, mut consumed) = (0, 0);
+        for (len, freed, may_grow) in steps {
+            let mut place = bulk.find(len);
+            if place.is_none() && in_use.len() < 60 && bulk.grow(|_, _| may_grow) {
+                place = bulk.find(len);
+            }
+            if let Some(place) = place.filter(|_| in_use.len() < 60) {
+                let (begin, end) = (place.offset as usize, place.end as usize);
+                prop_assert!(begin % LINE_BYTES == 0 && end - begin >= len);
+                prop_assert!(end <= bulk.window() && bulk.window() <= BULK as usize);
+                for &(_, other, other_end) in &in_use {
+                    prop_assert!(end <= other || other_end <= begin);
+                }
+                bulk.take(cell, place);
+                in_use.push_back((cell, begin, end));
+                cell += 1;
+            }
+            for _ in 0..freed {
+                if in_use.pop_front().is_some() {
+                    consumed += 1;
+                }
+            }
+            bulk.release(consumed);
+        }
+        // Whatever happened: when everything came back, there is room for the longest.
+        bulk.release(cell);
+        prop_assert!(bulk.find(WINDOW).is_some());
+    }
+}
+
+#[test]
+fn grows_once_per_need_and_stays_small_when_it_cannot() {
+    let mut bulk = Bulk::new(8, WINDOW, BULK);
+    let place = bulk.find(WINDOW).unwrap();
+    bulk.take(0, place);
+    assert!(bulk.find(64).is_none());
+    assert!(bulk.grow(|from, to| (from, to) == (WINDOW, 2 * WINDOW)));
+    let place = bulk.find(WINDOW).unwrap();
+    bulk.take(1, place);
+    assert!(!bulk.grow(|_, _| false));
+    assert!(!bulk.grow(|_, _| panic!("asked again")));
+    assert_eq!((bulk.window(), bulk.longest()), (2 * WINDOW, 2 * WINDOW));
+}

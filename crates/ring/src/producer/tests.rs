@@ -1,1 +1,282 @@
-//! Tests.
+//! Both ends together: against a reference, against the model checker, and the
+//! sending end alone with a consumer that breaks the rules.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use core::sync::atomic::Ordering;
+use proptest::prelude::*;
+
+use super::*;
+use crate::cells::SharedCells;
+use crate::consumer::Consumer;
+use crate::geometry::BULK_MIN_BYTES;
+use crate::shared::{Mapping, PAGE_BYTES};
+
+struct Ring {
+    mapping: Arc<Mapping>,
+    geometry: Geometry,
+    producer: Producer<SharedCells>,
+    consumer: Consumer<SharedCells>,
+}
+
+fn ring(cells: u32, window: usize) -> Ring {
+    let geometry = Geometry::new(cells, BULK_MIN_BYTES).unwrap();
+    let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
+    let memory = || SharedCells::new(&mapping, geometry, None).unwrap();
+    let producer = Producer::new(memory(), geometry, window);
+    let consumer = Consumer::new(memory(), geometry);
+    Ring {
+        mapping,
+        geometry,
+        producer,
+        consumer,
+    }
+}
+
+fn cell(number: u64) -> Cell {
+    [number << 32, number, 2, 3, 4, 5, 6, !number]
+}
+
+#[test]
+fn full_is_not_corrupt_and_credit_makes_room() {
+    let mut ring = ring(4, PAGE_BYTES);
+    for number in 0..4 {
+        ring.producer.room().unwrap().publish(cell(number));
+    }
+    for _ in 0..3 {
+        assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
+    }
+    assert_eq!(ring.consumer.peek().unwrap().unwrap()[7], !0);
+    ring.consumer.done(0);
+    ring.consumer.settle();
+    ring.producer.room().unwrap().publish(cell(4));
+    assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
+    assert_eq!((ring.producer.sent(), ring.consumer.taken()), (5, 1));
+}
+
+#[test]
+fn impossible_credit_ends_the_direction() {
+    // Ahead of what was sent.
+    for lie in [5, u64::MAX, 1 << 63] {
+        let mut ring = ring(4, PAGE_BYTES);
+        for number in 0..4 {
+            ring.producer.room().unwrap().publish(cell(number));
+        }
+        ring.mapping.store_u64(0, lie).unwrap();
+        assert_eq!(ring.producer.room().err(), Some(NoRoom::Corrupt));
+        ring.mapping.store_u64(0, 4).unwrap();
+        assert_eq!(
+            ring.producer.room().err(),
+            Some(NoRoom::Corrupt),
+            "it does not heal"
+        );
+        assert!(ring.producer.is_closed());
+    }
+    // Taken back.
+    let mut ring = ring(4, PAGE_BYTES);
+    for number in 0..4 {
+        ring.producer.room().unwrap().publish(cell(number));
+    }
+    ring.mapping.store_u64(0, 2).unwrap();
+    for number in 4..6 {
+        ring.producer.room().unwrap().publish(cell(number));
+    }
+    ring.mapping.store_u64(0, 1).unwrap();
+    assert_eq!(ring.producer.room().err(), Some(NoRoom::Corrupt));
+}
+
+#[test]
+fn a_dropped_room_sends_nothing() {
+    let mut ring = ring(4, PAGE_BYTES);
+    ring.producer.room().unwrap().place(100).unwrap();
+    drop(ring.producer.room());
+    assert_eq!(ring.consumer.peek(), Ok(None));
+    let mut room = ring.producer.room().unwrap();
+    assert_eq!(room.place(100).unwrap().offset(), 0);
+}
+
+#[test]
+fn the_window_grows_only_when_it_was_full() {
+    let mut ring = ring(64, PAGE_BYTES);
+    let mut send = |len| {
+        let mut room = ring.producer.room()?;
+        let place = room.place(len)?;
+        room.publish_with(cell(1), place);
+        Ok::<_, NoRoom>(())
+    };
+    send(PAGE_BYTES).unwrap();
+    send(PAGE_BYTES).unwrap();
+    assert_eq!(ring.producer.window_bytes(), 2 * PAGE_BYTES);
+    // Credit is looked at before memory is taken.
+    for _ in 0..2 {
+        ring.consumer.done(PAGE_BYTES);
+    }
+    ring.consumer.settle();
+    let mut room = ring.producer.room().unwrap();
+    let place = room.place(PAGE_BYTES).unwrap();
+    room.publish_with(cell(1), place);
+    assert_eq!(ring.producer.window_bytes(), 2 * PAGE_BYTES);
+    // More than there can ever be room for is never placed.
+    let mut room = ring.producer.room().unwrap();
+    assert_eq!(room.place(BULK_MIN_BYTES as usize + 1), Err(NoRoom::Full));
+    assert_eq!(room.longest(), BULK_MIN_BYTES as usize);
+}
+
+proptest! {
+    /// Every cell comes out once, in order, whole, with its bulk bytes untouched.
+    #[test]
+    fn a_ring_is_a_queue(
+        shift in 1_u32..6,
+        steps in prop::collection::vec((0_usize..9000, 0_usize..6, any::<bool>()), 1..200),
+    ) {
+        let mut ring = ring(1 << shift, 3 * PAGE_BYTES);
+        let mut reference = VecDeque::new();
+        let base = ring.geometry.bulk_offset();
+        let mut number = 0_u64;
+        for (len, taken, settle) in steps {
+            match ring.producer.room() {
+                Err(reason) => prop_assert_eq!(reason, NoRoom::Full),
+                Ok(mut room) if len > 16 => match room.place(len) {
+                    Err(reason) => prop_assert_eq!(reason, NoRoom::Full),
+                    Ok(place) => {
+                        let bytes = vec![number as u8; len];
+                        ring.mapping.copy_in(base + place.offset() as usize, &bytes).unwrap();
+                        let mut cell = cell(number);
+                        cell[4] = u64::from(place.offset());
+                        room.publish_with(cell, place);
+                        reference.push_back((cell, len));
+                        number += 1;
+                    }
+                },
+                Ok(room) => {
+                    room.publish(cell(number));
+                    reference.push_back((cell(number), 0));
+                    number += 1;
+                }
+            }
+            prop_assert!(reference.len() <= 1 << shift);
+            for _ in 0..taken {
+                let found = ring.consumer.peek().unwrap();
+                let Some((expected, len)) = reference.pop_front() else {
+                    prop_assert_eq!(found, None);
+                    break;
+                };
+                let found = found.unwrap();
+                prop_assert_eq!(found[0] >> 32, expected[0] >> 32);
+                prop_assert_eq!(&found[1..], &expected[1..]);
+                let mut bytes = vec![0; len];
+                if len > 0 {
+                    ring.mapping.copy_out(base + found[4] as usize, &mut bytes).unwrap();
+                }
+                let fill = (expected[0] >> 32) as u8;
+                prop_assert!(bytes.iter().all(|byte| *byte == fill));
+                ring.consumer.done(len);
+            }
+            if settle {
+                ring.consumer.settle();
+            }
+        }
+        // Nothing is lost for good: after everything was taken there is room again.
+        while ring.consumer.peek().unwrap().is_some() {
+            ring.consumer.done(0);
+        }
+        ring.consumer.settle();
+        prop_assert!(ring.producer.room().unwrap().place(3 * PAGE_BYTES).is_ok());
+    }
+}
+
+/// Cells on the model checker's atomics, and bulk in which it reports every
+/// access that is not ordered against the others.
+struct Modelled {
+    cells: [[loom::sync::atomic::AtomicU64; 2]; 2],
+    consumed: loom::sync::atomic::AtomicU64,
+    bulk: [loom::cell::UnsafeCell<u64>; 2],
+}
+
+impl CellMemory for loom::sync::Arc<Modelled> {
+    fn load(&self, index: u64, expected: u64) -> Result<Cell, u64> {
+        let line = &self.cells[index as usize % 2];
+        let first = line[0].load(Ordering::Acquire);
+        if first & FLAG_MASK != expected {
+            return Err(first);
+        }
+        Ok([first, line[1].load(Ordering::Relaxed), 0, 0, 0, 0, 0, 0])
+    }
+    fn store(&self, index: u64, cell: &Cell) {
+        let line = &self.cells[index as usize % 2];
+        line[1].store(cell[1], Ordering::Relaxed);
+        line[0].store(cell[0], Ordering::Release);
+    }
+    fn load_consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Acquire)
+    }
+    fn store_consumed(&self, count: u64) {
+        self.consumed.store(count, Ordering::Release);
+    }
+    fn grow_bulk(&self, _: usize, _: usize) -> bool {
+        false
+    }
+}
+
+/// Two cells, room for one payload, three messages of which two have one: bulk
+/// is used again only when the consumer has given it back.
+#[test]
+fn the_model_checker_finds_no_disorder() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let memory = loom::sync::Arc::new(Modelled {
+            cells: Default::default(),
+            consumed: loom::sync::atomic::AtomicU64::new(0),
+            bulk: Default::default(),
+        });
+        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+        let sender = {
+            let memory = loom::sync::Arc::clone(&memory);
+            loom::thread::spawn(move || {
+                let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
+                for number in 1..=3 {
+                    loop {
+                        let sent = producer.room().and_then(|mut room| {
+                            let mut cell = [0; 8];
+                            cell[1] = number;
+                            if number == 2 {
+                                room.publish(cell);
+                                return Ok(());
+                            }
+                            let place = room.place(64)?;
+                            let at = place.offset() as usize / 64;
+                            memory.bulk[at].with_mut(|_| ());
+                            room.publish_with(cell, place);
+                            Ok(())
+                        });
+                        match sent {
+                            Ok(()) => break,
+                            Err(reason) => assert_eq!(reason, NoRoom::Full),
+                        }
+                        loom::thread::yield_now();
+                    }
+                }
+            })
+        };
+        let mut consumer = Consumer::new(loom::sync::Arc::clone(&memory), geometry);
+        for number in 1..=3 {
+            let cell = loop {
+                match consumer.peek().unwrap() {
+                    Some(cell) => break cell,
+                    None => {
+                        consumer.settle();
+                        loom::thread::yield_now();
+                    }
+                }
+            };
+            assert_eq!(cell[1], number);
+            if number != 2 {
+                memory.bulk[0].with(|_| ());
+            }
+            consumer.done(0);
+        }
+        sender.join().unwrap();
+    });
+}
