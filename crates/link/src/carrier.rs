@@ -357,3 +357,6 @@ impl Carried<'_> {
         area.write_from(offset, self.mapping, from, self.length)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,1 +1,351 @@
-//! Tests.
+//! The link between two processes: with a peer that keeps the rules, and with
+//! one that writes anything anywhere at any time.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hamlyn_ring::doorbell::SleepWord;
+use hamlyn_ring::memfd::{Memfd, Require};
+use hamlyn_ring::shared::Access;
+
+use super::*;
+use crate::carrier::tests::{Packet, bytes, carries_everything, header, receive};
+
+/// One side of a link, and what its peer can do to it.
+struct Side {
+    link: PairLink,
+    sleep: SleepWord,
+    /// Rings arrive here.
+    socket: UnixStream,
+    /// The memory it receives in, as its peer has it.
+    receives_in: Mapping,
+    /// The memory it sends to, as its peer has it.
+    sends_to: Mapping,
+}
+
+fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
+    let reserved = geometry.reserved_bytes(payload_max);
+    let memory = || Memfd::create("pair-test", geometry.total_bytes(), reserved).unwrap();
+    let (left_memory, right_memory) = (memory(), memory());
+    let bell = || Memfd::create_bell("pair-test-bell").unwrap();
+    let ((left_bell, left_page), (right_bell, right_page)) = (bell(), bell());
+    let (left_socket, right_socket) = UnixStream::pair().unwrap();
+    let side = |own: &Memfd, peers: &Memfd, bell: &Memfd, page, socket: UnixStream| {
+        let fd = peers.as_fd().try_clone_to_owned().unwrap();
+        let adopted = Memfd::adopt(fd, geometry.total_bytes(), Require::Ring).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let link = PairLink::new(PairParts {
+            receive: own.map(Access::Writable).unwrap(),
+            receive_geometry: geometry,
+            send: adopted.map(Access::Writable).unwrap(),
+            send_file: adopted.into_fd(),
+            send_geometry: geometry,
+            bell: bell.map(Access::ReadOnly).unwrap(),
+            fence,
+            doorbell: socket.try_clone().unwrap().into(),
+            payload_max_bytes: payload_max,
+        });
+        Side {
+            link: link.unwrap(),
+            sleep: SleepWord::new(Arc::new(page)).unwrap(),
+            socket,
+            receives_in: own.map(Access::Writable).unwrap(),
+            sends_to: peers.map(Access::Writable).unwrap(),
+        }
+    };
+    let left = side(
+        &left_memory,
+        &right_memory,
+        &right_bell,
+        left_page,
+        left_socket,
+    );
+    let right = side(
+        &right_memory,
+        &left_memory,
+        &left_bell,
+        right_page,
+        right_socket,
+    );
+    (left, right)
+}
+
+fn pair() -> (Side, Side) {
+    pair_of(Geometry::DEFAULT, PAYLOAD_MAX_DEFAULT_BYTES, Fence::Light)
+}
+
+fn send(side: &mut Side, metadata: &[u8], data: &[u8]) -> Result<(), Unsent> {
+    side.link.try_send(
+        &header(metadata.len(), data.len()),
+        metadata,
+        &[Part::Bytes(data)],
+    )
+}
+
+fn rings(side: &mut Side) -> usize {
+    let mut buffer = [0; 64];
+    side.socket.read(&mut buffer).unwrap_or(0)
+}
+
+#[test]
+fn carries_packets_of_every_shape() {
+    for payload_max in [64, PAYLOAD_MAX_DEFAULT_BYTES, 64 << 10] {
+        let (mut left, mut right) = pair_of(Geometry::DEFAULT, payload_max, Fence::Heavy);
+        carries_everything(
+            |link: &mut PairLink, header, metadata, parts| {
+                link.try_send(header, metadata, parts).unwrap();
+            },
+            &mut left.link,
+            |_| {
+                let packet = receive(&mut right.link).unwrap();
+                right.link.settle();
+                packet
+            },
+        );
+    }
+}
+
+#[test]
+fn refuses_parts_that_do_not_fit() {
+    let geometry = Geometry::DEFAULT;
+    let make = |send_len: usize, access, payload_max_bytes| {
+        let receive = Memfd::create("pair-test", geometry.total_bytes(), 0).unwrap();
+        let send = Memfd::create("pair-test", send_len, 0).unwrap();
+        let (bell, _page) = Memfd::create_bell("pair-test-bell").unwrap();
+        let parts = PairParts {
+            receive: receive.map(Access::Writable).unwrap(),
+            receive_geometry: geometry,
+            send: send.map(access).unwrap(),
+            send_file: send.into_fd(),
+            send_geometry: geometry,
+            bell: bell.map(Access::ReadOnly).unwrap(),
+            fence: Fence::Light,
+            doorbell: UnixStream::pair().unwrap().0.into(),
+            payload_max_bytes,
+        };
+        PairLink::new(parts).err()
+    };
+    let total = geometry.total_bytes();
+    assert_eq!(make(total, Access::Writable, 64), None);
+    assert_eq!(
+        make(total, Access::Writable, 63),
+        Some(LinkError::PayloadMax(63))
+    );
+    assert_eq!(
+        make(total - 4096, Access::Writable, 64),
+        Some(LinkError::Layout)
+    );
+    assert_eq!(make(total, Access::ReadOnly, 64), Some(LinkError::Layout));
+}
+
+#[test]
+fn bulk_wraps_and_grows_and_comes_back() {
+    let geometry = Geometry::new(16, 128 << 10).unwrap();
+    let (mut left, mut right) = pair_of(geometry, PAYLOAD_MAX_DEFAULT_BYTES, Fence::Light);
+    let (mut sent, mut taken) = (0, 0);
+    let length = |number: usize| 17 + number * 4999 % 16_000;
+    for round in 0..2000 {
+        while send(&mut left, &[], &bytes(sent, length(sent))).is_ok() {
+            sent += 1;
+        }
+        assert!(sent > taken, "there is room when everything was taken");
+        for _ in 0..=round % 9 {
+            let Some(packet) = receive(&mut right.link).unwrap() else {
+                break;
+            };
+            assert_eq!(packet.data, bytes(taken, length(taken)));
+            taken += 1;
+        }
+        right.link.settle();
+    }
+    assert!(taken > 4000, "{taken}");
+}
+
+#[test]
+fn rings_only_for_those_that_sleep() {
+    let (mut left, mut right) = pair();
+    send(&mut left, &[], &[1]).unwrap();
+    assert_eq!(rings(&mut right), 0);
+    for _ in 0..2 {
+        right
+            .sleep
+            .prepare(|| std::sync::atomic::fence(Ordering::SeqCst));
+        send(&mut left, &[], &[1]).unwrap();
+        send(&mut left, &[], &[1]).unwrap();
+        assert_eq!(rings(&mut right), 1, "once for each sleep");
+        right.sleep.end();
+        send(&mut left, &[], &[1]).unwrap();
+        assert_eq!(rings(&mut right), 0);
+    }
+    // A peer that is gone, or whose socket is full, does not hold us up.
+    right.sleep.prepare(|| {});
+    drop(right.socket);
+    drop(right.link);
+    send(&mut left, &[], &[1]).unwrap();
+}
+
+#[test]
+fn an_impossible_flag_ends_the_link() {
+    let (mut left, mut right) = pair();
+    let peer = &left.sends_to;
+    peer.store_u64(Geometry::DEFAULT.cells_offset(), 7).unwrap();
+    assert!(right.link.is_pending());
+    for _ in 0..3 {
+        assert_eq!(receive(&mut right.link), Err(LinkFault::Flag));
+        assert_eq!(send(&mut right, &[], &[1]), Err(Unsent::Gone));
+        assert!(right.link.is_pending());
+    }
+    assert_eq!(right.link.fault(), Some(LinkFault::Flag));
+    // Nothing heals it.
+    send(&mut left, &[], &[1]).unwrap();
+    assert_eq!(receive(&mut right.link), Err(LinkFault::Flag));
+}
+
+#[test]
+fn an_impossible_placement_ends_the_link() {
+    let (mut left, mut right) = pair();
+    send(&mut left, &[1; 20], &[2; 100]).unwrap();
+    let word = Geometry::DEFAULT.cells_offset() + 4 * 8;
+    let peer = &left.sends_to;
+    peer.store_u64(word, 100 | u64::from(u32::MAX) << 32)
+        .unwrap();
+    assert_eq!(receive(&mut right.link), Err(LinkFault::Placement));
+    peer.store_u64(word, 100).unwrap();
+    assert_eq!(receive(&mut right.link), Err(LinkFault::Placement));
+    assert_eq!(send(&mut right, &[], &[1]), Err(Unsent::Gone));
+}
+
+#[test]
+fn impossible_credit_ends_the_link() {
+    for lie in [1000, u64::MAX] {
+        let (mut left, right) = pair();
+        for _ in 0..256 {
+            send(&mut left, &[], &[1]).unwrap();
+        }
+        assert_eq!(send(&mut left, &[], &[1]), Err(Unsent::Full));
+        let peer = &right.receives_in;
+        peer.store_u64(Geometry::DEFAULT.consumed_offset(), lie)
+            .unwrap();
+        assert_eq!(send(&mut left, &[], &[1]), Err(Unsent::Gone));
+        peer.store_u64(Geometry::DEFAULT.consumed_offset(), 256)
+            .unwrap();
+        assert_eq!(send(&mut left, &[], &[1]), Err(Unsent::Gone));
+        assert!(left.link.is_pending());
+        assert_eq!(receive(&mut left.link), Err(LinkFault::Credit));
+    }
+}
+
+/// Not a good generator, but one that the tests can seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+/// Overwrites what the peer of a link may write: credit, cells, bulk; sometimes
+/// with values that are nearly right.
+fn vandalise(random: &mut Random, memory: &Mapping) {
+    let geometry = Geometry::DEFAULT;
+    let near = geometry.bulk_offset() + 64;
+    let word = match random.next() % 8 {
+        0 => geometry.consumed_offset(),
+        1..=3 => geometry.cells_offset() + random.next() as usize % geometry.cells() as usize * 64,
+        4..=6 => random.next() as usize % near / 8 * 8,
+        _ => random.next() as usize % memory.len() / 8 * 8,
+    };
+    let value = match random.next() % 4 {
+        0 => random.next(),
+        1 => random.next() % 600,
+        2 => (random.next() % 8) | ((random.next() % 4) << 56) | (random.next() % 64) << 48,
+        _ => (random.next() % (64 << 10)) | ((random.next() % (1 << 15)) << 38),
+    };
+    let _ = memory.store_u64(word.min(memory.len() - 8), value);
+    if random.next().is_multiple_of(64) {
+        let mut junk = [0; 512];
+        junk.fill_with(|| random.next() as u8);
+        let _ = memory.copy_in(random.next() as usize % near, &junk);
+    }
+}
+
+/// A peer that writes anything, at any time, can only end its own link.
+#[test]
+fn a_hostile_peer_harms_only_its_own_link() {
+    let (mut good, mut good_peer) = pair();
+    let mut faults = 0;
+    for round in 0..300_u64 {
+        let (mut victim, mut hostile) = pair();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let stop = &stop;
+            let (to_victim, from_victim) = (&hostile.sends_to, &victim.sends_to);
+            scope.spawn(move || {
+                let mut random = Random(round * 2 + 1);
+                while !stop.load(Ordering::Relaxed) {
+                    // Some of the time the victim is left in peace, so that it gets far.
+                    let memory = if random.next().is_multiple_of(2) {
+                        to_victim
+                    } else {
+                        from_victim
+                    };
+                    vandalise(&mut random, memory);
+                    for _ in 0..round % 50 {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            let mut random = Random(round + 1_000_003);
+            let mut fault = None;
+            for number in 0..200_usize {
+                let data = bytes(number, random.next() as usize % 400);
+                let metadata = bytes(number, random.next() as usize % 61);
+                // The peer also sends, now and then, what a good one would.
+                let _ = hostile.link.try_send(
+                    &header(metadata.len(), data.len()),
+                    &metadata,
+                    &[Part::Bytes(&data)],
+                );
+                let sent = victim.link.try_send(
+                    &header(metadata.len(), data.len()),
+                    &metadata,
+                    &[Part::Bytes(&data)],
+                );
+                match receive(&mut victim.link) {
+                    Ok(Some(Packet {
+                        header,
+                        metadata,
+                        data,
+                    })) => {
+                        assert_eq!(data.len(), header.length_bytes as usize);
+                        assert!(metadata.len() <= 60);
+                        assert!(metadata.len() + data.len() <= PAYLOAD_MAX_DEFAULT_BYTES);
+                        assert_eq!(fault, None, "nothing comes after a fault");
+                    }
+                    Ok(None) => victim.link.settle(),
+                    Err(found) => {
+                        // The first fault stays the fault.
+                        assert_eq!(*fault.get_or_insert(found), found);
+                        assert!(victim.link.is_pending());
+                    }
+                }
+                if sent == Err(Unsent::Gone) {
+                    assert!(receive(&mut victim.link).is_err());
+                }
+                // The same thread's other link is as good as ever.
+                send(&mut good, &metadata, &data).unwrap();
+                let packet = receive(&mut good_peer.link).unwrap().unwrap();
+                assert_eq!((packet.metadata, packet.data), (metadata, data));
+                good_peer.link.settle();
+            }
+            faults += usize::from(fault.is_some());
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    assert!(faults > 30, "the hostile peer was hardly noticed: {faults}");
+}
