@@ -110,14 +110,15 @@ fn lend_socket(namespace: &str) {
     raw.greeted();
     raw.hello(&Memory::new(), 1);
     assert!(raw.message().is_some());
-    let heir = Command::new("sleep")
+    let mut heir = Command::new("sleep")
         .arg("1000")
         .stdin(Stdio::from(raw.0.try_clone().unwrap()))
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     println!("{READY}{}", heir.id());
-    std::thread::park();
+    // Not for long: we are killed first.
+    let _ = heir.wait();
 }
 
 fn stranger(namespace: &str) {
