@@ -1,2 +1,56 @@
-//! placeholder
-fn main() {}
+//! The `hamlyn` command. What it prints on standard output is for people, or for programs with
+//! `--json`; errors go to standard error, with an exit status that is not 0.
+#![forbid(unsafe_code)]
+
+mod actor;
+mod bench;
+mod demo;
+mod doctor;
+mod pipe;
+mod terminal;
+
+use clap::{Parser, Subcommand};
+
+/// A network interface made of software: protected messages between processes at memory speed.
+#[derive(Parser)]
+#[command(name = "hamlyn", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show it working: messages, streams, groups, refusals and a killed peer, between real processes.
+    Demo(demo::Arguments),
+    /// Carry standard input to standard output between two processes.
+    Pipe(pipe::Arguments),
+    /// Measure this machine and the interface on it, in one run.
+    Bench(bench::Arguments),
+    /// Say what this machine allows, and what to change.
+    Doctor(doctor::Arguments),
+    /// The other processes of `demo` and `bench`.
+    #[command(hide = true)]
+    Actor(actor::Arguments),
+}
+
+fn main() -> std::process::ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_env("HAMLYN_LOG"))
+        .with_writer(std::io::stderr)
+        .init();
+    let result = match Arguments::parse().command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Pipe(arguments) => pipe::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Actor(arguments) => actor::run(&arguments),
+    };
+    match result {
+        Ok(status) => status,
+        Err(error) => {
+            eprintln!("hamlyn: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Memory that a peer costs while it says nothing.
+
+use anyhow::{Context, Result};
+use hamlyn::host::process::ProcessHost;
+use hamlyn::{Manager, NewSlot, Ticket, Wait};
+use indicatif::ProgressBar;
+
+use super::peer::{Order, Pair};
+use super::report::Report;
+use crate::actor::{from_hex, to_hex};
+
+/// Idle peers over which the figure is averaged.
+const PEERS: usize = 64;
+
+/// Connects idle peers and sees by how much the resident memory of this
+/// process grows, shared pages that it mapped included.
+pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -> Result<()> {
+    let interface = pair.manager.interface_mut();
+    let area = interface.allocate(64)?;
+    let slot = interface.open_slot(NewSlot::new(&area))?;
+    let ticket = to_hex(&slot.fast_ticket(0, 64)?.to_bytes());
+    // The first few also pay for tables that grow.
+    connect(pair, &ticket, PEERS)?;
+    let before = resident_bytes()?;
+    connect(pair, &ticket, PEERS)?;
+    let after = resident_bytes()?;
+    report.idle_peer_bytes = after.saturating_sub(before) / PEERS as u64;
+    bar.inc(1);
+    Ok(())
+}
+
+fn connect(pair: &mut Pair, ticket: &str, peers: usize) -> Result<()> {
+    let known = pair.manager.interface().peers().count();
+    pair.actor.order(&Order::Idle { ticket: ticket.to_owned(), peers })?;
+    let () = pair.actor.answer()?;
+    while pair.manager.interface().peers().count() < known + peers {
+        pair.manager.interface_mut().poll();
+    }
+    Ok(())
+}
+
+/// The other side: interfaces that connect and then say nothing.
+pub(crate) fn connect_idle(
+    idle: &mut Vec<Manager<ProcessHost>>,
+    ticket: &str,
+    peers: usize,
+) -> Result<()> {
+    let ticket = Ticket::from_bytes(&from_hex(ticket)?)?;
+    for _ in 0..peers {
+        let mut manager = super::open()?;
+        manager.interface_mut().target(&ticket, Wait::millis(5000))?;
+        idle.push(manager);
+    }
+    Ok(())
+}
+
+/// Resident memory, from the kernel.
+fn resident_bytes() -> Result<u64> {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup")
+        .context("reading how much memory is resident")?;
+    let line = text.lines().find(|line| line.starts_with("Rss:")).context("no such line")?;
+    let kilobytes: u64 =
+        line.split_whitespace().nth(1).context("no figure")?.parse().context("no number")?;
+    Ok(kilobytes * 1024)
+}

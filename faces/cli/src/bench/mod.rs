@@ -1,0 +1,104 @@
+//! `hamlyn bench`: the machine's own limits and ours, side by side in one run.
+//!
+//! Two processes, each on a processor of its own. A latency is reported only together with the raw
+//! hand-off of a cache line measured just before and just after; if that moved by
+//! more than 15 %, the machine was disturbed, and the measurement is repeated.
+
+mod latency;
+mod memory;
+pub(crate) mod peer;
+mod raw;
+mod report;
+mod throughput;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use hamlyn::host::process::Options;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::{Manager, ManagerOptions};
+use rustix::thread::CpuSet;
+
+/// Sizes at which bandwidth is measured.
+pub(crate) const SIZES_BYTES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Measure fewer and shorter batches.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// How much to measure.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// Round trips in a batch of a latency.
+    pub(crate) round_trips: u64,
+    /// Batches; the median is reported.
+    pub(crate) batches: usize,
+    /// Messages of a run of the message rate.
+    pub(crate) messages: u64,
+    /// Bytes moved for a bandwidth.
+    pub(crate) bytes: usize,
+    /// Attempts at an undisturbed measurement.
+    pub(crate) attempts: usize,
+}
+
+impl Effort {
+    fn of(arguments: &Arguments) -> Self {
+        if arguments.quick {
+            Self { round_trips: 10_000, batches: 5, messages: 2_000_000, bytes: 64 << 20, attempts: 10 }
+        } else {
+            Self { round_trips: 50_000, batches: 11, messages: 20_000_000, bytes: 512 << 20, attempts: 30 }
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let effort = Effort::of(arguments);
+    let processors = processors()?;
+    if processors.len() < 2 {
+        bail!("two processors are needed to measure messages between two processes; this process may use {}", processors.len());
+    }
+    pin(processors[0])?;
+    let mut pair = peer::Pair::start(processors[1])?;
+    let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1, "measuring", arguments.json);
+    let mut report = report::Report::default();
+    latency::measure(&mut pair, effort, &mut report, &bar)?;
+    throughput::measure(&mut pair, effort, &mut report, &bar)?;
+    memory::measure(&mut pair, &mut report, &bar)?;
+    bar.finish_and_clear();
+    pair.finish()?;
+    report.print(arguments.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The processors that this process may use.
+fn processors() -> Result<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(None).context("asking for the processors")?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+/// Keeps this thread on one processor.
+pub(crate) fn pin(processor: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    rustix::thread::sched_setaffinity(None, &set)
+        .with_context(|| format!("staying on processor {processor}"))
+}
+
+/// A manager that polls and never sleeps, apart from all others on this machine.
+pub(crate) fn open() -> Result<Manager<ProcessHost>> {
+    let mut options = Options::default().in_namespace("bench");
+    options.spin_ns = Some(u64::MAX / 4);
+    Ok(hamlyn::open_with(options, ManagerOptions::default())?)
+}
+
+/// The middle of some figures.
+pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
