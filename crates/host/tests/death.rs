@@ -75,6 +75,7 @@ fn child() {
         "connect" => connect_for_ever(&namespace),
         "lend_socket" => lend_socket(&namespace),
         "stranger" => stranger(&namespace),
+        "contained" => contained(&namespace),
         other => panic!("{other}"),
     }
 }
@@ -134,6 +135,19 @@ fn stranger(namespace: &str) {
     };
     println!("{READY}{}; {}", outcome("parent"), outcome("listing"));
     std::thread::park();
+}
+
+/// In a process namespace of its own, from which the parent cannot be seen.
+fn contained(namespace: &str) {
+    let mut host = unnamed(namespace);
+    let (peer, mut link) = connect(&mut host, Address::Name("parent"));
+    println!("{READY}process {}", peer.process);
+    // Until the parent hangs up, which is known without seeing its process.
+    let echo = wait_for(&mut host, |_| try_receive(&mut link));
+    assert!(try_send(&mut link, &echo));
+    let (token, cause) = lost(&mut host);
+    assert_eq!(token, peer.token);
+    std::process::exit(if cause == LossCause::Closed { 0 } else { 1 });
 }
 
 /// Instants spread over `span`, the same in every run.
@@ -315,4 +329,32 @@ fn a_real_stranger_is_refused() {
     assert!(parent.rendezvous_counters().not_allowed >= 1);
     let (peer, _link) = linked(&mut listing);
     assert_eq!((peer.destination.user, peer.group), (STRANGER, STRANGER));
+}
+
+#[test]
+fn a_peer_whose_process_cannot_be_seen() {
+    let namespace = namespace();
+    let mut parent = named(&namespace, "parent");
+    let inner = Actor::command("contained", &namespace);
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    command.env(ROLE, "contained").env(NAMESPACE, &namespace);
+    let works = Command::new("unshare")
+        .args(["--pid", "--fork", "true"])
+        .status();
+    if !works.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: process namespaces cannot be made here");
+        return;
+    }
+    command.stdout(Stdio::piped());
+    let (mut actor, said) = Actor::start(command);
+    assert_eq!(said, "process 0");
+    // From outside one can look in.
+    let (peer, mut link) = linked(&mut parent);
+    assert_ne!(peer.process, 0);
+    assert!(try_send(&mut link, b"hello"));
+    assert_eq!(wait_for(&mut parent, |_| try_receive(&mut link)), b"hello");
+    drop(parent);
+    assert!(actor.0.wait().unwrap().success());
 }

@@ -140,7 +140,7 @@ fn out_of_descriptors() {
         setrlimit(Resource::Nofile, scarce).unwrap();
         let deadline_ns = after_ns(&bob, 30_000_000);
         let result = bob.connect(Address::Name("alice"), deadline_ns);
-        setrlimit(Resource::Nofile, limit.clone()).unwrap();
+        setrlimit(Resource::Nofile, limit).unwrap();
         match result {
             Err(
                 ConnectError::Host(HostError::Descriptors { .. })

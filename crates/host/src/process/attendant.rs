@@ -8,16 +8,16 @@ use super::Interior;
 use super::clock::{now_ns, until};
 use super::codec::{Message, NotAMessage, Offer};
 use super::counters::{LogBudget, Outcome};
+use super::credentials::Credentials;
 use super::exchange::{self, DESCRIPTORS, Mishap};
 use super::grant::Unlinkable;
 use super::registry::{Entrant, PeerKey};
 use super::source::Source;
-use crate::{Destination, Errno, HostError, Peer, RefusedBecause};
+use crate::{Errno, HostError, RefusedBecause};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::net::{SocketFlags, accept_with, sockopt::socket_peercred};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::fd::OwnedFd;
+use rustix::net::{SocketFlags, accept_with};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,52 +27,6 @@ const ACCEPTED_PER_TURN: u32 = 16;
 const EVENTS_PER_TURN: usize = 64;
 /// How long no connection is accepted after the system had no room for one.
 const PAUSE_NS: u64 = 50_000_000;
-
-/// Whom the kernel says that a socket is connected to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Credentials {
-    pub(super) user: u32,
-    pub(super) group: u32,
-    process: Pid,
-}
-
-impl Credentials {
-    pub(super) fn of(socket: impl AsFd) -> rustix::io::Result<Self> {
-        let credentials = socket_peercred(socket)?;
-        Ok(Self {
-            user: credentials.uid.as_raw(),
-            group: credentials.gid.as_raw(),
-            process: credentials.pid,
-        })
-    }
-
-    /// The number of the process, or 0.
-    pub(super) fn process(&self) -> u32 {
-        self.process.as_raw_pid() as u32
-    }
-
-    /// Something that becomes readable when the process ends, if that can be
-    /// had. To be called while the socket is connected, so that the number still
-    /// belongs to the peer.
-    pub(super) fn open_process(&self) -> Option<OwnedFd> {
-        pidfd_open(self.process, PidfdFlags::empty()).ok()
-    }
-
-    /// The peer that these credentials and its own offer make up.
-    pub(super) fn peer(&self, offer: &Offer) -> Peer {
-        Peer {
-            token: 0,
-            destination: Destination {
-                node: 0,
-                user: self.user,
-                interface: offer.interface,
-            },
-            group: self.group,
-            process: self.process(),
-            name: offer.name.as_ref().map(|name| name.as_str().to_owned()),
-        }
-    }
-}
 
 /// A handshake that somebody began.
 struct Handshake {
@@ -345,7 +299,7 @@ impl Attendant {
         Ok(Entrant {
             peer: credentials.peer(offer),
             control: Arc::clone(socket),
-            process: credentials.open_process(),
+            process: credentials.open_process(socket),
             link,
         })
     }
@@ -377,7 +331,7 @@ impl Attendant {
         }
         if let Some(suppressed) = self.log.line(now_ns()) {
             let user = credentials.map(|credentials| credentials.user);
-            let process = credentials.map(Credentials::process);
+            let process = credentials.map(|credentials| credentials.process);
             tracing::warn!(?outcome, user, process, suppressed, "no link was made");
         }
     }

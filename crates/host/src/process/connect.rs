@@ -5,9 +5,9 @@
 //! is gone is gone for ever, since interface numbers are not used twice.
 
 use super::Interior;
-use super::attendant::Credentials;
 use super::clock::{now_ns, wait_readable};
 use super::codec::{Message, NotAMessage, Offer, VERSION};
+use super::credentials::Credentials;
 use super::exchange::{self, Arrived, Mishap};
 use super::grant::Unlinkable;
 use super::name::Name;
@@ -166,8 +166,7 @@ impl Target {
             Ok(socket) => socket,
             Err(again) => return Ok(again),
         };
-        let credentials = Credentials::of(&socket)
-            .map_err(|errno| exchange::system("getsockopt(SO_PEERCRED)", 0, errno))?;
+        let credentials = Credentials::of(&socket)?;
         let is_expected = self
             .destination
             .is_none_or(|destination| destination.user == credentials.user);
@@ -264,8 +263,8 @@ impl Target {
     ) -> Result<Attempt, ConnectError> {
         let entrant = Entrant {
             peer: credentials.peer(offer),
+            process: credentials.open_process(&control),
             control,
-            process: credentials.open_process(),
             link,
         };
         Ok(Attempt::Made(

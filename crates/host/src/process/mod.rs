@@ -4,6 +4,7 @@
 //! * [`codec`]: the messages of a handshake.
 //! * `exchange`: one message and its descriptors over a socket.
 //! * `grant`: the memory that each side of a link lends to the other.
+//! * `credentials`: who the kernel says is at the other end.
 //! * `connect`, `attendant`: the two sides of a handshake; the latter also notices deaths.
 //! * `registry`: the links, shared by the owner's thread and the attendant.
 //!
@@ -29,6 +30,7 @@ mod clock;
 pub mod codec;
 mod connect;
 mod counters;
+mod credentials;
 mod exchange;
 mod grant;
 pub mod name;
@@ -40,7 +42,8 @@ pub use counters::RendezvousCounters;
 pub use options::{Access, Options};
 
 use crate::{Address, ConnectError, Connected, Destination, Errno, Event, Host, HostError};
-use attendant::{Attendant, Credentials};
+use attendant::Attendant;
+use credentials::Credentials;
 use grant::Lender;
 use hamlyn_link::local::LocalLink;
 use hamlyn_ring::area::{Area, HandoverReader};
