@@ -107,8 +107,19 @@ pub struct Receiver {
     /// Where credit goes; known when the sender has presented itself.
     credit: Option<Target>,
     reported: u64,
+    /// What the sender waits to hear and could not be told yet.
+    owed: Option<Owed>,
     closed: bool,
     broken: Option<&'static str>,
+}
+
+/// An answer that a sender waits for.
+#[derive(Clone, Copy, Debug)]
+enum Owed {
+    /// The credit as it stands; and perhaps that there will be no more memory.
+    Credit { denied: bool },
+    /// The newest extent.
+    Extent,
 }
 
 impl Receiver {
@@ -130,6 +141,7 @@ impl Receiver {
                 packed: None,
                 credit: None,
                 reported: 0,
+                owed: None,
                 closed: false,
                 broken: None,
             }),
@@ -200,7 +212,7 @@ impl Receiver {
                 self.drop_first_extent(manager);
             }
         } else if owed >= u64::from(extent.pieces()).div_ceil(4) {
-            self.report(manager, false);
+            self.report(manager);
         }
     }
 
@@ -386,7 +398,13 @@ impl Receiver {
                     let index = extent.pieces() + ENLARGE;
                     extent.arm(index);
                     let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
-                    self.enlarge(manager, position, needed);
+                    if needed > u64::from(extent.pieces()) || extent.is_held_whole() {
+                        self.enlarge(manager, position, needed);
+                    } else {
+                        // It fits; the sender only waits for credit.
+                        self.owed = Some(Owed::Credit { denied: false });
+                        self.pay(manager);
+                    }
                 }
             }
             _ => {}
@@ -414,17 +432,33 @@ impl Receiver {
         };
         match opened {
             Some(extent) => {
-                let seed = extent.seed(manager.interface().identity());
                 if let Some(old) = self.extents.back_mut() {
                     old.end = Some(position);
                 }
                 self.extents.push_back(extent);
-                self.announce(manager, &seed);
+                self.owed = Some(Owed::Extent);
             }
-            None => {
-                let credit = Credit { denied: true, ..self.credit_now() };
-                self.send_credit(manager, credit);
+            None => self.owed = Some(Owed::Credit { denied: true }),
+        }
+        self.pay(manager);
+    }
+
+    /// Tells the sender what it waits for, if there is room; otherwise later.
+    fn pay<H: Host>(&mut self, manager: &mut Manager<H>) {
+        let paid = match self.owed {
+            None => return,
+            Some(Owed::Credit { denied }) => {
+                let credit = Credit { answer: true, denied, ..self.credit_now() };
+                let paid = self.send_credit(manager, credit);
+                if paid {
+                    self.reported = credit.released;
+                }
+                paid
             }
+            Some(Owed::Extent) => self.announce(manager),
+        };
+        if paid {
+            self.owed = None;
         }
     }
 
@@ -438,21 +472,16 @@ impl Receiver {
         opened.ok()
     }
 
-    fn announce<H: Host>(&mut self, manager: &mut Manager<H>, seed: &StreamSeed) {
-        let Some(credit) = self.credit else { return };
+    fn announce<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
+        let (Some(credit), Some(extent)) = (self.credit, self.extents.back()) else { return false };
+        let seed = extent.seed(manager.interface().identity());
         let note = extent_note(&seed.ticket, seed.pieces);
         // The sender's slot has one metadata entry for such notes.
         let ticket = Ticket { metadata_index: 0, ..*credit.ticket() };
-        let Some(target) = credit.with_ticket(ticket) else { return };
+        let Some(target) = credit.with_ticket(ticket) else { return true };
         let terminus = manager.terminus();
         let message = Message::new(&[]).metadata(&note);
-        // A few bytes, which wait in the work queue if need be. If even that is full
-        // of messages, the sender will ask again or starve with its link.
-        if let Err(error) =
-            manager.interface_mut().send_msg(terminus, &target, &message, Wait::millis(100))
-        {
-            tracing::debug!(%error, "announcing an extent");
-        }
+        manager.interface_mut().send_msg(terminus, &target, &message, Wait::Poll).is_ok()
     }
 
     fn credit_now(&self) -> Credit {
@@ -463,6 +492,7 @@ impl Receiver {
         Credit {
             released,
             extent: self.delivering as u16 & EXTENT_MASK,
+            answer: false,
             denied: false,
             closed: false,
         }
@@ -470,7 +500,7 @@ impl Receiver {
 
     /// Reports what was released. Held back while the sender is being moved to
     /// another extent: it must not go on in this one.
-    fn report<H: Host>(&mut self, manager: &mut Manager<H>, _idle: bool) {
+    fn report<H: Host>(&mut self, manager: &mut Manager<H>) {
         if self.delivering != self.newest() {
             return;
         }
@@ -487,10 +517,9 @@ impl Receiver {
         manager.interface_mut().send_msg(terminus, &target, &message, Wait::Poll).is_ok()
     }
 
-    /// Nothing came: credit that was held back is due, memory may be short, the
-    /// sender may be dead.
+    /// Nothing came: memory may be short, the sender may be dead.
     fn when_idle<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
-        self.report(manager, true);
+        self.pay(manager);
         if self.delivering == self.newest()
             && !self.closed
             && self.extents.back().is_some_and(Extent::is_held_whole)

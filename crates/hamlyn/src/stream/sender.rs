@@ -18,6 +18,8 @@ use crate::wait::{Patience, Wait};
 /// Notifications that may wait at a sender. Credit counts up, so when a slow sender is overrun
 /// the newest word says all that the lost ones said.
 const CREDIT_ENTRIES: usize = 64;
+/// Fruitless looks for credit before the receiver is asked for it.
+const LOOKS_BEFORE_ASKING: u32 = 64;
 /// Records up to this fraction of a piece may share one.
 const PACK_FRACTION: usize = 8;
 
@@ -39,8 +41,8 @@ pub struct Sender {
     /// Small records that share the next piece.
     pack: Vec<u8>,
     staged: Option<Staged>,
-    /// A demand for a larger extent is under way.
-    enlarging: bool,
+    /// A demand was made that the receiver has not answered.
+    asked: bool,
     denied: bool,
     closed: bool,
     broken: bool,
@@ -91,7 +93,7 @@ impl Sender {
             credit_key_ticket,
             pack: Vec::new(),
             staged: None,
-            enlarging: false,
+            asked: false,
             denied: false,
             closed: false,
             broken: false,
@@ -117,11 +119,16 @@ impl Sender {
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
+        let small = packed_bytes(data.len()) * PACK_FRACTION <= self.piece_bytes;
+        // The common case: a small record, and a receiver that keeps up.
+        if small && self.may_go_at_once() {
+            return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
+        }
         self.check(manager)?;
         let mut patience = Patience::new(wait);
-        if packed_bytes(data.len()) * PACK_FRACTION <= self.piece_bytes {
-            if self.pack.is_empty() && self.is_ahead_little() && self.staged.is_none() {
-                return self.send_whole(manager, data, wait, &mut patience);
+        if small {
+            if self.may_go_at_once() {
+                return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
             }
             return self.pack(manager, data, wait, &mut patience);
         }
@@ -190,7 +197,20 @@ impl Sender {
         SendError::WouldBlock { peer: self.target.ticket().destination }
     }
 
+    /// Whether a small record need not wait for anything.
+    #[inline]
+    fn may_go_at_once(&self) -> bool {
+        self.is_ahead_little()
+            && self.pack.is_empty()
+            && self.staged.is_none()
+            && !self.asked
+            && !self.closed
+            && !self.broken
+            && !self.queue.reader.is_pending()
+    }
+
     /// Whether the receiver keeps up, so that packing would only delay.
+    #[inline]
     fn is_ahead_little(&self) -> bool {
         (self.next - self.released) * 2 < self.pieces
     }
@@ -228,9 +248,9 @@ impl Sender {
         if credit.extent != self.extent as u16 & EXTENT_MASK {
             return;
         }
-        if credit.denied {
-            self.denied = true;
-            self.enlarging = false;
+        if credit.answer {
+            self.asked = false;
+            self.denied = credit.denied;
         }
         // Hostile: never more than was filled, never less than before.
         if credit.released <= self.next {
@@ -258,50 +278,54 @@ impl Sender {
                 self.extent += 1;
                 self.next = 0;
                 self.released = 0;
-                self.enlarging = false;
+                self.asked = false;
                 self.denied = false;
             }
             _ => self.broken = true,
         }
     }
 
-    /// Waits until so many pieces can be filled, one after the other, without a wrap.
+    /// Waits until the pieces for a record can be filled, one after the other, without a wrap.
     fn await_pieces<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         record_bytes: usize,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
+        let mut looks = 0_u32;
         loop {
             self.check(manager)?;
             let needed = (record_bytes.div_ceil(self.piece_bytes) as u64).max(1);
-            if self.staged.is_none() && !self.enlarging {
+            if self.staged.is_none() && !self.asked {
+                let before_end = self.pieces - self.next % self.pieces;
                 if needed > self.pieces {
-                    self.ask_for_more(manager, record_bytes)?;
-                } else {
-                    let before_end = self.pieces - self.next % self.pieces;
-                    if needed <= before_end {
-                        if self.pieces_free() >= needed {
-                            return Ok(());
-                        }
-                    } else if self.pieces_free() > 0 {
-                        self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll).or_else(no_room)?;
-                        continue;
-                    }
+                    self.ask(manager, record_bytes)?;
+                } else if needed <= before_end && self.pieces_free() >= needed {
+                    return Ok(());
+                } else if needed > before_end && self.pieces_free() > 0 {
+                    self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll).or_else(no_room)?;
+                    continue;
                 }
             }
-            if !manager.interface_mut().pause(patience)? {
+            looks += 1;
+            let waits = manager.interface_mut().pause(patience)?;
+            // Credit may have been held back, or all memory be in the application's hands.
+            if (looks == LOOKS_BEFORE_ASKING || !waits) && self.staged.is_none() && !self.asked {
+                self.ask(manager, record_bytes)?;
+            }
+            if !waits {
                 return Err(self.would_block());
             }
         }
     }
 
-    fn ask_for_more<H: Host>(
+    /// Tells the receiver that we cannot go on.
+    fn ask<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         record_bytes: usize,
     ) -> Result<(), SendError> {
-        if self.denied {
+        if self.denied && record_bytes.div_ceil(self.piece_bytes) as u64 > self.pieces {
             self.denied = false;
             return Err(SendError::RecordTooLarge {
                 length_bytes: record_bytes as u64,
@@ -311,7 +335,7 @@ impl Sender {
         let note = enlarge_note(self.next, record_bytes as u64);
         match self.send_control(manager, ENLARGE, &note, Wait::Poll) {
             Ok(_) => {
-                self.enlarging = true;
+                self.asked = true;
                 Ok(())
             }
             Err(error) => no_room(error),

@@ -12,7 +12,8 @@ pub(crate) const CONTROL_ENTRIES: u32 = 3;
 pub(crate) const HELLO: u32 = 0;
 /// Control entry: nothing comes after the position given.
 pub(crate) const CLOSE: u32 = 1;
-/// Control entry: a record is longer than the extent.
+/// Control entry: the sender cannot go on, because a record is longer than the extent or
+/// because it waits for credit that may have been held back.
 pub(crate) const ENLARGE: u32 = 2;
 
 /// Smallest piece.
@@ -86,8 +87,10 @@ pub(crate) fn packed_record(packed: &[u8], at: usize) -> Option<(usize, usize, u
 pub(crate) struct Credit {
     /// Pieces released since the extent was opened.
     pub(crate) released: u64,
-    /// Which extent, modulo 2^14.
+    /// Which extent, modulo 2^13.
     pub(crate) extent: u16,
+    /// This answers the sender's demand.
+    pub(crate) answer: bool,
     /// No larger extent will be made.
     pub(crate) denied: bool,
     /// The receiver closed the stream.
@@ -95,12 +98,13 @@ pub(crate) struct Credit {
 }
 
 const RELEASED_BITS: u32 = 48;
-pub(crate) const EXTENT_MASK: u16 = 0x3FFF;
+pub(crate) const EXTENT_MASK: u16 = 0x1FFF;
 
 impl Credit {
     pub(crate) fn to_word(self) -> u64 {
         (self.released & ((1 << RELEASED_BITS) - 1))
             | u64::from(self.extent & EXTENT_MASK) << RELEASED_BITS
+            | u64::from(self.answer) << 61
             | u64::from(self.denied) << 62
             | u64::from(self.closed) << 63
     }
@@ -109,6 +113,7 @@ impl Credit {
         Self {
             released: word & ((1 << RELEASED_BITS) - 1),
             extent: (word >> RELEASED_BITS) as u16 & EXTENT_MASK,
+            answer: word >> 61 & 1 != 0,
             denied: word >> 62 & 1 != 0,
             closed: word >> 63 != 0,
         }
