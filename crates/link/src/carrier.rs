@@ -11,9 +11,9 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADAT
 use hamlyn_engine::memory::{self, Denied, Part, Unsent};
 use hamlyn_engine::packet::Header;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::cells::{Cell, SharedCells};
+use hamlyn_ring::cells::SharedCells;
 use hamlyn_ring::consumer::Consumer;
-use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::geometry::{BULK_MAX_BYTES, Geometry};
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
 use hamlyn_ring::shared::{Mapping, OutOfRange};
 
@@ -260,44 +260,28 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        let Some((header, words)) = cell::decode_short(&cell) else {
-            return self.receive_any(cell, take).map(Some);
+        // Both ways meet in plain numbers, and `take` is called in one place: so it
+        // becomes part of this function, and a short packet stays in registers.
+        let (header, shape) = match cell::decode_short(&cell) {
+            Some((header, words)) => (header, Shape::short(words)),
+            None => {
+                let copy = cell;
+                let (header, placement) = cell::decode(&copy, self.bulk_bytes, self.payload_max)?;
+                (header, Shape::from(placement))
+            }
         };
-        let placement = Placement {
-            data: Data::Cell(words),
-            metadata: Metadata::Word(0),
-        };
-        let result = take(&header, &self.carried(&header, placement));
-        self.consumer.done(0);
-        Ok(Some(result))
-    }
-
-    /// Takes the cell by value and stands apart, so that on the short way
-    /// everything stays in registers.
-    #[inline(never)]
-    fn receive_any<R>(
-        &mut self,
-        cell: Cell,
-        take: impl FnOnce(&Header, &Carried<'_>) -> R,
-    ) -> Result<R, LinkFault> {
-        let (header, placement) = cell::decode(&cell, self.bulk_bytes, self.payload_max)?;
-        let result = take(&header, &self.carried(&header, placement));
-        let bulk_bytes = match placement.data {
-            Data::Cell(_) => 0,
-            Data::Bulk(_) => header.length_bytes as usize,
-        };
-        self.consumer.done(bulk_bytes);
-        Ok(result)
-    }
-
-    #[inline(always)]
-    fn carried(&self, header: &Header, placement: Placement) -> Carried<'_> {
-        Carried {
+        let length = header.length_bytes;
+        let carried = Carried {
             mapping: &self.mapping,
             bulk_offset: self.bulk_offset,
-            length: header.length_bytes as usize,
-            placement,
-        }
+            length,
+            shape,
+        };
+        let result = take(&header, &carried);
+        let in_bulk = shape.data_at != IN_CELL;
+        self.consumer
+            .done(if in_bulk { length as usize } else { 0 });
+        Ok(Some(result))
     }
 
     #[inline]
@@ -315,47 +299,94 @@ impl Incoming {
     }
 }
 
+/// Stands for a place in the bulk when the bytes are in the cell.
+const IN_CELL: u32 = u32::MAX;
+
+const _: () = assert!(BULK_MAX_BYTES < IN_CELL);
+
+/// A [`Placement`] as plain numbers.
+#[derive(Clone, Copy)]
+struct Shape {
+    words: [u64; 2],
+    metadata_word: u64,
+    data_at: u32,
+    metadata_at: u32,
+}
+
+impl Shape {
+    #[inline(always)]
+    fn short(words: [u64; 2]) -> Self {
+        Self {
+            words,
+            metadata_word: 0,
+            data_at: IN_CELL,
+            metadata_at: IN_CELL,
+        }
+    }
+}
+
+impl From<Placement> for Shape {
+    #[inline(always)]
+    fn from(placement: Placement) -> Self {
+        let (words, data_at) = match placement.data {
+            Data::Cell(words) => (words, IN_CELL),
+            Data::Bulk(at) => ([0; 2], at),
+        };
+        let (metadata_word, metadata_at) = match placement.metadata {
+            Metadata::Word(word) => (word, IN_CELL),
+            Metadata::Bulk(at) => (0, at),
+        };
+        Self {
+            words,
+            metadata_word,
+            data_at,
+            metadata_at,
+        }
+    }
+}
+
 /// The bytes that came with a packet: in the copy of its cell, or in the bulk,
 /// where the peer may still change them.
 pub struct Carried<'a> {
     mapping: &'a Mapping,
     bulk_offset: usize,
-    length: usize,
-    placement: Placement,
+    length: u32,
+    shape: Shape,
 }
 
 impl memory::Payload<Area> for Carried<'_> {
     #[inline]
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
-        match self.placement.metadata {
-            Metadata::Word(word) => {
-                into[..cell::WORD_BYTES].copy_from_slice(&word.to_le_bytes());
-            }
-            Metadata::Bulk(offset) => {
-                let into = &mut into[..length_bytes.min(USER_METADATA_BYTES)];
-                let copied = self
-                    .mapping
-                    .copy_out(self.bulk_offset + offset as usize, into);
-                debug_assert!(copied.is_ok(), "the placement was checked");
-            }
+        if self.shape.metadata_at == IN_CELL {
+            into[..cell::WORD_BYTES].copy_from_slice(&self.shape.metadata_word.to_le_bytes());
+        } else {
+            let into = &mut into[..length_bytes.min(USER_METADATA_BYTES)];
+            let from = self.bulk_offset + self.shape.metadata_at as usize;
+            let copied = self.mapping.copy_out(from, into);
+            debug_assert!(copied.is_ok(), "the placement was checked");
         }
     }
 
     #[inline]
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
-        match self.placement.data {
-            Data::Cell(words) => area.write_short(offset, words, self.length),
-            Data::Bulk(place) => self.deposit_bulk(place, area, offset),
+        let length = self.length as usize;
+        if self.shape.data_at == IN_CELL {
+            return area.write_short(offset, self.shape.words, length);
         }
+        let from = self.bulk_offset + self.shape.data_at as usize;
+        deposit_bulk(area, offset, self.mapping, from, length)
     }
 }
 
-impl Carried<'_> {
-    #[inline(never)]
-    fn deposit_bulk(&self, place: u32, area: &Area, offset: u64) -> Result<(), Denied> {
-        let from = self.bulk_offset + place as usize;
-        area.write_from(offset, self.mapping, from, self.length)
-    }
+#[inline(never)]
+fn deposit_bulk(
+    area: &Area,
+    offset: u64,
+    mapping: &Mapping,
+    from: usize,
+    length: usize,
+) -> Result<(), Denied> {
+    area.write_from(offset, mapping, from, length)
 }
 
 #[cfg(test)]

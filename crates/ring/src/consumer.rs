@@ -84,16 +84,29 @@ impl<M: CellMemory> Consumer<M> {
     #[inline(always)]
     pub fn done(&mut self, bulk_bytes: usize) {
         self.next += 1;
-        if self.next & self.mask == 0 && self.expected != NEVER {
-            self.expected = u64::from((self.expected as u32).wrapping_add(1));
+        if self.next & self.mask == 0 {
+            self.next_lap();
         }
-        self.bulk_held += bulk_bytes;
-        if self.next >= self.due || self.bulk_held > self.bulk_batch {
+        if bulk_bytes > 0 {
+            self.bulk_held += bulk_bytes;
+            if self.bulk_held > self.bulk_batch {
+                return self.give_back();
+            }
+        }
+        if self.next >= self.due {
             self.give_back();
         }
     }
 
-    #[inline]
+    #[cold]
+    fn next_lap(&mut self) {
+        if self.expected != NEVER {
+            self.expected = u64::from((self.expected as u32).wrapping_add(1));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn give_back(&mut self) {
         self.memory.store_consumed(self.next);
         self.published = self.next;

@@ -7,7 +7,7 @@
 //!
 //! This crate refuses to know what it carries: cells are eight words, bulk is
 //! bytes. It makes no system call on the path of a message, and all of its
-//! `unsafe` lies in one file, `shared.rs`.
+//! `unsafe` lies in one module, `shared`.
 //!
 //! * [`shared`]: mappings, and every access to them.
 //! * [`memfd`]: sealed memory files, made and checked.
@@ -28,7 +28,7 @@ pub mod memfd;
 pub mod producer;
 #[allow(
     unsafe_code,
-    reason = "the one file that touches memory others may touch"
+    reason = "the one module that touches memory others may touch"
 )]
 pub mod shared;
 

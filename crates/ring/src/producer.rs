@@ -81,6 +81,11 @@ impl<M: CellMemory> Producer<M> {
         }
     }
 
+    #[cold]
+    fn next_lap(&mut self) {
+        self.flag = self.flag.wrapping_add(1);
+    }
+
     /// Ends this direction from this side.
     #[cold]
     pub fn close(&mut self) {
@@ -151,7 +156,7 @@ impl<M: CellMemory> Room<'_, M> {
         producer.memory.store(producer.next, &cell);
         producer.next += 1;
         if producer.next & (producer.cells - 1) == 0 {
-            producer.flag = producer.flag.wrapping_add(1);
+            producer.next_lap();
         }
     }
 

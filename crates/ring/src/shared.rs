@@ -1,25 +1,33 @@
-//! Memory that somebody else may write at any moment: the only file of this
-//! crate with `unsafe` in it.
+//! Memory that somebody else may write at any moment: the only module of this
+//! crate with `unsafe` in it. Mappings are here, the memory of areas is in
+//! `memory`, single loads and stores are in `instructions` or `atomics`.
 //!
 //! Whatever lies in a [`Mapping`] may change between any two instructions. So
 //! there is never a reference into it except to atomics, and bytes are copied
 //! by atomic accesses or by instructions that the compiler cannot see into.
-//! The one exception are the pieces of a [`Memory`] that are in the
-//! application's hands (see [`Memory::view`]).
+//! The one exception are the pieces of a `Memory` that are in the
+//! application's hands (see `Memory::view`).
 //!
 //! Refused here: any access outside the mapping, and any write to a mapping
 //! that was made read-only.
+
+mod memory;
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[path = "shared/atomics.rs"]
+mod raw;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[path = "shared/instructions.rs"]
+mod raw;
+
+pub(crate) use memory::Memory;
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
-use hamlyn_engine::memory::Denied;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
-
-use crate::handover::{Pieces, Turn};
 
 /// The unit of reservation, whatever the processor's page size.
 pub const PAGE_BYTES: usize = 4096;
@@ -44,7 +52,8 @@ pub struct OutOfRange;
 pub struct Mapping {
     base: NonNull<u8>,
     len: usize,
-    access: Access,
+    /// As long as all of it, or 0 if it is read-only: one comparison checks both.
+    writable_len: usize,
 }
 
 // SAFETY: the mapping is plain memory without affinity to a thread, and every
@@ -62,7 +71,7 @@ impl Mapping {
             return Ok(Self {
                 base,
                 len,
-                access: Access::Writable,
+                writable_len: 0,
             });
         }
         // SAFETY: the kernel chooses the address, so nothing that exists is replaced.
@@ -123,7 +132,15 @@ impl Mapping {
 
     fn from_raw(base: *mut u8, len: usize, access: Access) -> Result<Self, Errno> {
         let base = NonNull::new(base).ok_or(Errno::NOMEM)?;
-        Ok(Self { base, len, access })
+        let writable_len = match access {
+            Access::Writable => len,
+            Access::ReadOnly => 0,
+        };
+        Ok(Self {
+            base,
+            len,
+            writable_len,
+        })
     }
 
     /// How many bytes may be accessed.
@@ -141,17 +158,12 @@ impl Mapping {
     /// Whether the mapping may be stored to.
     #[inline]
     pub fn is_writable(&self) -> bool {
-        self.access == Access::Writable
-    }
-
-    #[inline]
-    fn holds(&self, offset: usize, len: usize) -> bool {
-        offset <= self.len && len <= self.len - offset
+        self.writable_len == self.len
     }
 
     #[inline]
     fn readable(&self, offset: usize, len: usize) -> Result<*const u8, OutOfRange> {
-        if !self.holds(offset, len) {
+        if offset > self.len || len > self.len - offset {
             return Err(OutOfRange);
         }
         // SAFETY: offset <= len, so the address stays within the mapping or one past it.
@@ -160,10 +172,11 @@ impl Mapping {
 
     #[inline]
     fn writable(&self, offset: usize, len: usize) -> Result<*mut u8, OutOfRange> {
-        if !self.is_writable() {
+        if offset > self.writable_len || len > self.writable_len - offset {
             return Err(OutOfRange);
         }
-        self.readable(offset, len).map(<*const u8>::cast_mut)
+        // SAFETY: offset <= writable_len <= len, as above.
+        Ok(unsafe { self.base.as_ptr().add(offset) })
     }
 
     /// The aligned word at `offset`.
@@ -241,11 +254,13 @@ impl Mapping {
             }
             return Ok(());
         }
-        if len > 16 {
+        // A copy, so that the words can stay in registers on the way above.
+        let few = words;
+        if len > size_of_val(&few) {
             return Err(OutOfRange);
         }
-        // SAFETY: `len` bytes of target were checked, and the words have 16.
-        unsafe { raw::copy(to, words.as_ptr().cast(), len) };
+        // SAFETY: `len` bytes of target were checked, and the words have as many.
+        unsafe { raw::copy(to, few.as_ptr().cast(), len) };
         Ok(())
     }
 
@@ -289,7 +304,11 @@ impl Drop for Mapping {
 
 impl core::fmt::Debug for Mapping {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Mapping({} bytes, {:?})", self.len, self.access)
+        write!(
+            f,
+            "Mapping({} bytes, {} writable)",
+            self.len, self.writable_len
+        )
     }
 }
 
@@ -402,406 +421,5 @@ impl ReadWord {
     pub fn load(&self) -> u64 {
         // SAFETY: `new` has checked it, and the mapping lives with us.
         unsafe { raw::load_u64(self.at.as_ptr()) }
-    }
-}
-
-/// The memory of an area: plain, or divided into pieces that are handed over.
-pub(crate) struct Memory {
-    mapping: Mapping,
-    pieces: Option<Pieces<AtomicU32>>,
-}
-
-impl Memory {
-    pub(crate) fn plain(len: usize) -> Result<Self, Errno> {
-        Ok(Self {
-            mapping: Mapping::anonymous(len)?,
-            pieces: None,
-        })
-    }
-
-    /// `count` pieces of `1 << shift` bytes, and the right to open them.
-    pub(crate) fn in_pieces(count: u32, shift: u32) -> Result<(Self, Turn), Errno> {
-        let len = (count as usize)
-            .checked_mul(1 << shift)
-            .ok_or(Errno::NOMEM)?;
-        let mapping = Mapping::anonymous(len)?;
-        let (pieces, turn) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
-        Ok((
-            Self {
-                mapping,
-                pieces: Some(pieces),
-            },
-            turn,
-        ))
-    }
-
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.mapping.len()
-    }
-
-    #[inline]
-    pub(crate) fn pieces(&self) -> Option<&Pieces<AtomicU32>> {
-        self.pieces.as_ref()
-    }
-
-    /// For loads only; every store goes through [`Memory::store`].
-    #[inline]
-    fn for_loads(&self) -> &Mapping {
-        &self.mapping
-    }
-
-    /// Carries out `store`, which may write the given range of the mapping and
-    /// nothing else, unless one of its bytes is in the application's hands.
-    #[inline]
-    fn store(
-        &self,
-        offset: usize,
-        len: usize,
-        store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
-    ) -> Result<(), Denied> {
-        match &self.pieces {
-            None => store(&self.mapping).map_err(|OutOfRange| Denied::OutOfArea),
-            Some(pieces) => self.store_if_open(pieces, offset, len, store),
-        }
-    }
-
-    /// Apart, so that the way to plain memory stays short.
-    #[inline(never)]
-    fn store_if_open(
-        &self,
-        pieces: &Pieces<AtomicU32>,
-        offset: usize,
-        len: usize,
-        store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
-    ) -> Result<(), Denied> {
-        pieces
-            .while_open(offset, len, || store(&self.mapping))?
-            .map_err(|OutOfRange| Denied::OutOfArea)
-    }
-
-    #[inline]
-    pub(crate) fn write(&self, offset: usize, from: &[u8]) -> Result<(), Denied> {
-        self.store(offset, from.len(), |mapping| mapping.copy_in(offset, from))
-    }
-
-    #[inline]
-    pub(crate) fn write_short(
-        &self,
-        offset: usize,
-        words: [u64; 2],
-        len: usize,
-    ) -> Result<(), Denied> {
-        self.store(offset, len, |mapping| {
-            mapping.store_short(offset, words, len)
-        })
-    }
-
-    pub(crate) fn fill(&self, offset: usize, len: usize, value: u8) -> Result<(), Denied> {
-        self.store(offset, len, |mapping| mapping.fill(offset, len, value))
-    }
-
-    #[inline]
-    pub(crate) fn store_u64(&self, offset: usize, value: u64) -> Result<(), Denied> {
-        self.store(offset, 8, |mapping| mapping.store_u64(offset, value))
-    }
-
-    #[inline]
-    pub(crate) fn load_u64(&self, offset: usize) -> Result<u64, Denied> {
-        self.for_loads()
-            .load_u64(offset)
-            .map_err(|OutOfRange| Denied::OutOfArea)
-    }
-
-    #[inline]
-    pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), Denied> {
-        self.for_loads()
-            .copy_out(offset, into)
-            .map_err(|OutOfRange| Denied::OutOfArea)
-    }
-
-    /// Copies from a mapping into this memory.
-    #[inline]
-    pub(crate) fn write_from(
-        &self,
-        offset: usize,
-        from: &Mapping,
-        from_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        self.store(offset, len, |mapping| {
-            Mapping::copy_between(from, from_offset, mapping, offset, len)
-        })
-    }
-
-    /// Copies from this memory into a mapping.
-    #[inline]
-    pub(crate) fn read_into(
-        &self,
-        offset: usize,
-        into: &Mapping,
-        into_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        Mapping::copy_between(self.for_loads(), offset, into, into_offset, len)
-            .map_err(|OutOfRange| Denied::OutOfArea)
-    }
-
-    /// Copies from another area's memory.
-    pub(crate) fn write_from_memory(
-        &self,
-        offset: usize,
-        from: &Memory,
-        from_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        self.write_from(offset, from.for_loads(), from_offset, len)
-    }
-
-    /// A reference to bytes in the application's hands, or nothing if any of
-    /// them is open to the interface. `turn` must be the one that was made with this memory.
-    #[inline]
-    pub(crate) fn view<'a>(
-        &'a self,
-        turn: &'a Turn,
-        offset: usize,
-        len: usize,
-    ) -> Option<&'a [u8]> {
-        let from = self.mapping.readable(offset, len).ok()?;
-        if !self.pieces.as_ref()?.is_held(turn, offset, len) {
-            return None;
-        }
-        // SAFETY: the range lies in a private mapping that lives as long as
-        // `self`. Nobody writes it while the reference lives: every store into
-        // this memory runs inside `Pieces::while_open`, which refuses pieces
-        // that are held and excludes `Pieces::complete`, the only way for an
-        // open piece to become held; `is_held` has seen, with acquire, that
-        // this happened. A held piece opens only by `Pieces::open`, which needs
-        // `turn` mutably and so waits for the end of 'a.
-        Some(unsafe { core::slice::from_raw_parts(from, len) })
-    }
-}
-
-/// Accesses that may race with anybody's.
-///
-/// On x86-64 they are instructions that the compiler cannot see into, of any
-/// size and alignment. The language has no words for a race between accesses of
-/// different sizes, the processor does: each aligned access of up to 8 bytes is
-/// whole, loads are not reordered with loads nor stores with stores.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod raw {
-    use core::arch::asm;
-
-    /// From here on the processor's own copy loop wins.
-    const STRING_COPY_BYTES: usize = 1024;
-
-    /// Loads 8 bytes, before all later loads.
-    #[inline(always)]
-    pub(super) unsafe fn load_u64(from: *const u8) -> u64 {
-        let value: u64;
-        // SAFETY: the caller vouches for the address; one load, nothing else changes.
-        unsafe {
-            asm!("mov {value}, qword ptr [{from}]", from = in(reg) from, value = lateout(reg) value,
-                options(nostack, preserves_flags));
-        }
-        value
-    }
-
-    /// Stores 8 bytes, after all earlier stores.
-    #[inline(always)]
-    pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
-        // SAFETY: the caller vouches for the address; one store, nothing else changes.
-        unsafe {
-            asm!("mov qword ptr [{to}], {value}", to = in(reg) to, value = in(reg) value,
-                options(nostack, preserves_flags));
-        }
-    }
-
-    /// Moves `$bytes` through a register.
-    macro_rules! move_through {
-        ($name:ident, $class:ident, $load:literal, $store:literal) => {
-            #[inline(always)]
-            unsafe fn $name(to: *mut u8, from: *const u8) {
-                // SAFETY: the caller vouches for both ranges; a load and a store, no flags, no stack.
-                unsafe {
-                    asm!($load, $store, to = in(reg) to, from = in(reg) from, x = out($class) _,
-                        options(nostack, preserves_flags));
-                }
-            }
-        };
-    }
-    move_through!(
-        move_1,
-        reg_byte,
-        "mov {x}, byte ptr [{from}]",
-        "mov byte ptr [{to}], {x}"
-    );
-    move_through!(
-        move_2,
-        reg,
-        "mov {x:x}, word ptr [{from}]",
-        "mov word ptr [{to}], {x:x}"
-    );
-    move_through!(
-        move_4,
-        reg,
-        "mov {x:e}, dword ptr [{from}]",
-        "mov dword ptr [{to}], {x:e}"
-    );
-    move_through!(
-        move_8,
-        reg,
-        "mov {x}, qword ptr [{from}]",
-        "mov qword ptr [{to}], {x}"
-    );
-    move_through!(
-        move_16,
-        xmm_reg,
-        "movups {x}, [{from}]",
-        "movups [{to}], {x}"
-    );
-
-    /// Copies `len` bytes.
-    #[inline(always)]
-    pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
-        // SAFETY: the caller vouches for `len` bytes at both addresses.
-        unsafe {
-            match len {
-                16 => {
-                    move_8(to, from);
-                    move_8(to.add(8), from.add(8));
-                }
-                8 => move_8(to, from),
-                _ => copy_any(to, from, len),
-            }
-        }
-    }
-
-    #[inline(never)]
-    unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
-        // SAFETY: the caller vouches for `len` bytes at both addresses. Every
-        // step stays inside: the last one of each size ends exactly at `len`.
-        unsafe {
-            match len {
-                0 => {}
-                1 => move_1(to, from),
-                2..=3 => {
-                    move_2(to, from);
-                    move_2(to.add(len - 2), from.add(len - 2));
-                }
-                4..=7 => {
-                    move_4(to, from);
-                    move_4(to.add(len - 4), from.add(len - 4));
-                }
-                8..=16 => {
-                    move_8(to, from);
-                    move_8(to.add(len - 8), from.add(len - 8));
-                }
-                17..STRING_COPY_BYTES => {
-                    let mut at = 0;
-                    while len - at > 64 {
-                        move_16(to.add(at), from.add(at));
-                        move_16(to.add(at + 16), from.add(at + 16));
-                        move_16(to.add(at + 32), from.add(at + 32));
-                        move_16(to.add(at + 48), from.add(at + 48));
-                        at += 64;
-                    }
-                    while len - at > 16 {
-                        move_16(to.add(at), from.add(at));
-                        at += 16;
-                    }
-                    move_16(to.add(len - 16), from.add(len - 16));
-                }
-                _ => {
-                    asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
-                    options(nostack, preserves_flags))
-                }
-            }
-        }
-    }
-
-    /// Fills `len` bytes.
-    pub(super) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
-        // SAFETY: the caller vouches for `len` bytes; the direction flag is clear by the ABI.
-        unsafe {
-            asm!("rep stosb", inout("rcx") len => _, inout("rdi") to => _, in("al") value,
-                options(nostack, preserves_flags));
-        }
-    }
-}
-
-/// Elsewhere: relaxed atomics, words where both sides are aligned.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-mod raw {
-    use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
-
-    unsafe fn move_1(to: *mut u8, from: *const u8) {
-        // SAFETY: the caller vouches for both bytes; loads never write.
-        unsafe {
-            let value = AtomicU8::from_ptr(from.cast_mut()).load(Ordering::Relaxed);
-            AtomicU8::from_ptr(to).store(value, Ordering::Relaxed);
-        }
-    }
-
-    /// Loads 8 bytes, before all later accesses.
-    pub(super) unsafe fn load_u64(from: *const u8) -> u64 {
-        // SAFETY: the caller vouches for 8 bytes. Read-only memory: a relaxed load
-        // of this size is only ever a load.
-        let value = unsafe {
-            if from.cast::<u64>().is_aligned() {
-                AtomicU64::from_ptr(from.cast_mut().cast()).load(Ordering::Relaxed)
-            } else {
-                let mut bytes = [0; 8];
-                copy(bytes.as_mut_ptr(), from, 8);
-                u64::from_ne_bytes(bytes)
-            }
-        };
-        fence(Ordering::Acquire);
-        value
-    }
-
-    /// Stores 8 bytes, after all earlier accesses.
-    pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
-        fence(Ordering::Release);
-        // SAFETY: the caller vouches for 8 bytes.
-        unsafe {
-            if to.cast::<u64>().is_aligned() {
-                AtomicU64::from_ptr(to.cast()).store(value, Ordering::Relaxed);
-            } else {
-                copy(to, value.to_ne_bytes().as_ptr(), 8);
-            }
-        }
-    }
-
-    /// Copies `len` bytes.
-    pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
-        let mut at = 0;
-        // SAFETY: the caller vouches for `len` bytes at both addresses, and `at` stays below.
-        unsafe {
-            if to.align_offset(8) == from.align_offset(8) {
-                while at < len && !to.add(at).cast::<u64>().is_aligned() {
-                    move_1(to.add(at), from.add(at));
-                    at += 1;
-                }
-                while len - at >= 8 {
-                    let value = AtomicU64::from_ptr(from.add(at).cast_mut().cast());
-                    let value = value.load(Ordering::Relaxed);
-                    AtomicU64::from_ptr(to.add(at).cast()).store(value, Ordering::Relaxed);
-                    at += 8;
-                }
-            }
-            while at < len {
-                move_1(to.add(at), from.add(at));
-                at += 1;
-            }
-        }
-    }
-
-    /// Fills `len` bytes.
-    pub(super) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
-        for at in 0..len {
-            // SAFETY: the caller vouches for `len` bytes.
-            unsafe { AtomicU8::from_ptr(to.add(at)).store(value, Ordering::Relaxed) };
-        }
     }
 }

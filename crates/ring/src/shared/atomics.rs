@@ -1,0 +1,74 @@
+//! Accesses that may race with anybody's, for other processors and for checkers that
+//! know no instructions: relaxed atomics, words where both sides are aligned.
+
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+
+unsafe fn move_1(to: *mut u8, from: *const u8) {
+    // SAFETY: the caller vouches for both bytes; loads never write.
+    unsafe {
+        let value = AtomicU8::from_ptr(from.cast_mut()).load(Ordering::Relaxed);
+        AtomicU8::from_ptr(to).store(value, Ordering::Relaxed);
+    }
+}
+
+/// Loads 8 bytes, before all later accesses.
+pub(super) unsafe fn load_u64(from: *const u8) -> u64 {
+    // SAFETY: the caller vouches for 8 bytes. Read-only memory: a relaxed load
+    // of this size is only ever a load.
+    let value = unsafe {
+        if from.cast::<u64>().is_aligned() {
+            AtomicU64::from_ptr(from.cast_mut().cast()).load(Ordering::Relaxed)
+        } else {
+            let mut bytes = [0; 8];
+            copy(bytes.as_mut_ptr(), from, 8);
+            u64::from_ne_bytes(bytes)
+        }
+    };
+    fence(Ordering::Acquire);
+    value
+}
+
+/// Stores 8 bytes, after all earlier accesses.
+pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
+    fence(Ordering::Release);
+    // SAFETY: the caller vouches for 8 bytes.
+    unsafe {
+        if to.cast::<u64>().is_aligned() {
+            AtomicU64::from_ptr(to.cast()).store(value, Ordering::Relaxed);
+        } else {
+            copy(to, value.to_ne_bytes().as_ptr(), 8);
+        }
+    }
+}
+
+/// Copies `len` bytes.
+pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    let mut at = 0;
+    // SAFETY: the caller vouches for `len` bytes at both addresses, and `at` stays below.
+    unsafe {
+        if to.align_offset(8) == from.align_offset(8) {
+            while at < len && !to.add(at).cast::<u64>().is_aligned() {
+                move_1(to.add(at), from.add(at));
+                at += 1;
+            }
+            while len - at >= 8 {
+                let value = AtomicU64::from_ptr(from.add(at).cast_mut().cast());
+                let value = value.load(Ordering::Relaxed);
+                AtomicU64::from_ptr(to.add(at).cast()).store(value, Ordering::Relaxed);
+                at += 8;
+            }
+        }
+        while at < len {
+            move_1(to.add(at), from.add(at));
+            at += 1;
+        }
+    }
+}
+
+/// Fills `len` bytes.
+pub(super) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
+    for at in 0..len {
+        // SAFETY: the caller vouches for `len` bytes.
+        unsafe { AtomicU8::from_ptr(to.add(at)).store(value, Ordering::Relaxed) };
+    }
+}

@@ -1,0 +1,189 @@
+//! The memory of an area: the only place where a reference into memory that others
+//! may write is given out, and why it is sound.
+
+use core::sync::atomic::AtomicU32;
+
+use hamlyn_engine::memory::Denied;
+
+use super::{Mapping, OutOfRange};
+use crate::Errno;
+use crate::handover::{Pieces, Turn};
+
+/// The memory of an area: plain, or divided into pieces that are handed over.
+pub(crate) struct Memory {
+    mapping: Mapping,
+    pieces: Option<Pieces<AtomicU32>>,
+}
+
+impl Memory {
+    pub(crate) fn plain(len: usize) -> Result<Self, Errno> {
+        Ok(Self {
+            mapping: Mapping::anonymous(len)?,
+            pieces: None,
+        })
+    }
+
+    /// `count` pieces of `1 << shift` bytes, and the right to open them.
+    pub(crate) fn in_pieces(count: u32, shift: u32) -> Result<(Self, Turn), Errno> {
+        let len = (count as usize)
+            .checked_mul(1 << shift)
+            .ok_or(Errno::NOMEM)?;
+        let mapping = Mapping::anonymous(len)?;
+        let (pieces, turn) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
+        Ok((
+            Self {
+                mapping,
+                pieces: Some(pieces),
+            },
+            turn,
+        ))
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.mapping.len()
+    }
+
+    #[inline]
+    pub(crate) fn pieces(&self) -> Option<&Pieces<AtomicU32>> {
+        self.pieces.as_ref()
+    }
+
+    /// For loads only; every store goes through [`Memory::store`].
+    #[inline]
+    fn for_loads(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    /// Carries out `store`, which may write the given range of the mapping and
+    /// nothing else, unless one of its bytes is in the application's hands.
+    #[inline]
+    fn store(
+        &self,
+        offset: usize,
+        len: usize,
+        store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
+    ) -> Result<(), Denied> {
+        match &self.pieces {
+            None => store(&self.mapping).map_err(|OutOfRange| Denied::OutOfArea),
+            Some(pieces) => self.store_if_open(pieces, offset, len, store),
+        }
+    }
+
+    /// Apart, so that the way to plain memory stays short.
+    #[inline(never)]
+    fn store_if_open(
+        &self,
+        pieces: &Pieces<AtomicU32>,
+        offset: usize,
+        len: usize,
+        store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
+    ) -> Result<(), Denied> {
+        pieces
+            .while_open(offset, len, move || store(&self.mapping))?
+            .map_err(|OutOfRange| Denied::OutOfArea)
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, offset: usize, from: &[u8]) -> Result<(), Denied> {
+        self.store(offset, from.len(), move |mapping| {
+            mapping.copy_in(offset, from)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn write_short(
+        &self,
+        offset: usize,
+        words: [u64; 2],
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.store(offset, len, move |mapping| {
+            mapping.store_short(offset, words, len)
+        })
+    }
+
+    pub(crate) fn fill(&self, offset: usize, len: usize, value: u8) -> Result<(), Denied> {
+        self.store(offset, len, move |mapping| mapping.fill(offset, len, value))
+    }
+
+    #[inline]
+    pub(crate) fn store_u64(&self, offset: usize, value: u64) -> Result<(), Denied> {
+        self.store(offset, 8, move |mapping| mapping.store_u64(offset, value))
+    }
+
+    #[inline]
+    pub(crate) fn load_u64(&self, offset: usize) -> Result<u64, Denied> {
+        self.for_loads()
+            .load_u64(offset)
+            .map_err(|OutOfRange| Denied::OutOfArea)
+    }
+
+    #[inline]
+    pub(crate) fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), Denied> {
+        self.for_loads()
+            .copy_out(offset, into)
+            .map_err(|OutOfRange| Denied::OutOfArea)
+    }
+
+    /// Copies from a mapping into this memory.
+    #[inline]
+    pub(crate) fn write_from(
+        &self,
+        offset: usize,
+        from: &Mapping,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.store(offset, len, move |mapping| {
+            Mapping::copy_between(from, from_offset, mapping, offset, len)
+        })
+    }
+
+    /// Copies from this memory into a mapping.
+    #[inline]
+    pub(crate) fn read_into(
+        &self,
+        offset: usize,
+        into: &Mapping,
+        into_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        Mapping::copy_between(self.for_loads(), offset, into, into_offset, len)
+            .map_err(|OutOfRange| Denied::OutOfArea)
+    }
+
+    /// Copies from another area's memory.
+    pub(crate) fn write_from_memory(
+        &self,
+        offset: usize,
+        from: &Memory,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.write_from(offset, from.for_loads(), from_offset, len)
+    }
+
+    /// A reference to bytes in the application's hands, or nothing if any of
+    /// them is open to the interface. `turn` must be the one that was made with this memory.
+    #[inline]
+    pub(crate) fn view<'a>(
+        &'a self,
+        turn: &'a Turn,
+        offset: usize,
+        len: usize,
+    ) -> Option<&'a [u8]> {
+        let from = self.mapping.readable(offset, len).ok()?;
+        if !self.pieces.as_ref()?.is_held(turn, offset, len) {
+            return None;
+        }
+        // SAFETY: the range lies in a private mapping that lives as long as
+        // `self`. Nobody writes it while the reference lives: every store into
+        // this memory runs inside `Pieces::while_open`, which refuses pieces
+        // that are held and excludes `Pieces::complete`, the only way for an
+        // open piece to become held; `is_held` has seen, with acquire, that
+        // this happened. A held piece opens only by `Pieces::open`, which needs
+        // `turn` mutably and so waits for the end of 'a.
+        Some(unsafe { core::slice::from_raw_parts(from, len) })
+    }
+}
