@@ -10,6 +10,8 @@ use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use support::raw::{Memory, Raw, RawListener};
 use support::*;
@@ -449,4 +451,41 @@ fn whoever_says_hello_and_hangs_up_leaves_nothing() {
         std::thread::yield_now();
     }
     is_well(&mut victim, &namespace);
+}
+
+/// A connection that cannot be closed for a minute, since nobody reads what was
+/// sent on it; and the end that does not read.
+fn lingering() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (unread, _) = listener.accept().unwrap();
+    stream.set_nonblocking(true).unwrap();
+    while (&stream).write(&[0; 1 << 16]).is_ok() {}
+    let minute = Some(Duration::from_secs(60));
+    rustix::net::sockopt::set_socket_linger(&stream, minute).unwrap();
+    (stream, unread)
+}
+
+#[test]
+fn descriptors_that_cannot_be_closed_hold_up_nobody() {
+    let namespace = namespace();
+    let mut victim = unnamed(&namespace);
+    let memory = Memory::new();
+    let hello = codec::encode(&Message::Hello(memory.offer(1)));
+    let mut unread = Vec::new();
+    for _ in 0..3 {
+        let (stream, other) = lingering();
+        unread.push(other);
+        let client = Raw::connect(&namespace, victim.identity().interface);
+        client.greeted();
+        assert!(client.send(&hello, &[stream.as_fd(), memory.bell.as_fd()]));
+        // From now on the victim's is the last.
+        drop(stream);
+        assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);
+        is_well(&mut victim, &namespace);
+    }
+    // Somebody reads at last, and the threads that close come to their end.
+    for other in &mut unread {
+        std::io::copy(other, &mut std::io::sink()).unwrap();
+    }
 }

@@ -188,6 +188,7 @@ impl Attendant {
         let handshakes_max = interior.settings.handshakes_max;
         if self.handshakes.len() >= handshakes_max
             || self.handshakes.values().filter(of_user).count() >= handshakes_max / 2
+            || interior.disposal.is_saturated(credentials.user)
         {
             return self.refuse(&socket, &credentials, Outcome::Busy);
         }
@@ -220,7 +221,11 @@ impl Attendant {
         let Some(handshake) = self.handshakes.remove(&number) else {
             return;
         };
-        let arrived = match exchange::receive(&handshake.socket) {
+        let arrived = match exchange::receive(
+            &handshake.socket,
+            handshake.credentials.user,
+            &self.interior.disposal,
+        ) {
             Err(Mishap::NotYet) => {
                 self.handshakes.insert(number, handshake);
                 return;

@@ -176,8 +176,11 @@ impl Target {
                 user: credentials.user,
             });
         }
+        if interior.disposal.is_saturated(credentials.user) {
+            return Err(self.invalid("it has sent descriptors that cannot be closed"));
+        }
 
-        let greeting = match self.await_message(&socket, deadline_ns)? {
+        let greeting = match self.await_message(interior, &credentials, &socket, deadline_ns)? {
             Ok(arrived) => arrived.message,
             Err(again) => return Ok(again),
         };
@@ -228,7 +231,7 @@ impl Target {
                 .into());
             }
         }
-        let arrived = match self.await_message(&socket, deadline_ns)? {
+        let arrived = match self.await_message(interior, &credentials, &socket, deadline_ns)? {
             Ok(arrived) => arrived,
             Err(again) => return Ok(again),
         };
@@ -303,11 +306,13 @@ impl Target {
 
     fn await_message(
         &self,
+        interior: &Interior,
+        credentials: &Credentials,
         socket: &OwnedFd,
         deadline_ns: u64,
     ) -> Result<Result<Arrived, Attempt>, ConnectError> {
         loop {
-            match exchange::receive(socket) {
+            match exchange::receive(socket, credentials.user, &interior.disposal) {
                 Ok(arrived) => return Ok(Ok(arrived)),
                 Err(Mishap::NotYet) => {
                     let ready = wait_readable(socket, deadline_ns)

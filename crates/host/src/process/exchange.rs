@@ -1,6 +1,7 @@
 //! One message and its descriptors over a connected socket, without blocking.
 
 use super::codec::{self, MESSAGE_BYTES, Message, NotAMessage};
+use super::disposal::Disposal;
 use crate::{Errno, HostError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::IoSliceMut;
@@ -62,8 +63,13 @@ pub(super) fn send(
     }
 }
 
-/// Takes one message with its descriptors, if there is one.
-pub(super) fn receive(socket: impl AsFd) -> Result<Arrived, Mishap> {
+/// Takes one message with its descriptors, if there is one, from a peer of
+/// `user`. Descriptors that come out of it are memory files.
+pub(super) fn receive(
+    socket: impl AsFd,
+    user: u32,
+    disposal: &Disposal,
+) -> Result<Arrived, Mishap> {
     // One byte more than a message has, and one descriptor more: what is longer
     // is seen to be longer.
     let mut bytes = [0u8; MESSAGE_BYTES + 1];
@@ -88,14 +94,22 @@ pub(super) fn receive(socket: impl AsFd) -> Result<Arrived, Mishap> {
             descriptors.extend(rights);
         }
     }
+    let (descriptors, had_others) = disposal.sift(user, descriptors);
     if received.bytes == 0 {
         return Err(Mishap::HungUp);
     }
     let bytes = bytes.get(..received.bytes).unwrap_or(&bytes);
     let message = codec::decode(bytes).map_err(Mishap::NotAMessage)?;
     // The kernel cuts a list of descriptors short for two reasons.
-    if received.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() <= DESCRIPTORS {
+    if received.flags.contains(ReturnFlags::CTRUNC)
+        && descriptors.len() <= DESCRIPTORS
+        && !had_others
+    {
         return Err(Mishap::OutOfDescriptors);
+    }
+    if had_others {
+        let what = "it lent something that is not a memory file";
+        return Err(Mishap::NotAMessage(NotAMessage::Invalid(what)));
     }
     let wants_some = matches!(message, Message::Hello(_) | Message::Welcome(_));
     let descriptors = match (wants_some, descriptors.len()) {

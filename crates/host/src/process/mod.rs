@@ -3,6 +3,7 @@
 //! * [`name`]: published names and their abstract socket addresses.
 //! * [`codec`]: the messages of a handshake.
 //! * `exchange`: one message and its descriptors over a socket.
+//! * `disposal`: closing what strangers sent, without waiting for them.
 //! * `grant`: the memory that each side of a link lends to the other.
 //! * `credentials`: who the kernel says is at the other end.
 //! * `connect`, `attendant`: the two sides of a handshake; the latter also notices deaths.
@@ -31,6 +32,7 @@ pub mod codec;
 mod connect;
 mod counters;
 mod credentials;
+mod disposal;
 mod exchange;
 mod grant;
 pub mod name;
@@ -44,6 +46,7 @@ pub use options::{Access, Options};
 use crate::{Address, ConnectError, Connected, Destination, Errno, Event, Host, HostError};
 use attendant::Attendant;
 use credentials::Credentials;
+use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::local::LocalLink;
 use hamlyn_ring::area::{Area, HandoverReader};
@@ -71,6 +74,7 @@ struct Interior {
     identity: Destination,
     lender: Lender,
     registry: Registry,
+    disposal: Disposal,
 }
 
 impl Interior {
@@ -127,6 +131,7 @@ impl ProcessHost {
             identity,
             lender,
             registry,
+            disposal: Disposal::default(),
         });
         let attendant = Attendant::new(Arc::clone(&interior), listeners)?;
         let attendant = std::thread::Builder::new()
