@@ -21,6 +21,11 @@
 //! first. Such a squatter can keep the name from its owner, but is not
 //! connected to, unless the access list names it.
 //!
+//! A gap that is known: a peer that the access list names can leave
+//! descriptors unread in a socket, which the kernel closes with the socket or
+//! when a ring is taken. If one of them is a connection that lingers, that takes as
+//! long as it lingers. What is received in a handshake is not concerned (`disposal`).
+//!
 //! # Forking
 //!
 //! A child that was forked without `exec` has neither the attendant nor the rings;
