@@ -160,8 +160,14 @@ impl Share {
         }
         let counting = self.counting;
         Ok((
-            Share { less_one: packets - 1, counting },
-            Share { less_one: self.less_one - packets, counting },
+            Share {
+                less_one: packets - 1,
+                counting,
+            },
+            Share {
+                less_one: self.less_one - packets,
+                counting,
+            },
         ))
     }
 

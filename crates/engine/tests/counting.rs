@@ -60,12 +60,18 @@ impl Count {
                 counting,
             })
             .unwrap();
-        Self { receiver, packet: Packet::new(header(slot, 1, 0), &[], &[]) }
+        Self {
+            receiver,
+            packet: Packet::new(header(slot, 1, 0), &[], &[]),
+        }
     }
 
     /// Whether the count is complete with this delta.
     fn add(&mut self, delta: u64) -> bool {
-        let header = Header { word: delta, ..self.packet.header };
+        let header = Header {
+            word: delta,
+            ..self.packet.header
+        };
         self.receiver.receive(&header, &self.packet) == Ok(Received::Complete)
     }
 }
@@ -111,9 +117,11 @@ impl Plan {
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    (1_u64..12).prop_map(Plan::Send).prop_recursive(4, 40, 6, |inner| {
-        prop::collection::vec(inner, 1..6).prop_map(Plan::Delegate)
-    })
+    (1_u64..12)
+        .prop_map(Plan::Send)
+        .prop_recursive(4, 40, 6, |inner| {
+            prop::collection::vec(inner, 1..6).prop_map(Plan::Delegate)
+        })
 }
 
 proptest! {
@@ -194,6 +202,26 @@ proptest! {
         }
     }
 
+    /// One after the other takes exactly what it sends; whoever is last has the rest.
+    #[test]
+    fn shares_taken_one_by_one_sum_to_the_whole(packets in prop::collection::vec(0_u64..50, 1..30), counting in width()) {
+        let mut rest = Share::whole(counting);
+        let mut sum = 0;
+        for packets in packets {
+            let (taken, left) = rest.take(packets).unwrap();
+            prop_assert_eq!(amount(taken), u128::from(packets.max(1)));
+            prop_assert_eq!(amount(taken) + amount(left), amount(rest));
+            prop_assert!(taken.counting() == counting && left.counting() == counting);
+            sum += amount(taken);
+            rest = left;
+        }
+        prop_assert_eq!(sum + amount(rest), whole_of(counting));
+        // Something is always left, so that the last member has a share at all.
+        let all = rest.packets_max();
+        let taken = rest.take(all);
+        prop_assert_eq!(taken.is_ok(), u128::from(all) < amount(rest));
+    }
+
     /// Hamlyn 2.5: the deltas of a message sum to Y; every one but the last is 1.
     #[test]
     fn deltas_sum_to_the_share(packets in 1_u64..300, extra in any::<u64>(), counting in width()) {
@@ -232,16 +260,34 @@ proptest! {
 #[test]
 fn the_papers_rule_alone_announces_after_six_of_eleven_packets() {
     let raw = |y: u32, packets: u32| -> Vec<u32> {
-        (0..packets).map(|number| if number + 1 < packets { 1 } else { y.wrapping_sub(packets - 1) }).collect()
+        (0..packets)
+            .map(|number| {
+                if number + 1 < packets {
+                    1
+                } else {
+                    y.wrapping_sub(packets - 1)
+                }
+            })
+            .collect()
     };
     let (first, second) = (raw(5, 10), raw(5_u32.wrapping_neg(), 1));
-    let all = first.iter().chain(&second).fold(0_u32, |sum, &delta| sum.wrapping_add(delta));
+    let all = first
+        .iter()
+        .chain(&second)
+        .fold(0_u32, |sum, &delta| sum.wrapping_add(delta));
     assert_eq!(all, 0, "the shares do sum to 2^32");
-    let early = first[..5].iter().chain(&second).fold(0_u32, |sum, &delta| sum.wrapping_add(delta));
+    let early = first[..5]
+        .iter()
+        .chain(&second)
+        .fold(0_u32, |sum, &delta| sum.wrapping_add(delta));
     assert_eq!(early, 0, "and yet the sum is zero after six packets");
     // The engine, given such deltas, can only follow them.
     let mut count = Count::new(Counting::Bits32);
-    let fired: Vec<_> = first[..5].iter().chain(&second).map(|&delta| count.add(delta.into())).collect();
+    let fired: Vec<_> = first[..5]
+        .iter()
+        .chain(&second)
+        .map(|&delta| count.add(delta.into()))
+        .collect();
     assert_eq!(fired, [false, false, false, false, false, true]);
 }
 
@@ -252,14 +298,25 @@ fn the_early_announcement_is_refused_before_its_first_packet() {
     assert_eq!((error.packets, error.share), (10, 5));
     let template = header(hamlyn_engine::packet::SlotName::new(0, 0), 0, 0);
     assert_eq!(Segmenter::new(template, five, 640, 64).unwrap_err(), error);
-    assert!(error.to_string().contains("needs 10 packets but its share counts only 5"));
+    assert!(
+        error
+            .to_string()
+            .contains("needs 10 packets but its share counts only 5")
+    );
     // And nobody who says what the members need is ever given such a share.
     let rest = Share::from_less_one(u32::MAX as u64 - 5, Counting::Bits32).unwrap();
     assert_eq!(amount(five) + amount(rest), 1 << 32);
     for part in parts(Share::whole(Counting::Bits32), &[10, 1]).unwrap() {
         assert!(part.check(10).is_ok());
     }
-    assert!(matches!(parts(five, &[10, 1]), Err(DivideError::TooSmall { packets: 5, parts: 2, needed: 11 })));
+    assert!(matches!(
+        parts(five, &[10, 1]),
+        Err(DivideError::TooSmall {
+            packets: 5,
+            parts: 2,
+            needed: 11
+        })
+    ));
 }
 
 #[test]
@@ -273,7 +330,14 @@ fn share_one_below_its_packets_is_refused_as_its_last_delta_would_be_zero() {
 fn division_too_small_says_why() {
     let small = Share::from_less_one(9, Counting::Bits32).unwrap();
     let error = parts(small, &[5, 0, 5]).unwrap_err();
-    assert_eq!(error, DivideError::TooSmall { packets: 10, parts: 3, needed: 11 });
+    assert_eq!(
+        error,
+        DivideError::TooSmall {
+            packets: 10,
+            parts: 3,
+            needed: 11
+        }
+    );
     assert_eq!(
         error.to_string(),
         "a share of 10 packets cannot give 3 parts that need 11 packets in all: divide it into fewer parts, or give the group 64-bit accumulators"
@@ -282,8 +346,18 @@ fn division_too_small_says_why() {
     assert_eq!(parts(small, &[5, 5]).unwrap().len(), 2);
     let whole = Share::whole(Counting::Bits64);
     let error = parts(whole, &[u64::MAX, u64::MAX]).unwrap_err();
-    assert_eq!(error, DivideError::TooSmall { packets: u64::MAX, parts: 2, needed: u64::MAX });
-    assert_eq!(amount(parts(whole, &[u64::MAX, 1]).unwrap()[0]), u128::from(u64::MAX));
+    assert_eq!(
+        error,
+        DivideError::TooSmall {
+            packets: u64::MAX,
+            parts: 2,
+            needed: u64::MAX
+        }
+    );
+    assert_eq!(
+        amount(parts(whole, &[u64::MAX, 1]).unwrap()[0]),
+        u128::from(u64::MAX)
+    );
 }
 
 #[test]
@@ -295,7 +369,11 @@ fn whole_share_with_one_packet_has_delta_zero() {
         let modulus_less_one = (whole_of(counting) - 1) as u64;
         assert_eq!(deltas(whole, 2), [1, modulus_less_one]);
         assert_eq!(deltas(whole, 3), [1, 1, modulus_less_one - 1]);
-        assert!(!Share::from_less_one(modulus_less_one - 1, counting).unwrap().is_whole());
+        assert!(
+            !Share::from_less_one(modulus_less_one - 1, counting)
+                .unwrap()
+                .is_whole()
+        );
     }
 }
 
@@ -305,7 +383,10 @@ fn delta_zero_announces_without_a_look_at_the_accumulator() {
         let mut count = Count::new(counting);
         assert!(!count.add(1));
         assert!(count.add(0), "at once");
-        assert!(count.add((whole_of(counting) - 1) as u64), "and the sum is as it was");
+        assert!(
+            count.add((whole_of(counting) - 1) as u64),
+            "and the sum is as it was"
+        );
     }
 }
 
@@ -325,11 +406,22 @@ fn accumulators_count_in_their_own_width() {
 #[test]
 fn shares_beyond_their_width_do_not_exist() {
     assert!(Share::from_less_one(1 << 32, Counting::Bits32).is_none());
-    assert_eq!(Share::from_less_one(u32::MAX.into(), Counting::Bits32), Some(Share::whole(Counting::Bits32)));
-    assert_eq!(Share::from_less_one(u64::MAX, Counting::Bits64), Some(Share::whole(Counting::Bits64)));
+    assert_eq!(
+        Share::from_less_one(u32::MAX.into(), Counting::Bits32),
+        Some(Share::whole(Counting::Bits32))
+    );
+    assert_eq!(
+        Share::from_less_one(u64::MAX, Counting::Bits64),
+        Some(Share::whole(Counting::Bits64))
+    );
     assert_eq!(Share::whole(Counting::Bits32).packets_max(), 1 << 32);
     assert_eq!(Share::whole(Counting::Bits64).packets_max(), u64::MAX);
     assert!(Share::whole(Counting::Bits32).check(1 << 32).is_ok());
     assert!(Share::whole(Counting::Bits32).check((1 << 32) + 1).is_err());
-    assert!(Share::from_less_one(0, Counting::Bits32).unwrap().check(0).is_ok());
+    assert!(
+        Share::from_less_one(0, Counting::Bits32)
+            .unwrap()
+            .check(0)
+            .is_ok()
+    );
 }

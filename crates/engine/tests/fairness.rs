@@ -23,34 +23,89 @@ struct Flooder {
 }
 
 /// A terminus with 400 packets to send; the metadata index of its packets says whose they are.
-fn flooder(transmitter: &mut Transmitter<VecArea>, wires: &mut Wires, link: LinkId, number: u16, priority: u8) -> Flooder {
-    let terminus = transmitter.open_terminus(TerminusOptions { priority, ..TerminusOptions::default() }).unwrap();
-    let tag = transmitter.bind_area(terminus, VecArea::new(FLOOD_BYTES), 0, FLOOD_BYTES as u64).unwrap();
-    let flooder = Flooder { terminus, tag, link };
+fn flooder(
+    transmitter: &mut Transmitter<VecArea>,
+    wires: &mut Wires,
+    link: LinkId,
+    number: u16,
+    priority: u8,
+) -> Flooder {
+    let terminus = transmitter
+        .open_terminus(TerminusOptions {
+            priority,
+            ..TerminusOptions::default()
+        })
+        .unwrap();
+    let tag = transmitter
+        .bind_area(terminus, VecArea::new(FLOOD_BYTES), 0, FLOOD_BYTES as u64)
+        .unwrap();
+    let flooder = Flooder {
+        terminus,
+        tag,
+        link,
+    };
     flood(transmitter, wires, &flooder, number);
     flooder
 }
 
-fn flood(transmitter: &mut Transmitter<VecArea>, wires: &mut Wires, flooder: &Flooder, number: u16) {
-    let piece = GatherPiece { tag: flooder.tag, offset: 0, length_bytes: FLOOD_BYTES as u64 };
-    transmitter.post_gather(flooder.terminus, &from(flooder.link, number), &[], &[piece], wires).unwrap();
+fn flood(
+    transmitter: &mut Transmitter<VecArea>,
+    wires: &mut Wires,
+    flooder: &Flooder,
+    number: u16,
+) {
+    let piece = GatherPiece {
+        tag: flooder.tag,
+        offset: 0,
+        length_bytes: FLOOD_BYTES as u64,
+    };
+    transmitter
+        .post_gather(
+            flooder.terminus,
+            &from(flooder.link, number),
+            &[],
+            &[piece],
+            wires,
+        )
+        .unwrap();
 }
 
 fn from(link: LinkId, number: u16) -> Message {
     let plain = message(link);
-    Message { header: Header { metadata_index: number, ..plain.header }, ..plain }
+    Message {
+        header: Header {
+            metadata_index: number,
+            ..plain.header
+        },
+        ..plain
+    }
 }
 
 /// Gives each link so much room, lets the transmitter send, and says whose packets went.
 fn round(transmitter: &mut Transmitter<VecArea>, wires: &mut Wires, room: usize) -> Vec<u16> {
-    let links: Vec<_> = (0..wires.wires.len() as u32).map(|index| LinkId { index, generation: 0 }).collect();
+    let links: Vec<_> = (0..wires.wires.len() as u32)
+        .map(|index| LinkId {
+            index,
+            generation: 0,
+        })
+        .collect();
     links.iter().for_each(|&link| wires.wire(link).room = room);
     transmitter.pump(wires, usize::MAX);
-    links.iter().flat_map(|&link| wires.drain(link)).map(|packet| packet.header.metadata_index).collect()
+    links
+        .iter()
+        .flat_map(|&link| wires.drain(link))
+        .map(|packet| packet.header.metadata_index)
+        .collect()
 }
 
 fn counts(sent: &[u16], termini: usize) -> Vec<usize> {
-    (0..termini).map(|number| sent.iter().filter(|&&from| usize::from(from) == number).count()).collect()
+    (0..termini)
+        .map(|number| {
+            sent.iter()
+                .filter(|&&from| usize::from(from) == number)
+                .count()
+        })
+        .collect()
 }
 
 #[test]
@@ -65,7 +120,10 @@ fn floods_on_one_link_get_equal_bandwidth_whatever_room_it_has_at_a_time() {
         for _ in 0..100 {
             sent.extend(round(&mut transmitter, &mut wires, room));
             let counts = counts(&sent, 5);
-            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "room {room}: {counts:?}");
+            assert!(
+                counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1,
+                "room {room}: {counts:?}"
+            );
         }
         assert_eq!(sent.len(), 100 * room);
     }
@@ -114,19 +172,39 @@ fn full_link_of_one_terminus_holds_up_nobody_on_another() {
     for number in 0..3 {
         flooder(&mut transmitter, &mut wires, full, number, 3);
     }
-    let other = transmitter.open_terminus(TerminusOptions::default()).unwrap();
+    let other = transmitter
+        .open_terminus(TerminusOptions::default())
+        .unwrap();
     // Of whatever size and manner.
     for length in [1, 64, 128, 129, 1_024] {
-        let posted = transmitter.post(other, &from(free, 9), &[], &pattern(1, length), &mut wires).unwrap();
+        let posted = transmitter
+            .post(other, &from(free, 9), &[], &pattern(1, length), &mut wires)
+            .unwrap();
         assert!(posted.sent, "{length} bytes");
         assert_eq!(wires.drain(free)[0].data, pattern(1, length));
     }
-    let tag = transmitter.bind_area(other, VecArea::new(5_000), 0, 5_000).unwrap();
-    let piece = GatherPiece { tag, offset: 0, length_bytes: 5_000 };
-    assert!(transmitter.post_gather(other, &from(free, 9), &[], &[piece], &mut wires).unwrap().sent);
+    let tag = transmitter
+        .bind_area(other, VecArea::new(5_000), 0, 5_000)
+        .unwrap();
+    let piece = GatherPiece {
+        tag,
+        offset: 0,
+        length_bytes: 5_000,
+    };
+    assert!(
+        transmitter
+            .post_gather(other, &from(free, 9), &[], &[piece], &mut wires)
+            .unwrap()
+            .sent
+    );
     let data = pattern(2, 5_000);
-    let mut segmenter = transmitter.begin_borrowed(other, &from(free, 9), &[], 5_000, &wires).unwrap();
-    assert_eq!(transmitter.continue_borrowed(other, free, &mut segmenter, &[], &data, &mut wires), Ok(Borrowed::Sent));
+    let mut segmenter = transmitter
+        .begin_borrowed(other, &from(free, 9), &[], 5_000, &wires)
+        .unwrap();
+    assert_eq!(
+        transmitter.continue_borrowed(other, free, &mut segmenter, &[], &data, &mut wires),
+        Ok(Borrowed::Sent)
+    );
     assert!(wires.wire(full).packets.is_empty());
 }
 
@@ -139,23 +217,30 @@ fn short_message_waits_for_one_turn_of_every_other_terminus_at_most() {
         for number in 0..others {
             flooder(&mut transmitter, &mut wires, link, number, priority);
         }
-        let short = transmitter.open_terminus(TerminusOptions::default()).unwrap();
+        let short = transmitter
+            .open_terminus(TerminusOptions::default())
+            .unwrap();
         for attempt in 0..20 {
             // At any moment in the turns of the others.
             for _ in 0..attempt {
                 round(&mut transmitter, &mut wires, 1);
             }
-            let posted = transmitter.post(short, &from(link, 99), &[], &[1], &mut wires).unwrap();
+            let posted = transmitter
+                .post(short, &from(link, 99), &[], &[1], &mut wires)
+                .unwrap();
             assert!(!posted.sent);
             let mut before = 0;
             loop {
                 let sent = round(&mut transmitter, &mut wires, room);
-                if let Some(place) = sent.iter().position(|&from| from == 99) {
-                    before += place;
+                let own = sent.iter().position(|&from| from == 99);
+                before += own.unwrap_or(sent.len());
+                assert!(
+                    before <= usize::from(others) * usize::from(priority),
+                    "waited for {before} packets"
+                );
+                if own.is_some() {
                     break;
                 }
-                before += sent.len();
-                assert!(before <= usize::from(others) * usize::from(priority), "waited for {before} packets");
             }
         }
     }
@@ -168,15 +253,26 @@ fn long_borrowed_message_takes_turns_with_the_queues() {
     for number in 0..3 {
         flooder(&mut transmitter, &mut wires, link, number, 1);
     }
-    let own = transmitter.open_terminus(TerminusOptions::default()).unwrap();
+    let own = transmitter
+        .open_terminus(TerminusOptions::default())
+        .unwrap();
     let data = pattern(1, 64 * 100);
-    let mut segmenter = transmitter.begin_borrowed(own, &from(link, 3), &[], data.len() as u64, &wires).unwrap();
+    let mut segmenter = transmitter
+        .begin_borrowed(own, &from(link, 3), &[], data.len() as u64, &wires)
+        .unwrap();
     let mut sent = Vec::new();
     for _ in 0..200 {
         wires.wire(link).room = 1;
-        let state = transmitter.continue_borrowed(own, link, &mut segmenter, &[], &data, &mut wires).unwrap();
+        let state = transmitter
+            .continue_borrowed(own, link, &mut segmenter, &[], &data, &mut wires)
+            .unwrap();
         assert_eq!(state, Borrowed::Full);
-        sent.extend(wires.drain(link).iter().map(|packet| packet.header.metadata_index));
+        sent.extend(
+            wires
+                .drain(link)
+                .iter()
+                .map(|packet| packet.header.metadata_index),
+        );
     }
     assert_eq!(counts(&sent, 4), [50; 4]);
 }
@@ -186,14 +282,21 @@ fn post_at_hand_does_not_jump_the_queues() {
     let mut transmitter = Transmitter::new();
     let (mut wires, link) = Wires::with_room(64, 0);
     flooder(&mut transmitter, &mut wires, link, 0, 1);
-    let hasty = transmitter.open_terminus(TerminusOptions::default()).unwrap();
+    let hasty = transmitter
+        .open_terminus(TerminusOptions::default())
+        .unwrap();
     let mut sent = Vec::new();
     for _ in 0..100 {
         wires.wire(link).room = 1;
         let posted = transmitter.post(hasty, &from(link, 1), &[], &[1], &mut wires);
         assert!(posted.is_ok() || posted == Err(PostError::QueueFull));
         transmitter.pump(&mut wires, usize::MAX);
-        sent.extend(wires.drain(link).iter().map(|packet| packet.header.metadata_index));
+        sent.extend(
+            wires
+                .drain(link)
+                .iter()
+                .map(|packet| packet.header.metadata_index),
+        );
     }
     assert_eq!(counts(&sent, 2), [50, 50]);
 }
@@ -210,7 +313,12 @@ fn pump_sends_no_more_than_it_was_asked_to() {
     for asked in [0, 1, 1, 1, 5, 4] {
         let pumped = transmitter.pump(&mut wires, asked);
         assert_eq!((pumped.packets, pumped.waiting), (asked, true));
-        sent.extend(wires.drain(link).iter().map(|packet| packet.header.metadata_index));
+        sent.extend(
+            wires
+                .drain(link)
+                .iter()
+                .map(|packet| packet.header.metadata_index),
+        );
     }
     assert_eq!(counts(&sent, 3), [4; 3]);
 }
@@ -251,13 +359,30 @@ impl End {
         let (wires, link) = Wires::with_room(64, room);
         let flooders = (0..3)
             .map(|number| {
-                let terminus = transmitter.open_terminus(TerminusOptions::default()).unwrap();
-                let source = VecArea::from_bytes(pattern(number, usize::from(MESSAGES) * LENGTH as usize));
-                let tag = transmitter.bind_area(terminus, source, 0, u64::from(MESSAGES) * LENGTH).unwrap();
-                Flooder { terminus, tag, link }
+                let terminus = transmitter
+                    .open_terminus(TerminusOptions::default())
+                    .unwrap();
+                let source =
+                    VecArea::from_bytes(pattern(number, usize::from(MESSAGES) * LENGTH as usize));
+                let tag = transmitter
+                    .bind_area(terminus, source, 0, u64::from(MESSAGES) * LENGTH)
+                    .unwrap();
+                Flooder {
+                    terminus,
+                    tag,
+                    link,
+                }
             })
             .collect();
-        Self { transmitter, receiver, wires, flooders, area, slot, complete: 0 }
+        Self {
+            transmitter,
+            receiver,
+            wires,
+            flooders,
+            area,
+            slot,
+            complete: 0,
+        }
     }
 
     fn post_everything(&mut self, slot: SlotName) {
@@ -266,26 +391,45 @@ impl End {
             let offset = u64::from(number) * LENGTH;
             let message = Message {
                 link: flooder.link,
-                header: Header { metadata_index: number, ..header(slot, 3, offset) },
+                header: Header {
+                    metadata_index: number,
+                    ..header(slot, 3, offset)
+                },
                 share: Share::whole(Counting::Bits32),
             };
-            let piece = GatherPiece { tag: flooder.tag, offset, length_bytes: LENGTH };
-            self.transmitter.post_gather(flooder.terminus, &message, &[], &[piece], &mut self.wires).unwrap();
+            let piece = GatherPiece {
+                tag: flooder.tag,
+                offset,
+                length_bytes: LENGTH,
+            };
+            self.transmitter
+                .post_gather(flooder.terminus, &message, &[], &[piece], &mut self.wires)
+                .unwrap();
         }
     }
 
     /// Takes one packet, if there is one, whatever its own links are doing.
     fn take(&mut self, from: &mut Wires) -> bool {
-        let wire = from.wire(LinkId { index: 0, generation: 0 });
-        let Some(packet): Option<Packet> = wire.packets.pop_front() else { return false };
+        let wire = from.wire(LinkId {
+            index: 0,
+            generation: 0,
+        });
+        let Some(packet): Option<Packet> = wire.packets.pop_front() else {
+            return false;
+        };
         wire.room += 1;
-        self.complete += usize::from(self.receiver.receive(&packet.header, &packet) == Ok(Received::Complete));
+        self.complete +=
+            usize::from(self.receiver.receive(&packet.header, &packet) == Ok(Received::Complete));
         true
     }
 
     fn has_everything(&self) -> bool {
         let expected: Vec<u8> = (0..usize::from(MESSAGES))
-            .flat_map(|number| pattern(number as u64 % 3, usize::from(MESSAGES) * LENGTH as usize)[number * LENGTH as usize..][..LENGTH as usize].to_vec())
+            .flat_map(|number| {
+                pattern(number as u64 % 3, usize::from(MESSAGES) * LENGTH as usize)
+                    [number * LENGTH as usize..][..LENGTH as usize]
+                    .to_vec()
+            })
             .collect();
         self.complete == usize::from(MESSAGES) && self.area.contents() == expected
     }

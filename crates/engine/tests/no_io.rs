@@ -8,18 +8,32 @@ fn sources() -> Vec<(String, String)> {
     let files = fs::read_dir(directory).expect("the crate has sources");
     files
         .map(|file| file.expect("readable").path())
-        .map(|path| (path.display().to_string(), fs::read_to_string(&path).expect("text")))
+        .map(|path| {
+            (
+                path.display().to_string(),
+                fs::read_to_string(&path).expect("text"),
+            )
+        })
         .collect()
 }
 
 #[test]
 fn the_engine_is_no_std_and_forbids_unsafe() {
     let sources = sources();
-    let (_, root) = sources.iter().find(|(path, _)| path.ends_with("lib.rs")).expect("a root");
+    let (_, root) = sources
+        .iter()
+        .find(|(path, _)| path.ends_with("lib.rs"))
+        .expect("a root");
     let lines: Vec<_> = root.lines().map(str::trim).collect();
     assert!(lines.contains(&"#![no_std]"));
     assert!(lines.contains(&"#![forbid(unsafe_code)]"));
-    assert_eq!(lines.iter().filter(|line| line.starts_with("extern crate")).count(), 1);
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line.starts_with("extern crate"))
+            .count(),
+        1
+    );
     assert!(lines.contains(&"extern crate alloc;"));
 }
 
@@ -28,7 +42,14 @@ fn no_source_names_std_or_iterates_over_hashes() {
     for (path, text) in sources() {
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or(line);
-            for word in ["std::", "extern crate std", "HashMap", "HashSet", "Instant", "SystemTime"] {
+            for word in [
+                "std::",
+                "extern crate std",
+                "HashMap",
+                "HashSet",
+                "Instant",
+                "SystemTime",
+            ] {
                 assert!(!code.contains(word), "{path}:{}: {word}", number + 1);
             }
         }

@@ -77,8 +77,24 @@ fn overrun_loses_exactly_the_oldest() {
 #[test]
 fn overrun_by_many_laps_is_counted_exactly_wherever_the_lap_count_stands() {
     let laps_max = (1_u64 << 15) - 2;
-    for start_laps in [0, 1, (1 << 15) - 3, (1 << 15) - 2, (1 << 15) - 1, 1 << 15, (1 << 16) - 1] {
-        for behind in [5, 8, 9, 4 * 77 + 3, 4 * (laps_max - 1), 4 * laps_max, 4 * laps_max + 3] {
+    for start_laps in [
+        0,
+        1,
+        (1 << 15) - 3,
+        (1 << 15) - 2,
+        (1 << 15) - 1,
+        1 << 15,
+        (1 << 16) - 1,
+    ] {
+        for behind in [
+            5,
+            8,
+            9,
+            4 * 77 + 3,
+            4 * (laps_max - 1),
+            4 * laps_max,
+            4 * laps_max + 3,
+        ] {
             let (mut writer, mut reader) = queue(4).unwrap();
             let mut next = 0;
             for _ in 0..start_laps {
@@ -90,7 +106,11 @@ fn overrun_by_many_laps_is_counted_exactly_wherever_the_lap_count_stands() {
             let first_unread = next;
             next = push(&mut writer, next, behind);
             let (read, lost) = read_all(&mut reader);
-            assert_eq!(read, (next - 4..next).collect::<Vec<_>>(), "{start_laps} {behind}");
+            assert_eq!(
+                read,
+                (next - 4..next).collect::<Vec<_>>(),
+                "{start_laps} {behind}"
+            );
             assert_eq!(lost, next - 4 - first_unread);
             assert_eq!(reader.lost(), lost);
         }
@@ -105,7 +125,10 @@ fn reader_further_behind_than_laps_can_count_still_reads_whole_entries() {
         // At worst one more lap wakes it; what it then reads are real entries.
         let next = push(&mut writer, next, 4);
         let (read, _) = read_all(&mut reader);
-        assert!(read.iter().all(|number| (next - 4..next).contains(number)), "{read:?}");
+        assert!(
+            read.iter().all(|number| (next - 4..next).contains(number)),
+            "{read:?}"
+        );
     }
 }
 
@@ -170,7 +193,11 @@ fn threads_never_tear_a_notification_and_lose_no_count() {
                 break;
             }
         }
-        assert_eq!(read + reader.lost(), total, "read and lost together are all");
+        assert_eq!(
+            read + reader.lost(),
+            total,
+            "read and lost together are all"
+        );
         assert_eq!(last, Some(total - 1));
     });
 }

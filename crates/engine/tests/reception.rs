@@ -2,6 +2,7 @@
 //! (Hamlyn 2.2 to 2.8): after every event the memory, the metadata entries, the
 //! counters and the notifications are what the model says, and nothing else.
 
+mod history;
 mod lent;
 mod model;
 
@@ -10,153 +11,20 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::notification::NotificationReader;
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::packet::{Flags, Header, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId};
 use hamlyn_engine::transmit::{Message, Transmitter};
+use history::{
+    AREA_BYTES, Event, METADATA_ENTRIES, PAYLOADS, PERIOD_NS, QUEUE_ENTRIES, Send, event, forge,
+};
 use lent::{Packet, VecArea, Wires, header, pattern};
 use model::{Gate, Model};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-
-const AREA_BYTES: [usize; 3] = [300, 4_500, 70_000];
-const METADATA_ENTRIES: [usize; 2] = [2, 5];
-const QUEUE_ENTRIES: [usize; 2] = [2, 8];
-const PAYLOADS: [usize; 7] = [64, 65, 127, 1_000, 1_500, 4_096, 65_536];
-const PERIOD_NS: u64 = 1_000;
-
-#[derive(Clone, Debug)]
-enum Event {
-    OpenSlot { area: usize, base: u64, length: u64, key: u64, writable: bool, mode: Mode, metadata: Option<usize>, queue: Option<usize>, counting: Counting },
-    CloseSlot(usize),
-    RekeySlot(usize, u64),
-    RevokeSlot(usize),
-    Permit { area: usize, entry: usize, key: u64, low: u64, high: u64 },
-    Arm(usize, usize),
-    Disarm(usize, usize),
-    SetClass(usize, usize, u64),
-    Reset(usize, usize),
-    SetUp,
-    HostSilent,
-    Handshake,
-    /// A message to a slot, cut into packets by the transmitting half.
-    Send(Send),
-    /// A packet that no honest interface would make.
-    Forge(Send, Forgery),
-    /// Any of the packets under way comes in.
-    Deliver(usize),
-    /// One comes in, and will come in again.
-    DeliverTwice(usize),
-    Pop(usize),
-}
-
-#[derive(Clone, Debug)]
-struct Send {
-    slot: usize,
-    entry: u16,
-    /// The right one, or this.
-    key: Option<u64>,
-    offset: u64,
-    length: usize,
-    metadata_length: usize,
-    payload: usize,
-    silent: bool,
-    word: u64,
-    /// Divides the whole share so often, to leave accumulators half full.
-    divided: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Forgery {
-    SlotName(u32),
-    Offset(u64),
-    Kind(u8),
-    Flags(u8),
-    Length(u32),
-    Delta(u64),
-    LongMetadata(u8),
-}
-
-fn mode() -> impl Strategy<Value = Mode> {
-    prop_oneof![Just(Mode::Normal), Just(Mode::Paranoid), Just(Mode::ParanoidOneShot)]
-}
-
-fn place(limit: usize) -> impl Strategy<Value = u64> {
-    let limit = limit as u64;
-    prop_oneof![4 => 0..=limit.min(64), 4 => 0..=limit, 1 => limit..=limit + 2]
-}
-
-fn send() -> impl Strategy<Value = Send> {
-    (
-        (any::<usize>(), prop_oneof![8 => 0_u16..3, 1 => 3_u16..7, 3 => Just(0xFFFF), 1 => Just(0xFFFE)]),
-        prop_oneof![6 => Just(None), 1 => (0_u64..4).prop_map(Some)],
-        prop_oneof![6 => 0_u64..40, 2 => 0_u64..5_000, 1 => 0_u64..70_000],
-        prop_oneof![6 => 0_usize..3, 30 => 0_usize..200, 3 => 0_usize..4_000, 1 => 0_usize..70_000],
-        prop_oneof![2 => Just(0_usize), 3 => 0_usize..=60],
-        0..PAYLOADS.len(),
-        (prop::bool::weighted(0.15), any::<u64>(), prop::bool::weighted(0.2)),
-    )
-        .prop_map(|((slot, entry), key, offset, length, metadata_length, payload, (silent, word, divided))| Send {
-            slot, entry, key, offset, length, metadata_length, payload, silent, word, divided,
-        })
-}
-
-fn forgery() -> impl Strategy<Value = Forgery> {
-    prop_oneof![
-        prop_oneof![0_u32..4, (0_u32..4).prop_map(|index| index | 1 << 16), any::<u32>()].prop_map(Forgery::SlotName),
-        prop_oneof![Just(u64::MAX), (0_u64..200).prop_map(|back| u64::MAX - back), any::<u64>()].prop_map(Forgery::Offset),
-        (1_u8..).prop_map(Forgery::Kind),
-        (2_u8..).prop_map(Forgery::Flags),
-        (1_000_000_u32..).prop_map(Forgery::Length),
-        prop_oneof![Just(0), Just(1 << 32), Just(u64::MAX), 0_u64..3, any::<u64>()].prop_map(Forgery::Delta),
-        (61_u8..).prop_map(Forgery::LongMetadata),
-    ]
-}
-
-fn event() -> impl Strategy<Value = Event> {
-    let area = prop_oneof![1 => Just(0), 3 => Just(1), 3 => Just(2)];
-    let open = area
-        .prop_flat_map(|area| {
-            let bytes = AREA_BYTES[area];
-            (Just(area), prop_oneof![3 => 0_u64..64, 1 => place(bytes)], place(bytes))
-        })
-        .prop_flat_map(|(area, base, length)| {
-            (
-                (Just(area), Just(base), prop_oneof![3 => Just((AREA_BYTES[area] as u64).saturating_sub(base)), 1 => Just(length)]),
-                (0_u64..4, prop::bool::weighted(0.93), mode()),
-                prop_oneof![1 => Just(None), 7 => (0..METADATA_ENTRIES.len()).prop_map(Some)],
-                prop_oneof![1 => Just(None), 9 => (0..QUEUE_ENTRIES.len()).prop_map(Some)],
-                prop_oneof![3 => Just(Counting::Bits32), 1 => Just(Counting::Bits64)],
-            )
-        })
-        .prop_map(|((area, base, length), (key, writable, mode), metadata, queue, counting)| Event::OpenSlot {
-            area, base, length, key, writable, mode, metadata, queue, counting,
-        });
-    let entry = || (0..METADATA_ENTRIES.len(), 0_usize..5);
-    prop_oneof![
-        4 => open,
-        1 => any::<usize>().prop_map(Event::CloseSlot),
-        3 => (any::<usize>(), 0_u64..4).prop_map(|(slot, key)| Event::RekeySlot(slot, key)),
-        1 => any::<usize>().prop_map(Event::RevokeSlot),
-        8 => (entry(), 0_u64..4, prop_oneof![4 => Just(0_u64), 1 => 0_u64..50], prop_oneof![4 => Just(80_000_u64), 2 => 0_u64..400])
-            .prop_map(|((area, entry), key, low, high)| Event::Permit { area, entry, key, low, high }),
-        8 => entry().prop_map(|(area, entry)| Event::Arm(area, entry)),
-        1 => entry().prop_map(|(area, entry)| Event::Disarm(area, entry)),
-        2 => (entry(), any::<u64>()).prop_map(|((area, entry), class)| Event::SetClass(area, entry, class)),
-        1 => entry().prop_map(|(area, entry)| Event::Reset(area, entry)),
-        1 => Just(Event::SetUp),
-        1 => Just(Event::HostSilent),
-        4 => Just(Event::Handshake),
-        18 => send().prop_map(Event::Send),
-        5 => (send(), forgery()).prop_map(|(send, forgery)| Event::Forge(send, forgery)),
-        70 => any::<usize>().prop_map(Event::Deliver),
-        1 => any::<usize>().prop_map(Event::DeliverTwice),
-        6 => (0..QUEUE_ENTRIES.len()).prop_map(Event::Pop),
-    ]
-}
 
 /// The engine and the model, side by side.
 struct Pairing {
@@ -180,25 +48,35 @@ impl Pairing {
     fn new() -> Self {
         let mut receiver = Receiver::new(Some(PERIOD_NS));
         let mut model = Model::new(&AREA_BYTES);
-        model.metadata = METADATA_ENTRIES.map(|entries| vec![Default::default(); entries]).to_vec();
+        model.metadata = METADATA_ENTRIES
+            .map(|entries| vec![Default::default(); entries])
+            .to_vec();
         model.queues = QUEUE_ENTRIES.map(model::Queue::new).to_vec();
         let mut transmitter = Transmitter::new();
         let terminus = transmitter.open_terminus(Default::default()).unwrap();
         let source = pattern(7, 140_000);
         let area = VecArea::from_bytes(source.clone());
-        let tag = transmitter.bind_area(terminus, area, 0, source.len() as u64).unwrap();
+        let tag = transmitter
+            .bind_area(terminus, area, 0, source.len() as u64)
+            .unwrap();
         let mut wires = Wires::default();
         Self {
             areas: AREA_BYTES.map(VecArea::new).to_vec(),
-            metadata: METADATA_ENTRIES.map(|entries| MetadataArea::new(entries).unwrap()).to_vec(),
-            queues: QUEUE_ENTRIES.map(|entries| receiver.open_queue(entries).unwrap()).into(),
+            metadata: METADATA_ENTRIES
+                .map(|entries| MetadataArea::new(entries).unwrap())
+                .to_vec(),
+            queues: QUEUE_ENTRIES
+                .map(|entries| receiver.open_queue(entries).unwrap())
+                .into(),
             receiver,
             model,
             transmitter,
             terminus,
             source,
             tag,
-            links: PAYLOADS.map(|payload| wires.add(payload, usize::MAX)).to_vec(),
+            links: PAYLOADS
+                .map(|payload| wires.add(payload, usize::MAX))
+                .to_vec(),
             wires,
             names: Vec::new(),
             under_way: Vec::new(),
@@ -209,13 +87,39 @@ impl Pairing {
     /// What most histories begin with: a slot of each mode, and entries that let messages in.
     fn settle(&mut self) {
         self.happen(0, &Event::SetUp);
-        for (area, mode) in [(2, Mode::Normal), (1, Mode::Paranoid), (2, Mode::ParanoidOneShot)] {
+        for (area, mode) in [
+            (2, Mode::Normal),
+            (1, Mode::Paranoid),
+            (2, Mode::ParanoidOneShot),
+        ] {
             let length = AREA_BYTES[area] as u64 - 100;
             let (metadata, queue, counting) = (Some(1), Some(1), Counting::Bits32);
-            self.happen(0, &Event::OpenSlot { area, base: 100, length, key: 1, writable: true, mode, metadata, queue, counting });
+            self.happen(
+                0,
+                &Event::OpenSlot {
+                    area,
+                    base: 100,
+                    length,
+                    key: 1,
+                    writable: true,
+                    mode,
+                    metadata,
+                    queue,
+                    counting,
+                },
+            );
         }
         for entry in 0..5 {
-            self.happen(0, &Event::Permit { area: 1, entry, key: entry as u64, low: 0, high: 80_000 });
+            self.happen(
+                0,
+                &Event::Permit {
+                    area: 1,
+                    entry,
+                    key: entry as u64,
+                    low: 0,
+                    high: 80_000,
+                },
+            );
             self.happen(0, &Event::Arm(1, entry));
         }
     }
@@ -235,26 +139,55 @@ impl Pairing {
 
     fn happen(&mut self, number: usize, event: &Event) {
         match *event {
-            Event::OpenSlot { area, base, length, key, writable, mode, metadata, queue, counting } => {
+            Event::OpenSlot {
+                area,
+                base,
+                length,
+                key,
+                writable,
+                mode,
+                metadata,
+                queue,
+                counting,
+            } => {
                 let opened = self.receiver.open_slot(SlotOptions {
                     area: self.areas[area].clone(),
                     base,
                     length_bytes: length,
                     key: Key::from_bits(key),
-                    rights: if writable { Rights::WRITE } else { Rights::NONE },
+                    rights: if writable {
+                        Rights::WRITE
+                    } else {
+                        Rights::NONE
+                    },
                     mode,
                     metadata: metadata.map(|metadata| self.metadata[metadata].clone()),
                     queue: queue.map(|queue| self.queues[queue].0),
                     counting,
                 });
                 let fits = base + length <= AREA_BYTES[area] as u64;
-                assert_eq!(opened.is_ok(), fits && (mode == Mode::Normal || metadata.is_some()));
+                assert_eq!(
+                    opened.is_ok(),
+                    fits && (mode == Mode::Normal || metadata.is_some())
+                );
                 if let Ok(name) = opened {
                     self.names.push(name);
-                    self.model.open(name, model::Slot {
-                        area, base, length, key, writable, revoked: false, mode, metadata, queue, counting,
-                        refusals: Default::default(),
-                    });
+                    self.model.open(
+                        name,
+                        model::Slot {
+                            area,
+                            base,
+                            length,
+                            key,
+                            writable,
+                            revoked: false,
+                            mode,
+                            metadata,
+                            queue,
+                            counting,
+                            refusals: Default::default(),
+                        },
+                    );
                 }
             }
             Event::CloseSlot(slot) => {
@@ -281,9 +214,22 @@ impl Pairing {
                     slot.revoked = true;
                 }
             }
-            Event::Permit { area, entry, key, low, high } => {
+            Event::Permit {
+                area,
+                entry,
+                key,
+                low,
+                high,
+            } => {
                 let entry = entry % METADATA_ENTRIES[area];
-                self.metadata[area].entry(entry as u16).unwrap().permit(Permission { key: Key::from_bits(key), low, high });
+                self.metadata[area]
+                    .entry(entry as u16)
+                    .unwrap()
+                    .permit(Permission {
+                        key: Key::from_bits(key),
+                        low,
+                        high,
+                    });
                 let entry = &mut self.model.metadata[area][entry];
                 (entry.key, entry.low, entry.high) = (key, low, high);
             }
@@ -302,12 +248,18 @@ impl Pairing {
             }
             Event::SetClass(area, entry, class) => {
                 let entry = entry % METADATA_ENTRIES[area];
-                self.metadata[area].entry(entry as u16).unwrap().set_receive_class(class);
+                self.metadata[area]
+                    .entry(entry as u16)
+                    .unwrap()
+                    .set_receive_class(class);
                 self.model.metadata[area][entry].class = class;
             }
             Event::Reset(area, entry) => {
                 let entry = entry % METADATA_ENTRIES[area];
-                self.metadata[area].entry(entry as u16).unwrap().reset_accumulator();
+                self.metadata[area]
+                    .entry(entry as u16)
+                    .unwrap()
+                    .reset_accumulator();
                 self.model.metadata[area][entry].accumulator = 0;
             }
             Event::SetUp => {
@@ -362,15 +314,24 @@ impl Pairing {
 
     /// Sends a message and compares its packets with how the model would cut it.
     fn send(&mut self, number: usize, send: &Send) -> Vec<Packet> {
-        let Some(name) = self.name(send.slot) else { return Vec::new() };
+        let Some(name) = self.name(send.slot) else {
+            return Vec::new();
+        };
         let slot = self.model.slots.get(&name.to_bits()).cloned();
         let right = match &slot {
             Some(slot) if slot.mode == Mode::Normal => slot.key,
-            _ => self.model.entry_of(name.to_bits(), send.entry).map_or(0, |entry| entry.key),
+            _ => self
+                .model
+                .entry_of(name.to_bits(), send.entry)
+                .map_or(0, |entry| entry.key),
         };
         let counting = slot.map_or(Counting::Bits32, |slot| slot.counting);
         let mut share = Share::whole(counting);
-        let whole: u128 = if counting == Counting::Bits32 { 1 << 32 } else { 1 << 64 };
+        let whole: u128 = if counting == Counting::Bits32 {
+            1 << 32
+        } else {
+            1 << 64
+        };
         if send.divided {
             let mut parts = Vec::new();
             share.divide(&[1, 1], |part| parts.push(part)).unwrap();
@@ -384,7 +345,11 @@ impl Pairing {
             header: Header {
                 metadata_index: send.entry,
                 word: send.word,
-                flags: if send.silent { Flags::SILENT } else { Flags::NONE },
+                flags: if send.silent {
+                    Flags::SILENT
+                } else {
+                    Flags::NONE
+                },
                 ..header(name, send.key.unwrap_or(right), send.offset)
             },
             share,
@@ -395,12 +360,25 @@ impl Pairing {
             length_bytes: length as u64,
         };
         let half = send.length / 3;
-        let pieces = [piece(0, half), piece(half, 0), piece(half, send.length - half)];
-        let posted = self.transmitter.post_gather(self.terminus, &message, &metadata, &pieces, &mut self.wires);
+        let pieces = [
+            piece(0, half),
+            piece(half, 0),
+            piece(half, send.length - half),
+        ];
+        let posted = self.transmitter.post_gather(
+            self.terminus,
+            &message,
+            &metadata,
+            &pieces,
+            &mut self.wires,
+        );
         let packets = self.wires.drain(message.link);
         let payload = PAYLOADS[send.payload];
         if fast && (send.length > payload || !metadata.is_empty()) {
-            assert!(matches!(posted, Err(PostError::FastTooLong { .. })), "{posted:?}");
+            assert!(
+                matches!(posted, Err(PostError::FastTooLong { .. })),
+                "{posted:?}"
+            );
             assert!(packets.is_empty());
             return packets;
         }
@@ -411,7 +389,11 @@ impl Pairing {
         assert_eq!(packets.len(), cut.len());
         for (packet, (offset, metadata, data, delta)) in packets.iter().zip(cut) {
             let word = if fast { send.word } else { delta };
-            let header = Header { offset, word, ..message.header };
+            let header = Header {
+                offset,
+                word,
+                ..message.header
+            };
             assert_eq!(*packet, Packet::new(header, &metadata, &data));
         }
         packets
@@ -424,14 +406,28 @@ impl Pairing {
 
     fn compare(&self) {
         for (area, expected) in self.areas.iter().zip(&self.model.areas) {
-            assert!(*area.bytes.borrow() == *expected, "memory differs from the model's");
+            assert!(
+                *area.bytes.borrow() == *expected,
+                "memory differs from the model's"
+            );
         }
         for &reason in Refusal::ALL {
             let text = reason.to_string();
-            assert_eq!(self.receiver.refusals().count(reason), self.model.refusals.get(&text).copied().unwrap_or(0), "{text}");
+            assert_eq!(
+                self.receiver.refusals().count(reason),
+                self.model.refusals.get(&text).copied().unwrap_or(0),
+                "{text}"
+            );
             for (&name, slot) in &self.model.slots {
-                let info = self.receiver.slot_info(SlotName::from_bits(name)).expect("open");
-                assert_eq!(info.refusals.count(reason), slot.refusals.get(&text).copied().unwrap_or(0), "{text}");
+                let info = self
+                    .receiver
+                    .slot_info(SlotName::from_bits(name))
+                    .expect("open");
+                assert_eq!(
+                    info.refusals.count(reason),
+                    slot.refusals.get(&text).copied().unwrap_or(0),
+                    "{text}"
+                );
             }
         }
         assert_eq!(self.receiver.slots_open(), self.model.slots.len());
@@ -446,23 +442,14 @@ impl Pairing {
             }
         }
         for (number, area) in self.areas.iter().enumerate() {
-            let expected: Vec<_> = self.model.completed.iter().filter(|told| told.0 == number).map(|told| (told.1, told.2)).collect();
+            let expected: Vec<_> = self
+                .model
+                .completed
+                .iter()
+                .filter(|told| told.0 == number)
+                .map(|told| (told.1, told.2))
+                .collect();
             assert_eq!(*area.completed.borrow(), expected);
-        }
-    }
-}
-
-fn forge(packet: &mut Packet, forgery: Forgery) {
-    match forgery {
-        Forgery::SlotName(bits) => packet.header.slot = SlotName::from_bits(bits),
-        Forgery::Offset(offset) => packet.header.offset = offset,
-        Forgery::Kind(kind) => packet.header.kind = Kind(kind),
-        Forgery::Flags(flags) => packet.header.flags = Flags(flags),
-        Forgery::Length(length) => packet.header.length_bytes = length,
-        Forgery::Delta(delta) => packet.header.word = delta,
-        Forgery::LongMetadata(length) => {
-            packet.header.metadata_length_bytes = length;
-            packet.metadata = pattern(9, length.into());
         }
     }
 }
@@ -576,7 +563,11 @@ fn the_histories_reach_every_refusal_and_every_mode() {
                 && !pairing.under_way.is_empty()
             {
                 let packet = &pairing.under_way[which % pairing.under_way.len()];
-                let mode = pairing.model.slots.get(&packet.header.slot.to_bits()).map(|slot| slot.mode);
+                let mode = pairing
+                    .model
+                    .slots
+                    .get(&packet.header.slot.to_bits())
+                    .map(|slot| slot.mode);
                 match pairing.model.clone().receive(packet) {
                     Ok(Received::Deposited) => partial += 1,
                     Ok(Received::Complete) => {
@@ -592,13 +583,24 @@ fn the_histories_reach_every_refusal_and_every_mode() {
         for (reason, count) in &pairing.model.refusals {
             *refused.entry(reason.clone()).or_default() += count;
         }
-        lost += pairing.model.queues.iter().map(|queue| queue.lost).sum::<u64>();
+        lost += pairing
+            .model
+            .queues
+            .iter()
+            .map(|queue| queue.lost)
+            .sum::<u64>();
     }
     for reason in Refusal::ALL {
         let count = refused.get(&reason.to_string()).copied().unwrap_or(0);
-        assert!(count >= 3 || *reason == Refusal::PlaceInUse, "{reason}: {count}");
+        assert!(
+            count >= 3 || *reason == Refusal::PlaceInUse,
+            "{reason}: {count}"
+        );
     }
 
     assert!(complete.iter().all(|&count| count > 50), "{complete:?}");
-    assert!(fast > 50 && silent > 50 && lost > 5 && partial > 50, "{fast} {silent} {lost} {partial}");
+    assert!(
+        fast > 50 && silent > 50 && lost > 5 && partial > 50,
+        "{fast} {silent} {lost} {partial}"
+    );
 }

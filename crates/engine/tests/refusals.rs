@@ -2,108 +2,36 @@
 //! order of the checks (Hamlyn 2.2, 2.7; DESIGN section 6).
 
 mod lent;
+mod scene;
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
-use hamlyn_engine::metadata::{MetadataArea, Permission};
-use hamlyn_engine::notification::NotificationReader;
+use hamlyn_engine::metadata::Permission;
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotError, SlotOptions};
-use lent::{Packet, VecArea, header};
-
-const KEY: u64 = 0xA11CE;
-const ENTRY_KEY: u64 = 0xB0B;
-
-/// An interface with one slot of bytes 64 to 192 of an area, four entries, and a queue.
-struct Scene {
-    receiver: Receiver<VecArea>,
-    area: VecArea,
-    metadata: MetadataArea,
-    reader: NotificationReader,
-    slot: SlotName,
-    key: u64,
-}
-
-impl Scene {
-    fn new(mode: Mode) -> Self {
-        let mut receiver = Receiver::new(Some(100));
-        receiver.set_up(0);
-        let area = VecArea::new(256);
-        let metadata = MetadataArea::new(4).unwrap();
-        let (queue, reader) = receiver.open_queue(8).unwrap();
-        let slot = receiver
-            .open_slot(SlotOptions {
-                area: area.clone(),
-                base: 64,
-                length_bytes: 128,
-                key: Key::from_bits(KEY),
-                rights: Rights::WRITE,
-                mode,
-                metadata: Some(metadata.clone()),
-                queue: Some(queue),
-                counting: Counting::Bits32,
-            })
-            .unwrap();
-        let entry = metadata.entry(0).unwrap();
-        entry.permit(Permission { key: Key::from_bits(ENTRY_KEY), low: 32, high: 96 });
-        entry.arm();
-        let key = if mode == Mode::Normal { KEY } else { ENTRY_KEY };
-        Self { receiver, area, metadata, reader, slot, key }
-    }
-
-    /// A header that is welcome, at byte 40 of the slot.
-    fn welcome(&self) -> Header {
-        header(self.slot, self.key, 40)
-    }
-
-    fn receive(&mut self, header: Header, data: &[u8]) -> Result<Received, Refusal> {
-        self.receive_packet(&Packet::new(header, &[], data))
-    }
-
-    fn receive_packet(&mut self, packet: &Packet) -> Result<Received, Refusal> {
-        self.receiver.receive(&packet.header, packet)
-    }
-
-    /// The packet is refused for that reason; it is counted once in the right places and
-    /// leaves no other trace.
-    fn refuses(&mut self, packet: &Packet, reason: Refusal) {
-        let memory = self.area.contents();
-        let total = self.receiver.refusals().total();
-        let of_reason = self.receiver.refusals().count(reason);
-        let of_slot = self.receiver.slot_info(self.slot).map(|info| info.refusals);
-        let entry = |scene: &Self| {
-            let entry = scene.metadata.entry(0).unwrap();
-            (entry.accumulator(), entry.is_armed(), entry.metadata_length_bytes())
-        };
-        let entry_before = entry(self);
-        assert_eq!(self.receive_packet(packet), Err(reason));
-        assert_eq!(self.area.contents(), memory, "a refused packet wrote");
-        assert_eq!(entry(self), entry_before, "a refused packet changed its entry");
-        assert_eq!(self.reader.pop(), Ok(None), "a refused packet was announced");
-        assert_eq!(self.receiver.refusals().total(), total + 1);
-        assert_eq!(self.receiver.refusals().count(reason), of_reason + 1);
-        if let Ok(before) = of_slot {
-            let after = self.receiver.slot_info(self.slot).unwrap().refusals;
-            let to_slot = u64::from(packet.header.slot == self.slot);
-            assert_eq!(after.total(), before.total() + to_slot);
-            assert_eq!(after.count(reason), before.count(reason) + to_slot);
-        }
-    }
-
-    fn refuses_header(&mut self, header: Header, reason: Refusal) {
-        self.refuses(&Packet::new(header, &[], &[7; 4]), reason);
-    }
-}
+use lent::{Packet, header};
+use scene::{ENTRY_KEY, KEY, Scene};
 
 #[test]
 fn the_scene_lets_in_what_is_right() {
     for mode in [Mode::Normal, Mode::Paranoid, Mode::ParanoidOneShot] {
         let mut scene = Scene::new(mode);
-        assert_eq!(scene.receive(scene.welcome(), &[7; 4]), Ok(Received::Complete));
+        assert_eq!(
+            scene.receive(scene.welcome(), &[7; 4]),
+            Ok(Received::Complete)
+        );
         assert_eq!(scene.area.contents()[104..108], [7; 4]);
-        assert_eq!(scene.area.contents().iter().filter(|&&byte| byte != 0).count(), 4);
+        assert_eq!(
+            scene
+                .area
+                .contents()
+                .iter()
+                .filter(|&&byte| byte != 0)
+                .count(),
+            4
+        );
         assert!(scene.reader.pop().unwrap().is_some());
         assert_eq!(scene.receiver.refusals().total(), 0);
     }
@@ -128,7 +56,13 @@ fn slot_never_opened_refuses() {
     let mut scene = Scene::new(Mode::Normal);
     for index in [1, 7, 8, 9, 0x7FFF, 0x8000, 0xFFFF] {
         let slot = SlotName::new(index, 0);
-        scene.refuses_header(Header { slot, ..scene.welcome() }, Refusal::NoSuchSlot);
+        scene.refuses_header(
+            Header {
+                slot,
+                ..scene.welcome()
+            },
+            Refusal::NoSuchSlot,
+        );
     }
 }
 
@@ -137,7 +71,13 @@ fn closed_slot_and_wrong_generation_refuse() {
     let mut scene = Scene::new(Mode::Normal);
     for generation in [1, 2, 0xFFFF] {
         let slot = SlotName::new(scene.slot.index(), generation);
-        scene.refuses_header(Header { slot, ..scene.welcome() }, Refusal::SlotClosed);
+        scene.refuses_header(
+            Header {
+                slot,
+                ..scene.welcome()
+            },
+            Refusal::SlotClosed,
+        );
     }
     scene.receiver.close_slot(scene.slot).unwrap();
     scene.refuses_header(scene.welcome(), Refusal::SlotClosed);
@@ -149,9 +89,15 @@ fn revoked_slot_refuses_until_rekeyed() {
     scene.receiver.revoke_slot(scene.slot).unwrap();
     assert!(scene.receiver.slot_info(scene.slot).unwrap().revoked);
     scene.refuses_header(scene.welcome(), Refusal::SlotRevoked);
-    scene.receiver.rekey_slot(scene.slot, Key::from_bits(9)).unwrap();
+    scene
+        .receiver
+        .rekey_slot(scene.slot, Key::from_bits(9))
+        .unwrap();
     scene.refuses_header(scene.welcome(), Refusal::BadKey);
-    let header = Header { key: Key::from_bits(9), ..scene.welcome() };
+    let header = Header {
+        key: Key::from_bits(9),
+        ..scene.welcome()
+    };
     assert_eq!(scene.receive(header, &[1]), Ok(Received::Complete));
 }
 
@@ -165,7 +111,13 @@ fn wrong_key_in_any_single_bit_refuses() {
         let mut scene = Scene::new(mode);
         for bit in 0..64 {
             let key = Key::from_bits(scene.key ^ 1 << bit);
-            scene.refuses_header(Header { key, ..scene.welcome() }, reason);
+            scene.refuses_header(
+                Header {
+                    key,
+                    ..scene.welcome()
+                },
+                reason,
+            );
         }
     }
 }
@@ -173,25 +125,49 @@ fn wrong_key_in_any_single_bit_refuses() {
 #[test]
 fn data_beyond_the_slot_refuse_to_the_byte() {
     let mut scene = Scene::new(Mode::Normal);
-    let at = |offset| Header { offset, ..scene.welcome() };
+    let at = |offset| Header {
+        offset,
+        ..scene.welcome()
+    };
     let (last, beyond, far, over) = (at(124), at(125), at(129), at(u64::MAX));
     let (overflow, wrap) = (at(u64::MAX - 3), at(u64::MAX - 2));
     // Base plus offset would come out inside the slot again if it wrapped around.
     let (wraps_into_slot, wraps_into_area) = (at(u64::MAX - 63), at(u64::MAX - 127));
-    for header in [beyond, far, over, overflow, wrap, wraps_into_slot, wraps_into_area] {
+    for header in [
+        beyond,
+        far,
+        over,
+        overflow,
+        wrap,
+        wraps_into_slot,
+        wraps_into_area,
+    ] {
         scene.refuses_header(header, Refusal::OutOfBounds);
     }
     assert_eq!(scene.receive(last, &[7; 4]), Ok(Received::Complete));
     assert_eq!(scene.area.contents()[188..193], [7, 7, 7, 7, 0]);
     scene.reader.pop().unwrap().unwrap();
-    let long = Header { length_bytes: u32::MAX, ..scene.welcome() };
-    scene.refuses(&Packet { header: long, metadata: vec![], data: vec![] }, Refusal::OutOfBounds);
+    let long = Header {
+        length_bytes: u32::MAX,
+        ..scene.welcome()
+    };
+    scene.refuses(
+        &Packet {
+            header: long,
+            metadata: vec![],
+            data: vec![],
+        },
+        Refusal::OutOfBounds,
+    );
 }
 
 #[test]
 fn empty_message_at_the_end_fits_and_beyond_it_does_not() {
     let mut scene = Scene::new(Mode::Normal);
-    let at = |offset| Header { offset, ..scene.welcome() };
+    let at = |offset| Header {
+        offset,
+        ..scene.welcome()
+    };
     let (inside, end, beyond, last) = (at(5), at(128), at(129), at(u64::MAX));
     assert_eq!(scene.receive(inside, &[]), Ok(Received::Complete));
     assert_eq!(scene.receive(end, &[]), Ok(Received::Complete));
@@ -206,7 +182,13 @@ fn empty_message_at_the_end_fits_and_beyond_it_does_not() {
 fn missing_metadata_entry_refuses() {
     let mut scene = Scene::new(Mode::Normal);
     for metadata_index in [4, 5, 0x7FFF, 0xFFFE] {
-        scene.refuses_header(Header { metadata_index, ..scene.welcome() }, Refusal::NoMetadataEntry);
+        scene.refuses_header(
+            Header {
+                metadata_index,
+                ..scene.welcome()
+            },
+            Refusal::NoMetadataEntry,
+        );
     }
     let bare = scene
         .receiver
@@ -222,8 +204,18 @@ fn missing_metadata_entry_refuses() {
             counting: Counting::Bits32,
         })
         .unwrap();
-    scene.refuses_header(Header { slot: bare, ..scene.welcome() }, Refusal::NoMetadataEntry);
-    let fast = Header { slot: bare, metadata_index: 0xFFFF, ..scene.welcome() };
+    scene.refuses_header(
+        Header {
+            slot: bare,
+            ..scene.welcome()
+        },
+        Refusal::NoMetadataEntry,
+    );
+    let fast = Header {
+        slot: bare,
+        metadata_index: 0xFFFF,
+        ..scene.welcome()
+    };
     assert_eq!(scene.receive(fast, &[1]), Ok(Received::Complete));
 }
 
@@ -231,7 +223,13 @@ fn missing_metadata_entry_refuses() {
 fn fast_mode_to_a_paranoid_slot_refuses() {
     for mode in [Mode::Paranoid, Mode::ParanoidOneShot] {
         let mut scene = Scene::new(mode);
-        scene.refuses_header(Header { metadata_index: 0xFFFF, ..scene.welcome() }, Refusal::FastToParanoid);
+        scene.refuses_header(
+            Header {
+                metadata_index: 0xFFFF,
+                ..scene.welcome()
+            },
+            Refusal::FastToParanoid,
+        );
     }
 }
 
@@ -240,12 +238,24 @@ fn data_outside_the_entry_limits_refuse_to_the_byte() {
     for mode in [Mode::Paranoid, Mode::ParanoidOneShot] {
         let mut scene = Scene::new(mode);
         for offset in [0, 31, 93, 96, 124] {
-            scene.refuses_header(Header { offset, ..scene.welcome() }, Refusal::OutOfLimits);
+            scene.refuses_header(
+                Header {
+                    offset,
+                    ..scene.welcome()
+                },
+                Refusal::OutOfLimits,
+            );
         }
-        let last = Header { offset: 92, ..scene.welcome() };
+        let last = Header {
+            offset: 92,
+            ..scene.welcome()
+        };
         assert_eq!(scene.receive(last, &[7; 4]), Ok(Received::Complete));
         scene.metadata.entry(0).unwrap().arm();
-        let first = Header { offset: 32, ..scene.welcome() };
+        let first = Header {
+            offset: 32,
+            ..scene.welcome()
+        };
         assert_eq!(scene.receive(first, &[7; 4]), Ok(Received::Complete));
     }
 }
@@ -254,18 +264,41 @@ fn data_outside_the_entry_limits_refuse_to_the_byte() {
 fn entry_limits_wider_than_the_slot_open_nothing_beyond_it() {
     let mut scene = Scene::new(Mode::Paranoid);
     let entry = scene.metadata.entry(0).unwrap();
-    entry.permit(Permission { key: Key::from_bits(ENTRY_KEY), low: 0, high: u64::MAX });
-    scene.refuses_header(Header { offset: 125, ..scene.welcome() }, Refusal::OutOfBounds);
-    scene.refuses_header(Header { offset: u64::MAX - 3, ..scene.welcome() }, Refusal::OutOfBounds);
+    entry.permit(Permission {
+        key: Key::from_bits(ENTRY_KEY),
+        low: 0,
+        high: u64::MAX,
+    });
+    scene.refuses_header(
+        Header {
+            offset: 125,
+            ..scene.welcome()
+        },
+        Refusal::OutOfBounds,
+    );
+    scene.refuses_header(
+        Header {
+            offset: u64::MAX - 3,
+            ..scene.welcome()
+        },
+        Refusal::OutOfBounds,
+    );
 }
 
 #[test]
 fn entry_whose_limits_cross_lets_in_nothing_not_even_empty_messages() {
     let mut scene = Scene::new(Mode::Paranoid);
     let entry = scene.metadata.entry(0).unwrap();
-    entry.permit(Permission { key: Key::from_bits(ENTRY_KEY), low: 41, high: 40 });
+    entry.permit(Permission {
+        key: Key::from_bits(ENTRY_KEY),
+        low: 41,
+        high: 40,
+    });
     for offset in 39..43 {
-        let header = Header { offset, ..scene.welcome() };
+        let header = Header {
+            offset,
+            ..scene.welcome()
+        };
         scene.refuses(&Packet::new(header, &[], &[]), Refusal::OutOfLimits);
     }
 }
@@ -273,18 +306,30 @@ fn entry_whose_limits_cross_lets_in_nothing_not_even_empty_messages() {
 #[test]
 fn the_slot_key_does_not_open_an_entry_of_a_paranoid_slot() {
     let mut scene = Scene::new(Mode::Paranoid);
-    scene.refuses_header(Header { key: Key::from_bits(KEY), ..scene.welcome() }, Refusal::BadEntryKey);
+    scene.refuses_header(
+        Header {
+            key: Key::from_bits(KEY),
+            ..scene.welcome()
+        },
+        Refusal::BadEntryKey,
+    );
 }
 
 #[test]
 fn one_shot_entry_refuses_second_message() {
     let mut scene = Scene::new(Mode::ParanoidOneShot);
-    assert_eq!(scene.receive(scene.welcome(), &[1; 4]), Ok(Received::Complete));
+    assert_eq!(
+        scene.receive(scene.welcome(), &[1; 4]),
+        Ok(Received::Complete)
+    );
     scene.reader.pop().unwrap().unwrap();
     scene.refuses_header(scene.welcome(), Refusal::EntrySpent);
     scene.refuses_header(scene.welcome(), Refusal::EntrySpent);
     scene.metadata.entry(0).unwrap().arm();
-    assert_eq!(scene.receive(scene.welcome(), &[2; 4]), Ok(Received::Complete));
+    assert_eq!(
+        scene.receive(scene.welcome(), &[2; 4]),
+        Ok(Received::Complete)
+    );
 }
 
 #[test]
@@ -321,9 +366,21 @@ fn slot_without_the_right_refuses() {
 fn unknown_kinds_and_flags_refuse() {
     let mut scene = Scene::new(Mode::Normal);
     for value in 1..=u8::MAX {
-        scene.refuses_header(Header { kind: Kind(value), ..scene.welcome() }, Refusal::UnknownKind);
+        scene.refuses_header(
+            Header {
+                kind: Kind(value),
+                ..scene.welcome()
+            },
+            Refusal::UnknownKind,
+        );
         if value > 1 {
-            scene.refuses_header(Header { flags: Flags(value), ..scene.welcome() }, Refusal::UnknownFlag);
+            scene.refuses_header(
+                Header {
+                    flags: Flags(value),
+                    ..scene.welcome()
+                },
+                Refusal::UnknownFlag,
+            );
         }
     }
 }
@@ -335,7 +392,10 @@ fn metadata_over_60_bytes_or_beside_fast_mode_refuse() {
         let packet = Packet::new(scene.welcome(), &vec![1; length.into()], &[1]);
         scene.refuses(&packet, Refusal::BadMetadata);
     }
-    let fast = Header { metadata_index: 0xFFFF, ..scene.welcome() };
+    let fast = Header {
+        metadata_index: 0xFFFF,
+        ..scene.welcome()
+    };
     scene.refuses(&Packet::new(fast, &[1], &[1]), Refusal::BadMetadata);
 }
 
@@ -345,7 +405,10 @@ fn place_in_the_applications_hands_refuses() {
     *scene.area.in_use.borrow_mut() = Some(107..108);
     scene.refuses_header(scene.welcome(), Refusal::PlaceInUse);
     *scene.area.in_use.borrow_mut() = None;
-    assert_eq!(scene.receive(scene.welcome(), &[1; 4]), Ok(Received::Complete));
+    assert_eq!(
+        scene.receive(scene.welcome(), &[1; 4]),
+        Ok(Received::Complete)
+    );
     assert_eq!(*scene.area.completed.borrow(), [(64 + 32, 64 + 96)]);
 }
 
@@ -404,7 +467,10 @@ fn checks_happen_in_the_promised_order() {
         refused!(SlotClosed);
         header.slot = scene.slot;
         refused!(SlotRevoked);
-        scene.receiver.rekey_slot(scene.slot, Key::from_bits(KEY)).unwrap();
+        scene
+            .receiver
+            .rekey_slot(scene.slot, Key::from_bits(KEY))
+            .unwrap();
         if mode == Mode::Normal {
             refused!(BadKey);
             header.key = Key::from_bits(KEY);
@@ -454,21 +520,47 @@ fn checks_happen_in_the_promised_order() {
 
 #[test]
 fn every_refusal_has_a_name_and_a_counter_of_its_own() {
-    let names: std::collections::BTreeSet<_> = Refusal::ALL.iter().map(ToString::to_string).collect();
+    let names: std::collections::BTreeSet<_> =
+        Refusal::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(names.len(), Refusal::ALL.len());
     let mut scene = Scene::new(Mode::Normal);
-    scene.refuses_header(Header { kind: Kind(3), ..scene.welcome() }, Refusal::UnknownKind);
-    scene.refuses_header(Header { key: Key::from_bits(0), ..scene.welcome() }, Refusal::BadKey);
-    scene.refuses_header(Header { key: Key::from_bits(0), ..scene.welcome() }, Refusal::BadKey);
+    scene.refuses_header(
+        Header {
+            kind: Kind(3),
+            ..scene.welcome()
+        },
+        Refusal::UnknownKind,
+    );
+    scene.refuses_header(
+        Header {
+            key: Key::from_bits(0),
+            ..scene.welcome()
+        },
+        Refusal::BadKey,
+    );
+    scene.refuses_header(
+        Header {
+            key: Key::from_bits(0),
+            ..scene.welcome()
+        },
+        Refusal::BadKey,
+    );
     let occurred: Vec<_> = scene.receiver.refusals().iter().collect();
     assert_eq!(occurred, [(Refusal::BadKey, 2), (Refusal::UnknownKind, 1)]);
-    assert_eq!(format!("{:?}", scene.receiver.refusals()), "{BadKey: 2, UnknownKind: 1}");
+    assert_eq!(
+        format!("{:?}", scene.receiver.refusals()),
+        "{BadKey: 2, UnknownKind: 1}"
+    );
 }
 
 #[test]
 fn a_key_is_never_printed() {
     let key = Key::from_bits(0xDEAD_BEEF_1234);
-    let printed = format!("{key:?} {:?} {:?}", header(SlotName::new(0, 0), key.to_bits(), 0), Scene::new(Mode::Normal).receiver);
+    let printed = format!(
+        "{key:?} {:?} {:?}",
+        header(SlotName::new(0, 0), key.to_bits(), 0),
+        Scene::new(Mode::Normal).receiver
+    );
     let decimal = format!("{}", key.to_bits());
     assert!(!printed.to_lowercase().contains("deadbeef1234") && !printed.contains(&decimal));
     assert!(!printed.contains(&format!("{KEY}")));
@@ -480,7 +572,10 @@ fn operations_on_a_slot_that_is_not_open_say_so() {
     let stale = SlotName::new(scene.slot.index(), 5);
     let error = SlotError::NotOpen(stale);
     assert_eq!(scene.receiver.close_slot(stale), Err(error));
-    assert_eq!(scene.receiver.rekey_slot(stale, Key::from_bits(1)), Err(error));
+    assert_eq!(
+        scene.receiver.rekey_slot(stale, Key::from_bits(1)),
+        Err(error)
+    );
     assert_eq!(scene.receiver.revoke_slot(stale), Err(error));
     assert_eq!(scene.receiver.slot_info(stale).unwrap_err(), error);
     assert_eq!(scene.receive(scene.welcome(), &[1]), Ok(Received::Complete));

@@ -1,17 +1,26 @@
 //! What a host lends to the engine, made of plain vectors: areas, packets, links.
-#![allow(dead_code, unreachable_pub, reason = "each test includes it and uses its part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test includes it and uses its part"
+)]
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-use hamlyn_engine::counting::Share;
+use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Area, Denied, LinkId, Outlet, Part, Payload, Unsent};
+use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
-use hamlyn_engine::transmit::Message;
+use hamlyn_engine::receive::{Received, Receiver};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
+use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
+use hamlyn_engine::transmit::{Message, Transmitter};
 
 /// An area. Its length and its contents are looked at by the tests from outside the engine.
 #[derive(Clone, Debug)]
@@ -129,8 +138,67 @@ pub fn header(slot: SlotName, key: u64, offset: u64) -> Header {
 pub fn message(link: LinkId) -> Message {
     Message {
         link,
-        header: header(SlotName::new(3, 1), 0x4B45_59, 0),
+        header: header(SlotName::new(3, 1), 0x4B_4559, 0),
         share: Share::whole(Default::default()),
+    }
+}
+
+/// What a slot over a whole area is opened with; its key is 1.
+pub fn options(
+    area: &VecArea,
+    mode: Mode,
+    metadata: Option<&MetadataArea>,
+    queue: Option<QueueId>,
+) -> SlotOptions<VecArea> {
+    SlotOptions {
+        area: area.clone(),
+        base: 0,
+        length_bytes: area.bytes.borrow().len() as u64,
+        key: Key::from_bits(1),
+        rights: Rights::WRITE,
+        mode,
+        metadata: metadata.cloned(),
+        queue,
+        counting: Counting::Bits32,
+    }
+}
+
+/// An interface that takes packets.
+pub fn ready() -> Receiver<VecArea> {
+    let mut receiver = Receiver::new(None);
+    receiver.set_up(0);
+    receiver
+}
+
+/// Takes a packet made of these.
+pub fn receive(
+    receiver: &mut Receiver<VecArea>,
+    header: Header,
+    metadata: &[u8],
+    data: &[u8],
+) -> Result<Received, Refusal> {
+    let packet = Packet::new(header, metadata, data);
+    receiver.receive(&packet.header, &packet)
+}
+
+/// A transmitting half with one terminus.
+pub fn one() -> (Transmitter<VecArea>, TerminusId) {
+    let mut transmitter = Transmitter::new();
+    let terminus = transmitter
+        .open_terminus(TerminusOptions::default())
+        .unwrap();
+    (transmitter, terminus)
+}
+
+/// A message whose place says which it is.
+pub fn numbered(link: LinkId, number: u64) -> Message {
+    let plain = message(link);
+    Message {
+        header: Header {
+            offset: number * 1_000,
+            ..plain.header
+        },
+        ..plain
     }
 }
 
@@ -178,7 +246,9 @@ impl Wires {
     }
 
     pub fn wire(&mut self, link: LinkId) -> &mut Wire {
-        self.wires[link.index as usize].as_mut().expect("the link is there")
+        self.wires[link.index as usize]
+            .as_mut()
+            .expect("the link is there")
     }
 
     pub fn lose(&mut self, link: LinkId) {
@@ -214,7 +284,11 @@ impl Outlet<VecArea> for Wires {
         for part in parts {
             match part {
                 Part::Bytes(bytes) => data.extend_from_slice(bytes),
-                Part::Area { area, offset, length_bytes } => {
+                Part::Area {
+                    area,
+                    offset,
+                    length_bytes,
+                } => {
                     let start = data.len();
                     data.resize(start + *length_bytes as usize, 0);
                     area.read(*offset, &mut data[start..])
@@ -222,14 +296,27 @@ impl Outlet<VecArea> for Wires {
                 }
             }
         }
-        assert_eq!(data.len(), header.length_bytes as usize, "parts as long as the header says");
+        assert_eq!(
+            data.len(),
+            header.length_bytes as usize,
+            "parts as long as the header says"
+        );
         assert_eq!(metadata.len(), usize::from(header.metadata_length_bytes));
-        assert!(data.len() + metadata.len() <= wire.payload_max_bytes, "packet too long for its link");
+        assert!(
+            data.len() + metadata.len() <= wire.payload_max_bytes,
+            "packet too long for its link"
+        );
         if wire.room == 0 {
             return Err(Unsent::Full);
         }
-        wire.room = wire.room.saturating_sub(usize::from(wire.room != usize::MAX));
-        wire.packets.push_back(Packet { header: *header, metadata: metadata.to_vec(), data });
+        wire.room = wire
+            .room
+            .saturating_sub(usize::from(wire.room != usize::MAX));
+        wire.packets.push_back(Packet {
+            header: *header,
+            metadata: metadata.to_vec(),
+            data,
+        });
         Ok(())
     }
 }
@@ -238,7 +325,8 @@ impl Outlet<VecArea> for Wires {
 pub fn pattern(seed: u64, length: usize) -> Vec<u8> {
     (0..length as u64)
         .map(|at| {
-            let mixed = (at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed.wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            let mixed = (at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                ^ seed.wrapping_mul(0xD6E8_FEB8_6659_FD93);
             (mixed >> 29) as u8 | 1
         })
         .collect()

@@ -1,6 +1,10 @@
 //! The reference model: what Hamlyn 2.2 to 2.8 promise, written as plainly as
 //! possible and without a line of the engine's. Vectors, maps and wide integers.
-#![allow(dead_code, unreachable_pub, reason = "each test includes it and uses its part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test includes it and uses its part"
+)]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -53,7 +57,12 @@ pub struct Queue {
 
 impl Queue {
     pub fn new(capacity: usize) -> Self {
-        Self { capacity: capacity.next_power_of_two(), announced: Vec::new(), read: 0, lost: 0 }
+        Self {
+            capacity: capacity.next_power_of_two(),
+            announced: Vec::new(),
+            read: 0,
+            lost: 0,
+        }
     }
 
     /// What a pop should give: an entry, nothing, or so many lost.
@@ -109,7 +118,10 @@ impl Model {
 
     /// The engine chose a name; it must be new.
     pub fn open(&mut self, name: SlotName, slot: Slot) {
-        assert!(self.names_given.insert(name.to_bits()), "{name} was given twice");
+        assert!(
+            self.names_given.insert(name.to_bits()),
+            "{name} was given twice"
+        );
         self.slots.insert(name.to_bits(), slot);
     }
 
@@ -140,7 +152,11 @@ impl Model {
         let Some(slot) = self.slots.get(&header.slot.to_bits()) else {
             let index = header.slot.to_bits() & 0xFFFF;
             let known = self.names_given.iter().any(|name| name & 0xFFFF == index);
-            return Err(if known { Refusal::SlotClosed } else { Refusal::NoSuchSlot });
+            return Err(if known {
+                Refusal::SlotClosed
+            } else {
+                Refusal::NoSuchSlot
+            });
         };
         let slot = slot.clone();
         let paranoid = slot.mode != Mode::Normal;
@@ -161,7 +177,9 @@ impl Model {
         if fast && paranoid {
             return Err(Refusal::FastToParanoid);
         }
-        let entry = self.entry_of(header.slot.to_bits(), header.metadata_index).cloned();
+        let entry = self
+            .entry_of(header.slot.to_bits(), header.metadata_index)
+            .cloned();
         if !fast && entry.is_none() {
             return Err(Refusal::NoMetadataEntry);
         }
@@ -216,7 +234,11 @@ impl Model {
             word = entry.class;
             if slot.mode == Mode::ParanoidOneShot {
                 entry.armed = false;
-                let range = (slot.area, slot.base + entry.low, slot.base + entry.high.min(slot.length));
+                let range = (
+                    slot.area,
+                    slot.base + entry.low,
+                    slot.base + entry.high.min(slot.length),
+                );
                 self.completed.push(range);
             }
         }
@@ -255,8 +277,16 @@ pub fn cut(
         .into_iter()
         .enumerate()
         .map(|(number, piece)| {
-            let delta = if number + 1 == count { (share - (count as u128 - 1)) % whole } else { 1 };
-            let metadata = if number == 0 { metadata.to_vec() } else { Vec::new() };
+            let delta = if number + 1 == count {
+                (share - (count as u128 - 1)) % whole
+            } else {
+                1
+            };
+            let metadata = if number == 0 {
+                metadata.to_vec()
+            } else {
+                Vec::new()
+            };
             let place = at;
             at += piece.len() as u64;
             (place, metadata, piece, delta as u64)

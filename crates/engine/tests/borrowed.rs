@@ -1,0 +1,112 @@
+//! Messages sent from the bytes of their owner, without a place in the queue.
+
+mod lent;
+mod model;
+
+use hamlyn_engine::limits::BORROWED_BURST;
+use hamlyn_engine::packet::Header;
+use hamlyn_engine::terminus::{Completion, PostError};
+use hamlyn_engine::transmit::Borrowed;
+use lent::{Packet, Wires, message, one, pattern};
+
+#[test]
+fn borrowed_message_is_sent_from_where_it_lies_and_yields_after_a_burst() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, link) = Wires::with_room(64, 3);
+    let data = pattern(5, 64 * 40);
+    let metadata = pattern(6, 10);
+    let mut segmenter = transmitter
+        .begin_borrowed(
+            terminus,
+            &message(link),
+            &metadata,
+            data.len() as u64,
+            &wires,
+        )
+        .unwrap();
+    let mut turn = |wires: &mut Wires| {
+        transmitter
+            .continue_borrowed(terminus, link, &mut segmenter, &metadata, &data, wires)
+            .unwrap()
+    };
+    assert_eq!(turn(&mut wires), Borrowed::Full);
+    assert_eq!(wires.wire(link).packets.len(), 3);
+    wires.wire(link).room = usize::MAX;
+    assert_eq!(turn(&mut wires), Borrowed::More);
+    assert_eq!(wires.wire(link).packets.len(), 3 + BORROWED_BURST);
+    assert_eq!(turn(&mut wires), Borrowed::More);
+    assert_eq!(turn(&mut wires), Borrowed::Sent);
+    assert_eq!(transmitter.finish_borrowed(terminus).unwrap().sequence, 1);
+    assert_eq!(
+        transmitter.completions(terminus).unwrap().completion(1),
+        Completion::Sent
+    );
+    let packets = wires.drain(link);
+    for (packet, (offset, metadata, data, word)) in
+        packets
+            .iter()
+            .zip(model::cut(0, &metadata, &data, 64, 1 << 32, 1 << 32))
+    {
+        assert_eq!(
+            *packet,
+            Packet::new(
+                Header {
+                    offset,
+                    word,
+                    ..message(link).header
+                },
+                &metadata,
+                &data
+            )
+        );
+    }
+    assert_eq!(packets.len(), 41);
+}
+
+#[test]
+fn borrowed_message_waits_for_its_queue_and_hears_of_a_lost_link() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, link) = Wires::with_room(64, 0);
+    transmitter
+        .post(terminus, &message(link), &[], &[1], &mut wires)
+        .unwrap();
+    let refused = transmitter.begin_borrowed(terminus, &message(link), &[], 10, &wires);
+    assert_eq!(refused.unwrap_err(), PostError::QueueFull);
+    wires.wire(link).room = 1;
+    transmitter.pump(&mut wires, usize::MAX);
+    let mut segmenter = transmitter
+        .begin_borrowed(terminus, &message(link), &[], 10, &wires)
+        .unwrap();
+    wires.lose(link);
+    let state =
+        transmitter.continue_borrowed(terminus, link, &mut segmenter, &[], &[0; 10], &mut wires);
+    assert_eq!(state, Ok(Borrowed::Gone));
+    assert_eq!(transmitter.completions(terminus).unwrap().done(), 1);
+}
+
+#[test]
+fn borrowed_message_does_not_complete_what_was_queued_meanwhile() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, link) = Wires::with_room(64, 1);
+    let other = wires.add(64, 0);
+    let mut segmenter = transmitter
+        .begin_borrowed(terminus, &message(link), &[], 10, &wires)
+        .unwrap();
+    let queued = transmitter
+        .post(terminus, &message(other), &[], &[1], &mut wires)
+        .unwrap()
+        .handle;
+    let state =
+        transmitter.continue_borrowed(terminus, link, &mut segmenter, &[], &[0; 10], &mut wires);
+    assert_eq!(state, Ok(Borrowed::Sent));
+    assert_eq!(
+        transmitter.finish_borrowed(terminus),
+        Err(PostError::QueueFull)
+    );
+    let word = transmitter.completions(terminus).unwrap();
+    assert_eq!(word.completion(queued.sequence), Completion::Pending);
+    wires.wire(other).room = 1;
+    transmitter.pump(&mut wires, usize::MAX);
+    let borrowed = transmitter.finish_borrowed(terminus).unwrap();
+    assert_eq!((queued.sequence, borrowed.sequence, word.done()), (1, 2, 2));
+}

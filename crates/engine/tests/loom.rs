@@ -1,0 +1,375 @@
+//! Every order of the accesses by which application and interface meet: notification
+//! queue, metadata entry, completion word.
+//!
+//! This test compiles the engine's own sources, but in a crate whose `atomic` module
+//! holds loom's words instead of the processor's. So production code knows nothing
+//! of loom and the models run in an ordinary `cargo test`.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    unfulfilled_lint_expectations,
+    reason = "the sources are a library's"
+)]
+
+extern crate alloc;
+
+mod atomic {
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+}
+#[path = "../src/counting.rs"]
+mod counting;
+#[path = "../src/key.rs"]
+mod key;
+#[path = "../src/limits.rs"]
+mod limits;
+#[path = "../src/memory.rs"]
+mod memory;
+#[path = "../src/metadata.rs"]
+mod metadata;
+#[path = "../src/notification.rs"]
+mod notification;
+#[path = "../src/packet.rs"]
+mod packet;
+#[path = "../src/receive.rs"]
+mod receive;
+#[path = "../src/refusal.rs"]
+mod refusal;
+#[path = "../src/segment.rs"]
+mod segment;
+#[path = "../src/slot.rs"]
+mod slot;
+#[path = "../src/terminus.rs"]
+mod terminus;
+
+use std::sync::Arc;
+
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+use counting::{Counting, Share};
+use key::Key;
+use limits::USER_METADATA_BYTES;
+use memory::{Area, Denied, LinkId, Payload};
+use metadata::{MetadataArea, Permission};
+use notification::{Notification, NotificationReader, queue};
+use packet::{Flags, Header, Kind, SlotName};
+use receive::{Received, Receiver};
+use refusal::Refusal;
+use segment::Segmenter;
+use slot::{Mode, Rights, SlotOptions};
+use terminus::{Completion, Terminus, TerminusOptions};
+
+/// Up to so many preemptions per execution; loom's authors find two to three enough.
+fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+fn numbered(number: u64) -> Notification {
+    Notification {
+        slot: SlotName::from_bits(number as u32 + 1),
+        metadata_index: number as u16 + 7,
+        word: number + 100,
+    }
+}
+
+/// A reader and what it knows.
+struct Reading {
+    reader: NotificationReader,
+    position: u64,
+    read: u64,
+}
+
+impl Reading {
+    /// Pops once and checks that what comes is whole and in order.
+    fn pop(&mut self) -> bool {
+        match self.reader.pop() {
+            Ok(Some(notification)) => {
+                assert_eq!(
+                    notification,
+                    numbered(self.position),
+                    "torn or out of order"
+                );
+                self.position += 1;
+                self.read += 1;
+                true
+            }
+            Ok(None) => false,
+            Err(overrun) => {
+                assert!(overrun.lost > 0);
+                self.position += overrun.lost;
+                true
+            }
+        }
+    }
+}
+
+/// One thread pushes so many, another pops twice meanwhile, and the rest after it.
+fn read_while_written(pushes: u64) -> Reading {
+    let (mut writer, reader) = queue(2).unwrap();
+    let mut reading = Reading {
+        reader,
+        position: 0,
+        read: 0,
+    };
+    let writing =
+        thread::spawn(move || (0..pushes).for_each(|number| writer.push(numbered(number))));
+    reading.pop();
+    reading.pop();
+    writing.join().unwrap();
+    while reading.pop() {}
+    reading
+}
+
+#[test]
+fn reader_that_keeps_up_sees_every_notification_whole() {
+    explore(|| {
+        let reading = read_while_written(2);
+        assert_eq!((reading.read, reading.reader.lost()), (2, 0));
+    });
+}
+
+#[test]
+fn overrun_while_reading_never_tears_and_counts_every_loss() {
+    for pushes in [3, 5] {
+        explore(move || {
+            let reading = read_while_written(pushes);
+            assert!(reading.read >= 2, "what is left is read");
+            assert_eq!(
+                reading.read + reading.reader.lost(),
+                pushes,
+                "read and lost together are all"
+            );
+            assert_eq!(reading.position, pushes);
+        });
+    }
+}
+
+fn permission(number: u64) -> Permission {
+    Permission {
+        key: Key::from_bits(number),
+        low: number * 10,
+        high: number * 10 + 5,
+    }
+}
+
+#[test]
+fn packet_is_judged_by_one_permission_and_never_by_a_mixture() {
+    explore(|| {
+        let area = MetadataArea::new(1).unwrap();
+        area.entry(0).unwrap().permit(permission(1));
+        let applications = area.clone();
+        let changing = thread::spawn(move || {
+            applications.entry(0).unwrap().permit(permission(2));
+            applications.entry(0).unwrap().permit(permission(3));
+        });
+        let seen = area.entry(0).unwrap().permission();
+        assert!(
+            seen.is_none() || [1, 2, 3].map(permission).contains(&seen.unwrap()),
+            "{seen:?}"
+        );
+        changing.join().unwrap();
+        assert_eq!(area.entry(0).unwrap().permission(), Some(permission(3)));
+    });
+}
+
+/// Eight bytes in one word of loom's, so that the application can read while the interface writes.
+#[derive(Clone, Debug)]
+struct WordArea(Arc<AtomicU64>);
+
+impl Area for WordArea {
+    fn length_bytes(&self) -> u64 {
+        100
+    }
+
+    fn write(&self, _: u64, from: &[u8]) -> Result<(), Denied> {
+        self.0.store(u64::from(from[0]), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn read(&self, _: u64, _: &mut [u8]) -> Result<(), Denied> {
+        Err(Denied::OutOfArea)
+    }
+}
+
+struct Bytes(u8);
+
+impl Payload<WordArea> for Bytes {
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
+        into[..length_bytes].fill(self.0);
+    }
+
+    fn deposit(&self, area: &WordArea, offset: u64) -> Result<(), Denied> {
+        area.write(offset, &[self.0])
+    }
+}
+
+fn one_shot_slot(
+    area: &WordArea,
+    metadata: &MetadataArea,
+) -> (Receiver<WordArea>, SlotName, NotificationReader) {
+    let mut receiver = Receiver::new(None);
+    receiver.set_up(0);
+    let (queue, reader) = receiver.open_queue(2).unwrap();
+    let slot = receiver
+        .open_slot(SlotOptions {
+            area: area.clone(),
+            base: 0,
+            length_bytes: 100,
+            key: Key::from_bits(0),
+            rights: Rights::WRITE,
+            mode: Mode::ParanoidOneShot,
+            metadata: Some(metadata.clone()),
+            queue: Some(queue),
+            counting: Counting::Bits32,
+        })
+        .unwrap();
+    (receiver, slot, reader)
+}
+
+fn header(slot: SlotName, permission: Permission, flags: Flags) -> Header {
+    Header {
+        slot,
+        metadata_index: 0,
+        key: permission.key,
+        offset: permission.low,
+        length_bytes: 1,
+        word: 0,
+        metadata_length_bytes: 4,
+        flags,
+        kind: Kind::WRITE,
+    }
+}
+
+/// The application gives a spent entry to another sender while the former one still sends.
+#[test]
+fn former_holder_of_an_entry_cannot_use_up_its_next_arming() {
+    explore(|| {
+        let area = WordArea(Arc::new(AtomicU64::new(0)));
+        let metadata = MetadataArea::new(1).unwrap();
+        let (mut receiver, slot, _reader) = one_shot_slot(&area, &metadata);
+        metadata.entry(0).unwrap().permit(permission(1));
+        let applications = metadata.clone();
+        let application = thread::spawn(move || {
+            applications.entry(0).unwrap().permit(permission(2));
+            applications.entry(0).unwrap().arm();
+        });
+        let result = receiver.receive(&header(slot, permission(1), Flags::NONE), &Bytes(1));
+        assert!(
+            matches!(
+                result,
+                Err(Refusal::EntrySpent | Refusal::BadEntryKey | Refusal::OutOfLimits)
+            ),
+            "let in: {result:?}"
+        );
+        application.join().unwrap();
+        let result = receiver.receive(&header(slot, permission(2), Flags::NONE), &Bytes(2));
+        assert_eq!(result, Ok(Received::Complete));
+    });
+}
+
+/// Whoever pops the notification finds data, metadata and a spent entry.
+#[test]
+fn notification_follows_data_and_metadata() {
+    explore(|| {
+        let area = WordArea(Arc::new(AtomicU64::new(0)));
+        let metadata = MetadataArea::new(1).unwrap();
+        let (mut receiver, slot, mut reader) = one_shot_slot(&area, &metadata);
+        metadata.entry(0).unwrap().permit(permission(1));
+        metadata.entry(0).unwrap().arm();
+        let interface = thread::spawn(move || {
+            receiver.receive(&header(slot, permission(1), Flags::NONE), &Bytes(7))
+        });
+        if reader.pop().unwrap().is_some() {
+            let mut bytes = [0; USER_METADATA_BYTES];
+            assert_eq!(area.0.load(Ordering::Relaxed), 7);
+            assert_eq!(metadata.entry(0).unwrap().metadata(&mut bytes), 4);
+            assert_eq!(bytes[..4], [7; 4]);
+            assert!(!metadata.entry(0).unwrap().is_armed());
+        }
+        assert_eq!(interface.join().unwrap(), Ok(Received::Complete));
+    });
+}
+
+/// A silent message announces itself by its entry alone: spent means there.
+#[test]
+fn spent_entry_follows_the_data_of_a_silent_message() {
+    explore(|| {
+        let area = WordArea(Arc::new(AtomicU64::new(0)));
+        let metadata = MetadataArea::new(1).unwrap();
+        let (mut receiver, slot, _reader) = one_shot_slot(&area, &metadata);
+        metadata.entry(0).unwrap().permit(permission(1));
+        metadata.entry(0).unwrap().arm();
+        let interface = thread::spawn(move || {
+            receiver.receive(&header(slot, permission(1), Flags::SILENT), &Bytes(7))
+        });
+        if !metadata.entry(0).unwrap().is_armed() {
+            assert_eq!(area.0.load(Ordering::Relaxed), 7);
+            assert_eq!(metadata.entry(0).unwrap().metadata_length_bytes(), 4);
+        }
+        assert_eq!(interface.join().unwrap(), Ok(Received::Complete));
+    });
+}
+
+#[test]
+fn completion_word_never_runs_ahead_of_its_failures() {
+    explore(|| {
+        let mut terminus = Terminus::<WordArea>::new(TerminusOptions {
+            queue_entries: 2,
+            priority: 1,
+        })
+        .unwrap();
+        let word = terminus.completion_word().clone();
+        let link = LinkId {
+            index: 0,
+            generation: 0,
+        };
+        let plain = header(SlotName::new(0, 0), permission(0), Flags::NONE);
+        let plain = Header {
+            metadata_length_bytes: 0,
+            ..plain
+        };
+        let segmenter = Segmenter::new(plain, Share::whole(Counting::Bits32), 1, 64).unwrap();
+        terminus.enqueue_direct(link, segmenter, &[], &[1]);
+        terminus.enqueue_direct(link, segmenter, &[], &[2]);
+        let interface = thread::spawn(move || {
+            terminus.finish(true);
+            terminus.finish(false);
+        });
+        let seen = [2, 1].map(|sequence| word.completion(sequence));
+        assert!([Completion::Pending, Completion::Sent].contains(&seen[0]));
+        assert!([Completion::Pending, Completion::Failed].contains(&seen[1]));
+        // In order: the second is never done before the first.
+        assert!(seen[0] == Completion::Pending || seen[1] == Completion::Failed);
+        interface.join().unwrap();
+        assert_eq!(
+            [1, 2].map(|sequence| word.completion(sequence)),
+            [Completion::Failed, Completion::Sent]
+        );
+    });
+}
+
+/// The buffers of a message that is done may be written again: the interface has read them.
+#[test]
+fn buffer_of_a_completed_message_was_read_before() {
+    explore(|| {
+        let buffer = Arc::new(AtomicU64::new(1));
+        let mut terminus = Terminus::<WordArea>::new(TerminusOptions::default()).unwrap();
+        let word = terminus.completion_word().clone();
+        let interfaces = buffer.clone();
+        let interface = thread::spawn(move || {
+            let taken = interfaces.load(Ordering::Relaxed);
+            terminus.sent_at_once();
+            taken
+        });
+        if word.completion(1) == Completion::Sent {
+            buffer.store(2, Ordering::Relaxed);
+        }
+        assert_eq!(
+            interface.join().unwrap(),
+            1,
+            "sent what was written after completion"
+        );
+    });
+}
