@@ -473,8 +473,8 @@ proptest! {
             pairing.deliver(&packet);
         }
         pairing.compare();
-        for queue in 0..QUEUE_ENTRIES.len() {
-            for _ in 0..QUEUE_ENTRIES[queue] + 2 {
+        for (queue, entries) in QUEUE_ENTRIES.into_iter().enumerate() {
+            for _ in 0..entries + 2 {
                 pairing.happen(0, &Event::Pop(queue));
             }
         }
