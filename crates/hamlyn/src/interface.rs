@@ -680,7 +680,6 @@ impl<H: Host> Interface<H> {
                 }
                 Borrowed::Full => {
                     self.poll();
-                    self.want_credit(target.link);
                     if !self.pause(patience)? {
                         return if segmenter.is_started() {
                             Err(SendError::Cut {
@@ -823,7 +822,10 @@ impl<H: Host> Interface<H> {
                     }
                 }
                 Ok(None) => {
-                    live.link.settle();
+                    // Not while there is something to do for the application.
+                    if packets == 0 {
+                        live.link.settle();
+                    }
                     match live.lost {
                         None => return packets,
                         Some(cause) => break LinkEnd::Lost(cause),
@@ -904,7 +906,10 @@ impl<H: Host> Interface<H> {
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         self.prepare_wait();
         // Whoever saw us awake has sent by now: look once more.
-        let result = if self.poll() == 0 && !self.host.attention() {
+        let result = if self.poll() == 0
+            && !self.host.attention()
+            && !self.links.starving().any(|live| live.link.credit_came())
+        {
             self.host.sleep(deadline_ns)
         } else {
             Ok(())
@@ -917,12 +922,18 @@ impl<H: Host> Interface<H> {
     /// [`Interface::descriptor`]. Then [`Interface::poll`] and look at your queues
     /// once more; wait only if there is nothing; and call [`Interface::end_wait`] afterwards.
     pub fn prepare_wait(&mut self) {
+        for live in self.links.starving() {
+            live.link.await_credit();
+        }
         self.host.prepare_sleep();
     }
 
     /// Ends what [`Interface::prepare_wait`] began.
     pub fn end_wait(&mut self) {
         self.host.end_sleep();
+        for live in self.links.starving() {
+            live.starving = false;
+        }
     }
 
     /// A descriptor that becomes readable when there may be something to do,
@@ -930,8 +941,6 @@ impl<H: Host> Interface<H> {
     pub fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.host.descriptor()
     }
-
-    fn want_credit(&mut self, _link: LinkId) {}
 }
 
 impl<H: Host> std::fmt::Debug for Interface<H> {

@@ -12,6 +12,8 @@ pub(crate) struct Live<L> {
     pub(crate) peer: Peer,
     /// The peer is gone; what it sent is still to be taken.
     pub(crate) lost: Option<LossCause>,
+    /// A packet found no room since the last sleep.
+    pub(crate) starving: bool,
     /// Packets with a wrong key that came over it.
     pub(crate) bad_keys: u32,
 }
@@ -62,7 +64,7 @@ impl<L: Link> Links<L> {
         let place = &mut self.places[index];
         place.generation = place.generation.wrapping_add(1);
         place.cause = None;
-        place.live = Some(Live { link, peer, lost: None, bad_keys: 0 });
+        place.live = Some(Live { link, peer, lost: None, starving: false, bad_keys: 0 });
         LinkId { index: index as u32, generation: place.generation }
     }
 
@@ -118,6 +120,11 @@ impl<L: Link> Links<L> {
             .find(|live| live.peer.token == token)
     }
 
+    /// The links over which a packet could not be sent for lack of room.
+    pub(crate) fn starving(&mut self) -> impl Iterator<Item = &mut Live<L>> {
+        self.places.iter_mut().filter_map(|place| place.live.as_mut()).filter(|live| live.starving)
+    }
+
     pub(crate) fn to(&self, destination: &Destination) -> Option<LinkId> {
         self.iter()
             .find(|(_, live)| live.lost.is_none() && live.peer.destination == *destination)
@@ -143,7 +150,11 @@ impl<L: Link> Outlet<Area> for Links<L> {
             Some(Place { generation, live: Some(live), .. })
                 if *generation == link.generation && live.lost.is_none() =>
             {
-                live.link.try_send(header, metadata, parts)
+                let sent = live.link.try_send(header, metadata, parts);
+                if let Err(Unsent::Full) = sent {
+                    live.starving = true;
+                }
+                sent
             }
             _ => Err(Unsent::Gone),
         }

@@ -61,6 +61,14 @@ impl Outgoing {
         self.producer.close();
     }
 
+    pub(crate) fn await_credit(&self) {
+        self.producer.await_credit();
+    }
+
+    pub(crate) fn credit_came(&self) -> bool {
+        self.producer.credit_came()
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.producer.is_closed()
     }
@@ -252,11 +260,13 @@ impl Incoming {
         })
     }
 
+    /// What `take` made of the next packet; and whether the sender must be rung for,
+    /// because it waits for the room.
     #[inline]
     pub(crate) fn receive<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
-    ) -> Result<Option<R>, LinkFault> {
+    ) -> Result<Option<(R, bool)>, LinkFault> {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
@@ -279,9 +289,10 @@ impl Incoming {
         };
         let result = take(&header, &carried);
         let in_bulk = shape.data_at != IN_CELL;
-        self.consumer
+        let rings = self
+            .consumer
             .done(if in_bulk { length as usize } else { 0 });
-        Ok(Some(result))
+        Ok(Some((result, rings)))
     }
 
     #[inline]
@@ -289,9 +300,10 @@ impl Incoming {
         self.consumer.is_pending()
     }
 
+    /// Whether the sender must be rung for.
     #[inline]
-    pub(crate) fn settle(&mut self) {
-        self.consumer.settle();
+    pub(crate) fn settle(&mut self) -> bool {
+        self.consumer.settle()
     }
 
     pub(crate) fn close(&mut self) {

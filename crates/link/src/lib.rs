@@ -89,6 +89,14 @@ pub trait Link {
     /// Whether `receive` would find something (a packet or a fault).
     fn is_pending(&self) -> bool;
 
+    /// Announces that the caller is about to sleep until a packet that was [`Unsent::Full`]
+    /// can be sent. The caller must pass a full barrier, ask [`Link::credit_came`], and sleep only
+    /// if that says no.
+    fn await_credit(&mut self);
+
+    /// Whether there may be more room than when a packet was last [`Unsent::Full`].
+    fn credit_came(&self) -> bool;
+
     /// Returns all credit that is still held back. To be called when a poll found nothing.
     fn settle(&mut self);
 }

@@ -71,4 +71,19 @@ impl Link for LocalLink {
             Self::Loopback(link) => link.settle(),
         }
     }
+
+    #[cold]
+    fn await_credit(&mut self) {
+        match self {
+            Self::Pair(link) => link.await_credit(),
+            Self::Loopback(link) => link.await_credit(),
+        }
+    }
+
+    fn credit_came(&self) -> bool {
+        match self {
+            Self::Pair(link) => link.credit_came(),
+            Self::Loopback(link) => link.credit_came(),
+        }
+    }
 }

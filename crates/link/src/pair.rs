@@ -152,7 +152,13 @@ impl Link for PairLink {
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
         match self.incoming.receive(take) {
-            Ok(result) => Ok(result),
+            Ok(Some((result, rings))) => {
+                if rings {
+                    self.ring();
+                }
+                Ok(Some(result))
+            }
+            Ok(None) => Ok(None),
             Err(fault) => Err(self.condemn(fault)),
         }
     }
@@ -164,7 +170,18 @@ impl Link for PairLink {
 
     #[inline]
     fn settle(&mut self) {
-        self.incoming.settle();
+        if self.incoming.settle() {
+            self.ring();
+        }
+    }
+
+    #[cold]
+    fn await_credit(&mut self) {
+        self.outgoing.await_credit();
+    }
+
+    fn credit_came(&self) -> bool {
+        self.outgoing.credit_came()
     }
 }
 

@@ -4,7 +4,7 @@
 //! the model checker can run the very same logic on its own atomics.
 //! [`SharedCells`] is the memory they have in earnest.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -31,6 +31,11 @@ pub trait CellMemory {
     fn load_consumed(&self) -> u64;
     /// Stores the consumer's count with release.
     fn store_consumed(&self, count: u64);
+    /// Stores the count that the producer waits for with release; zero if it waits for none.
+    fn store_awaited(&self, count: u64);
+    /// Loads it, after a full barrier: whoever stored it, passed a barrier and saw no new
+    /// count is seen here.
+    fn load_awaited(&self) -> u64;
     /// Makes sure that the first `to` bytes of bulk are present, given that the
     /// first `from` are. False if that cannot be had.
     fn grow_bulk(&self, from: usize, to: usize) -> bool;
@@ -40,6 +45,7 @@ pub trait CellMemory {
 pub struct SharedCells {
     lines: Lines,
     consumed: Word,
+    awaited: Word,
     bulk_offset: usize,
     file: Option<OwnedFd>,
 }
@@ -61,9 +67,11 @@ impl SharedCells {
             geometry.cells() as usize,
         )?;
         let consumed = Word::new(Arc::clone(mapping), geometry.consumed_offset())?;
+        let awaited = Word::new(Arc::clone(mapping), geometry.awaited_offset())?;
         Ok(Self {
             lines,
             consumed,
+            awaited,
             bulk_offset: geometry.bulk_offset(),
             file,
         })
@@ -112,6 +120,17 @@ impl CellMemory for SharedCells {
     #[inline(always)]
     fn store_consumed(&self, count: u64) {
         self.consumed.atomic().store(count, Ordering::Release);
+    }
+
+    #[inline]
+    fn store_awaited(&self, count: u64) {
+        self.awaited.atomic().store(count, Ordering::Release);
+    }
+
+    #[inline]
+    fn load_awaited(&self) -> u64 {
+        fence(Ordering::SeqCst);
+        self.awaited.atomic().load(Ordering::Relaxed)
     }
 
     #[cold]

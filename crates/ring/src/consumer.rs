@@ -31,6 +31,8 @@ pub struct Consumer<M> {
     /// The count that will be published when `next` gets there.
     due: u64,
     published: u64,
+    /// What the producer waited for when it was last rung for.
+    answered: u64,
     batch: u64,
     mask: u64,
     bulk_held: usize,
@@ -48,6 +50,7 @@ impl<M: CellMemory> Consumer<M> {
             expected: 1,
             due: batch,
             published: 0,
+            answered: 0,
             batch,
             mask: cells - 1,
             bulk_held: 0,
@@ -80,9 +83,11 @@ impl<M: CellMemory> Consumer<M> {
         !matches!(self.peek(), Ok(None))
     }
 
-    /// The cell that was last shown, and `bulk_bytes` that it named, are done with.
+    /// The cell that was last shown, and `bulk_bytes` that it named, are done with. True
+    /// if the producer sleeps until it has the room that it was just given.
     #[inline(always)]
-    pub fn done(&mut self, bulk_bytes: usize) {
+    #[must_use]
+    pub fn done(&mut self, bulk_bytes: usize) -> bool {
         self.next += 1;
         if self.next & self.mask == 0 {
             self.next_lap();
@@ -93,9 +98,7 @@ impl<M: CellMemory> Consumer<M> {
                 return self.give_back();
             }
         }
-        if self.next >= self.due {
-            self.give_back();
-        }
+        self.next >= self.due && self.give_back()
     }
 
     #[cold]
@@ -107,19 +110,25 @@ impl<M: CellMemory> Consumer<M> {
 
     #[cold]
     #[inline(never)]
-    fn give_back(&mut self) {
+    fn give_back(&mut self) -> bool {
         self.memory.store_consumed(self.next);
         self.published = self.next;
         self.due = self.next + self.batch;
         self.bulk_held = 0;
+        // What the producer says is a hint: a false one makes us ring for nothing.
+        let awaited = self.memory.load_awaited();
+        let waits = awaited != 0 && awaited != self.answered && awaited <= self.next;
+        if waits {
+            self.answered = awaited;
+        }
+        waits
     }
 
-    /// Gives back everything that is held back.
+    /// Gives back everything that is held back. True as for [`Consumer::done`].
     #[inline]
-    pub fn settle(&mut self) {
-        if self.published != self.next {
-            self.give_back();
-        }
+    #[must_use]
+    pub fn settle(&mut self) -> bool {
+        self.published != self.next && self.give_back()
     }
 
     /// Ends this direction from this side: from now on everything is [`Corrupt`].

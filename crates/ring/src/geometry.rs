@@ -81,6 +81,12 @@ impl Geometry {
         0
     }
 
+    /// Where the producer says what count it waits for: on a line of its own, as the
+    /// other end writes it.
+    pub const fn awaited_offset(self) -> usize {
+        2 * LINE_BYTES
+    }
+
     /// Where the cells begin.
     pub const fn cells_offset(self) -> usize {
         PAGE_BYTES

@@ -86,6 +86,19 @@ impl<M: CellMemory> Producer<M> {
         self.flag = self.flag.wrapping_add(1);
     }
 
+    /// Announces that we are about to sleep until there is more room. The caller must
+    /// then pass a full barrier, ask [`Producer::credit_came`], and sleep only if
+    /// that says no.
+    #[cold]
+    pub fn await_credit(&self) {
+        self.memory.store_awaited(self.limit.wrapping_sub(self.cells).wrapping_add(1));
+    }
+
+    /// Whether the consumer returned anything since we last looked.
+    pub fn credit_came(&self) -> bool {
+        self.closed || self.memory.load_consumed() != self.limit - self.cells
+    }
+
     /// Ends this direction from this side.
     #[cold]
     pub fn close(&mut self) {

@@ -1,4 +1,208 @@
-//! to come
+//! `hamlyn doctor`: what this machine allows, and what to change.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use hamlyn::ManagerOptions;
+use hamlyn::host::process::Options;
+use rustix::process::Resource;
+use rustix::thread::MembarrierQuery;
+use serde::Serialize;
+
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
-pub(crate) fn run(_: &Arguments) -> anyhow::Result<std::process::ExitCode> { Ok(std::process::ExitCode::SUCCESS) }
+pub(crate) struct Arguments {
+    /// Print one JSON object instead of the table.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Good,
+    /// Works, but could be better.
+    Note,
+    /// The interface does not work here.
+    Bad,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    subject: &'static str,
+    verdict: Verdict,
+    found: String,
+    /// What to do about it; empty if nothing.
+    advice: String,
+}
+
+fn finding(
+    subject: &'static str,
+    verdict: Verdict,
+    found: impl Into<String>,
+    advice: impl Into<String>,
+) -> Finding {
+    Finding { subject, verdict, found: found.into(), advice: advice.into() }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let findings = [
+        interface(),
+        processors(),
+        descriptors(),
+        memory_files(),
+        barrier(),
+        process_descriptors(),
+        locked_memory(),
+        huge_pages(),
+        memory(),
+    ];
+    let works = findings.iter().all(|finding| finding.verdict != Verdict::Bad);
+    if arguments.json {
+        let object = serde_json::json!({ "ok": works, "findings": findings });
+        println!("{}", serde_json::to_string_pretty(&object)?);
+    } else {
+        let mut table = crate::terminal::table(&["", "subject", "found", "advice"]);
+        for finding in &findings {
+            let mark = match finding.verdict {
+                Verdict::Good => "good",
+                Verdict::Note => "note",
+                Verdict::Bad => "BAD",
+            };
+            table.add_row([mark, finding.subject, &finding.found, &finding.advice]);
+        }
+        println!("{table}");
+    }
+    Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Opens an interface and has it connect to itself: the whole of it, once.
+fn interface() -> Finding {
+    let opened = hamlyn::open_with(
+        Options::default().in_namespace("doctor"),
+        ManagerOptions::default(),
+    );
+    match opened {
+        Ok(_) => finding("interface", Verdict::Good, "opens", ""),
+        Err(error) => finding("interface", Verdict::Bad, error.to_string(), "see below"),
+    }
+}
+
+fn processors() -> Finding {
+    match std::thread::available_parallelism().map(usize::from) {
+        Ok(1) => finding(
+            "processors",
+            Verdict::Note,
+            "1",
+            "blocking calls sleep at once, as there is nobody to poll beside",
+        ),
+        Ok(count) => finding("processors", Verdict::Good, count.to_string(), ""),
+        Err(error) => finding("processors", Verdict::Note, error.to_string(), ""),
+    }
+}
+
+fn descriptors() -> Finding {
+    /// Descriptors that a link takes at most.
+    const PER_LINK: u64 = 4;
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let now = limit.current.unwrap_or(u64::MAX);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    let found = format!("{now} open files, so about {} links; may be raised to {most}", now / PER_LINK);
+    if now < 4096 {
+        let advice = format!("for many peers: ulimit -n {}", most.min(65_536));
+        finding("descriptors", Verdict::Note, found, advice)
+    } else {
+        finding("descriptors", Verdict::Good, found, "")
+    }
+}
+
+fn memory_files() -> Finding {
+    match hamlyn_ring::memfd::Memfd::create("hamlyn-doctor", 1 << 16, 1 << 16) {
+        Ok(_) => finding("sealed memory files", Verdict::Good, "memfd_create, seals, fallocate", ""),
+        Err(error) => finding(
+            "sealed memory files",
+            Verdict::Bad,
+            error.to_string(),
+            "the kernel or a seccomp filter forbids memfd_create: allow it",
+        ),
+    }
+}
+
+fn barrier() -> Finding {
+    if rustix::thread::membarrier_query().contains(MembarrierQuery::GLOBAL_EXPEDITED) {
+        finding("membarrier", Verdict::Good, "global expedited", "")
+    } else {
+        finding(
+            "membarrier",
+            Verdict::Note,
+            "not available",
+            "each message costs a fence: allow membarrier in the seccomp filter",
+        )
+    }
+}
+
+fn process_descriptors() -> Finding {
+    let own = rustix::process::pidfd_open(
+        rustix::process::getpid(),
+        rustix::process::PidfdFlags::empty(),
+    );
+    match own {
+        Ok(_) => finding("process descriptors", Verdict::Good, "pidfd_open", ""),
+        Err(error) => finding(
+            "process descriptors",
+            Verdict::Note,
+            error.to_string(),
+            "a peer that forks without exec may die unnoticed: allow pidfd_open (Linux 5.3)",
+        ),
+    }
+}
+
+fn locked_memory() -> Finding {
+    let limit = rustix::process::getrlimit(Resource::Memlock);
+    match limit.current {
+        None => finding("locked memory", Verdict::Good, "no limit", ""),
+        Some(bytes) => finding(
+            "locked memory",
+            Verdict::Note,
+            format!("{}", indicatif::HumanBytes(bytes)),
+            "memory is reserved but may be paged out; ulimit -l unlimited to allow pinning",
+        ),
+    }
+}
+
+fn huge_pages() -> Finding {
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    match std::fs::read_to_string(path) {
+        Ok(text) if text.contains("[never]") => finding(
+            "huge pages",
+            Verdict::Note,
+            "never",
+            format!("large areas are faster with: echo madvise > {path}"),
+        ),
+        Ok(text) => finding("huge pages", Verdict::Good, text.trim().to_owned(), ""),
+        Err(error) => finding("huge pages", Verdict::Note, error.to_string(), ""),
+    }
+}
+
+fn memory() -> Finding {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kilobytes = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|figure| figure.parse::<u64>().ok());
+    match kilobytes {
+        Some(kilobytes) if kilobytes < 256 << 10 => finding(
+            "memory",
+            Verdict::Note,
+            format!("{} available", indicatif::HumanBytes(kilobytes << 10)),
+            "areas are reserved when opened; large ones may be refused",
+        ),
+        Some(kilobytes) => finding(
+            "memory",
+            Verdict::Good,
+            format!("{} available", indicatif::HumanBytes(kilobytes << 10)),
+            "",
+        ),
+        None => finding("memory", Verdict::Note, "not told by the kernel", ""),
+    }
+}

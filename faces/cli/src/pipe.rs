@@ -1,4 +1,133 @@
-//! to come
+//! `hamlyn pipe`: standard input here becomes standard output there.
+//!
+//! The receiver publishes a name and offers the seed of a stream under it; the sender asks for the
+//! seed and grows its end. Nothing but the two processes is involved.
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use hamlyn::host::process::{Access, Options, ProcessHost};
+use hamlyn::host::Supply;
+use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
+use hamlyn::{Address, Manager, ManagerOptions, ReceiveError, Wait};
+
+/// What the seed is offered as.
+const ITEM: &str = "pipe";
+/// Bytes of a piece; a read becomes a record of at most this size.
+const PIECE_BYTES: u32 = 256 << 10;
+/// Pieces: enough for both ends to be busy at once.
+const PIECES: u32 = 16;
+
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
-pub(crate) fn run(_: &Arguments) -> anyhow::Result<std::process::ExitCode> { Ok(std::process::ExitCode::SUCCESS) }
+pub(crate) struct Arguments {
+    /// The name under which the receiver is found.
+    name: String,
+    /// Receive: write to standard output what arrives under this name.
+    #[arg(long)]
+    listen: bool,
+    /// Receivers and senders of different namespaces do not see each other.
+    #[arg(long, env = "HAMLYN_NAMESPACE")]
+    namespace: Option<String>,
+    /// Also allow this user at the other end (a number; may be repeated).
+    #[arg(long = "user")]
+    users: Vec<u32>,
+    /// Allow every user of this machine at the other end.
+    #[arg(long, conflicts_with = "users")]
+    anyone: bool,
+    /// How long the sender waits for the receiver to appear, in seconds.
+    #[arg(long, default_value_t = 10)]
+    wait: u64,
+    /// No progress bar.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.listen { receive(arguments)? } else { send(arguments)? }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(arguments: &Arguments) -> Result<Manager<ProcessHost>> {
+    let mut options = Options::default();
+    options.namespace.clone_from(&arguments.namespace);
+    if arguments.listen {
+        options.name = Some(arguments.name.clone());
+    }
+    options.access = if arguments.anyone {
+        Access::Anyone
+    } else if arguments.users.is_empty() {
+        Access::SameUser
+    } else {
+        let mut users = arguments.users.clone();
+        users.push(rustix::process::geteuid().as_raw());
+        Access::Listed { users, groups: Vec::new() }
+    };
+    Ok(hamlyn::open_with(options, ManagerOptions::default())?)
+}
+
+fn bar(arguments: &Arguments, label: &str) -> indicatif::ProgressBar {
+    if arguments.quiet {
+        indicatif::ProgressBar::hidden()
+    } else {
+        crate::terminal::bytes_bar(None, label)
+    }
+}
+
+fn receive(arguments: &Arguments) -> Result<()> {
+    let mut manager = open(arguments)?;
+    let limit_bytes = u64::from(PIECES) * u64::from(PIECE_BYTES);
+    let options = StreamOptions { pieces: PIECES, piece_bytes: PIECE_BYTES, limit_bytes };
+    let mut stream = Receiver::new(&mut manager, options)?;
+    let seed = stream.make_seed(&manager).to_bytes();
+    manager.interface_mut().offer(ITEM, Supply::Once, &seed)?;
+    let bar = bar(arguments, &arguments.name);
+    let mut out = std::io::stdout().lock();
+    loop {
+        match stream.receive(&mut manager, Wait::Forever) {
+            Ok(Some(record)) => {
+                let bytes = stream.bytes(&record).context("a record that was not ours")?;
+                out.write_all(bytes).context("writing standard output")?;
+                bar.inc(bytes.len() as u64);
+                stream.release(&mut manager, &record);
+            }
+            Ok(None) => {}
+            Err(ReceiveError::Closed) => break,
+            Err(error) => {
+                bar.abandon();
+                return Err(error).context("the transfer is incomplete");
+            }
+        }
+    }
+    out.flush().context("writing standard output")?;
+    bar.finish();
+    stream.close(&mut manager)?;
+    Ok(())
+}
+
+fn send(arguments: &Arguments) -> Result<()> {
+    let mut manager = open(arguments)?;
+    let wait = Wait::For(Duration::from_secs(arguments.wait));
+    let seed = manager.interface_mut().ask(Address::Name(&arguments.name), ITEM, wait)?;
+    let seed = StreamSeed::from_bytes(&seed)?;
+    let mut stream = Sender::grow(&mut manager, &seed, wait)?;
+    let bar = bar(arguments, &arguments.name);
+    let mut input = std::io::stdin().lock();
+    let mut buffer = vec![0; PIECE_BYTES as usize];
+    loop {
+        let length = match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => bail!("reading standard input: {error}"),
+        };
+        stream
+            .send(&mut manager, &buffer[..length], Wait::Forever)
+            .context("the transfer is incomplete")?;
+        bar.inc(length as u64);
+    }
+    stream.close(&mut manager, Wait::Forever).context("the transfer is incomplete")?;
+    bar.finish();
+    Ok(())
+}

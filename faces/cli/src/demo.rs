@@ -1,5 +1,0 @@
-//! to come
-#[derive(clap::Args)]
-pub(crate) struct Arguments {}
-pub(crate) fn run(_: &Arguments) -> anyhow::Result<std::process::ExitCode> { Ok(std::process::ExitCode::SUCCESS) }
-pub(crate) mod sender { pub(crate) fn run() -> anyhow::Result<()> { Ok(()) } }
