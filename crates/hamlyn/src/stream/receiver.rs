@@ -205,13 +205,12 @@ impl Receiver {
         }
         let Some(extent) = self.extents.front_mut() else { return };
         extent.release_to(record.release);
-        let owed = extent.released.saturating_sub(self.reported);
         if self.first < self.delivering {
             // The stream has moved on; nobody waits for credit here.
             if extent.end == Some(extent.released) {
                 self.drop_first_extent(manager);
             }
-        } else if owed >= u64::from(extent.pieces()).div_ceil(4) {
+        } else {
             self.report(manager);
         }
     }
@@ -484,29 +483,30 @@ impl Receiver {
         manager.interface_mut().send_msg(terminus, &target, &message, Wait::Poll).is_ok()
     }
 
+    /// The credit of the extent that the sender fills.
     fn credit_now(&self) -> Credit {
-        let released = self
-            .extents
-            .get((self.delivering - self.first) as usize)
-            .map_or(0, |extent| extent.released);
         Credit {
-            released,
-            extent: self.delivering as u16 & EXTENT_MASK,
+            released: self.extents.back().map_or(0, |extent| extent.released),
+            extent: self.newest() as u16 & EXTENT_MASK,
             answer: false,
             denied: false,
             closed: false,
         }
     }
 
-    /// Reports what was released. Held back while the sender is being moved to
-    /// another extent: it must not go on in this one.
+    /// Reports what was released, a quarter of the extent at a time. Held back while the
+    /// sender is being moved to another extent: it must not go on in this one.
     fn report<H: Host>(&mut self, manager: &mut Manager<H>) {
         if self.delivering != self.newest() {
             return;
         }
-        let credit = self.credit_now();
-        if credit.released != self.reported && self.send_credit(manager, credit) {
-            self.reported = credit.released;
+        let Some(extent) = self.extents.back() else { return };
+        let owed = extent.released.saturating_sub(self.reported);
+        if owed >= u64::from(extent.pieces()).div_ceil(4) {
+            let credit = self.credit_now();
+            if self.send_credit(manager, credit) {
+                self.reported = credit.released;
+            }
         }
     }
 
@@ -520,6 +520,7 @@ impl Receiver {
     /// Nothing came: memory may be short, the sender may be dead.
     fn when_idle<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
         self.pay(manager);
+        self.report(manager);
         if self.delivering == self.newest()
             && !self.closed
             && self.extents.back().is_some_and(Extent::is_held_whole)
