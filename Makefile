@@ -1,0 +1,68 @@
+# Two commands do everything: `make demo` and `make test`. Each builds, or installs
+# with rustup, what it still lacks, and says so. No system package is needed
+# besides a Rust toolchain (1.88 or later) and a C linker.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+CARGO ?= cargo
+BARE_TARGET := x86_64-unknown-none
+
+.PHONY: demo test build bench tools fmt clippy docs bare papers tests
+
+demo: build
+	@echo "== the demonstration"
+	target/release/hamlyn demo
+
+build: tools
+	@echo "== building the hamlyn command (release)"
+	$(CARGO) build --release -p hamlyn-cli
+
+bench: build
+	target/release/hamlyn bench
+
+test: tools fmt clippy docs bare papers tests
+	@echo "== all of it passed"
+
+# The toolchain, and the parts of it that a minimal installation lacks.
+tools:
+	@command -v $(CARGO) >/dev/null || { echo "no cargo: install Rust 1.88 or later (https://rustup.rs)"; exit 1; }
+	@command -v cc >/dev/null || { echo "no C linker: install one (Debian: apt-get install gcc)"; exit 1; }
+	@version=$$(rustc --version | sed -E 's/^rustc 1\.([0-9]+).*/\1/'); \
+	  if [ "$$version" -lt 88 ]; then echo "$$(rustc --version): 1.88 or later is needed (rustup update stable)"; exit 1; fi
+	@for part in fmt clippy; do \
+	  if ! $(CARGO) $$part --version >/dev/null 2>&1; then \
+	    name=$$part; [ $$part = fmt ] && name=rustfmt; \
+	    echo "== adding $$name with rustup"; rustup component add $$name; \
+	  fi; done
+
+fmt:
+	@echo "== formatting"
+	$(CARGO) fmt --all --check
+
+clippy:
+	@echo "== lints, warnings denied"
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+docs:
+	@echo "== documentation, warnings denied"
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+# The engine must build where there is no operating system to call.
+bare:
+	@echo "== the engine without an operating system"
+	@if ! [ -d "$$(rustc --print sysroot)/lib/rustlib/$(BARE_TARGET)" ] && command -v rustup >/dev/null; then \
+	  echo "== adding the target $(BARE_TARGET) with rustup"; rustup target add $(BARE_TARGET) || true; fi
+	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(BARE_TARGET)" ]; then \
+	  $(CARGO) build -p hamlyn-engine --locked --target $(BARE_TARGET); \
+	else \
+	  echo "== $(BARE_TARGET) cannot be had here; checking instead that the engine is no_std and names no I/O"; \
+	fi
+	$(CARGO) run -q -p xtask --locked -- check-engine
+
+papers:
+	@echo "== docs/papers.md against the tree"
+	$(CARGO) run -q -p xtask --locked -- check-papers
+
+tests:
+	@echo "== tests"
+	$(CARGO) test --workspace --locked
