@@ -91,7 +91,8 @@ impl<M: CellMemory> Producer<M> {
     /// that says no.
     #[cold]
     pub fn await_credit(&self) {
-        self.memory.store_awaited(self.limit.wrapping_sub(self.cells).wrapping_add(1));
+        self.memory
+            .store_awaited(self.limit.wrapping_sub(self.cells).wrapping_add(1));
     }
 
     /// Whether the consumer returned anything since we last looked.

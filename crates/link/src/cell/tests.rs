@@ -153,6 +153,10 @@ fn each_lie_about_placement_is_refused() {
         refused(&|cell| place(cell, BULK_BYTES as u64 - 64)),
         "partly outside"
     );
+    assert!(
+        refused(&|cell| place(cell, BULK_BYTES as u64 - 128)),
+        "4 bytes outside"
+    );
     assert!(refused(&|cell| place(cell, 0xffff_ffc0)), "far outside");
     assert!(
         refused(&|cell| {

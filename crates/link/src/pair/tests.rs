@@ -187,6 +187,20 @@ fn rings_only_for_those_that_sleep() {
 }
 
 #[test]
+fn rings_for_those_that_sleep_for_room() {
+    let (mut left, mut right) = pair();
+    while send(&mut left, &[], &[1]).is_ok() {}
+    left.link.await_credit();
+    assert!(!left.link.credit_came());
+    for _ in 0..100 {
+        assert!(receive(&mut right.link).unwrap().is_some());
+    }
+    right.link.settle();
+    assert!(left.link.credit_came());
+    assert_eq!(rings(&mut left), 1);
+}
+
+#[test]
 fn an_impossible_flag_ends_the_link() {
     let (mut left, mut right) = pair();
     let peer = &left.sends_to;

@@ -42,7 +42,7 @@ fn the_flag_of_the_lap_before_is_empty() {
             assert_eq!(consumer.peek().unwrap().unwrap()[0], 5 << 32 | lap);
             // It is shown until it is done with.
             assert!(consumer.peek().unwrap().is_some());
-            consumer.done(0);
+            let _ = consumer.done(0);
             assert_eq!(consumer.peek(), Ok(None));
         }
     }
@@ -63,7 +63,7 @@ fn laps_may_wrap() {
         assert_eq!(consumer.peek(), Ok(None));
         mapping.store_u64(cell, u64::from(flag)).unwrap();
         assert!(consumer.peek().unwrap().is_some());
-        consumer.done(0);
+        let _ = consumer.done(0);
     }
 }
 
@@ -75,20 +75,20 @@ fn credit_is_held_back_but_not_forever() {
     let mut consumer = Consumer::new(cells, geometry);
     let count = || mapping.load_u64(0).unwrap();
     for _ in 0..31 {
-        consumer.done(0);
+        let _ = consumer.done(0);
     }
     assert_eq!(count(), 0);
-    consumer.done(0);
+    let _ = consumer.done(0);
     assert_eq!(count(), 32);
-    consumer.done(0);
-    consumer.settle();
+    let _ = consumer.done(0);
+    let _ = consumer.settle();
     assert_eq!(count(), 33);
     // Much bulk comes back at once.
-    consumer.done(geometry.bulk_bytes() as usize / 4 + 1);
+    let _ = consumer.done(geometry.bulk_bytes() as usize / 4 + 1);
     assert_eq!(count(), 34);
     // What stands there is never read: a peer that overwrites it hurts itself.
     mapping.store_u64(0, u64::MAX).unwrap();
-    consumer.done(0);
-    consumer.settle();
+    let _ = consumer.done(0);
+    let _ = consumer.settle();
     assert_eq!(count(), 35);
 }

@@ -48,8 +48,8 @@ fn full_is_not_corrupt_and_credit_makes_room() {
         assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
     }
     assert_eq!(ring.consumer.peek().unwrap().unwrap()[7], !0);
-    ring.consumer.done(0);
-    ring.consumer.settle();
+    let _ = ring.consumer.done(0);
+    let _ = ring.consumer.settle();
     ring.producer.room().unwrap().publish(cell(4));
     assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
     assert_eq!((ring.producer.sent(), ring.consumer.taken()), (5, 1));
@@ -87,6 +87,29 @@ fn impossible_credit_ends_the_direction() {
 }
 
 #[test]
+fn who_waits_for_credit_is_rung_for_once() {
+    let mut ring = ring(64, PAGE_BYTES);
+    for number in 0..64 {
+        ring.producer.room().unwrap().publish(cell(number));
+    }
+    assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
+    assert!(!ring.consumer.settle(), "nothing to give back");
+    assert!(!ring.consumer.done(0));
+    assert!(!ring.producer.credit_came());
+    ring.producer.await_credit();
+    assert!(ring.consumer.settle());
+    assert!(ring.producer.credit_came());
+    assert!(
+        !ring.consumer.done(0) && !ring.consumer.settle(),
+        "rung for already"
+    );
+    // A peer that asks for what cannot be is not answered.
+    let awaited = ring.geometry.awaited_offset();
+    ring.mapping.store_u64(awaited, u64::MAX).unwrap();
+    assert!(!ring.consumer.done(0) && !ring.consumer.settle());
+}
+
+#[test]
 fn a_dropped_room_sends_nothing() {
     let mut ring = ring(4, PAGE_BYTES);
     ring.producer.room().unwrap().place(100).unwrap();
@@ -110,9 +133,9 @@ fn the_window_grows_only_when_it_was_full() {
     assert_eq!(ring.producer.window_bytes(), 2 * PAGE_BYTES);
     // Credit is looked at before memory is taken.
     for _ in 0..2 {
-        ring.consumer.done(PAGE_BYTES);
+        let _ = ring.consumer.done(PAGE_BYTES);
     }
-    ring.consumer.settle();
+    let _ = ring.consumer.settle();
     let mut room = ring.producer.room().unwrap();
     let place = room.place(PAGE_BYTES).unwrap();
     room.publish_with(cell(1), place);
@@ -171,17 +194,17 @@ proptest! {
                 }
                 let fill = (expected[0] >> 32) as u8;
                 prop_assert!(bytes.iter().all(|byte| *byte == fill));
-                ring.consumer.done(len);
+                let _ = ring.consumer.done(len);
             }
             if settle {
-                ring.consumer.settle();
+                let _ = ring.consumer.settle();
             }
         }
         // Nothing is lost for good: after everything was taken there is room again.
         while ring.consumer.peek().unwrap().is_some() {
-            ring.consumer.done(0);
+            let _ = ring.consumer.done(0);
         }
-        ring.consumer.settle();
+        let _ = ring.consumer.settle();
         prop_assert!(ring.producer.room().unwrap().place(3 * PAGE_BYTES).is_ok());
     }
 }
@@ -191,6 +214,9 @@ proptest! {
 struct Modelled {
     cells: [[loom::sync::atomic::AtomicU64; 2]; 2],
     consumed: loom::sync::atomic::AtomicU64,
+    awaited: loom::sync::atomic::AtomicU64,
+    /// Whether the consumer passes a barrier before it looks who waits.
+    barrier: bool,
     bulk: [loom::cell::UnsafeCell<u64>; 2],
 }
 
@@ -214,9 +240,66 @@ impl CellMemory for loom::sync::Arc<Modelled> {
     fn store_consumed(&self, count: u64) {
         self.consumed.store(count, Ordering::Release);
     }
+    fn store_awaited(&self, count: u64) {
+        self.awaited.store(count, Ordering::Release);
+    }
+    fn load_awaited(&self) -> u64 {
+        if self.barrier {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+        self.awaited.load(Ordering::Relaxed)
+    }
     fn grow_bulk(&self, _: usize, _: usize) -> bool {
         false
     }
+}
+
+fn modelled(barrier: bool) -> loom::sync::Arc<Modelled> {
+    loom::sync::Arc::new(Modelled {
+        cells: Default::default(),
+        consumed: loom::sync::atomic::AtomicU64::new(0),
+        awaited: loom::sync::atomic::AtomicU64::new(0),
+        barrier,
+        bulk: Default::default(),
+    })
+}
+
+/// The ring is full, and its producer goes to sleep while the consumer takes a cell.
+fn nobody_sleeps_beside_credit(barrier: bool) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let memory = modelled(barrier);
+        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+        let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
+        for _ in 0..2 {
+            producer.room().unwrap().publish([0; 8]);
+        }
+        assert_eq!(producer.room().err(), Some(NoRoom::Full));
+        let consumer = loom::thread::spawn(move || {
+            let mut consumer = Consumer::new(memory, geometry);
+            assert!(consumer.peek().unwrap().is_some());
+            let at_once = consumer.done(0);
+            at_once | consumer.settle()
+        });
+        producer.await_credit();
+        loom::sync::atomic::fence(Ordering::SeqCst);
+        let came = producer.credit_came();
+        let rung = consumer.join().unwrap();
+        assert!(came || rung, "slept beside credit");
+        assert!(producer.credit_came() && producer.room().is_ok());
+    });
+}
+
+#[test]
+fn no_wake_up_for_credit_is_lost() {
+    nobody_sleeps_beside_credit(true);
+}
+
+#[test]
+fn without_the_barrier_the_checker_finds_a_sleeper_beside_credit() {
+    let found = std::panic::catch_unwind(|| nobody_sleeps_beside_credit(false));
+    assert!(found.is_err());
 }
 
 /// Two cells, room for one payload, three messages of which two have one: bulk
@@ -226,11 +309,7 @@ fn the_model_checker_finds_no_disorder() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(|| {
-        let memory = loom::sync::Arc::new(Modelled {
-            cells: Default::default(),
-            consumed: loom::sync::atomic::AtomicU64::new(0),
-            bulk: Default::default(),
-        });
+        let memory = modelled(true);
         let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
         let sender = {
             let memory = loom::sync::Arc::clone(&memory);
@@ -266,7 +345,7 @@ fn the_model_checker_finds_no_disorder() {
                 match consumer.peek().unwrap() {
                     Some(cell) => break cell,
                     None => {
-                        consumer.settle();
+                        let _ = consumer.settle();
                         loom::thread::yield_now();
                     }
                 }
@@ -275,7 +354,7 @@ fn the_model_checker_finds_no_disorder() {
             if number != 2 {
                 memory.bulk[0].with(|_| ());
             }
-            consumer.done(0);
+            let _ = consumer.done(0);
         }
         sender.join().unwrap();
     });
