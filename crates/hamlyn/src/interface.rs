@@ -19,7 +19,9 @@ use hamlyn_engine::terminus::{
     TerminusOptions,
 };
 use hamlyn_engine::transmit::{Borrowed, Message as EngineMessage, Transmitter};
-use hamlyn_host::{Address, ConnectError, Connected, Destination, Event, Host, HostError, Peer};
+use hamlyn_host::{
+    Address, ConnectError, Connected, Destination, Event, Host, HostError, Peer, Supply,
+};
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
 
@@ -560,6 +562,35 @@ impl<H: Host> Interface<H> {
             peer: target.ticket.destination,
             end: self.links.end_of(target.link).unwrap_or(LinkEnd::ClosedHere),
         }
+    }
+
+    /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to whoever asks for
+    /// `item`, so that a program that knows only a name can make contact (`Hamlyn 6.3`).
+    ///
+    /// With [`Supply::Once`] one asker gets it, and several of the same name queue up; a ticket that
+    /// only one peer is to have is offered so. With [`Supply::Always`] everybody
+    /// gets it, and it takes the place of all that was offered under the name before.
+    /// Who may be linked to this interface may ask. Answers are given while this program computes.
+    pub fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
+        self.host.offer(item, supply, bytes)
+    }
+
+    /// Takes back all that is offered under `item`. Who was given it before has it.
+    pub fn withdraw(&mut self, item: &str) {
+        self.host.withdraw(item);
+    }
+
+    /// Asks another interface, or this one, for what it offers under `item`. Needs no link
+    /// and makes none. Blocks for as long as `wait` says while nobody has the name or nothing is
+    /// offered; nothing is received meanwhile. [`Wait::Poll`] leaves no time for others to answer.
+    pub fn ask(
+        &mut self,
+        to: Address<'_>,
+        item: &str,
+        wait: Wait,
+    ) -> Result<Vec<u8>, ConnectError> {
+        let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
+        self.host.ask(to, item, deadline_ns)
     }
 
     // Sending.

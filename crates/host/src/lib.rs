@@ -86,6 +86,15 @@ pub enum Connected<L> {
     },
 }
 
+/// To how many askers what is offered is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Supply {
+    /// To one only, whoever asks first.
+    Once,
+    /// To everybody, for as long as it is offered.
+    Always,
+}
+
 /// The contract between an interface and its surroundings.
 pub trait Host {
     /// What moves packets here.
@@ -118,6 +127,35 @@ pub trait Host {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<Connected<Self::Link>, ConnectError>;
+
+    /// Offers 1 to 1024 bytes, a ticket or a seed say, to whoever asks for `item` (1 to 64
+    /// letters, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
+    ///
+    /// What is offered once queues up, and goes to one asker each in that
+    /// order, before what is always offered under the same name. What is
+    /// always offered takes the place of all that was offered under the name before.
+    ///
+    /// Something offered once is given to nobody twice. It stays offered if an
+    /// asker ends or gives up before it is sent to it; it is lost with an asker that
+    /// ends between that and the return of its [`Host::ask`].
+    ///
+    /// Offers are private memory of this interface, and end with it. There may be 4096 of them.
+    fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError>;
+
+    /// Takes back all that is offered under `item`. Who was given it before has it.
+    fn withdraw(&mut self, item: &str);
+
+    /// Asks another interface, or this one, for what it offers under `item`. Works
+    /// whether or not there is a link to it, and makes none. Access lists count in both directions.
+    ///
+    /// Blocks until `deadline_ns` while nobody has the name or nothing is offered. A deadline
+    /// that has passed leaves no time for anybody but oneself to answer.
+    fn ask(
+        &mut self,
+        to: Address<'_>,
+        item: &str,
+        deadline_ns: u64,
+    ) -> Result<Vec<u8>, ConnectError>;
 
     /// Ends a link from this side. The link itself must be dropped by the caller.
     /// Events of the link that were not yet fetched are dropped. Not needed
@@ -205,6 +243,22 @@ pub enum HostError {
         /// How many are allowed.
         allowed: u32,
     },
+    /// As many things are offered as can be at a time.
+    #[error("{allowed} things are offered here already: withdraw some")]
+    OffersFull {
+        /// How many there can be.
+        allowed: u32,
+    },
+    /// Too much or nothing was to be offered.
+    #[error("{item:?} cannot be offered with {bytes} bytes: it must have 1 to {allowed}")]
+    BadOffer {
+        /// Under which name.
+        item: String,
+        /// How much it was.
+        bytes: u64,
+        /// How much there can be.
+        allowed: u64,
+    },
     /// Another call of the system failed.
     #[error("{call} failed: {errno}")]
     System {
@@ -240,6 +294,14 @@ pub enum ConnectError {
     Gone {
         /// Which.
         to: String,
+    },
+    /// It is there, but offers nothing of that name, and did not until the deadline.
+    #[error("{to} offers nothing under {item:?} at present: wait for longer, or ask for another")]
+    NotOffered {
+        /// Whom we asked.
+        to: String,
+        /// For what.
+        item: String,
     },
     /// It is there, but did not complete the handshake in time.
     #[error("{to} did not complete the handshake before the deadline")]

@@ -11,6 +11,7 @@ use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
 use super::exchange::{self, DESCRIPTORS, Mishap};
 use super::grant::Unlinkable;
+use super::name::Name;
 use super::registry::{Entrant, PeerKey};
 use super::source::Source;
 use crate::{Errno, HostError, RefusedBecause};
@@ -181,9 +182,6 @@ impl Attendant {
         if !interior.allows(&credentials) {
             return self.refuse(&socket, &credentials, Outcome::NotAllowed);
         }
-        if !interior.registry.has_room() {
-            return self.refuse(&socket, &credentials, Outcome::TooMany);
-        }
         let of_user = |handshake: &&Handshake| handshake.credentials.user == credentials.user;
         let handshakes_max = interior.settings.handshakes_max;
         if self.handshakes.len() >= handshakes_max
@@ -216,7 +214,7 @@ impl Attendant {
         self.handshakes.insert(number, handshake);
     }
 
-    /// The hello has come, or what somebody takes for one.
+    /// The hello or the ask has come, or what somebody takes for one.
     fn proceed(&mut self, number: u64) {
         let Some(handshake) = self.handshakes.remove(&number) else {
             return;
@@ -248,6 +246,7 @@ impl Attendant {
                     }
                     return;
                 }
+                (Message::Ask { item }, None) => return self.answer(&socket, &credentials, &item),
                 _ => Outcome::Invalid,
             },
             Err(Mishap::NotAMessage(NotAMessage::Version(_))) => Outcome::Version,
@@ -258,6 +257,27 @@ impl Attendant {
             }
         };
         self.refuse(&socket, &credentials, outcome);
+    }
+
+    /// Answers an ask. What cannot be sent stays where it is.
+    fn answer(&mut self, socket: &OwnedFd, credentials: &Credentials, item: &Name) {
+        let send = |bytes: &[u8]| {
+            let bytes = bytes.to_vec();
+            exchange::send(socket, &Message::Answer { bytes }, &[])
+        };
+        let (outcome, sent) = match self.interior.offers.hand_over(item, send) {
+            Some(sent) => (Outcome::Answered, sent),
+            None => {
+                let sent = exchange::send(socket, &Message::NotOffered, &[]);
+                (Outcome::NotOffered, sent)
+            }
+        };
+        let outcome = if sent.is_ok() {
+            outcome
+        } else {
+            Outcome::HungUp
+        };
+        self.note(outcome, Some(credentials));
     }
 
     /// Answers a hello, and enters the link.
@@ -319,7 +339,11 @@ impl Attendant {
             Outcome::Invalid => Some(RefusedBecause::INVALID),
             Outcome::Simultaneous => Some(RefusedBecause::SIMULTANEOUS),
             Outcome::Busy => Some(RefusedBecause::BUSY),
-            Outcome::Accepted | Outcome::Stalled | Outcome::HungUp => None,
+            Outcome::Accepted
+            | Outcome::Answered
+            | Outcome::NotOffered
+            | Outcome::Stalled
+            | Outcome::HungUp => None,
         };
         self.note(outcome, Some(credentials));
         if let Some(RefusedBecause(reason)) = reason {
@@ -331,7 +355,10 @@ impl Attendant {
     fn note(&mut self, outcome: Outcome, credentials: Option<&Credentials>) {
         self.interior.registry.tally.count(outcome);
         // These happen to correct peers, too.
-        if matches!(outcome, Outcome::Simultaneous | Outcome::Busy) {
+        if matches!(
+            outcome,
+            Outcome::Answered | Outcome::NotOffered | Outcome::Simultaneous | Outcome::Busy
+        ) {
             return;
         }
         if let Some(suppressed) = self.log.line(now_ns()) {

@@ -8,16 +8,18 @@
 //! |-----|-------|-------|
 //! | 0   | 8     | `hamlyn\r\n` |
 //! | 8   | 2     | version |
-//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal |
+//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered |
 //! | 12  | 2     | reason (refusal) |
 //! | 14  | 2     | flags (hello, welcome) |
-//! | 16  | 8     | interface (all but refusal) |
+//! | 16  | 8     | interface (greeting, hello, welcome) |
 //! | 24  | 4     | cells of the ring in which the sender receives (hello, welcome) |
 //! | 28  | 4     | largest payload that the sender takes (hello, welcome) |
 //! | 32  | 4     | bytes of that ring's bulk region (hello, welcome) |
-//! | 36  | 2     | length of the name (hello, welcome) |
-//! | 38  | 64    | name, filled up with zeros |
+//! | 36  | 2     | length of the name (hello, welcome) or item (ask) |
+//! | 38  | 64    | name or item, filled up with zeros |
 //! | 102 | 26    | zeros |
+//!
+//! An answer is as long as it is: from byte 16 to its end it is what was offered.
 //!
 //! Numbers are little-endian. The first ten bytes keep their place in every
 //! version, so that two versions can tell each other which they speak.
@@ -27,15 +29,23 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 
 /// The version that this library speaks.
 pub const VERSION: u16 = 1;
-/// Size of every message of this version.
+/// Size of every message of this version but an answer.
 pub const MESSAGE_BYTES: usize = 128;
+/// The most that an answer brings; the least is one byte.
+pub const ANSWER_BYTES_MAX: usize = 1024;
+/// Size of the longest message.
+pub const MESSAGE_BYTES_MAX: usize = ANSWER_AT + ANSWER_BYTES_MAX;
 
 const MAGIC: [u8; 8] = *b"hamlyn\r\n";
 const GREETING: u16 = 1;
 const HELLO: u16 = 2;
 const WELCOME: u16 = 3;
 const REFUSAL: u16 = 4;
+const ASK: u16 = 5;
+const ANSWER: u16 = 6;
+const NOT_OFFERED: u16 = 7;
 const FLAG_BARRIER: u16 = 1;
+const ANSWER_AT: usize = 16;
 const NAME_AT: usize = 38;
 const REST_AT: usize = NAME_AT + Name::BYTES_MAX;
 
@@ -76,6 +86,18 @@ pub enum Message {
         /// As in [`crate::RefusedBecause`]; any number.
         reason: u16,
     },
+    /// The connector wants no link, but what is offered under a name.
+    Ask {
+        /// Which name.
+        item: Name,
+    },
+    /// That is it.
+    Answer {
+        /// 1 to [`ANSWER_BYTES_MAX`] bytes; with more or fewer it would be no message.
+        bytes: Vec<u8>,
+    },
+    /// Nothing is offered under that name at present.
+    NotOffered,
 }
 
 /// Why bytes are no message.
@@ -90,7 +112,7 @@ pub enum NotAMessage {
 }
 
 /// The one encoding of a message.
-pub fn encode(message: &Message) -> [u8; MESSAGE_BYTES] {
+pub fn encode(message: &Message) -> Vec<u8> {
     let mut bytes = [0; MESSAGE_BYTES];
     put(&mut bytes, 0, MAGIC);
     put(&mut bytes, 8, VERSION.to_le_bytes());
@@ -111,9 +133,21 @@ pub fn encode(message: &Message) -> [u8; MESSAGE_BYTES] {
             put(&mut bytes, 12, reason.to_le_bytes());
             REFUSAL
         }
+        Message::Ask { item } => {
+            put_name(&mut bytes, item);
+            ASK
+        }
+        Message::Answer { .. } => ANSWER,
+        Message::NotOffered => NOT_OFFERED,
     };
     put(&mut bytes, 10, kind.to_le_bytes());
-    bytes
+    match message {
+        Message::Answer { bytes: answer } => {
+            let head = bytes.iter().take(ANSWER_AT);
+            head.chain(answer).copied().collect()
+        }
+        _ => bytes.to_vec(),
+    }
 }
 
 /// What the bytes of a peer say, if they say anything.
@@ -125,10 +159,33 @@ pub fn decode(bytes: &[u8]) -> Result<Message, NotAMessage> {
     if version != VERSION {
         return Err(NotAMessage::Version(version));
     }
+    let message = match u16::from_le_bytes(take(bytes, 10)?) {
+        ANSWER => take_answer(bytes)?,
+        kind => take_fixed(kind, bytes)?,
+    };
+    // Whatever a message does not use is zero, so that a later version can use it.
+    if encode(&message) != bytes {
+        return Err(NotAMessage::Invalid(
+            "a field that it does not use is not zero",
+        ));
+    }
+    Ok(message)
+}
+
+fn take_answer(bytes: &[u8]) -> Result<Message, NotAMessage> {
+    match bytes.get(ANSWER_AT..) {
+        Some(answer) if (1..=ANSWER_BYTES_MAX).contains(&answer.len()) => Ok(Message::Answer {
+            bytes: answer.to_vec(),
+        }),
+        _ => Err(NotAMessage::Invalid("it has the wrong length")),
+    }
+}
+
+fn take_fixed(kind: u16, bytes: &[u8]) -> Result<Message, NotAMessage> {
     let bytes: &[u8; MESSAGE_BYTES] = bytes
         .try_into()
         .map_err(|_| NotAMessage::Invalid("it has the wrong length"))?;
-    let message = match u16::from_le_bytes(take(bytes, 10)?) {
+    Ok(match kind {
         GREETING => Message::Greeting {
             interface: u64::from_le_bytes(take(bytes, 16)?),
         },
@@ -137,15 +194,12 @@ pub fn decode(bytes: &[u8]) -> Result<Message, NotAMessage> {
         REFUSAL => Message::Refusal {
             reason: u16::from_le_bytes(take(bytes, 12)?),
         },
+        ASK => Message::Ask {
+            item: take_name(bytes)?.ok_or(NotAMessage::Invalid("it asks for nothing"))?,
+        },
+        NOT_OFFERED => Message::NotOffered,
         _ => return Err(NotAMessage::Invalid("its kind is unknown")),
-    };
-    // Whatever a message does not use is zero, so that a later version can use it.
-    if encode(&message) != *bytes {
-        return Err(NotAMessage::Invalid(
-            "a field that it does not use is not zero",
-        ));
-    }
-    Ok(message)
+    })
 }
 
 fn put_offer(bytes: &mut [u8; MESSAGE_BYTES], offer: &Offer) {
@@ -160,11 +214,15 @@ fn put_offer(bytes: &mut [u8; MESSAGE_BYTES], offer: &Offer) {
     put(bytes, 28, offer.payload_max_bytes.to_le_bytes());
     put(bytes, 32, offer.bulk_bytes.to_le_bytes());
     if let Some(name) = &offer.name {
-        let name = name.as_str().as_bytes();
-        put(bytes, 36, (name.len() as u16).to_le_bytes());
-        for (to, from) in bytes.iter_mut().skip(NAME_AT).zip(name) {
-            *to = *from;
-        }
+        put_name(bytes, name);
+    }
+}
+
+fn put_name(bytes: &mut [u8; MESSAGE_BYTES], name: &Name) {
+    let name = name.as_str().as_bytes();
+    put(bytes, 36, (name.len() as u16).to_le_bytes());
+    for (to, from) in bytes.iter_mut().skip(NAME_AT).zip(name) {
+        *to = *from;
     }
 }
 
@@ -174,25 +232,30 @@ fn take_offer(bytes: &[u8; MESSAGE_BYTES]) -> Result<Offer, NotAMessage> {
     if !(PACKET_PAYLOAD_MIN as u32..=PACKET_PAYLOAD_MAX as u32).contains(&payload_max_bytes) {
         return Err(NotAMessage::Invalid("its largest payload is out of bounds"));
     }
-    let name = match usize::from(u16::from_le_bytes(take(bytes, 36)?)) {
-        0 => None,
-        length => {
-            let name = bytes
-                .get(NAME_AT..REST_AT)
-                .and_then(|field| field.get(..length))
-                .and_then(|name| core::str::from_utf8(name).ok())
-                .and_then(|name| Name::new(name).ok());
-            Some(name.ok_or(NotAMessage::Invalid("its name breaks the rules for names"))?)
-        }
-    };
     Ok(Offer {
         interface: u64::from_le_bytes(take(bytes, 16)?),
-        name,
+        name: take_name(bytes)?,
         cells: u32::from_le_bytes(take(bytes, 24)?),
         bulk_bytes: u32::from_le_bytes(take(bytes, 32)?),
         payload_max_bytes,
         takes_barriers: flags & FLAG_BARRIER != 0,
     })
+}
+
+fn take_name(bytes: &[u8; MESSAGE_BYTES]) -> Result<Option<Name>, NotAMessage> {
+    let length = usize::from(u16::from_le_bytes(take(bytes, 36)?));
+    if length == 0 {
+        return Ok(None);
+    }
+    let name = bytes
+        .get(NAME_AT..REST_AT)
+        .and_then(|field| field.get(..length))
+        .and_then(|name| core::str::from_utf8(name).ok())
+        .and_then(|name| Name::new(name).ok());
+    match name {
+        Some(name) => Ok(Some(name)),
+        None => Err(NotAMessage::Invalid("its name breaks the rules for names")),
+    }
 }
 
 fn put<const N: usize>(bytes: &mut [u8; MESSAGE_BYTES], at: usize, value: [u8; N]) {
@@ -235,17 +298,28 @@ mod tests {
         )
     }
 
-    fn messages() -> impl Strategy<Value = Message> {
+    fn of_one_size() -> impl Strategy<Value = Message> {
         prop_oneof![
             any::<u64>().prop_map(|interface| Message::Greeting { interface }),
             offers().prop_map(Message::Hello),
             offers().prop_map(Message::Welcome),
             any::<u16>().prop_map(|reason| Message::Refusal { reason }),
+            "[A-Za-z0-9._/-]{1,64}".prop_map(|item| Message::Ask {
+                item: Name::new(&item).unwrap()
+            }),
+            Just(Message::NotOffered),
         ]
     }
 
-    /// The harness that a fuzzer can share: no bytes may panic, and what is
-    /// accepted has one encoding.
+    fn messages() -> impl Strategy<Value = Message> {
+        let answers = proptest::collection::vec(any::<u8>(), 1..=ANSWER_BYTES_MAX);
+        prop_oneof![
+            6 => of_one_size(),
+            1 => answers.prop_map(|bytes| Message::Answer { bytes }),
+        ]
+    }
+
+    /// No bytes may panic, and what is accepted has one encoding.
     fn any_bytes_are_judged(bytes: &[u8]) {
         if let Ok(message) = decode(bytes) {
             assert_eq!(encode(&message).as_slice(), bytes);
@@ -266,16 +340,44 @@ mod tests {
         #[test]
         fn damaged_messages_are_judged(message in messages(), at in 0..MESSAGE_BYTES, flip in 1u8..) {
             let mut bytes = encode(&message);
-            bytes[at] ^= flip;
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= flip;
+            }
             any_bytes_are_judged(&bytes);
         }
 
         #[test]
-        fn cut_and_stretched_messages_are_refused(message in messages(), length in 0..300usize) {
-            let mut bytes = encode(&message).to_vec();
+        fn cut_and_stretched_messages_are_refused(message in of_one_size(), length in 0..300usize) {
+            let mut bytes = encode(&message);
             bytes.resize(length, 0);
             prop_assert_eq!(decode(&bytes).is_ok(), length == MESSAGE_BYTES);
         }
+    }
+
+    #[test]
+    fn answers_have_a_least_and_a_greatest_length() {
+        for (length, good) in [
+            (0, false),
+            (1, true),
+            (ANSWER_BYTES_MAX, true),
+            (ANSWER_BYTES_MAX + 1, false),
+        ] {
+            let bytes = encode(&Message::Answer {
+                bytes: vec![7; length],
+            });
+            assert_eq!(bytes.len(), ANSWER_AT + length);
+            assert_eq!(decode(&bytes).is_ok(), good, "{length}");
+        }
+    }
+
+    #[test]
+    fn an_ask_names_an_item() {
+        let mut bytes = encode(&Message::Ask {
+            item: Name::new("a").unwrap(),
+        });
+        bytes[36] = 0;
+        bytes[NAME_AT] = 0;
+        assert!(matches!(decode(&bytes), Err(NotAMessage::Invalid(_))));
     }
 
     #[test]

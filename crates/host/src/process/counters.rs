@@ -8,11 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct RendezvousCounters {
     /// In a link.
     pub accepted: u64,
+    /// In an answer to an ask.
+    pub answered: u64,
+    /// In the answer that nothing is offered under that name.
+    pub not_offered: u64,
     /// The access list does not name the user or group.
     pub not_allowed: u64,
     /// Another version.
     pub version: u64,
-    /// As many links as allowed were there.
+    /// As many links as allowed were there, or as many as allowed to one user.
     pub too_many: u64,
     /// We were out of memory or descriptors.
     pub resources: u64,
@@ -32,6 +36,8 @@ pub struct RendezvousCounters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     Accepted,
+    Answered,
+    NotOffered,
     NotAllowed,
     Version,
     TooMany,
@@ -63,6 +69,8 @@ impl Tally {
         let of = |outcome| self.of(outcome).load(Ordering::Relaxed);
         RendezvousCounters {
             accepted: of(Outcome::Accepted),
+            answered: of(Outcome::Answered),
+            not_offered: of(Outcome::NotOffered),
             not_allowed: of(Outcome::NotAllowed),
             version: of(Outcome::Version),
             too_many: of(Outcome::TooMany),

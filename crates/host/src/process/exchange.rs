@@ -1,6 +1,6 @@
 //! One message and its descriptors over a connected socket, without blocking.
 
-use super::codec::{self, MESSAGE_BYTES, Message, NotAMessage};
+use super::codec::{self, MESSAGE_BYTES_MAX, Message, NotAMessage};
 use super::disposal::Disposal;
 use crate::{Errno, HostError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -70,9 +70,9 @@ pub(super) fn receive(
     user: u32,
     disposal: &Disposal,
 ) -> Result<Arrived, Mishap> {
-    // One byte more than a message has, and one descriptor more: what is longer
+    // One byte more than the longest message has, and one descriptor more: what is longer
     // is seen to be longer.
-    let mut bytes = [0u8; MESSAGE_BYTES + 1];
+    let mut bytes = [0u8; MESSAGE_BYTES_MAX + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS + 1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;

@@ -2,20 +2,22 @@
 //!
 //! * [`name`]: published names and their abstract socket addresses.
 //! * [`codec`]: the messages of a handshake.
+//! * `offers`: what is kept for whoever asks for it.
 //! * `exchange`: one message and its descriptors over a socket.
 //! * `disposal`: closing what strangers sent, without waiting for them.
 //! * `grant`: the memory that each side of a link lends to the other.
 //! * `credentials`: who the kernel says is at the other end.
-//! * `connect`, `attendant`: the two sides of a handshake; the latter also notices deaths.
+//! * `reach`, `connect`, `ask`: the side of a handshake that begins it.
+//! * `attendant`: the other side; it also notices deaths.
 //! * `registry`: the links, shared by the owner's thread and the attendant.
 //!
 //! # Trust
 //!
 //! Whoever connects, and whoever is connected to, may send anything at any time. Who it is,
 //! is the kernel's word (`SO_PEERCRED`), never the peer's. A handshake is a
-//! few messages of fixed size, parsed by a total function, and has a deadline. Memory that a peer
+//! few messages of bounded size, parsed by a total function, and has a deadline. Memory that a peer
 //! lends is used only if the kernel confirms that it cannot shrink. All that a peer can cause is bounded: handshakes at a time
-//! (and those of one user), links, lines in the log, work per turn.
+//! (and those of one user), links (likewise), lines in the log, work per turn.
 //!
 //! Abstract addresses have no permissions: any local user may take a name
 //! first. Such a squatter can keep the name from its owner, but is not
@@ -31,6 +33,7 @@
 //! A child that was forked without `exec` has neither the attendant nor the rings;
 //! it must not use the host. `exec` closes everything.
 
+mod ask;
 mod attendant;
 mod clock;
 pub mod codec;
@@ -41,14 +44,16 @@ mod disposal;
 mod exchange;
 mod grant;
 pub mod name;
+mod offers;
 mod options;
+mod reach;
 mod registry;
 mod source;
 
 pub use counters::RendezvousCounters;
 pub use options::{Access, Options};
 
-use crate::{Address, ConnectError, Connected, Destination, Errno, Event, Host, HostError};
+use crate::{Address, ConnectError, Connected, Destination, Errno, Event, Host, HostError, Supply};
 use attendant::Attendant;
 use credentials::Credentials;
 use disposal::Disposal;
@@ -56,6 +61,8 @@ use grant::Lender;
 use hamlyn_link::local::LocalLink;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::doorbell::SleepWord;
+use name::Name;
+use offers::Offers;
 use options::Settings;
 use registry::{PeerKey, Registry};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -80,6 +87,7 @@ struct Interior {
     lender: Lender,
     registry: Registry,
     disposal: Disposal,
+    offers: Offers,
 }
 
 impl Interior {
@@ -125,18 +133,23 @@ impl ProcessHost {
             listeners.push(listener);
         }
         let (lender, word) = Lender::new(interface, &settings)?;
-        let registry = Registry::new(interface, settings.links_max)?;
         let identity = Destination {
             node: 0,
             user: rustix::process::geteuid().as_raw(),
             interface,
         };
+        let own_key = PeerKey {
+            interface,
+            user: identity.user,
+        };
+        let registry = Registry::new(own_key, settings.links_max)?;
         let interior = Arc::new(Interior {
             settings,
             identity,
             lender,
             registry,
             disposal: Disposal::default(),
+            offers: Offers::default(),
         });
         let attendant = Attendant::new(Arc::clone(&interior), listeners)?;
         let attendant = std::thread::Builder::new()
@@ -163,7 +176,7 @@ impl ProcessHost {
 
     /// The published name, if there is one.
     pub fn name(&self) -> Option<&str> {
-        self.interior.settings.name.as_ref().map(name::Name::as_str)
+        self.interior.settings.name.as_ref().map(Name::as_str)
     }
 
     /// The namespace.
@@ -236,6 +249,27 @@ impl Host for ProcessHost {
         deadline_ns: u64,
     ) -> Result<Connected<Self::Link>, ConnectError> {
         connect::connect(&self.interior, to, deadline_ns)
+    }
+
+    fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
+        let name = reach::name(item)?;
+        self.interior.offers.offer(name, supply, bytes)
+    }
+
+    fn withdraw(&mut self, item: &str) {
+        // Under what is no name, nothing is offered.
+        if let Ok(name) = Name::new(item) {
+            self.interior.offers.withdraw(&name);
+        }
+    }
+
+    fn ask(
+        &mut self,
+        to: Address<'_>,
+        item: &str,
+        deadline_ns: u64,
+    ) -> Result<Vec<u8>, ConnectError> {
+        ask::ask(&self.interior, to, item, deadline_ns)
     }
 
     fn disconnect(&mut self, token: u64) {

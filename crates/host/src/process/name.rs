@@ -7,7 +7,7 @@
 use rustix::net::SocketAddrUnix;
 
 /// A published name: 1 to 64 letters, digits, dots, underscores, hyphens and slashes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Name(String);
 
 impl Name {

@@ -57,6 +57,7 @@ pub struct Options {
     /// How long a peer that connects to us may take for the handshake.
     pub handshake_timeout: Duration,
     /// Links at a time, those included that were lost but whose loss was not yet fetched.
+    /// A user other than our own who connects to us may have half of them.
     pub links_max: u32,
     /// Handshakes at a time, begun by others. One user may have half of them.
     pub handshakes_max: u32,

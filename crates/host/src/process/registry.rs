@@ -84,7 +84,7 @@ pub(super) struct Entrant {
 
 /// See the module.
 pub(super) struct Registry {
-    own_interface: u64,
+    own: PeerKey,
     links_max: usize,
     attention: AtomicBool,
     state: Mutex<State>,
@@ -102,7 +102,7 @@ pub(super) struct Registry {
 const DESCRIPTORS: u32 = 4;
 
 impl Registry {
-    pub(super) fn new(own_interface: u64, links_max: usize) -> Result<Self, HostError> {
+    pub(super) fn new(own: PeerKey, links_max: usize) -> Result<Self, HostError> {
         let failed = |call| move |errno| exchange::system(call, DESCRIPTORS, errno);
         let set = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"));
         let event = || {
@@ -116,7 +116,7 @@ impl Registry {
                 .map_err(failed("epoll_ctl"))?;
         }
         Ok(Self {
-            own_interface,
+            own,
             links_max,
             attention: AtomicBool::new(false),
             state: Mutex::default(),
@@ -294,10 +294,6 @@ impl Registry {
         self.lock().stopping
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        !self.is_full(&self.lock())
-    }
-
     /// Whether `key`, which asks for a link, may have one. Must be followed by
     /// [`Registry::end_incoming`] if so.
     ///
@@ -305,14 +301,14 @@ impl Registry {
     /// is used. The other side's attempt is refused, and it finds the link that it wanted.
     pub(super) fn begin_incoming(&self, key: PeerKey) -> Result<(), Outcome> {
         let mut state = self.lock();
-        if key.interface == self.own_interface {
+        if key.interface == self.own.interface {
             return Err(Outcome::Invalid);
         }
-        let ours_is_used = state.connecting == Some(key) && self.own_interface < key.interface;
+        let ours_is_used = state.connecting == Some(key) && self.own.interface < key.interface;
         if ours_is_used || self.linked_to(&mut state, key).is_some() {
             return Err(Outcome::Simultaneous);
         }
-        if self.is_full(&state) {
+        if self.is_full(&state) || self.has_its_share(&state, key.user) {
             return Err(Outcome::TooMany);
         }
         state.accepting = Some(key);
@@ -397,6 +393,14 @@ impl Registry {
 
     fn is_full(&self, state: &State) -> bool {
         state.links.len() >= self.links_max
+    }
+
+    /// Whether a user other than our own has half of the links that there may be, so
+    /// that nobody can take all of them.
+    fn has_its_share(&self, state: &State, user: u32) -> bool {
+        let of_user = |entry: &&Entry| entry.key.user == user;
+        user != self.own.user
+            && state.links.values().filter(of_user).count() >= self.links_max.div_ceil(2)
     }
 
     /// The link to `key`, unless its other end has already hung up: then the
@@ -506,4 +510,87 @@ fn signal(event: &OwnedFd) {
 
 fn clear(event: &OwnedFd) {
     let _ = rustix::io::read(event, &mut [0u8; 8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    const OWN: PeerKey = PeerKey {
+        interface: 1,
+        user: 1000,
+    };
+
+    fn key(interface: u64, user: u32) -> PeerKey {
+        PeerKey { interface, user }
+    }
+
+    /// Enters a link that carries nothing; returns the other end of its socket.
+    fn enter(registry: &Registry, key: PeerKey) -> OwnedFd {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let kind = SocketType::SEQPACKET;
+        let (here, there) = socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
+        let mut state = registry.lock();
+        let token = state.new_token();
+        let entry = Entry {
+            key,
+            control: Arc::new(here),
+            process: None,
+            goodbye: false,
+            lost: false,
+        };
+        registry.watch_over(token, &entry).unwrap();
+        state.links.insert(token, entry);
+        state.by_key.insert(key, token);
+        there
+    }
+
+    #[test]
+    fn no_other_user_has_more_than_half_of_the_links() {
+        let registry = Registry::new(OWN, 5).unwrap();
+        let mut others = Vec::new();
+        for interface in 10..13 {
+            let key = key(interface, 7);
+            assert!(registry.begin_incoming(key).is_ok());
+            registry.end_incoming(None).unwrap();
+            others.push(enter(&registry, key));
+        }
+        assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
+        // A link that ended counts until its loss is fetched.
+        others.remove(0);
+        registry.hung_up(1);
+        assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
+        registry.lock().verdicts.clear();
+        let mut state = registry.lock();
+        registry.lose(&mut state, 1, LossCause::Closed);
+        drop(state);
+        assert!(matches!(
+            registry.next_event(),
+            Some(Event::Lost { token: 1, .. })
+        ));
+        assert!(registry.begin_incoming(key(13, 7)).is_ok());
+        registry.end_incoming(None).unwrap();
+        others.push(enter(&registry, key(13, 7)));
+        // Others have what is left, ourselves all of it, and all of us no more than there is.
+        assert!(registry.begin_incoming(key(14, 8)).is_ok());
+        registry.end_incoming(None).unwrap();
+        for interface in 20..22 {
+            assert!(registry.begin_incoming(key(interface, OWN.user)).is_ok());
+            registry.end_incoming(None).unwrap();
+            others.push(enter(&registry, key(interface, OWN.user)));
+        }
+        for user in [7, 8, OWN.user] {
+            assert_eq!(
+                registry.begin_incoming(key(99, user)),
+                Err(Outcome::TooMany)
+            );
+        }
+    }
+
+    #[test]
+    fn the_only_link_may_be_anybodys() {
+        let registry = Registry::new(OWN, 1).unwrap();
+        assert!(registry.begin_incoming(key(10, 7)).is_ok());
+    }
 }

@@ -54,7 +54,7 @@ impl Raw {
             let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
             let ready = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
             assert!(ready > 0, "nothing came");
-            let mut bytes = vec![0; 1024];
+            let mut bytes = vec![0; 2 * codec::MESSAGE_BYTES_MAX];
             match rustix::net::recv(&self.0, &mut bytes, RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => return None,
                 Ok((length, _)) => {

@@ -1,0 +1,160 @@
+//! What is offered to whoever asks: how those who know a name, and nothing else, come
+//! by their first ticket (`Hamlyn 6.3`).
+//!
+//! It lies in the private memory of this process, and ends with it. The owner puts
+//! in, the attendant hands out; neither is on the path of a message.
+
+use super::codec::ANSWER_BYTES_MAX;
+use super::name::Name;
+use crate::{HostError, Supply};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Offers of one interface at a time.
+pub(super) const OFFERS_MAX: usize = 4096;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Offers(Mutex<Shelves>);
+
+#[derive(Default)]
+struct Shelves {
+    /// None of them is empty.
+    by_item: HashMap<Name, Shelf>,
+    offers: usize,
+}
+
+#[derive(Default)]
+struct Shelf {
+    once: VecDeque<Box<[u8]>>,
+    always: Option<Box<[u8]>>,
+}
+
+impl Shelf {
+    fn offers(&self) -> usize {
+        self.once.len() + usize::from(self.always.is_some())
+    }
+}
+
+impl Offers {
+    fn lock(&self) -> MutexGuard<'_, Shelves> {
+        // Every critical section leaves the shelves whole at each step that can panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn offer(&self, item: Name, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
+        if !(1..=ANSWER_BYTES_MAX).contains(&bytes.len()) {
+            return Err(HostError::BadOffer {
+                item: item.as_str().to_owned(),
+                bytes: bytes.len() as u64,
+                allowed: ANSWER_BYTES_MAX as u64,
+            });
+        }
+        let mut shelves = self.lock();
+        let replaced = match (supply, shelves.by_item.get(&item)) {
+            (Supply::Always, Some(shelf)) => shelf.offers(),
+            _ => 0,
+        };
+        let offers = shelves.offers - replaced + 1;
+        if offers > OFFERS_MAX {
+            return Err(HostError::OffersFull {
+                allowed: OFFERS_MAX as u32,
+            });
+        }
+        shelves.offers = offers;
+        let shelf = shelves.by_item.entry(item).or_default();
+        match supply {
+            Supply::Once => shelf.once.push_back(bytes.into()),
+            Supply::Always => {
+                shelf.once.clear();
+                shelf.always = Some(bytes.into());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn withdraw(&self, item: &Name) {
+        let mut shelves = self.lock();
+        if let Some(shelf) = shelves.by_item.remove(item) {
+            shelves.offers -= shelf.offers();
+        }
+    }
+
+    /// Gives what is offered under `item`, if anything is. What was given once is
+    /// gone; what could not be given stays, in its place. `give` must not block, since
+    /// nobody else is served meanwhile.
+    pub(super) fn hand_over<T, E>(
+        &self,
+        item: &Name,
+        give: impl FnOnce(&[u8]) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        let mut shelves = self.lock();
+        let shelf = shelves.by_item.get_mut(item)?;
+        let (bytes, is_once) = match (shelf.once.front(), &shelf.always) {
+            (Some(bytes), _) => (bytes, true),
+            (None, Some(bytes)) => (bytes, false),
+            (None, None) => return None,
+        };
+        let given = give(bytes);
+        if is_once && given.is_ok() {
+            shelf.once.pop_front();
+            let is_empty = shelf.offers() == 0;
+            shelves.offers -= 1;
+            if is_empty {
+                shelves.by_item.remove(item);
+            }
+        }
+        Some(given)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(item: &str) -> Name {
+        Name::new(item).unwrap()
+    }
+
+    fn take(offers: &Offers, item: &str) -> Option<Vec<u8>> {
+        let given = offers.hand_over(&name(item), |bytes| Ok::<_, ()>(bytes.to_vec()));
+        given.map(Result::unwrap)
+    }
+
+    #[test]
+    fn what_cannot_be_given_stays_in_its_place() {
+        let offers = Offers::default();
+        for byte in 0..3 {
+            offers.offer(name("a"), Supply::Once, &[byte]).unwrap();
+        }
+        let failed = offers.hand_over(&name("a"), |bytes| Err::<(), _>(bytes.to_vec()));
+        assert_eq!(failed, Some(Err(vec![0])));
+        for byte in 0..3 {
+            assert_eq!(take(&offers, "a"), Some(vec![byte]));
+        }
+        assert_eq!(take(&offers, "a"), None);
+        assert!(offers.lock().by_item.is_empty());
+    }
+
+    #[test]
+    fn the_count_follows() {
+        let offers = Offers::default();
+        for _ in 0..3 {
+            offers.offer(name("a"), Supply::Once, b"x").unwrap();
+        }
+        offers.offer(name("b"), Supply::Always, b"x").unwrap();
+        assert_eq!(offers.lock().offers, 4);
+        offers.offer(name("a"), Supply::Always, b"y").unwrap();
+        offers.offer(name("a"), Supply::Once, b"z").unwrap();
+        assert_eq!(offers.lock().offers, 3);
+        assert_eq!(take(&offers, "a").as_deref(), Some(b"z".as_slice()));
+        assert_eq!(take(&offers, "a").as_deref(), Some(b"y".as_slice()));
+        assert_eq!(take(&offers, "a").as_deref(), Some(b"y".as_slice()));
+        assert_eq!(offers.lock().offers, 2);
+        offers.withdraw(&name("a"));
+        offers.withdraw(&name("a"));
+        offers.withdraw(&name("b"));
+        assert_eq!(offers.lock().offers, 0);
+        assert!(offers.lock().by_item.is_empty());
+    }
+}

@@ -1,0 +1,319 @@
+//! How every handshake begins: somebody is looked for, found, judged, and
+//! says who it is.
+//!
+//! Every wait is bounded by the caller's deadline. A name that nobody holds is
+//! looked for again until then, because its program may be about to start; a destination that
+//! is gone is gone for ever, since interface numbers are not used twice.
+
+use super::Interior;
+use super::clock::{now_ns, wait_readable};
+use super::codec::{Message, NotAMessage, VERSION};
+use super::credentials::Credentials;
+use super::exchange::{self, Arrived, Mishap};
+use super::name::Name;
+use super::registry::PeerKey;
+use crate::{Address, ConnectError, Destination, Errno, HostError, RefusedBecause};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+/// Descriptors that a connection needs on our side: the socket, the memories
+/// of both sides, the peer's bell and its process.
+const DESCRIPTORS: u32 = 5;
+
+/// Whom an address means.
+pub(super) enum Whom {
+    Oneself,
+    Another(Target),
+}
+
+/// Somebody else.
+pub(super) struct Target {
+    address: SocketAddrUnix,
+    destination: Option<Destination>,
+    /// For messages to people.
+    shown: String,
+}
+
+/// Why an attempt came to nothing.
+pub(super) enum Setback {
+    /// Trying again cannot help.
+    Final(ConnectError),
+    /// Worth trying again; if there is no time left, this is the error.
+    Again(ConnectError),
+    /// The deadline passed while we waited for the other end.
+    Late,
+}
+
+impl<E: Into<ConnectError>> From<E> for Setback {
+    fn from(error: E) -> Self {
+        Self::Final(error.into())
+    }
+}
+
+/// Somebody who has greeted us, and whom we may deal with.
+pub(super) struct Contact<'a> {
+    interior: &'a Interior,
+    target: &'a Target,
+    pub(super) socket: OwnedFd,
+    pub(super) credentials: Credentials,
+    pub(super) interface: u64,
+}
+
+/// Pauses between attempts, longer each time.
+pub(super) struct Backoff {
+    pause_ns: u64,
+}
+
+impl Backoff {
+    const FIRST_NS: u64 = 500_000;
+    pub(super) const MAX_NS: u64 = 16_000_000;
+
+    pub(super) fn new() -> Self {
+        let pause_ns = Self::FIRST_NS;
+        Self { pause_ns }
+    }
+
+    /// How long to pause now. Nothing if the deadline has passed.
+    pub(super) fn next_ns(&mut self, deadline_ns: u64) -> Option<u64> {
+        let left_ns = deadline_ns.checked_sub(now_ns()).filter(|left| *left > 0)?;
+        let pause_ns = self.pause_ns.min(left_ns);
+        self.pause_ns = (self.pause_ns * 2).min(Self::MAX_NS);
+        Some(pause_ns)
+    }
+}
+
+/// A name that obeys the rules.
+pub(super) fn name(name: &str) -> Result<Name, HostError> {
+    Name::new(name).map_err(|reason| HostError::BadName {
+        name: name.to_owned(),
+        reason,
+    })
+}
+
+fn bad(errno: rustix::io::Errno) -> HostError {
+    exchange::system("bind", 0, errno)
+}
+
+impl Whom {
+    pub(super) fn of(interior: &Interior, to: Address<'_>) -> Result<Self, ConnectError> {
+        let namespace = &interior.settings.namespace;
+        match to {
+            Address::Name(to) => {
+                let name = name(to)?;
+                if interior.settings.name.as_ref() == Some(&name) {
+                    return Ok(Self::Oneself);
+                }
+                Ok(Self::Another(Target {
+                    address: namespace.name_address(&name).map_err(bad)?,
+                    shown: format!("{:?}", name.as_str()),
+                    destination: None,
+                }))
+            }
+            Address::Destination(destination) => {
+                if destination == interior.identity {
+                    return Ok(Self::Oneself);
+                }
+                let Destination {
+                    node,
+                    user,
+                    interface,
+                } = destination;
+                let shown = format!("{interface:016x} of user {user}");
+                if node != 0 {
+                    // This host has no way to others.
+                    return Err(ConnectError::Absent {
+                        to: format!("{shown} on node {node}"),
+                    });
+                }
+                Ok(Self::Another(Target {
+                    address: namespace.interface_address(interface).map_err(bad)?,
+                    shown,
+                    destination: Some(destination),
+                }))
+            }
+        }
+    }
+}
+
+impl Whom {
+    pub(super) fn shown(&self) -> &str {
+        match self {
+            Self::Oneself => "this interface",
+            Self::Another(target) => &target.shown,
+        }
+    }
+}
+
+impl Target {
+    /// Whom we look for, for messages to people.
+    pub(super) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Connects, judges who is there, and waits for the greeting. Nobody if it is ourselves.
+    pub(super) fn greeted<'a>(
+        &'a self,
+        interior: &'a Interior,
+        deadline_ns: u64,
+    ) -> Result<Option<Contact<'a>>, Setback> {
+        let socket = self.connected()?;
+        let credentials = Credentials::of(&socket)?;
+        let is_expected = self
+            .destination
+            .is_none_or(|destination| destination.user == credentials.user);
+        if !is_expected || !interior.allows(&credentials) {
+            return Err(Setback::Final(ConnectError::NotAllowed {
+                to: self.shown.clone(),
+                user: credentials.user,
+            }));
+        }
+        if interior.disposal.is_saturated(credentials.user) {
+            return Err(self
+                .invalid("it has sent descriptors that cannot be closed")
+                .into());
+        }
+        let mut contact = Contact {
+            interior,
+            target: self,
+            socket,
+            credentials,
+            interface: 0,
+        };
+        contact.interface = match contact.await_message(deadline_ns)?.message {
+            Message::Greeting { interface } => interface,
+            Message::Refusal { reason } => return Err(self.refused(RefusedBecause(reason))),
+            _ => return Err(self.invalid("it did not begin with a greeting").into()),
+        };
+        if contact.key() == interior.own_key() {
+            return Ok(None);
+        }
+        if self
+            .destination
+            .is_some_and(|wanted| wanted.interface != contact.interface)
+        {
+            return Err(self.invalid("it answers for another interface").into());
+        }
+        Ok(Some(contact))
+    }
+
+    fn connected(&self) -> Result<OwnedFd, Setback> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+            None,
+        )
+        .map_err(|errno| exchange::system("socket", DESCRIPTORS, errno))?;
+        match rustix::net::connect(&socket, &self.address) {
+            Ok(()) => Ok(socket),
+            Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => {
+                let to = self.shown.clone();
+                Err(match self.destination {
+                    Some(_) => Setback::Final(ConnectError::Gone { to }),
+                    None => Setback::Again(ConnectError::Absent { to }),
+                })
+            }
+            // So many wait already that there is no room to wait.
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+                Err(Setback::Again(self.stalled()))
+            }
+            Err(errno) => Err(exchange::system("connect", DESCRIPTORS, errno).into()),
+        }
+    }
+
+    /// It would not have us. Some reasons pass.
+    pub(super) fn refused(&self, reason: RefusedBecause) -> Setback {
+        let error = ConnectError::Refused {
+            to: self.shown.clone(),
+            reason,
+        };
+        match reason {
+            RefusedBecause::BUSY => Setback::Again(error),
+            _ => Setback::Final(error),
+        }
+    }
+
+    pub(super) fn stalled(&self) -> ConnectError {
+        ConnectError::Stalled {
+            to: self.shown.clone(),
+        }
+    }
+
+    pub(super) fn invalid(&self, what: &'static str) -> ConnectError {
+        ConnectError::Invalid {
+            to: self.shown.clone(),
+            what,
+        }
+    }
+}
+
+impl Contact<'_> {
+    pub(super) fn key(&self) -> PeerKey {
+        PeerKey {
+            interface: self.interface,
+            user: self.credentials.user,
+        }
+    }
+
+    pub(super) fn say(
+        &self,
+        message: &Message,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), ConnectError> {
+        let Err(Errno(errno)) = exchange::send(&self.socket, message, descriptors) else {
+            return Ok(());
+        };
+        // A listener that hung up may have said why before.
+        if errno == rustix::io::Errno::PIPE.raw_os_error()
+            || errno == rustix::io::Errno::CONNRESET.raw_os_error()
+        {
+            return Ok(());
+        }
+        Err(HostError::System {
+            call: "sendmsg",
+            errno: Errno(errno),
+        }
+        .into())
+    }
+
+    pub(super) fn await_message(&self, deadline_ns: u64) -> Result<Arrived, Setback> {
+        loop {
+            if let Some(arrived) = self.look()? {
+                return Ok(arrived);
+            }
+            let ready = wait_readable(&self.socket, deadline_ns)
+                .map_err(|errno| exchange::system("ppoll", 0, errno))?;
+            if !ready {
+                return Err(Setback::Late);
+            }
+        }
+    }
+
+    /// The message that has come, if one has.
+    pub(super) fn look(&self) -> Result<Option<Arrived>, Setback> {
+        let target = self.target;
+        let (user, disposal) = (self.credentials.user, &self.interior.disposal);
+        let error = match exchange::receive(&self.socket, user, disposal) {
+            Ok(arrived) => return Ok(Some(arrived)),
+            Err(Mishap::NotYet) => return Ok(None),
+            // It ended just now. Whether somebody takes its place is for the next attempt to see.
+            Err(Mishap::HungUp) => return Err(Setback::Again(target.stalled())),
+            Err(Mishap::NotAMessage(NotAMessage::Version(theirs))) => ConnectError::Version {
+                to: target.shown.clone(),
+                theirs,
+                ours: VERSION,
+            },
+            Err(Mishap::NotAMessage(NotAMessage::Invalid(what))) => target.invalid(what),
+            Err(Mishap::OutOfDescriptors) => HostError::Descriptors {
+                needed: exchange::DESCRIPTORS as u32,
+            }
+            .into(),
+            Err(Mishap::System(errno)) => HostError::System {
+                call: "recvmsg",
+                errno,
+            }
+            .into(),
+        };
+        Err(Setback::Final(error))
+    }
+}
