@@ -42,6 +42,7 @@ mod slot;
 mod terminus;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
@@ -272,6 +273,8 @@ fn former_holder_of_an_entry_cannot_use_up_its_next_arming() {
 /// Whoever pops the notification finds data, metadata and a spent entry.
 #[test]
 fn notification_follows_data_and_metadata() {
+    // Not one of the modelled words: whether the model ever came to the point.
+    static TOLD: AtomicBool = AtomicBool::new(false);
     explore(|| {
         let area = WordArea(Arc::new(AtomicU64::new(0)));
         let metadata = MetadataArea::new(1).unwrap();
@@ -281,20 +284,29 @@ fn notification_follows_data_and_metadata() {
         let interface = thread::spawn(move || {
             receiver.receive(&header(slot, permission(1), Flags::NONE), &Bytes(7))
         });
-        if reader.pop().unwrap().is_some() {
-            let mut bytes = [0; USER_METADATA_BYTES];
-            assert_eq!(area.0.load(Ordering::Relaxed), 7);
-            assert_eq!(metadata.entry(0).unwrap().metadata(&mut bytes), 4);
-            assert_eq!(bytes[..4], [7; 4]);
-            assert!(!metadata.entry(0).unwrap().is_armed());
-        }
+        let application = thread::spawn(move || {
+            let told = reader.pop().unwrap().is_some();
+            if told {
+                let mut bytes = [0; USER_METADATA_BYTES];
+                let entry = metadata.entry(0).unwrap();
+                assert_eq!(area.0.load(Ordering::Relaxed), 7);
+                assert_eq!(entry.metadata(&mut bytes), 4);
+                assert_eq!(bytes[..4], [7; 4]);
+                assert!(!entry.is_armed());
+            }
+            told
+        });
+        TOLD.fetch_or(application.join().unwrap(), Relaxed);
         assert_eq!(interface.join().unwrap(), Ok(Received::Complete));
     });
+    assert!(TOLD.load(Relaxed));
 }
 
 /// A silent message announces itself by its entry alone: spent means there.
 #[test]
 fn spent_entry_follows_the_data_of_a_silent_message() {
+    // Not one of the modelled words: whether the model ever came to the point.
+    static SPENT: AtomicBool = AtomicBool::new(false);
     explore(|| {
         let area = WordArea(Arc::new(AtomicU64::new(0)));
         let metadata = MetadataArea::new(1).unwrap();
@@ -304,12 +316,19 @@ fn spent_entry_follows_the_data_of_a_silent_message() {
         let interface = thread::spawn(move || {
             receiver.receive(&header(slot, permission(1), Flags::SILENT), &Bytes(7))
         });
-        if !metadata.entry(0).unwrap().is_armed() {
-            assert_eq!(area.0.load(Ordering::Relaxed), 7);
-            assert_eq!(metadata.entry(0).unwrap().metadata_length_bytes(), 4);
-        }
+        let application = thread::spawn(move || {
+            let entry = metadata.entry(0).unwrap();
+            let spent = !entry.is_armed();
+            if spent {
+                assert_eq!(area.0.load(Ordering::Relaxed), 7);
+                assert_eq!(entry.metadata_length_bytes(), 4);
+            }
+            spent
+        });
+        SPENT.fetch_or(application.join().unwrap(), Relaxed);
         assert_eq!(interface.join().unwrap(), Ok(Received::Complete));
     });
+    assert!(SPENT.load(Relaxed));
 }
 
 #[test]
