@@ -22,6 +22,8 @@ pub(super) fn ask(
     let item = reach::name(item)?;
     let whom = Whom::of(interior, to)?;
     let mut backoff = Backoff::new();
+    // What it said last, if it said anything.
+    let mut said = None;
     loop {
         let attempt = match &whom {
             Whom::Oneself => of_oneself(interior, whom.shown(), &item),
@@ -31,16 +33,20 @@ pub(super) fn ask(
             Ok(bytes) => return Ok(bytes),
             Err(Setback::Again(why)) => why,
             Err(Setback::Final(why)) => return Err(why),
+            // The time of the last attempt is hardly ever enough.
             Err(Setback::Late) => {
-                return Err(ConnectError::Stalled {
-                    to: whom.shown().to_owned(),
-                });
+                let to = whom.shown().to_owned();
+                return Err(said.unwrap_or(ConnectError::Stalled { to }));
             }
         };
-        match backoff.next_ns(deadline_ns) {
-            Some(pause_ns) => std::thread::sleep(Duration::from_nanos(pause_ns)),
-            None => return Err(why),
-        }
+        let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
+            return Err(why);
+        };
+        said = match why {
+            ConnectError::NotOffered { .. } | ConnectError::Refused { .. } => Some(why),
+            _ => None,
+        };
+        std::thread::sleep(Duration::from_nanos(pause_ns));
     }
 }
 
@@ -83,9 +89,11 @@ fn of_another(
 fn look_for_the_last_time(contact: &Contact<'_>) -> Result<Message, Setback> {
     // It fails only if the other end is gone, and then nothing more can come.
     let _ = shutdown(&contact.socket, Shutdown::Read);
-    match contact.look()? {
-        Some(arrived) => Ok(arrived.message),
-        None => Err(Setback::Late),
+    match contact.look() {
+        Ok(Some(arrived)) => Ok(arrived.message),
+        // A closed ear looks like the end of the other side.
+        Ok(None) | Err(Setback::Again(_)) => Err(Setback::Late),
+        Err(setback) => Err(setback),
     }
 }
 
