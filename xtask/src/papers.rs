@@ -1,0 +1,287 @@
+//! `docs/papers.md`: every row of the paper that must be there is there once,
+//! and every file, item and test that it names exists.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::source::{code_of, has_test, words};
+
+/// What the identifiers of the paper's rows look like.
+const PREFIX: &str = "H-";
+/// Kinds of rows that describe what is to be built.
+const BUILT: [&str; 5] = ["mechanism", "field", "rule", "operation", "parameter"];
+/// Begins the last cell of a row that departs from the paper on purpose.
+const DEPARTURE: &str = "departure:";
+/// Begins the last cell of a row of which no test can show anything.
+const UNTESTED: &str = "no test:";
+/// Words that a reason has at least.
+const REASON_WORDS: usize = 3;
+
+/// What the table says and what is wrong with it.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) problems: Vec<String>,
+    pub(crate) rows: usize,
+    pub(crate) tested: usize,
+    pub(crate) departures: Vec<String>,
+    pub(crate) untested: Vec<String>,
+}
+
+/// Reads the required identifiers and their kinds.
+pub(crate) fn required(list: &str) -> Result<BTreeMap<&str, &str>> {
+    let mut required = BTreeMap::new();
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
+        let (id, kind) = line
+            .split_once(' ')
+            .with_context(|| format!("no kind in {line:?}"))?;
+        ensure!(required.insert(id, kind).is_none(), "{id} is listed twice");
+    }
+    Ok(required)
+}
+
+/// Checks the table. `read` gives the text of a file of the repository.
+pub(crate) fn check(
+    table: &str,
+    required: &BTreeMap<&str, &str>,
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Report {
+    let mut report = Report::default();
+    let mut lines_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, line) in table.lines().enumerate() {
+        let number = index + 1;
+        if !line.starts_with(&format!("| {PREFIX}")) {
+            continue;
+        }
+        let cells: Vec<&str> = line
+            .trim()
+            .trim_matches('|')
+            .split('|')
+            .map(str::trim)
+            .collect();
+        let [id, said, place, shown] = cells[..] else {
+            let problem = format!("line {number}: a row has 4 cells, this has {}", cells.len());
+            report.problems.push(problem);
+            continue;
+        };
+        report.rows += 1;
+        lines_of.entry(id).or_default().push(number);
+        let mut problems = Vec::new();
+        if said.is_empty() {
+            problems.push("it does not say what the paper says".to_owned());
+        }
+        check_place(place, read, &mut problems);
+        let tests = check_tests(shown, read, &mut problems);
+        check_shown(shown, tests, required.get(id).copied(), &mut problems);
+        if tests > 0 {
+            report.tested += 1;
+        }
+        if shown.starts_with(DEPARTURE) {
+            report.departures.push(id.to_owned());
+        }
+        if shown.starts_with(UNTESTED) {
+            report.untested.push(id.to_owned());
+        }
+        let named = problems
+            .into_iter()
+            .map(|problem| format!("line {number}: {id}: {problem}"));
+        report.problems.extend(named);
+    }
+    for (&id, &kind) in required {
+        match lines_of.get(id).map_or(&[][..], Vec::as_slice) {
+            [] => report.problems.push(format!("{id} ({kind}) has no row")),
+            [_] => {}
+            several => report
+                .problems
+                .push(format!("{id} has several rows, in lines {several:?}")),
+        }
+    }
+    for (id, lines) in &lines_of {
+        if !required.contains_key(id) {
+            report
+                .problems
+                .push(format!("line {}: {id} is not a required row", lines[0]));
+        }
+    }
+    report
+}
+
+/// What stands in backticks.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+fn is_path(text: &str) -> bool {
+    !text.contains("::") && (text.contains('/') || text.ends_with(".md")) && !text.contains(' ')
+}
+
+/// Files that are named, and after each file the items in it.
+fn check_place(cell: &str, read: &dyn Fn(&str) -> Option<String>, problems: &mut Vec<String>) {
+    if cell.is_empty() {
+        problems.push("it does not say where it lives".to_owned());
+    }
+    let mut file: Option<(&str, Option<String>)> = None;
+    for text in quoted(cell) {
+        if is_path(text) {
+            let code = read(text).map(|source| code_of(&source));
+            if code.is_none() {
+                problems.push(format!("there is no file {text}"));
+            }
+            file = Some((text, code));
+            continue;
+        }
+        let Some((path, code)) = &file else {
+            problems.push(format!("`{text}` is in no file that is named before it"));
+            continue;
+        };
+        let Some(code) = code else { continue };
+        for part in text.split("::") {
+            if words(code, part).next().is_none() {
+                problems.push(format!("{path} has no `{part}`"));
+            }
+        }
+    }
+}
+
+/// Number of tests that are named and exist.
+fn check_tests(
+    cell: &str,
+    read: &dyn Fn(&str) -> Option<String>,
+    problems: &mut Vec<String>,
+) -> usize {
+    let mut tests = 0;
+    for text in quoted(cell) {
+        let Some((path, name)) = text.rsplit_once("::") else {
+            if is_path(text) {
+                problems.push(format!("`{text}` names no test (file::function)"));
+            }
+            continue;
+        };
+        if !path.ends_with(".rs") {
+            continue;
+        }
+        match read(path) {
+            None => problems.push(format!("there is no file {path}")),
+            Some(source) if has_test(&code_of(&source), name) => tests += 1,
+            Some(_) => problems.push(format!("{path} has no test `fn {name}`")),
+        }
+    }
+    tests
+}
+
+fn check_shown(cell: &str, tests: usize, kind: Option<&str>, problems: &mut Vec<String>) {
+    let reason = [DEPARTURE, UNTESTED]
+        .iter()
+        .find_map(|prefix| cell.strip_prefix(prefix));
+    match reason {
+        Some(reason) if reason.split_whitespace().count() < REASON_WORDS => {
+            problems.push("it gives no reason".to_owned());
+        }
+        Some(_) => {}
+        None if tests == 0 => {
+            let built = kind.is_some_and(|kind| BUILT.contains(&kind));
+            let what = if built {
+                "is to be built, but"
+            } else {
+                "has neither a reason nor"
+            };
+            problems.push(format!(
+                "it {what} a test: name one, or say \"{DEPARTURE} why\" or \"{UNTESTED} why\""
+            ));
+        }
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "# comment\nH-001 rule\nH-002 claim\n";
+    const GOOD: &str = "# Title\n\n| id | paper | where | shown by |\n|---|---|---|---|\n\
+        | H-001 | a rule | `crates/a/src/lib.rs` `Thing::act` | `crates/a/tests/t.rs::it_holds` |\n\
+        | H-002 | a claim | `docs/x.md` | no test: nothing can be shown |\n";
+
+    fn tree(path: &str) -> Option<String> {
+        let text = match path {
+            "crates/a/src/lib.rs" => "struct Thing; impl Thing { fn act() {} } // absent",
+            "crates/a/tests/t.rs" => "fn helper() {}\n#[test]\nfn it_holds() {}",
+            "docs/x.md" => "words",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+
+    fn problems_of(table: &str) -> Vec<String> {
+        check(table, &required(LIST).unwrap(), &tree).problems
+    }
+
+    /// Makes one change to the good table; a problem must name `word`.
+    fn fails(from: &str, to: &str, word: &str) {
+        assert!(GOOD.contains(from), "{from}");
+        let problems = problems_of(&GOOD.replace(from, to));
+        let named = problems.iter().any(|problem| problem.contains(word));
+        assert!(named, "{from} -> {to}: {problems:?}");
+    }
+
+    #[test]
+    fn a_true_table_passes() {
+        let report = check(GOOD, &required(LIST).unwrap(), &tree);
+        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!((report.rows, report.tested), (2, 1));
+        assert_eq!(report.untested, ["H-002"]);
+    }
+
+    #[test]
+    fn missing_double_and_unknown_rows_are_named() {
+        fails("| H-002 |", "| x |", "H-002 (claim) has no row");
+        let double =
+            format!("{GOOD}| H-002 | again | `docs/x.md` | no test: said once already |\n");
+        assert_eq!(problems_of(&double).len(), 1);
+        assert!(problems_of(&double)[0].contains("several rows"));
+        let unknown = format!("{GOOD}| H-009 | more | `docs/x.md` | no test: not on the list |\n");
+        assert!(problems_of(&unknown)[0].contains("H-009 is not a required row"));
+    }
+
+    #[test]
+    fn missing_files_items_and_tests_are_named() {
+        fails(
+            "crates/a/src/lib.rs",
+            "crates/b/src/lib.rs",
+            "no file crates/b/src/lib.rs",
+        );
+        fails("docs/x.md", "docs/y.md", "no file docs/y.md");
+        fails("Thing::act", "Thing::wait", "no `wait`");
+        fails("Thing::act", "absent", "no `absent`");
+        fails(
+            "t.rs::it_holds",
+            "u.rs::it_holds",
+            "no file crates/a/tests/u.rs",
+        );
+        fails("it_holds", "it_hold", "no test `fn it_hold`");
+        fails("it_holds", "helper", "no test `fn helper`");
+        fails("t.rs::it_holds", "t.rs", "names no test");
+    }
+
+    #[test]
+    fn a_row_without_test_or_reason_fails() {
+        fails(
+            "`crates/a/tests/t.rs::it_holds`",
+            "seen",
+            "is to be built, but",
+        );
+        fails("no test: nothing can be shown", "", "neither a reason nor");
+        fails("no test: nothing can be shown", "departure:", "no reason");
+        fails("| a claim ", "| ", "what the paper says");
+        fails("| a claim ", "", "4 cells");
+        fails("`docs/x.md`", "", "where it lives");
+    }
+
+    #[test]
+    fn the_list_of_rows_is_sound() {
+        let list = required(crate::REQUIRED).unwrap();
+        assert!(list.len() > 200);
+        assert!(required("H-001 rule\nH-001 rule").is_err());
+        assert!(required("H-001").is_err());
+    }
+}
