@@ -2,3 +2,4 @@
 //! the ordinary tests that replay the committed corpus.
 
 pub mod engine_receive;
+pub mod handshake;

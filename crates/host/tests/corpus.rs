@@ -1,0 +1,220 @@
+//! Replays the committed corpus of the fuzzer, and as much again of damaged
+//! messages from a fixed seed, in plain `cargo test`.
+
+#[path = "../../../fuzz/src/handshake.rs"]
+#[allow(
+    unreachable_pub,
+    missing_docs,
+    reason = "the harness belongs to the fuzz crate"
+)]
+mod handshake;
+
+use hamlyn_host::process::codec::{
+    ANSWER_BYTES_MAX, MESSAGE_BYTES, Message, NotAMessage, Offer, VERSION, encode,
+};
+use hamlyn_host::process::name::Name;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/handshake")
+}
+
+#[test]
+fn every_seed_of_the_corpus_passes() {
+    let files: Vec<_> = fs::read_dir(corpus())
+        .expect("a committed corpus")
+        .map(|file| file.expect("readable").path())
+        .collect();
+    assert!(files.len() >= 30, "only {} seeds", files.len());
+    for file in files {
+        let bytes = fs::read(&file).expect("readable");
+        // The name of a failing one is the last that is printed.
+        println!("{}", file.display());
+        let _ = handshake::run(&bytes);
+    }
+}
+
+/// Numbers that are the same each time.
+fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 16
+    }
+}
+
+#[test]
+fn damaged_seeds_pass() {
+    for (_, seed, _) in seeds() {
+        for number in 0..300 {
+            let mut next = random(number);
+            let mut bytes = seed.clone();
+            for _ in 0..1 + number % 3 {
+                let at = next() as usize % (bytes.len() + 1);
+                match next() % 4 {
+                    0 => bytes.truncate(at),
+                    1 => bytes.insert(at, next() as u8),
+                    _ => {
+                        if let Some(byte) = bytes.get_mut(at) {
+                            *byte = next() as u8;
+                        }
+                    }
+                }
+            }
+            let _ = handshake::run(&bytes);
+        }
+    }
+}
+
+fn name(name: &str) -> Name {
+    Name::new(name).expect("a name")
+}
+
+fn offer(its_name: Option<&str>) -> Offer {
+    Offer {
+        interface: 0x0123_4567_89AB_CDEF,
+        name: its_name.map(name),
+        cells: 256,
+        bulk_bytes: 1 << 20,
+        payload_max_bytes: 16_384,
+        takes_barriers: true,
+    }
+}
+
+/// What comes of a seed: a message, another version, or no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Judged {
+    Good,
+    Version(u16),
+    Invalid,
+}
+
+/// Messages by hand: what each kind, and each breach of a rule, looks like to the fuzzer. The
+/// committed files are exactly these, so that they follow when the format changes.
+fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
+    use Judged::*;
+    let longest = "n".repeat(Name::BYTES_MAX);
+    let ask = encode(&Message::Ask { item: name("item") });
+    let hello = encode(&Message::Hello(offer(Some("server/1"))));
+    let answer = |length| {
+        encode(&Message::Answer {
+            bytes: vec![0xA5; length],
+        })
+    };
+    let changed = |message: &[u8], at: usize, to: &[u8]| {
+        let mut bytes = message.to_vec();
+        bytes[at..][..to.len()].copy_from_slice(to);
+        bytes
+    };
+    let payload = |bytes: u32| changed(&hello, 28, &bytes.to_le_bytes());
+    vec![
+        (
+            "greeting",
+            encode(&Message::Greeting { interface: 1 }),
+            Good,
+        ),
+        (
+            "greeting_max",
+            encode(&Message::Greeting {
+                interface: u64::MAX,
+            }),
+            Good,
+        ),
+        ("hello", hello.clone(), Good),
+        ("hello_unnamed", encode(&Message::Hello(offer(None))), Good),
+        (
+            "hello_longest_name",
+            encode(&Message::Hello(offer(Some(&longest)))),
+            Good,
+        ),
+        ("hello_without_barriers", changed(&hello, 14, &[0, 0]), Good),
+        ("hello_unknown_flag", changed(&hello, 14, &[3, 0]), Invalid),
+        ("hello_wild_cells", changed(&hello, 24, &[0xFF; 4]), Good),
+        ("hello_wild_bulk", changed(&hello, 32, &[0xFF; 4]), Good),
+        ("hello_payload_least", payload(64), Good),
+        ("hello_payload_less", payload(63), Invalid),
+        ("hello_payload_most", payload(65_536), Good),
+        ("hello_payload_more", payload(65_537), Invalid),
+        ("hello_payload_wild", payload(u32::MAX), Invalid),
+        (
+            "hello_name_too_long",
+            changed(&hello, 36, &[65, 0]),
+            Invalid,
+        ),
+        (
+            "hello_name_wild_length",
+            changed(&hello, 36, &[0xFF; 2]),
+            Invalid,
+        ),
+        ("hello_name_short", changed(&hello, 36, &[3, 0]), Invalid),
+        ("hello_name_zero", changed(&hello, 38, &[0]), Invalid),
+        ("hello_name_no_text", changed(&hello, 38, &[0xFF]), Invalid),
+        ("hello_tail", changed(&hello, 127, &[1]), Invalid),
+        ("welcome", encode(&Message::Welcome(offer(None))), Good),
+        ("refusal", encode(&Message::Refusal { reason: 7 }), Good),
+        (
+            "refusal_unknown",
+            encode(&Message::Refusal { reason: u16::MAX }),
+            Good,
+        ),
+        ("ask", ask.clone(), Good),
+        (
+            "ask_longest",
+            encode(&Message::Ask {
+                item: name(&longest),
+            }),
+            Good,
+        ),
+        ("ask_for_nothing", changed(&ask, 36, &[0; 6]), Invalid),
+        ("ask_with_interface", changed(&ask, 16, &[1]), Invalid),
+        ("ask_too_long", changed(&ask, 36, &[65, 0]), Invalid),
+        ("answer", answer(64), Good),
+        ("answer_as_long_as_others", answer(MESSAGE_BYTES - 16), Good),
+        ("answer_least", answer(1), Good),
+        ("answer_empty", answer(0), Invalid),
+        ("answer_most", answer(ANSWER_BYTES_MAX), Good),
+        ("answer_more", answer(ANSWER_BYTES_MAX + 1), Invalid),
+        ("answer_reserved", changed(&answer(9), 12, &[1]), Invalid),
+        ("not_offered", encode(&Message::NotOffered), Good),
+        ("nothing", vec![], Invalid),
+        ("no_magic", changed(&ask, 0, b"HAMLYN"), Invalid),
+        ("only_magic", hello[..8].to_vec(), Invalid),
+        (
+            "version_alone",
+            changed(&hello[..10], 8, &[9, 9]),
+            Version(0x0909),
+        ),
+        ("version_older", changed(&hello, 8, &[0, 0]), Version(0)),
+        ("kind_missing", hello[..10].to_vec(), Invalid),
+        ("kind_zero", changed(&hello, 10, &[0, 0]), Invalid),
+        ("kind_unknown", changed(&hello, 10, &[8, 0]), Invalid),
+        ("cut", hello[..MESSAGE_BYTES - 1].to_vec(), Invalid),
+        ("stretched", [hello.clone(), vec![0]].concat(), Invalid),
+    ]
+}
+
+/// With `HAMLYN_WRITE_CORPUS` set, writes the files instead of comparing them.
+#[test]
+fn committed_seeds_are_the_ones_made_here() {
+    for (name, bytes, expected) in seeds() {
+        let path = corpus().join(name);
+        if std::env::var_os("HAMLYN_WRITE_CORPUS").is_some() {
+            fs::write(&path, &bytes).expect("writable");
+        }
+        assert_eq!(
+            fs::read(&path).ok().as_deref(),
+            Some(&bytes[..]),
+            "{name} is not fresh"
+        );
+        let judged = match handshake::run(&bytes) {
+            Ok(_) => Judged::Good,
+            Err(NotAMessage::Version(version)) => Judged::Version(version),
+            Err(NotAMessage::Invalid(_)) => Judged::Invalid,
+        };
+        assert_eq!(judged, expected, "{name}");
+    }
+    assert_eq!(VERSION, 1, "the seeds are of this version");
+}

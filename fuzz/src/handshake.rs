@@ -1,0 +1,57 @@
+//! Arbitrary bytes as a message of a handshake. Whatever they say: no panic, and
+//! what is accepted obeys every rule of this version and has one encoding.
+
+use hamlyn_host::process::codec::{
+    ANSWER_BYTES_MAX, MESSAGE_BYTES, MESSAGE_BYTES_MAX, Message, NotAMessage, Offer, VERSION,
+    decode, encode,
+};
+use hamlyn_host::process::name::Name;
+
+/// Judges the bytes, then checks the judgement, and those of every shorter and of a longer message.
+pub fn run(bytes: &[u8]) -> Result<Message, NotAMessage> {
+    let judged = decode(bytes);
+    match &judged {
+        Ok(message) => {
+            assert_eq!(encode(message), bytes, "a second encoding of {message:?}");
+            obeys_the_rules(message, bytes.len());
+        }
+        Err(NotAMessage::Version(version)) => assert_ne!(*version, VERSION),
+        Err(NotAMessage::Invalid(what)) => assert!(!what.is_empty()),
+    }
+    let longer = bytes.iter().copied().chain([0]).collect::<Vec<_>>();
+    let others = [longer.as_slice()].into_iter();
+    let shorter = (0..bytes.len().min(MESSAGE_BYTES)).map(|length| &bytes[..length]);
+    for other in others.chain(shorter) {
+        if let Ok(message) = decode(other) {
+            obeys_the_rules(&message, other.len());
+        }
+    }
+    judged
+}
+
+fn obeys_the_rules(message: &Message, length: usize) {
+    let is_answer = matches!(message, Message::Answer { .. });
+    assert!(length <= MESSAGE_BYTES_MAX && (is_answer || length == MESSAGE_BYTES));
+    match message {
+        Message::Hello(offer) | Message::Welcome(offer) => {
+            let Offer {
+                name,
+                payload_max_bytes,
+                ..
+            } = offer;
+            assert!((64..=65_536).contains(payload_max_bytes));
+            if let Some(name) = name {
+                is_a_name(name);
+            }
+        }
+        Message::Ask { item } => is_a_name(item),
+        Message::Answer { bytes } => assert!((1..=ANSWER_BYTES_MAX).contains(&bytes.len())),
+        Message::Greeting { .. } | Message::Refusal { .. } | Message::NotOffered => {}
+    }
+}
+
+fn is_a_name(name: &Name) {
+    let name = name.as_str();
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte);
+    assert!((1..=64).contains(&name.len()) && name.bytes().all(good));
+}
