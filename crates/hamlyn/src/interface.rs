@@ -307,6 +307,8 @@ pub struct Interface<H: Host> {
     losses: std::collections::VecDeque<PeerLost>,
     loss_count: u64,
     bad_keys_max: u32,
+    /// See [`Interface::activity`].
+    activity: u64,
 }
 
 impl<H: Host> Interface<H> {
@@ -322,6 +324,7 @@ impl<H: Host> Interface<H> {
             losses: std::collections::VecDeque::with_capacity(LOSSES_KEPT),
             loss_count: 0,
             bad_keys_max: BAD_KEYS_MAX,
+            activity: 0,
         }
     }
 
@@ -830,8 +833,9 @@ impl<H: Host> Interface<H> {
         for index in 0..self.links.places() {
             packets += self.poll_link(index);
         }
+        self.activity += packets as u64;
         if self.transmitter.is_waiting() {
-            self.transmitter.pump(&mut self.links, PUMP_BURST);
+            self.activity += self.transmitter.pump(&mut self.links, PUMP_BURST).packets as u64;
         }
         packets
     }
@@ -876,6 +880,7 @@ impl<H: Host> Interface<H> {
     #[cold]
     fn remove_link(&mut self, index: usize, end: LinkEnd) {
         let Some(live) = self.links.remove_at(index, end) else { return };
+        self.activity += 1;
         if !matches!(end, LinkEnd::Lost(_)) {
             tracing::debug!(peer = ?live.peer.destination, %end, "link closed");
             self.host.disconnect(live.peer.token);
@@ -902,6 +907,7 @@ impl<H: Host> Interface<H> {
     #[inline(never)]
     fn attend(&mut self) {
         while let Some(event) = self.host.next_event() {
+            self.activity += 1;
             match event {
                 Event::Linked(peer, link) => {
                     self.links.insert(peer, link);
@@ -935,9 +941,12 @@ impl<H: Host> Interface<H> {
 
     #[cold]
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        let before = self.activity;
         self.prepare_wait();
-        // Whoever saw us awake has sent by now: look once more.
-        let result = if self.poll() == 0
+        // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
+        // the caller has not seen yet.
+        self.poll();
+        let result = if self.activity == before
             && !self.host.attention()
             && !self.links.starving().any(|live| live.link.credit_came())
         {
@@ -949,9 +958,16 @@ impl<H: Host> Interface<H> {
         result
     }
 
+    /// Counts what happens here: packets taken and sent from queues, connections, losses. An event
+    /// loop compares it to know that nothing came since it last looked at its queues.
+    pub fn activity(&self) -> u64 {
+        self.activity
+    }
+
     /// For event loops of others: announces that this program is about to wait on
-    /// [`Interface::descriptor`]. Then [`Interface::poll`] and look at your queues
-    /// once more; wait only if there is nothing; and call [`Interface::end_wait`] afterwards.
+    /// [`Interface::descriptor`]. In order: note [`Interface::activity`]; look at your queues and
+    /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
+    /// call [`Interface::end_wait`] in any case.
     pub fn prepare_wait(&mut self) {
         for live in self.links.starving() {
             live.link.await_credit();

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::packet::SlotName;
-use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
+use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
 use hamlyn_host::Host;
 
 use crate::error::{OpenError, ReceiveError};
@@ -84,6 +84,10 @@ pub struct Manager<H: Host> {
     queue: Queue,
     classes: Vec<ClassPlace>,
     reserved: usize,
+    /// What had happened when [`Manager::wait`] last returned.
+    activity_seen: u64,
+    /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
+    retired: Vec<SendTag>,
 }
 
 impl<H: Host> Manager<H> {
@@ -92,7 +96,7 @@ impl<H: Host> Manager<H> {
         let mut interface = Interface::new(host);
         let terminus = interface.open_terminus(options.terminus)?;
         let queue = interface.open_queue(options.queue_entries)?;
-        Ok(Self { interface, terminus, queue, classes: Vec::new(), reserved: 0 })
+        Ok(Self { interface, terminus, queue, classes: Vec::new(), reserved: 0, activity_seen: 0, retired: Vec::new() })
     }
 
     /// The interface.
@@ -116,7 +120,8 @@ impl<H: Host> Manager<H> {
     }
 
     /// Registers a receiver of the application's own making, whose entries may have
-    /// `entries` notifications outstanding.
+    /// `entries` notifications outstanding. Its slots must be `paranoid_one_shot`, or else their
+    /// senders can overrun the queue that it shares with the manager's other receivers.
     pub fn register(
         &mut self,
         class: Box<dyn ReceiverClass>,
@@ -209,6 +214,10 @@ impl<H: Host> Manager<H> {
     fn lead(&mut self, notification: Notification) {
         let arrival =
             Arrival { slot: notification.slot, metadata_index: notification.metadata_index };
+        // In fast mode the word is the sender's, and names no receiver of ours.
+        if notification.is_fast() {
+            return;
+        }
         match self.place(notification.word).and_then(|place| place.class.as_mut()) {
             Some(Class::Queued(arrivals)) => arrivals.push_back(arrival),
             Some(Class::Own(class)) => class.process_arrival(arrival),
@@ -228,7 +237,7 @@ impl<H: Host> Manager<H> {
         let mut polled = false;
         loop {
             match self.queue.reader.pop()? {
-                Some(notification) if notification.word == id.0 => {
+                Some(notification) if notification.word == id.0 && !notification.is_fast() => {
                     return Ok(Some(Arrival {
                         slot: notification.slot,
                         metadata_index: notification.metadata_index,
@@ -244,22 +253,40 @@ impl<H: Host> Manager<H> {
         }
     }
 
+    /// Gives up a send-buffer area of the manager's terminus, at once or when nothing queued uses
+    /// it any more.
+    pub(crate) fn retire_area(&mut self, tag: SendTag) {
+        self.retired.push(tag);
+        self.sweep_areas();
+    }
+
+    /// Unbinds areas that were given up and are free by now.
+    pub(crate) fn sweep_areas(&mut self) {
+        let (interface, terminus) = (&mut self.interface, self.terminus);
+        self.retired.retain(|&tag| {
+            matches!(interface.unbind_area(terminus, tag), Err(TerminusError::InUse { .. }))
+        });
+    }
+
     /// One step of a wait: false when its time is over.
     pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, ReceiveError> {
         Ok(self.interface.pause(patience)?)
     }
 
-    /// Waits until anything happens: a packet, a connection, a loss; or until the time
-    /// is over. For programs that serve several end points.
+    /// Waits until anything has happened since this was last called: a packet, a connection, a
+    /// loss; or until the time is over. For programs that serve several end points: ask
+    /// each until it has nothing, then wait. What one end point finds for another while it
+    /// is asked counts, so nothing is overlooked.
     pub fn wait(&mut self, wait: Wait) -> Result<(), ReceiveError> {
         let mut patience = Patience::new(wait);
-        let losses = self.interface.loss_count();
         loop {
-            if self.interface.poll() != 0
-                || self.queue.reader.is_pending()
-                || self.interface.loss_count() != losses
-                || !self.interface.pause(&mut patience)?
-            {
+            self.interface.poll();
+            let activity = self.interface.activity();
+            if activity != self.activity_seen {
+                self.activity_seen = activity;
+                return Ok(());
+            }
+            if !self.interface.pause(&mut patience)? {
                 return Ok(());
             }
         }

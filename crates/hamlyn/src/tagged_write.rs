@@ -27,6 +27,8 @@ pub struct Receiver {
     /// Tags that were passed over while a specific one was sought.
     passed: VecDeque<u64>,
     passed_max: usize,
+    /// Tags that found no room among those.
+    passed_lost: u64,
 }
 
 impl Receiver {
@@ -47,7 +49,7 @@ impl Receiver {
             }
         };
         let passed_max = queue.capacity();
-        Ok(Self { slot, area, queue, passed: VecDeque::with_capacity(passed_max), passed_max })
+        Ok(Self { slot, area, queue, passed: VecDeque::with_capacity(passed_max), passed_max, passed_lost: 0 })
     }
 
     /// The memory that senders write. Read it with [`Area::read_at`]; it may change at any time.
@@ -81,6 +83,9 @@ impl Receiver {
         if let Some(notification) = manager.interface_mut().rcv(&mut self.queue)? {
             return Ok(Some(notification.word));
         }
+        if wait == Wait::Poll {
+            return Ok(None);
+        }
         let found = manager.interface_mut().rcv_block(&mut self.queue, wait)?;
         Ok(found.map(|notification| notification.word))
     }
@@ -105,6 +110,7 @@ impl Receiver {
                     // As when the queue itself is overrun: the oldest is lost, and said to be.
                     self.passed.pop_front();
                     self.passed.push_back(notification.word);
+                    self.passed_lost += 1;
                     return Err(hamlyn_engine::notification::Overrun { lost: 1 }.into());
                 }
                 self.passed.push_back(notification.word);
@@ -123,7 +129,7 @@ impl Receiver {
 
     /// Tags lost to overrun so far.
     pub fn lost(&self) -> u64 {
-        self.queue.lost()
+        self.queue.lost() + self.passed_lost
     }
 
     /// Gives the area a fresh key: tickets handed out before are worthless.

@@ -60,22 +60,22 @@ impl Patience {
         if self.wait == Wait::Poll {
             return Next::Stop;
         }
-        self.pauses += 1;
-        if self.pauses > 1 && !self.pauses.is_multiple_of(PAUSES_PER_CLOCK) && self.spin_until_ns != 0
-        {
+        self.pauses = self.pauses.wrapping_add(1);
+        if self.spin_until_ns != 0 && !self.pauses.is_multiple_of(PAUSES_PER_CLOCK) {
             return Next::Spin;
         }
         self.by_the_clock(spin_ns, now_ns())
     }
 
     fn by_the_clock(&mut self, spin_ns: u64, now_ns: u64) -> Next {
-        if self.pauses == 1 {
-            self.deadline_ns = match self.wait {
+        if self.deadline_ns == 0 {
+            let deadline_ns = match self.wait {
                 Wait::For(duration) => {
                     now_ns.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
                 }
                 Wait::Poll | Wait::Forever => u64::MAX,
             };
+            self.deadline_ns = deadline_ns.max(1);
             self.spin_until_ns = if spin_ns == 0 { 0 } else { now_ns.saturating_add(spin_ns) };
         }
         if now_ns >= self.deadline_ns {
