@@ -146,7 +146,7 @@ impl core::fmt::Debug for Entry {
 
 impl NotificationWriter {
     /// Appends an entry, over the oldest if the reader did not keep up.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, notification: Notification) {
         let mask = self.entries.len() - 1;
         let Some(entry) = self.entries.get(self.next as usize & mask) else {
@@ -186,7 +186,7 @@ pub struct NotificationReader {
 impl NotificationReader {
     /// The next notification, if there is one. After an [`Overrun`] the next call goes on
     /// with the oldest notification that is left.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Result<Option<Notification>, Overrun> {
         let mask = self.entries.len() - 1;
         let Some(entry) = self.entries.get(self.next as usize & mask) else {

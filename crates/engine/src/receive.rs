@@ -164,7 +164,7 @@ impl<A: Area> Receiver<A> {
     /// Takes one packet. `header` must be a private copy; `payload` may change
     /// at any time. Nothing that a packet can say panics, blocks or writes
     /// outside the bounds its key opens.
-    #[inline]
+    #[inline(always)]
     pub fn receive<P: Payload<A>>(
         &mut self,
         header: &Header,
@@ -184,7 +184,7 @@ impl<A: Area> Receiver<A> {
         reason
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit<P: Payload<A>>(&mut self, header: &Header, payload: &P) -> Result<Received, Refusal> {
         if self.gate != Gate::Open {
             return Err(match self.gate {

@@ -226,7 +226,7 @@ impl<A: Area> SlotTable<A> {
 
     /// The slot that a packet names. The index is the peer's: after the bounds
     /// check it is masked as well, so that not even speculation leaves the table.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn named(&self, name: SlotName) -> Result<&Slot<A>, Refusal> {
         let index = usize::from(name.index());
         if index >= self.places.len() {

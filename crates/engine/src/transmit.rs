@@ -209,7 +209,7 @@ impl<A: Area> Transmitter<A> {
     /// Sends a message of bytes at hand (direct I/O). If the link has no room, others
     /// have to go first, or messages of this terminus wait, up to [`DIRECT_BYTES_MAX`] bytes are
     /// copied into the work queue; longer ones are refused. Never blocks, never allocates.
-    #[inline]
+    #[inline(always)]
     pub fn post<O: Outlet<A>>(
         &mut self,
         id: TerminusId,

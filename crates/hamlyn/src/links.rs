@@ -138,7 +138,7 @@ impl<L: Link> Outlet<Area> for Links<L> {
         self.get(link).filter(|live| live.lost.is_none()).map(|live| live.link.payload_max_bytes())
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(
         &mut self,
         link: LinkId,

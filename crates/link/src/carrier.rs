@@ -74,7 +74,7 @@ impl Outgoing {
     }
 
     /// Sends a packet whose header has the right lengths.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_send(
         &mut self,
         header: &Header,
@@ -262,7 +262,7 @@ impl Incoming {
 
     /// What `take` made of the next packet; and whether the sender must be rung for,
     /// because it waits for the room.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
@@ -379,7 +379,7 @@ impl memory::Payload<Area> for Carried<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
         let length = self.length as usize;
         if self.shape.data_at == IN_CELL {

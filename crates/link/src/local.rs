@@ -32,7 +32,7 @@ impl Link for LocalLink {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_send(
         &mut self,
         header: &Header,
@@ -45,7 +45,7 @@ impl Link for LocalLink {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,

@@ -130,7 +130,7 @@ impl Link for PairLink {
         self.outgoing.payload_max()
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_send(
         &mut self,
         header: &Header,
@@ -146,7 +146,7 @@ impl Link for PairLink {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,

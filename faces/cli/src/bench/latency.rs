@@ -213,13 +213,14 @@ pub(crate) fn measure(
         let mut ratios = Vec::new();
         let mut raws = Vec::new();
         let mut repeated = 0;
+        let started = std::time::Instant::now();
         while figures.len() < effort.batches {
             let before = pair.raw(effort.round_trips)?;
             let ours = round_trips(pair, &mut end, protocol, Vec::new(), effort.round_trips)?;
             let after = pair.raw(effort.round_trips)?;
             if (before - after).abs() > STEADY * before.min(after) {
                 repeated += 1;
-                if repeated > effort.attempts {
+                if started.elapsed() > effort.patience {
                     bail!("the raw hand-off never kept still ({before:.0} and {after:.0} ns): the machine is too disturbed to measure");
                 }
                 continue;

@@ -12,8 +12,9 @@ use crate::actor::{from_hex, to_hex};
 /// Idle peers over which the figure is averaged.
 const PEERS: usize = 64;
 
-/// Connects idle peers and sees by how much the resident memory of this
-/// process grows, shared pages that it mapped included.
+/// Connects idle peers and sees by how much the memory in use grows: what
+/// this process has for itself, and all shared memory of the machine, which is the rings of both
+/// directions.
 pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -> Result<()> {
     let interface = pair.manager.interface_mut();
     let area = interface.allocate(64)?;
@@ -21,9 +22,9 @@ pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -
     let ticket = to_hex(&slot.fast_ticket(0, 64)?.to_bytes());
     // The first few also pay for tables that grow.
     connect(pair, &ticket, PEERS)?;
-    let before = resident_bytes()?;
+    let before = used_bytes()?;
     connect(pair, &ticket, PEERS)?;
-    let after = resident_bytes()?;
+    let after = used_bytes()?;
     report.idle_peer_bytes = after.saturating_sub(before) / PEERS as u64;
     bar.inc(1);
     Ok(())
@@ -54,12 +55,19 @@ pub(crate) fn connect_idle(
     Ok(())
 }
 
-/// Resident memory, from the kernel.
-fn resident_bytes() -> Result<u64> {
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup")
-        .context("reading how much memory is resident")?;
-    let line = text.lines().find(|line| line.starts_with("Rss:")).context("no such line")?;
-    let kilobytes: u64 =
-        line.split_whitespace().nth(1).context("no figure")?.parse().context("no number")?;
+/// Private memory of this process and shared memory of the machine, from the kernel.
+fn used_bytes() -> Result<u64> {
+    Ok(kernel_figure("/proc/self/status", "RssAnon:")? + kernel_figure("/proc/meminfo", "Shmem:")?)
+}
+
+fn kernel_figure(file: &str, name: &str) -> Result<u64> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("reading {file}"))?;
+    let kilobytes: u64 = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .and_then(|rest| rest.split_whitespace().next())
+        .with_context(|| format!("{file} does not tell {name}"))?
+        .parse()
+        .context("no number")?;
     Ok(kilobytes * 1024)
 }

@@ -12,6 +12,7 @@ mod report;
 mod throughput;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hamlyn::host::process::Options;
@@ -43,16 +44,28 @@ pub(crate) struct Effort {
     pub(crate) messages: u64,
     /// Bytes moved for a bandwidth.
     pub(crate) bytes: usize,
-    /// Attempts at an undisturbed measurement.
-    pub(crate) attempts: usize,
+    /// How long to try for undisturbed measurements of one protocol.
+    pub(crate) patience: Duration,
 }
 
 impl Effort {
     fn of(arguments: &Arguments) -> Self {
         if arguments.quick {
-            Self { round_trips: 10_000, batches: 5, messages: 2_000_000, bytes: 64 << 20, attempts: 10 }
+            Self {
+                round_trips: 2_000,
+                batches: 15,
+                messages: 2_000_000,
+                bytes: 64 << 20,
+                patience: Duration::from_secs(15),
+            }
         } else {
-            Self { round_trips: 50_000, batches: 11, messages: 20_000_000, bytes: 512 << 20, attempts: 30 }
+            Self {
+                round_trips: 10_000,
+                batches: 51,
+                messages: 20_000_000,
+                bytes: 512 << 20,
+                patience: Duration::from_secs(60),
+            }
         }
     }
 }

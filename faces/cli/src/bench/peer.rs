@@ -7,7 +7,7 @@ use hamlyn::Manager;
 use hamlyn::host::process::ProcessHost;
 use serde::{Deserialize, Serialize};
 
-use super::{Effort, latency, memory, raw::Ground, throughput};
+use super::{latency, memory, raw::Ground, throughput};
 use crate::actor::{Actor, Role, answer, next_order};
 
 /// What the other process is to do next. It answers first where there is
@@ -81,9 +81,7 @@ pub(crate) fn run() -> Result<()> {
             }
             Order::RawPut { size, bytes } => {
                 answer(&())?;
-                let effort =
-                    Effort { round_trips: 0, batches: 0, messages: 0, bytes, attempts: 0 };
-                ground.follow_put(size, effort)?;
+                ground.follow_put(size, bytes)?;
             }
             Order::Open { protocol } => {
                 let end = latency::End::open(&mut manager, protocol)?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use hamlyn_ring::memfd::{Memfd, Require};
 use hamlyn_ring::shared::{Access, Lines, Mapping};
 
-use super::{Effort, SIZES_BYTES};
+use super::SIZES_BYTES;
 
 /// First the lines of both directions, then a page that counts, then two buffers.
 const LINES: usize = 128;
@@ -96,9 +96,9 @@ impl Ground {
     }
 
     /// One copy into the other process' memory and a flag, two buffers in turn. Bytes per second.
-    pub(crate) fn lead_put(&self, size: usize, effort: Effort) -> Result<f64> {
+    pub(crate) fn lead_put(&self, size: usize, bytes: usize) -> Result<f64> {
         let source = vec![1_u8; size];
-        let messages = (effort.bytes / size).max(16) as u64;
+        let messages = (bytes / size).max(16) as u64;
         let (sent, taken) = self.counts()?;
         let start = std::time::Instant::now();
         for message in 0..messages {
@@ -121,8 +121,8 @@ impl Ground {
     }
 
     /// The other side of [`Ground::lead_put`].
-    pub(crate) fn follow_put(&self, size: usize, effort: Effort) -> Result<()> {
-        let messages = (effort.bytes / size).max(16) as u64;
+    pub(crate) fn follow_put(&self, size: usize, bytes: usize) -> Result<()> {
+        let messages = (bytes / size).max(16) as u64;
         let (sent, taken) = self.counts()?;
         for message in 0..messages {
             while sent.load(Acquire) <= message {
@@ -148,10 +148,10 @@ impl Ground {
 }
 
 /// A copy within one process, buffers used again and again. Bytes per second.
-pub(crate) fn memcpy(size: usize, effort: Effort) -> f64 {
+pub(crate) fn memcpy(size: usize, bytes: usize) -> f64 {
     let source = vec![1_u8; size];
     let mut target = vec![0_u8; size];
-    let times = (effort.bytes / size).max(16);
+    let times = (bytes / size).max(16);
     let start = std::time::Instant::now();
     for _ in 0..times {
         target.copy_from_slice(std::hint::black_box(&source));
