@@ -132,7 +132,19 @@ impl Receiver {
         if let Some(entry) = self.entry() {
             entry.permit(Permission { key, low: 0, high });
         }
+        self.reset();
         Ok(())
+    }
+
+    /// Forgets a datagram that came only in part, because its sender died or gave up. If the receiver
+    /// is ready it stays so, and tickets stay good. Never needed after datagrams of one packet.
+    pub fn reset(&mut self) {
+        // If it is spent, a datagram has come and is still to be received.
+        if let Some(entry) = self.entry()
+            && entry.is_armed()
+        {
+            entry.arm();
+        }
     }
 
     /// Waits for a datagram. Nothing if none came in time. Afterwards the receiver is

@@ -16,7 +16,7 @@ use hamlyn_ring::area::HandoverReader;
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
 use crate::interface::{Message, NewSlot, Slot, Target};
 use crate::manager::{ClassId, Manager};
-use crate::ticket::{OutsideTicket, TICKET_BYTES, Ticket, TicketError};
+use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
 use crate::wait::{Patience, Wait};
 
 /// Bytes of a member as it travels.
@@ -25,6 +25,24 @@ pub const MEMBER_BYTES: usize = TICKET_BYTES + 8;
 const ENTRY: u16 = 0;
 
 const _: () = assert!(MEMBER_BYTES <= USER_METADATA_BYTES);
+
+/// Bytes of a member before its check sum.
+const SUMMED_BYTES: usize = MEMBER_BYTES - 4;
+
+/// Bytes that are no member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemberError {
+    /// The length is wrong.
+    #[error("a member has {MEMBER_BYTES} bytes, this has {length_bytes}: it was cut, or it is none")]
+    Length {
+        /// Bytes given.
+        length_bytes: usize,
+    },
+    /// The ticket in it, or its share, is none.
+    #[error("the member is damaged: {0}")]
+    Ticket(#[from] TicketError),
+}
 
 /// A part of a group: a place and a share of the count. A capability, like a ticket; to be used by one
 /// holder, once.
@@ -68,23 +86,28 @@ impl Member {
             .collect())
     }
 
-    /// The form in which it travels.
+    /// The form in which it travels: the ticket's fields, the share, and a check sum of both.
     pub fn to_bytes(&self) -> [u8; MEMBER_BYTES] {
         let mut bytes = [0; MEMBER_BYTES];
-        bytes[..TICKET_BYTES].copy_from_slice(&self.ticket.to_bytes());
-        bytes[TICKET_BYTES..].copy_from_slice(&self.share.less_one().to_le_bytes());
+        bytes[..FIELDS_BYTES].copy_from_slice(&self.ticket.fields());
+        bytes[FIELDS_BYTES..SUMMED_BYTES].copy_from_slice(&self.share.less_one().to_le_bytes());
+        let sum = check_sum(&bytes[..SUMMED_BYTES]);
+        bytes[SUMMED_BYTES..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
     /// Reads a member. Total: any bytes give a member or an error.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Member, TicketError> {
-        let Some((ticket, share)) = bytes.split_at_checked(TICKET_BYTES) else {
-            return Err(TicketError::Length { length_bytes: bytes.len() });
-        };
-        let ticket = Ticket::from_bytes(ticket)?;
-        let share: [u8; 8] =
-            share.try_into().map_err(|_| TicketError::Length { length_bytes: bytes.len() })?;
-        let share = Share::from_less_one(u64::from_le_bytes(share), ticket.counting)
+    pub fn from_bytes(bytes: &[u8]) -> Result<Member, MemberError> {
+        let bytes: &[u8; MEMBER_BYTES] =
+            bytes.try_into().map_err(|_| MemberError::Length { length_bytes: bytes.len() })?;
+        let (fields, rest) = bytes.split_at(FIELDS_BYTES);
+        let (share, sum) = rest.split_at(SUMMED_BYTES - FIELDS_BYTES);
+        if sum != check_sum(&bytes[..SUMMED_BYTES]).to_le_bytes() {
+            return Err(TicketError::Damaged.into());
+        }
+        let ticket = Ticket::from_fields(fields)?;
+        let share = share.iter().rev().fold(0, |share, &byte| share << 8 | u64::from(byte));
+        let share = Share::from_less_one(share, ticket.counting)
             .ok_or(TicketError::Impossible { field: "share" })?;
         Ok(Member { ticket, share })
     }
@@ -166,6 +189,8 @@ impl Receiver {
             entry.disarm();
             entry.permit(Permission { key, low: 0, high });
         }
+        // An earlier round that completed unseen must not be taken for this one.
+        while manager.next_arrival(self.class)?.is_some() {}
         self.reader.open(0..1);
         if let Some(entry) = self.entry() {
             entry.arm();
@@ -281,6 +306,11 @@ impl Sender {
     ) -> Result<SendHandle, SendError> {
         let terminus = manager.terminus();
         let message = Message::new(data).at(offset).share(share.ok_or(SendError::Finished)?);
-        manager.interface_mut().send_msg(terminus, &self.target, &message, wait)
+        let sent = manager.interface_mut().send_msg(terminus, &self.target, &message, wait);
+        if let Err(SendError::Cut { .. }) = sent {
+            // A part of the share is spent on a message that will not be whole.
+            self.left = None;
+        }
+        sent
     }
 }

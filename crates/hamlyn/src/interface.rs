@@ -840,7 +840,7 @@ impl<H: Host> Interface<H> {
         packets
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_link(&mut self, index: usize) -> usize {
         let Some(live) = self.links.at(index) else { return 0 };
         let receiver = &mut self.receiver;

@@ -165,10 +165,14 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    fn check_room(&self, needed: usize) -> Result<(), OpenError> {
+    /// Notifications that more end points may have outstanding.
+    pub(crate) fn room(&self) -> usize {
         // Hamlyn 2.7: the queue must be longer than the number of entries in use.
-        let capacity = self.queue.capacity();
-        let left = (capacity - 1).saturating_sub(self.reserved);
+        (self.queue.capacity() - 1).saturating_sub(self.reserved)
+    }
+
+    fn check_room(&self, needed: usize) -> Result<(), OpenError> {
+        let (capacity, left) = (self.queue.capacity(), self.room());
         if needed > left {
             return Err(OpenError::QueueRoom { needed, capacity, left });
         }

@@ -13,6 +13,8 @@ use hamlyn_host::Destination;
 
 /// Bytes of a ticket as it travels.
 pub const TICKET_BYTES: usize = 52;
+/// Bytes of its fields, before the check sum.
+pub(crate) const FIELDS_BYTES: usize = TICKET_BYTES - 4;
 /// Version of that form.
 const VERSION: u8 = 1;
 /// Flag: the slot's accumulators have 64 bits.
@@ -98,6 +100,15 @@ impl Ticket {
     /// The form in which it travels.
     pub fn to_bytes(&self) -> [u8; TICKET_BYTES] {
         let mut bytes = [0; TICKET_BYTES];
+        bytes[..FIELDS_BYTES].copy_from_slice(&self.fields());
+        let sum = check_sum(&bytes[..FIELDS_BYTES]);
+        bytes[FIELDS_BYTES..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// That form without its check sum.
+    pub(crate) fn fields(&self) -> [u8; FIELDS_BYTES] {
+        let mut bytes = [0; FIELDS_BYTES];
         bytes[0] = VERSION;
         bytes[1] = if self.counting == Counting::Bits64 { WIDE } else { 0 };
         bytes[2..4].copy_from_slice(&self.metadata_index.to_le_bytes());
@@ -108,8 +119,6 @@ impl Ticket {
         bytes[24..32].copy_from_slice(&self.key.to_bits().to_le_bytes());
         bytes[32..40].copy_from_slice(&self.base.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.length_bytes.to_le_bytes());
-        let sum = check_sum(&bytes[..48]);
-        bytes[48..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
@@ -117,15 +126,21 @@ impl Ticket {
     pub fn from_bytes(bytes: &[u8]) -> Result<Ticket, TicketError> {
         let bytes: &[u8; TICKET_BYTES] =
             bytes.try_into().map_err(|_| TicketError::Length { length_bytes: bytes.len() })?;
+        let (fields, sum) = bytes.split_at(FIELDS_BYTES);
+        if sum != check_sum(fields).to_le_bytes() {
+            return Err(TicketError::Damaged);
+        }
+        Self::from_fields(fields)
+    }
+
+    /// Reads what [`Ticket::fields`] wrote, whose check sum was verified.
+    pub(crate) fn from_fields(bytes: &[u8]) -> Result<Ticket, TicketError> {
+        let bytes: &[u8; FIELDS_BYTES] =
+            bytes.try_into().map_err(|_| TicketError::Length { length_bytes: bytes.len() })?;
         let word = |at: usize| -> u64 {
             bytes[at..at + 8].iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
         };
         let half = |at: usize| word(at) as u32;
-        if u32::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51]])
-            != check_sum(&bytes[..48])
-        {
-            return Err(TicketError::Damaged);
-        }
         if bytes[0] != VERSION {
             return Err(TicketError::Version { found: bytes[0] });
         }
@@ -151,6 +166,6 @@ impl Ticket {
 }
 
 /// FNV-1a. It finds accidents; forgery is what the key is for.
-fn check_sum(bytes: &[u8]) -> u32 {
+pub(crate) fn check_sum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |sum, &byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

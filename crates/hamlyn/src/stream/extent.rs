@@ -24,6 +24,8 @@ pub(crate) struct Extent {
     piece_bytes: u32,
     /// Pieces that have arrived and were not delivered.
     arrived: Box<[bool]>,
+    /// Pieces that were passed over and hold nothing; they go back with those before them.
+    skipped: Box<[bool]>,
     /// Next piece to deliver.
     pub(crate) next: u64,
     /// Pieces given back to the sender.
@@ -73,6 +75,7 @@ impl Extent {
             pieces,
             piece_bytes,
             arrived: vec![false; pieces as usize].into(),
+            skipped: vec![false; pieces as usize].into(),
             next: 0,
             released: 0,
             end: None,
@@ -214,13 +217,34 @@ impl Extent {
         self.reader.view(offset, length)
     }
 
-    /// Gives pieces back up to (not including) `position`.
+    /// Moves the delivery position past a piece that holds nothing.
+    pub(crate) fn skip(&mut self) {
+        let index = self.index(self.next);
+        self.skipped[index as usize] = true;
+        self.deliver(1);
+        self.release_to(self.released);
+    }
+
+    /// Gives pieces back up to (not including) `position`, and those passed over after them.
     pub(crate) fn release_to(&mut self, position: u64) {
-        let position = position.min(self.next);
-        while self.released < position {
+        while self.released < self.next {
             let index = self.index(self.released);
+            let skipped = std::mem::take(&mut self.skipped[index as usize]);
+            if self.released >= position && !skipped {
+                return;
+            }
             self.arm(index);
             self.released += 1;
+        }
+    }
+
+    /// Whether the piece at a position has come.
+    pub(crate) fn has_come(&self, position: u64) -> bool {
+        match position.checked_sub(self.next) {
+            None => true,
+            Some(ahead) => {
+                ahead < u64::from(self.pieces) && self.arrived[self.index(position) as usize]
+            }
         }
     }
 

@@ -109,6 +109,11 @@ pub struct Receiver {
     reported: u64,
     /// What the sender waits to hear and could not be told yet.
     owed: Option<Owed>,
+    /// The sender waits for credit at this position, however little.
+    hungry: Option<u64>,
+    /// Where more memory was refused last: once is enough.
+    refused: Option<u64>,
+    losses_seen: u64,
     closed: bool,
     broken: Option<&'static str>,
 }
@@ -142,6 +147,9 @@ impl Receiver {
                 credit: None,
                 reported: 0,
                 owed: None,
+                hungry: None,
+                refused: None,
+                losses_seen: manager.interface().loss_count(),
                 closed: false,
                 broken: None,
             }),
@@ -162,13 +170,15 @@ impl Receiver {
     }
 
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
-    /// sender has closed and all is received.
+    /// sender has closed and all is received. Until the sender has presented itself, the loss of any
+    /// peer interrupts the wait, once: it may have held the seed.
     pub fn receive<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         wait: Wait,
     ) -> Result<Option<Record>, ReceiveError> {
         let mut patience = Patience::new(wait);
+        let mut fruitless = 0_u32;
         loop {
             if let Some(record) = self.next_record()? {
                 return Ok(Some(record));
@@ -176,9 +186,14 @@ impl Receiver {
             match manager.next_arrival(self.class)? {
                 Some(arrival) => {
                     self.take(manager, arrival)?;
-                    continue;
+                    // A sender that sends no records must not keep us for longer than we would wait.
+                    fruitless += 1;
+                    if fruitless <= self.extents.back().map_or(0, Extent::pieces) + CONTROL_ENTRIES {
+                        continue;
+                    }
+                    fruitless = 0;
                 }
-                None => self.when_idle(manager)?,
+                None => self.when_idle(manager, wait)?,
             }
             if !manager.pause(&mut patience)? {
                 return Ok(None);
@@ -273,13 +288,13 @@ impl Receiver {
             };
             let position = extent.next;
             let offset = extent.offset(position);
-            extent.deliver(pieces);
+            if kind == Kind::Skip {
+                extent.skip();
+            } else {
+                extent.deliver(pieces);
+            }
             match kind {
-                Kind::Skip => {
-                    if extent.released == position {
-                        extent.release_to(position + 1);
-                    }
-                }
+                Kind::Skip => {}
                 Kind::Packed => {
                     self.packed =
                         Some(Packed { position, length_bytes: length_bytes as usize, at: 0 });
@@ -382,6 +397,13 @@ impl Receiver {
                         extent.end = Some(position);
                         self.closed = true;
                     }
+                    // It closed before it heard of the newest extent, which stays empty.
+                    Ok(position) if serial + 1 == newest && extent.end == Some(position) => {
+                        if let Some(newest) = self.extents.back_mut() {
+                            newest.end = Some(0);
+                        }
+                        self.closed = true;
+                    }
                     _ => return self.fail("an end at an impossible position"),
                 }
             }
@@ -401,6 +423,7 @@ impl Receiver {
                         self.enlarge(manager, position, needed);
                     } else {
                         // It fits; the sender only waits for credit.
+                        self.hungry = Some(position);
                         self.owed = Some(Owed::Credit { denied: false });
                         self.pay(manager);
                     }
@@ -419,11 +442,14 @@ impl Receiver {
     /// Opens a larger extent, where the stream goes on after `position`; or tells
     /// the sender that there will be none.
     fn enlarge<H: Host>(&mut self, manager: &mut Manager<H>, position: u64, pieces_needed: u64) {
-        let used = self.memory_bytes();
+        let replaces = self.is_drained_at(position);
+        let used = if replaces { 0 } else { self.memory_bytes() };
         let piece_bytes = u64::from(self.options.piece_bytes);
         let left = self.options.limit_bytes.saturating_sub(used) / piece_bytes;
         let present = self.extents.back().map_or(1, Extent::pieces);
-        let wanted = pieces_needed.max(u64::from(present) * 2).min(left).min(u64::from(PIECES_MAX));
+        let room = manager.room().saturating_sub(CONTROL_ENTRIES as usize) as u64;
+        let most = left.min(room).min(u64::from(PIECES_MAX));
+        let wanted = pieces_needed.max(u64::from(present) * 2).min(most);
         let opened = if wanted >= pieces_needed.max(1) {
             self.open_extent(manager, wanted as u32)
         } else {
@@ -435,11 +461,29 @@ impl Receiver {
                     old.end = Some(position);
                 }
                 self.extents.push_back(extent);
+                self.hungry = None;
+                self.refused = None;
                 self.owed = Some(Owed::Extent);
+                if replaces {
+                    self.move_on();
+                    self.drop_first_extent(manager);
+                }
             }
-            None => self.owed = Some(Owed::Credit { denied: true }),
+            None => {
+                self.hungry = Some(position);
+                self.refused = Some(position);
+                self.owed = Some(Owed::Credit { denied: true });
+            }
         }
         self.pay(manager);
+    }
+
+    /// Whether the stream's only extent ends there and nothing of it is held, so that another
+    /// can take its place within the limit.
+    fn is_drained_at(&self, position: u64) -> bool {
+        self.extents.len() == 1
+            && self.packed.is_none()
+            && self.extents.back().is_some_and(|extent| extent.released == position)
     }
 
     /// Tells the sender what it waits for, if there is room; otherwise later.
@@ -494,15 +538,23 @@ impl Receiver {
         }
     }
 
-    /// Reports what was released, a quarter of the extent at a time. Held back while the
+    /// Reports what was released, a quarter of the extent at a time, or at once if the sender said
+    /// that it waits. Held back while the
     /// sender is being moved to another extent: it must not go on in this one.
     fn report<H: Host>(&mut self, manager: &mut Manager<H>) {
         if self.delivering != self.newest() {
             return;
         }
         let Some(extent) = self.extents.back() else { return };
+        if self.hungry.is_some_and(|position| extent.has_come(position)) {
+            self.hungry = None;
+        }
         let owed = extent.released.saturating_sub(self.reported);
-        if owed >= u64::from(extent.pieces()).div_ceil(4) {
+        let due = match self.hungry {
+            Some(_) => 1,
+            None => u64::from(extent.pieces()).div_ceil(4),
+        };
+        if owed >= due {
             let credit = self.credit_now();
             if self.send_credit(manager, credit) {
                 self.reported = credit.released;
@@ -518,7 +570,11 @@ impl Receiver {
     }
 
     /// Nothing came: memory may be short, the sender may be dead.
-    fn when_idle<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
+    fn when_idle<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<(), ReceiveError> {
         self.pay(manager);
         self.report(manager);
         if self.delivering == self.newest()
@@ -527,17 +583,28 @@ impl Receiver {
         {
             let position = self.extents.back().map_or(0, |extent| extent.next);
             // One attempt: if the limit is reached, the application must release first.
-            if self.memory_bytes() < self.options.limit_bytes && self.credit.is_some() {
+            if self.memory_bytes() < self.options.limit_bytes
+                && self.credit.is_some()
+                && self.refused != Some(position)
+            {
                 self.enlarge(manager, position, 1);
             }
         }
-        if let Some(target) = &self.credit
-            && manager.interface().is_drained(target.link())
-        {
-            let end = manager.interface().link_end(target.link()).unwrap_or(LinkEnd::ClosedHere);
-            return Err(PeerLost { peer: target.ticket().destination, end }.into());
+        match &self.credit {
+            Some(target) if manager.interface().is_drained(target.link()) => {
+                let end =
+                    manager.interface().link_end(target.link()).unwrap_or(LinkEnd::ClosedHere);
+                Err(PeerLost { peer: target.ticket().destination, end }.into())
+            }
+            // Whoever was lost may have been the one who held the seed.
+            None if wait != Wait::Poll => {
+                match manager.interface().next_loss(&mut self.losses_seen) {
+                    Some(lost) => Err(lost.into()),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

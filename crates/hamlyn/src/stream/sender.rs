@@ -59,6 +59,13 @@ struct Staged {
     last: Option<SendHandle>,
 }
 
+impl Staged {
+    /// Whether nothing of it is still to be queued.
+    fn is_all_queued(&self) -> bool {
+        self.sent_bytes == self.length_bytes
+    }
+}
+
 impl Sender {
     /// Grows the sending end from a seed; connects if need be, and presents itself.
     pub fn grow<H: Host>(
@@ -179,14 +186,11 @@ impl Sender {
     }
 
     fn dismantle<H: Host>(self, manager: &mut Manager<H>) {
-        let terminus = manager.terminus();
-        let interface = manager.interface_mut();
         // What is still queued of a staged record is given up with its area.
-        if let Some(staged) = self.staged
-            && interface.unbind_area(terminus, staged.tag).is_err()
-        {
-            tracing::debug!("a staged record was not handed over when its stream ended");
+        if let Some(staged) = self.staged {
+            manager.retire_area(staged.tag);
         }
+        let interface = manager.interface_mut();
         if let Err(error) = interface.close_slot(self.slot) {
             tracing::debug!(%error, "closing a credit slot");
         }
@@ -217,6 +221,7 @@ impl Sender {
 
     /// Takes in what the receiver reported, and refuses to go on if the stream is over.
     fn check<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), SendError> {
+        self.drop_staged(manager);
         self.absorb(manager);
         if self.closed {
             return Err(SendError::ClosedByReceiver);
@@ -231,7 +236,8 @@ impl Sender {
     }
 
     fn absorb<H: Host>(&mut self, manager: &mut Manager<H>) {
-        loop {
+        // No more than can wait at once: a receiver that sends them without end must not keep us here.
+        for _ in 0..2 * CREDIT_ENTRIES {
             match manager.interface_mut().rcv(&mut self.queue) {
                 Ok(Some(notification)) if notification.is_fast() => self.credit(notification.word),
                 Ok(Some(_)) => self.enlarge(),
@@ -272,7 +278,8 @@ impl Sender {
             .filter(|seed| seed.validate().is_ok())
             .and_then(|seed| Some((seed, self.target.with_ticket(seed.ticket)?)));
         match target {
-            Some((seed, target)) if self.staged.is_none() => {
+            // A receiver that got all of a staged record may be quicker than our look at it.
+            Some((seed, target)) if self.staged.as_ref().is_none_or(Staged::is_all_queued) => {
                 self.target = target;
                 self.pieces = u64::from(seed.pieces);
                 self.extent += 1;
@@ -466,6 +473,7 @@ impl Sender {
         manager: &mut Manager<H>,
         data: &[u8],
     ) -> Result<(), SendError> {
+        manager.sweep_areas();
         let terminus = manager.terminus();
         let interface = manager.interface_mut();
         let area = interface.allocate(data.len() as u64)?;
@@ -487,21 +495,13 @@ impl Sender {
     fn push_staged<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), SendError> {
         let terminus = manager.terminus();
         while let Some(staged) = &self.staged {
-            if staged.sent_bytes == staged.length_bytes {
-                if let Some(last) = staged.last {
-                    let completion = manager.interface().completion(last);
-                    if matches!(completion, Ok(Completion::Pending)) {
-                        manager.interface_mut().poll();
-                    }
-                    if matches!(manager.interface().completion(last), Ok(Completion::Pending)) {
-                        return Ok(());
-                    }
+            if staged.is_all_queued() {
+                if let Some(last) = staged.last
+                    && matches!(manager.interface().completion(last), Ok(Completion::Pending))
+                {
+                    manager.interface_mut().poll();
                 }
-                let tag = staged.tag;
-                self.staged = None;
-                if let Err(error) = manager.interface_mut().unbind_area(terminus, tag) {
-                    tracing::debug!(%error, "unbinding a staged record");
-                }
+                self.drop_staged(manager);
                 return Ok(());
             }
             let left = staged.length_bytes - staged.sent_bytes;
@@ -537,6 +537,19 @@ impl Sender {
             }
         }
         Ok(())
+    }
+
+    /// Forgets a staged record that was handed over.
+    fn drop_staged<H: Host>(&mut self, manager: &mut Manager<H>) {
+        if let Some(staged) = &self.staged
+            && staged.is_all_queued()
+            && staged.last.is_none_or(|last| {
+                !matches!(manager.interface().completion(last), Ok(Completion::Pending))
+            })
+        {
+            manager.retire_area(staged.tag);
+            self.staged = None;
+        }
     }
 
     fn finish_staged<H: Host>(
