@@ -193,6 +193,15 @@ impl MetadataEntry {
     }
 
     #[inline]
+    pub(crate) fn store_metadata_word(&self, word: u64, length_bytes: usize) {
+        self.user[0].store(word as u32, Relaxed);
+        if length_bytes > 4 {
+            self.user[1].store((word >> 32) as u32, Relaxed);
+        }
+        self.metadata_length.store(length_bytes as u32, Relaxed);
+    }
+
+    #[inline]
     pub(crate) fn set_accumulator(&self, value: u64) {
         self.accumulator.store(value, Relaxed);
     }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use crate::metadata::MetadataEntry;
 use crate::memory::{Area, Denied, Payload};
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
@@ -258,9 +259,12 @@ impl<A: Area> Receiver<A> {
         let mut word = header.word;
         if let Some(entry) = entry {
             if metadata_length != 0 {
-                let mut metadata = [0; USER_METADATA_BYTES];
-                payload.metadata(&mut metadata, metadata_length);
-                entry.store_metadata(&metadata, metadata_length);
+                match payload.metadata_word() {
+                    Some(word) if metadata_length <= size_of::<u64>() => {
+                        entry.store_metadata_word(word, metadata_length);
+                    }
+                    _ => store_metadata(entry, payload, metadata_length),
+                }
             }
             // Hamlyn 2.5: a delta of zero announces the message without a look at the accumulator.
             let delta = slot.counting.delta(header.word);
@@ -291,4 +295,12 @@ impl<A: Area> Receiver<A> {
         }
         Ok(Received::Complete)
     }
+}
+
+/// Metadata that did not come as one word.
+#[inline(never)]
+fn store_metadata<A: Area, P: Payload<A>>(entry: &MetadataEntry, payload: &P, length_bytes: usize) {
+    let mut metadata = [0; USER_METADATA_BYTES];
+    payload.metadata(&mut metadata, length_bytes);
+    entry.store_metadata(&metadata, length_bytes);
 }

@@ -82,19 +82,21 @@ impl Outgoing {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         let room = self.producer.room().map_err(unsent)?;
-        // The shortest way is that of the most frequent packet.
-        if let (true, &[Part::Bytes(bytes)]) = (metadata.is_empty(), parts)
+        // The shortest way is that of the most frequent packets: 16 bytes, and no metadata or a
+        // word of them.
+        if let &[Part::Bytes(bytes)] = parts
             && let Ok(bytes) = <&[u8; INLINE_BYTES]>::try_from(bytes)
+            && let Some(metadata_word) = whole_word(header, metadata)
         {
             debug_assert_eq!(header.length_bytes as usize, INLINE_BYTES);
-            debug_assert_eq!(header.metadata_length_bytes, 0);
+            debug_assert_eq!(header.metadata_length_bytes as usize, metadata.len());
             let placement = Placement {
                 data: Data::Cell(words(bytes)),
-                metadata: Metadata::Word(0),
+                metadata: Metadata::Word(metadata_word),
             };
             let header = Header {
                 length_bytes: INLINE_BYTES as u32,
-                metadata_length_bytes: 0,
+                metadata_length_bytes: metadata.len() as u8,
                 ..*header
             };
             room.publish(cell::encode(&header, &placement));
@@ -114,6 +116,16 @@ fn unsent(reason: NoRoom) -> Unsent {
         NoRoom::Full => Unsent::Full,
         NoRoom::Corrupt => Unsent::Gone,
     }
+}
+
+/// No metadata, or a word of them that can travel in the cell's.
+#[inline(always)]
+fn whole_word(header: &Header, metadata: &[u8]) -> Option<u64> {
+    if metadata.is_empty() {
+        return Some(0);
+    }
+    let word = <[u8; cell::WORD_BYTES]>::try_from(metadata).ok()?;
+    cell::word_is_free(header, cell::WORD_BYTES).then_some(u64::from_le_bytes(word))
 }
 
 /// Bytes as the words of a cell.
@@ -273,7 +285,7 @@ impl Incoming {
         // Both ways meet in plain numbers, and `take` is called in one place: so it
         // becomes part of this function, and a short packet stays in registers.
         let (header, shape) = match cell::decode_short(&cell) {
-            Some((header, words)) => (header, Shape::short(words)),
+            Some((header, words, metadata)) => (header, Shape::short(words, metadata)),
             None => {
                 let copy = cell;
                 let (header, placement) = cell::decode(&copy, self.bulk_bytes, self.payload_max)?;
@@ -327,10 +339,10 @@ struct Shape {
 
 impl Shape {
     #[inline(always)]
-    fn short(words: [u64; 2]) -> Self {
+    fn short(words: [u64; 2], metadata_word: u64) -> Self {
         Self {
             words,
-            metadata_word: 0,
+            metadata_word,
             data_at: IN_CELL,
             metadata_at: IN_CELL,
         }
@@ -377,6 +389,11 @@ impl memory::Payload<Area> for Carried<'_> {
             let copied = self.mapping.copy_out(from, into);
             debug_assert!(copied.is_ok(), "the placement was checked");
         }
+    }
+
+    #[inline(always)]
+    fn metadata_word(&self) -> Option<u64> {
+        (self.shape.metadata_at == IN_CELL).then_some(self.shape.metadata_word)
     }
 
     #[inline(always)]

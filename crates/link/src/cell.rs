@@ -117,13 +117,26 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
     ]
 }
 
-/// The header and the words of data of a cell that has no metadata and nothing in
-/// the bulk: by far the most frequent. Nothing for any other cell.
+/// Placement and metadata length of a cell with a full word of metadata.
+const WORD_ONLY: u64 = (METADATA_IN_WORD as u64) << 8 | WORD_BYTES as u64;
+
+/// The header, the words of data and the word of metadata of a cell that has nothing in
+/// the bulk and either no metadata or eight bytes: by far the most frequent. Nothing for
+/// any other cell.
 #[inline(always)]
-pub fn decode_short(cell: &Cell) -> Option<(Header, [u64; 2])> {
-    // No placement bit and no metadata.
-    let short = cell[0] >> 48 == 0 && cell[4] as u32 <= INLINE_BYTES as u32;
-    short.then(|| (header(cell), [cell[6], cell[7]]))
+pub fn decode_short(cell: &Cell) -> Option<(Header, [u64; 2], u64)> {
+    if cell[4] as u32 > INLINE_BYTES as u32 {
+        return None;
+    }
+    let mut header = header(cell);
+    match cell[0] >> 48 {
+        0 => Some((header, [cell[6], cell[7]], 0)),
+        WORD_ONLY if header.metadata_index != FAST_INDEX => {
+            header.word = 0;
+            Some((header, [cell[6], cell[7]], cell[5]))
+        }
+        _ => None,
+    }
 }
 
 #[inline(always)]

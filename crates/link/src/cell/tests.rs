@@ -78,7 +78,9 @@ proptest! {
         prop_assert_eq!(decode(&cell, BULK_BYTES, PAYLOAD_MAX), Ok((header, placement)));
         let short = decode_short(&cell);
         if metadata_length == 0 && length <= 16 {
-            prop_assert_eq!(short, Some((header, data)));
+            prop_assert_eq!(short, Some((header, data, 0)));
+        } else if metadata_length == WORD_BYTES && in_word && length <= 16 {
+            prop_assert_eq!(short, Some((header, data, word)));
         } else {
             prop_assert_eq!(short, None);
         }
@@ -92,8 +94,8 @@ proptest! {
         payload_max in 64..=PACKET_PAYLOAD_MAX,
     ) {
         let decoded = decode(&cell, bulk_bytes, payload_max);
-        if let Some((header, words)) = decode_short(&cell) {
-            let placement = Placement { data: Data::Cell(words), metadata: Metadata::Word(0) };
+        if let Some((header, words, metadata)) = decode_short(&cell) {
+            let placement = Placement { data: Data::Cell(words), metadata: Metadata::Word(metadata) };
             prop_assert_eq!(decoded, Ok((header, placement)), "the short way is the same way");
         }
         if let Ok((header, placement)) = decoded {
