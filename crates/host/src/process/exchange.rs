@@ -70,6 +70,18 @@ pub(super) fn receive(
     user: u32,
     disposal: &Disposal,
 ) -> Result<Arrived, Mishap> {
+    match receive_once(&socket, user, disposal) {
+        // A receiver that finds nothing looks afterwards whether the other end hung up; what it
+        // sent in between is still there. Once it has hung up, nothing comes in between.
+        Err(Mishap::HungUp) => match receive_once(&socket, user, disposal) {
+            Err(Mishap::NotYet) => Err(Mishap::HungUp),
+            arrived => arrived,
+        },
+        arrived => arrived,
+    }
+}
+
+fn receive_once(socket: impl AsFd, user: u32, disposal: &Disposal) -> Result<Arrived, Mishap> {
     // One byte more than the longest message has, and one descriptor more: what is longer
     // is seen to be longer.
     let mut bytes = [0u8; MESSAGE_BYTES_MAX + 1];
