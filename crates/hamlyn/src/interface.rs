@@ -30,8 +30,11 @@ use crate::links::{LinkEnd, Links};
 use crate::ticket::{OutsideTicket, Ticket};
 use crate::wait::{Next, Patience, Wait};
 
-/// Packets taken from one link before the next link has its turn.
+/// Packets taken from one link before the next link has its turn, while packets keep coming.
 const RECEIVE_BURST: usize = 32;
+/// Polls in a row that must have found something before more than one packet is taken at a
+/// time: a lone message is handed on at once, without a look for a second.
+const BURST_AFTER: u32 = 2;
 /// Packets of queued messages sent per poll.
 const PUMP_BURST: usize = 64;
 /// Losses remembered for end points that have not heard of them yet.
@@ -307,6 +310,8 @@ pub struct Interface<H: Host> {
     losses: std::collections::VecDeque<PeerLost>,
     loss_count: u64,
     bad_keys_max: u32,
+    /// Polls in a row that found something.
+    streak: u32,
     /// See [`Interface::activity`].
     activity: u64,
 }
@@ -324,6 +329,7 @@ impl<H: Host> Interface<H> {
             losses: std::collections::VecDeque::with_capacity(LOSSES_KEPT),
             loss_count: 0,
             bad_keys_max: BAD_KEYS_MAX,
+            streak: 0,
             activity: 0,
         }
     }
@@ -829,10 +835,12 @@ impl<H: Host> Interface<H> {
     #[inline]
     pub fn poll(&mut self) -> usize {
         self.attend_if_asked();
+        let burst = if self.streak >= BURST_AFTER { RECEIVE_BURST } else { 1 };
         let mut packets = 0;
         for index in 0..self.links.places() {
-            packets += self.poll_link(index);
+            packets += self.poll_link(index, burst);
         }
+        self.streak = if packets == 0 { 0 } else { self.streak.saturating_add(1) };
         self.activity += packets as u64;
         if self.transmitter.is_waiting() {
             self.activity += self.transmitter.pump(&mut self.links, PUMP_BURST).packets as u64;
@@ -841,7 +849,7 @@ impl<H: Host> Interface<H> {
     }
 
     #[inline(always)]
-    fn poll_link(&mut self, index: usize) -> usize {
+    fn poll_link(&mut self, index: usize, burst: usize) -> usize {
         let Some(live) = self.links.at(index) else { return 0 };
         let receiver = &mut self.receiver;
         let mut packets = 0;
@@ -869,7 +877,7 @@ impl<H: Host> Interface<H> {
                 Err(fault) => break LinkEnd::Fault(fault),
             }
             packets += 1;
-            if packets == RECEIVE_BURST {
+            if packets == burst {
                 return packets;
             }
         };
