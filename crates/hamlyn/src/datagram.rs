@@ -79,7 +79,7 @@ impl Receiver {
         let queue = manager.queue().id();
         let interface = manager.interface_mut();
         let (area, reader) = interface.allocate_handover(1, piece_bytes)?;
-        let mut new = NewSlot::new(&area)
+        let mut new = NewSlot::over(area)
             .range(0..u64::from(buffer_bytes))
             .mode(Mode::ParanoidOneShot)
             .entries(1);

@@ -161,7 +161,7 @@ impl Receiver {
         let interface = manager.interface_mut();
         let piece_bytes = place_bytes.next_power_of_two().max(64);
         let (area, reader) = interface.allocate_handover(1, piece_bytes)?;
-        let mut new = NewSlot::new(&area)
+        let mut new = NewSlot::over(area)
             .range(0..u64::from(place_bytes))
             .mode(Mode::ParanoidOneShot)
             .entries(1)

@@ -83,9 +83,9 @@ pub struct Slot {
 /// A slot to be opened: by default the whole area, normal mode, write right,
 /// no metadata entries, no queue.
 #[derive(Clone, Debug)]
-pub struct NewSlot<'a> {
+pub struct NewSlot {
     /// The message area.
-    pub area: &'a Area,
+    pub area: Area,
     /// Which part of it.
     pub range: std::ops::Range<u64>,
     /// What holders of the key may do.
@@ -100,13 +100,19 @@ pub struct NewSlot<'a> {
     pub counting: Counting,
 }
 
-impl<'a> NewSlot<'a> {
-    /// A slot over the whole of `area`.
-    pub fn new(area: &'a Area) -> Self {
+impl NewSlot {
+    /// A slot over the whole of `area`, which others may have too.
+    pub fn new(area: &Area) -> Self {
+        Self::over(area.clone())
+    }
+
+    /// A slot over the whole of `area`, which becomes the slot's own. So it must be
+    /// with a handover area, which only one slot can write.
+    pub fn over(area: Area) -> Self {
         use hamlyn_engine::memory::Area as _;
         Self {
-            area,
             range: 0..area.length_bytes(),
+            area,
             rights: Rights::WRITE,
             mode: Mode::Normal,
             entries: 0,
@@ -387,7 +393,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// Opens a slot with a fresh key.
-    pub fn open_slot(&mut self, new: NewSlot<'_>) -> Result<Slot, OpenError> {
+    pub fn open_slot(&mut self, new: NewSlot) -> Result<Slot, OpenError> {
         let key = self.new_key()?;
         let metadata = match new.entries {
             0 => None,
@@ -395,7 +401,7 @@ impl<H: Host> Interface<H> {
         };
         let length_bytes = new.range.end.saturating_sub(new.range.start);
         let name = self.receiver.open_slot(SlotOptions {
-            area: new.area.clone(),
+            area: new.area,
             base: new.range.start,
             length_bytes,
             key,

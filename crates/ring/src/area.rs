@@ -16,16 +16,35 @@ use std::sync::Arc;
 use hamlyn_engine::memory::{self, Denied};
 
 use crate::Errno;
-use crate::handover::Turn;
+use crate::handover::{Pen, Turn};
 use crate::shared::{Mapping, Memory};
 
 /// Least size of a piece: its state should be small beside it.
 pub const PIECE_MIN_BYTES: u32 = 16;
 
 /// A region of an application's memory that the interface may use.
-#[derive(Clone)]
+///
+/// A clone names the same memory. Of a handover area only the first one may write, and whatever
+/// it is moved into; clones of it read. So that it has one writer at a time, an area can
+/// move to another thread, and clones of it too, but not be shared between threads:
+///
+/// ```compile_fail
+/// fn shared<T: Sync>() {}
+/// shared::<hamlyn_ring::area::Area>();
+/// ```
 pub struct Area {
     memory: Arc<Memory>,
+    /// Of a handover area, the right to write.
+    pen: Option<Pen>,
+}
+
+impl Clone for Area {
+    fn clone(&self) -> Self {
+        Self {
+            memory: Arc::clone(&self.memory),
+            pen: None,
+        }
+    }
 }
 
 impl Area {
@@ -34,6 +53,7 @@ impl Area {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
         Ok(Self {
             memory: Arc::new(Memory::plain(len)?),
+            pen: None,
         })
     }
 
@@ -43,13 +63,14 @@ impl Area {
         if !piece_bytes.is_power_of_two() || piece_bytes < PIECE_MIN_BYTES {
             return Err(Errno::INVAL);
         }
-        let (memory, turn) = Memory::in_pieces(pieces, piece_bytes.trailing_zeros())?;
+        let (memory, turn, pen) = Memory::in_pieces(pieces, piece_bytes.trailing_zeros())?;
         let memory = Arc::new(memory);
         let reader = HandoverReader {
             memory: Arc::clone(&memory),
             turn,
         };
-        Ok((Self { memory }, reader))
+        let pen = Some(pen);
+        Ok((Self { memory, pen }, reader))
     }
 
     /// Copies out of the area. Bytes that the interface writes at the same time
@@ -62,7 +83,7 @@ impl Area {
     /// Copies `from` into the area.
     #[inline]
     pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<(), Denied> {
-        self.memory.write(place(offset)?, from)
+        self.memory.write(self.pen.as_ref(), place(offset)?, from)
     }
 
     /// The word at `offset`; if that is a multiple of 8, it is never torn
@@ -76,12 +97,14 @@ impl Area {
     /// Stores a word; see [`Area::load_u64`].
     #[inline]
     pub fn store_u64(&self, offset: u64, value: u64) -> Result<(), Denied> {
-        self.memory.store_u64(place(offset)?, value)
+        self.memory
+            .store_u64(self.pen.as_ref(), place(offset)?, value)
     }
 
     /// Fills a range with one value.
     pub fn fill(&self, offset: u64, len: u64, value: u8) -> Result<(), Denied> {
-        self.memory.fill(place(offset)?, place(len)?, value)
+        self.memory
+            .fill(self.pen.as_ref(), place(offset)?, place(len)?, value)
     }
 
     /// Copies from another area. Ranges of the same memory must not overlap, or
@@ -94,14 +117,16 @@ impl Area {
         len: u64,
     ) -> Result<(), Denied> {
         let (offset, from_offset, len) = (place(offset)?, place(from_offset)?, place(len)?);
+        let pen = self.pen.as_ref();
         self.memory
-            .write_from_memory(offset, &from.memory, from_offset, len)
+            .write_from_memory(pen, offset, &from.memory, from_offset, len)
     }
 
     /// Puts the first `len` bytes of two words into place: at most 16.
     #[inline]
     pub fn write_short(&self, offset: u64, words: [u64; 2], len: usize) -> Result<(), Denied> {
-        self.memory.write_short(place(offset)?, words, len)
+        self.memory
+            .write_short(self.pen.as_ref(), place(offset)?, words, len)
     }
 
     /// Copies from a mapping into the area.
@@ -114,7 +139,7 @@ impl Area {
         len: usize,
     ) -> Result<(), Denied> {
         self.memory
-            .write_from(place(offset)?, from, from_offset, len)
+            .write_from(self.pen.as_ref(), place(offset)?, from, from_offset, len)
     }
 
     /// Copies from the area into a mapping.
@@ -154,9 +179,9 @@ impl memory::Area for Area {
 
     #[inline]
     fn message_complete(&self, low: u64, high: u64) {
-        if let Some(pieces) = self.memory.pieces() {
+        if let (Some(pieces), Some(pen)) = (self.memory.pieces(), &self.pen) {
             let clamp = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
-            pieces.complete(clamp(low), clamp(high));
+            pieces.complete(pen, clamp(low), clamp(high));
         }
     }
 }

@@ -7,27 +7,24 @@
 //!
 //! Refused: a write that touches a piece which is not open, whoever asks.
 //!
-//! Areas can be cloned and shared, so two threads could write and complete at
-//! the same time; between the writer's look at the state and its last byte, no
-//! piece may become held. A guard, taken by one exchange and given back by one
-//! store, excludes that. Cheaper ways were found wanting: a writer bound to one
-//! thread breaks when an interface moves to another thread, and any scheme without
-//! an exchange needs a full fence, which costs the same. Plain areas pay nothing.
+//! Between a writer's look at a state and its last byte, no piece may become held. So whoever
+//! writes or completes must hold the one [`Pen`] of the pieces, which can move between
+//! threads but not be shared by them: nothing needs to be locked, and a message
+//! costs a load and a store. A guard around both was tried; its two exchanges per message
+//! took longer than all checks of reception.
 
+use core::cell::Cell;
+use core::marker::PhantomData;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use hamlyn_engine::memory::Denied;
 
-/// The state of a piece, or the guard. A trait, so that the model checker runs the same code.
+/// The state of a piece. A trait, so that the model checker runs the same code.
 pub(crate) trait StateWord {
     fn new(value: u32) -> Self;
     fn load_acquire(&self) -> u32;
     fn store_release(&self, value: u32);
-    /// Makes a 0 a 1, with acquire; false if it was none.
-    fn take(&self) -> bool;
-    /// Called while the guard is another thread's.
-    fn wait(rounds: u32);
 }
 
 impl StateWord for AtomicU32 {
@@ -45,22 +42,6 @@ impl StateWord for AtomicU32 {
     fn store_release(&self, value: u32) {
         self.store(value, Ordering::Release);
     }
-
-    #[inline]
-    fn take(&self) -> bool {
-        self.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-    }
-
-    #[cold]
-    fn wait(rounds: u32) {
-        if rounds.is_multiple_of(64) {
-            // The other thread may have been put aside in the middle of its copy.
-            std::thread::yield_now();
-        } else {
-            core::hint::spin_loop();
-        }
-    }
 }
 
 const HELD: u32 = 0;
@@ -69,28 +50,24 @@ const OPEN: u32 = 1;
 /// The right to open pieces. There is one for each [`Pieces`].
 pub(crate) struct Turn(());
 
+/// The right to write into open pieces and to complete them. There is one for each
+/// [`Pieces`]. Not `Sync`: its holder is one thread at a time.
+pub(crate) struct Pen(PhantomData<Cell<()>>);
+
 /// The states of all pieces.
 pub(crate) struct Pieces<W> {
     states: Box<[W]>,
     shift: u32,
-    guard: W,
 }
 
 impl<W: StateWord> Pieces<W> {
     /// `count` pieces of `1 << shift` bytes, all held. Nothing if there is no memory for that.
-    pub(crate) fn new(count: u32, shift: u32) -> Option<(Self, Turn)> {
+    pub(crate) fn new(count: u32, shift: u32) -> Option<(Self, Turn, Pen)> {
         let mut states = Vec::new();
         states.try_reserve_exact(count as usize).ok()?;
         states.extend((0..count).map(|_| W::new(HELD)));
         let states = states.into_boxed_slice();
-        Some((
-            Self {
-                states,
-                shift,
-                guard: W::new(0),
-            },
-            Turn(()),
-        ))
+        Some((Self { states, shift }, Turn(()), Pen(PhantomData)))
     }
 
     /// The states of all pieces that have a byte in the range.
@@ -104,53 +81,38 @@ impl<W: StateWord> Pieces<W> {
             .get(offset >> self.shift..(last >> self.shift) + 1)
     }
 
-    /// Runs `act` with the guard taken. `act` must not panic; it only copies.
-    #[inline]
-    fn guarded<R>(&self, act: impl FnOnce() -> R) -> R {
-        let mut rounds = 0;
-        while !self.guard.take() {
-            rounds += 1;
-            W::wait(rounds);
-        }
-        let result = act();
-        self.guard.store_release(0);
-        result
-    }
-
     /// Runs `write`, which writes only in the given range, if all of it is
-    /// open. It stays open until `write` returns.
+    /// open. It stays open until `write` returns, as only the holder of the pen could change that.
     #[inline]
     pub(crate) fn while_open<R>(
         &self,
+        _pen: &Pen,
         offset: usize,
         len: usize,
         write: impl FnOnce() -> R,
     ) -> Result<R, Denied> {
         let states = self.touched(offset, len).ok_or(Denied::OutOfArea)?;
-        self.guarded(|| {
-            // Acquire: the application's last look at the piece came before it opened it.
-            if states.iter().all(|state| state.load_acquire() == OPEN) {
-                Ok(write())
-            } else {
-                Err(Denied::InUse)
-            }
-        })
+        // Acquire: the application's last look at the piece came before it opened it.
+        if states.iter().all(|state| state.load_acquire() == OPEN) {
+            Ok(write())
+        } else {
+            Err(Denied::InUse)
+        }
     }
 
     /// Gives every piece that has a byte in `low..high` to the application.
-    pub(crate) fn complete(&self, low: usize, high: usize) {
+    #[inline]
+    pub(crate) fn complete(&self, _pen: &Pen, low: usize, high: usize) {
         let end = self.states.len() << self.shift;
         let (low, high) = (low.min(end), high.min(end));
         if low >= high {
             return;
         }
         if let Some(states) = self.touched(low, high - low) {
-            self.guarded(|| {
-                for state in states {
-                    // Release: what was written is seen by whoever finds it held.
-                    state.store_release(HELD);
-                }
-            });
+            for state in states {
+                // Release: what was written is seen by whoever finds it held.
+                state.store_release(HELD);
+            }
         }
     }
 

@@ -62,7 +62,7 @@ impl Extent {
         let key = interface.new_key()?;
         let (area, reader) = interface.allocate_handover(pieces, piece_bytes)?;
         let length = u64::from(pieces) * u64::from(piece_bytes);
-        let mut new = NewSlot::new(&area)
+        let mut new = NewSlot::over(area)
             .range(0..length)
             .mode(Mode::ParanoidOneShot)
             .entries((pieces + CONTROL_ENTRIES) as usize);

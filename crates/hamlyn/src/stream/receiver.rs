@@ -21,9 +21,9 @@ use crate::wait::{Patience, Wait};
 /// What a stream is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamOptions {
-    /// Pieces at first. Default 16.
+    /// Pieces at first. Default 64.
     pub pieces: u32,
-    /// Bytes of a piece, a power of two from 64. Default 64 KiB.
+    /// Bytes of a piece, a power of two from 64. Default 16 KiB, what a packet carries.
     pub piece_bytes: u32,
     /// Bytes that the stream may grow to. Default 64 MiB. Also bounds a record.
     pub limit_bytes: u64,
@@ -31,7 +31,7 @@ pub struct StreamOptions {
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self { pieces: 16, piece_bytes: 64 << 10, limit_bytes: 64 << 20 }
+        Self { pieces: 64, piece_bytes: 16 << 10, limit_bytes: 64 << 20 }
     }
 }
 

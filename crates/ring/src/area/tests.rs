@@ -140,3 +140,20 @@ fn pieces_are_either_open_or_held() {
     reader.open(3..99);
     assert!(!reader.is_held(3));
 }
+
+/// Only the area that was made with the pieces writes them; not its clones.
+#[test]
+fn clones_of_a_handover_area_read_only() {
+    let (area, mut reader) = Area::handover(2, 64).unwrap();
+    reader.open(0..2);
+    let clone = area.clone();
+    assert_eq!(clone.write_at(0, b"no"), Err(Denied::InUse));
+    memory::Area::message_complete(&clone, 0, 64);
+    assert!(!reader.is_held(0));
+    assert_eq!(area.write_at(0, b"yes"), Ok(()));
+    let mut seen = [0; 3];
+    clone.read_at(0, &mut seen).unwrap();
+    assert_eq!(&seen, b"yes");
+    fn moves<T: Send>(_: &T) {}
+    moves(&area);
+}

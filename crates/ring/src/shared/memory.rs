@@ -7,7 +7,7 @@ use hamlyn_engine::memory::Denied;
 
 use super::{Mapping, OutOfRange};
 use crate::Errno;
-use crate::handover::{Pieces, Turn};
+use crate::handover::{Pen, Pieces, Turn};
 
 /// The memory of an area: plain, or divided into pieces that are handed over.
 pub(crate) struct Memory {
@@ -23,19 +23,20 @@ impl Memory {
         })
     }
 
-    /// `count` pieces of `1 << shift` bytes, and the right to open them.
-    pub(crate) fn in_pieces(count: u32, shift: u32) -> Result<(Self, Turn), Errno> {
+    /// `count` pieces of `1 << shift` bytes, and the rights to open and to write them.
+    pub(crate) fn in_pieces(count: u32, shift: u32) -> Result<(Self, Turn, Pen), Errno> {
         let len = (count as usize)
             .checked_mul(1 << shift)
             .ok_or(Errno::NOMEM)?;
         let mapping = Mapping::anonymous(len)?;
-        let (pieces, turn) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
+        let (pieces, turn, pen) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
         Ok((
             Self {
                 mapping,
                 pieces: Some(pieces),
             },
             turn,
+            pen,
         ))
     }
 
@@ -56,17 +57,19 @@ impl Memory {
     }
 
     /// Carries out `store`, which may write the given range of the mapping and
-    /// nothing else, unless one of its bytes is in the application's hands.
-    #[inline]
+    /// nothing else, unless one of its bytes is in the application's hands, or the
+    /// memory is in pieces and the caller has not its pen.
+    #[inline(always)]
     fn store(
         &self,
+        pen: Option<&Pen>,
         offset: usize,
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
         match &self.pieces {
             None => store(&self.mapping).map_err(|OutOfRange| Denied::OutOfArea),
-            Some(pieces) => self.store_if_open(pieces, offset, len, store),
+            Some(pieces) => self.store_if_open(pieces, pen, offset, len, store),
         }
     }
 
@@ -75,18 +78,27 @@ impl Memory {
     fn store_if_open(
         &self,
         pieces: &Pieces<AtomicU32>,
+        pen: Option<&Pen>,
         offset: usize,
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
+        // The pen is that of these pieces: an area gets both when it is made and never changes them.
         pieces
-            .while_open(offset, len, move || store(&self.mapping))?
+            .while_open(pen.ok_or(Denied::InUse)?, offset, len, move || {
+                store(&self.mapping)
+            })?
             .map_err(|OutOfRange| Denied::OutOfArea)
     }
 
     #[inline]
-    pub(crate) fn write(&self, offset: usize, from: &[u8]) -> Result<(), Denied> {
-        self.store(offset, from.len(), move |mapping| {
+    pub(crate) fn write(
+        &self,
+        pen: Option<&Pen>,
+        offset: usize,
+        from: &[u8],
+    ) -> Result<(), Denied> {
+        self.store(pen, offset, from.len(), move |mapping| {
             mapping.copy_in(offset, from)
         })
     }
@@ -94,22 +106,38 @@ impl Memory {
     #[inline]
     pub(crate) fn write_short(
         &self,
+        pen: Option<&Pen>,
         offset: usize,
         words: [u64; 2],
         len: usize,
     ) -> Result<(), Denied> {
-        self.store(offset, len, move |mapping| {
+        self.store(pen, offset, len, move |mapping| {
             mapping.store_short(offset, words, len)
         })
     }
 
-    pub(crate) fn fill(&self, offset: usize, len: usize, value: u8) -> Result<(), Denied> {
-        self.store(offset, len, move |mapping| mapping.fill(offset, len, value))
+    pub(crate) fn fill(
+        &self,
+        pen: Option<&Pen>,
+        offset: usize,
+        len: usize,
+        value: u8,
+    ) -> Result<(), Denied> {
+        self.store(pen, offset, len, move |mapping| {
+            mapping.fill(offset, len, value)
+        })
     }
 
     #[inline]
-    pub(crate) fn store_u64(&self, offset: usize, value: u64) -> Result<(), Denied> {
-        self.store(offset, 8, move |mapping| mapping.store_u64(offset, value))
+    pub(crate) fn store_u64(
+        &self,
+        pen: Option<&Pen>,
+        offset: usize,
+        value: u64,
+    ) -> Result<(), Denied> {
+        self.store(pen, offset, 8, move |mapping| {
+            mapping.store_u64(offset, value)
+        })
     }
 
     #[inline]
@@ -130,12 +158,13 @@ impl Memory {
     #[inline]
     pub(crate) fn write_from(
         &self,
+        pen: Option<&Pen>,
         offset: usize,
         from: &Mapping,
         from_offset: usize,
         len: usize,
     ) -> Result<(), Denied> {
-        self.store(offset, len, move |mapping| {
+        self.store(pen, offset, len, move |mapping| {
             Mapping::copy_between(from, from_offset, mapping, offset, len)
         })
     }
@@ -156,12 +185,13 @@ impl Memory {
     /// Copies from another area's memory.
     pub(crate) fn write_from_memory(
         &self,
+        pen: Option<&Pen>,
         offset: usize,
         from: &Memory,
         from_offset: usize,
         len: usize,
     ) -> Result<(), Denied> {
-        self.write_from(offset, from.for_loads(), from_offset, len)
+        self.write_from(pen, offset, from.for_loads(), from_offset, len)
     }
 
     /// A reference to bytes in the application's hands, or nothing if any of
@@ -180,10 +210,12 @@ impl Memory {
         // SAFETY: the range lies in a private mapping that lives as long as
         // `self`. Nobody writes it while the reference lives: every store into
         // this memory runs inside `Pieces::while_open`, which refuses pieces
-        // that are held and excludes `Pieces::complete`, the only way for an
-        // open piece to become held; `is_held` has seen, with acquire, that
-        // this happened. A held piece opens only by `Pieces::open`, which needs
-        // `turn` mutably and so waits for the end of 'a.
+        // that are held; and the only way for an open piece to become held is
+        // `Pieces::complete`. Both need the one `Pen`, which is in one thread's
+        // hands at a time, so no store is under way when a piece becomes held;
+        // `is_held` has seen, with acquire, that this happened. A held piece
+        // opens only by `Pieces::open`, which needs `turn` mutably and so waits
+        // for the end of 'a.
         Some(unsafe { core::slice::from_raw_parts(from, len) })
     }
 }
