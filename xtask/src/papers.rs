@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::source::{code_of, has_test, words};
+use crate::source::{code_of, has_function, has_test, words};
 
 /// What the identifiers of the paper's rows look like.
 const PREFIX: &str = "H-";
@@ -162,11 +162,26 @@ fn check_tests(
         }
         match read(path) {
             None => problems.push(format!("there is no file {path}")),
-            Some(source) if has_test(&code_of(&source), name) => tests += 1,
+            Some(source) if is_test(path, &code_of(&source), name, read) => tests += 1,
             Some(_) => problems.push(format!("{path} has no test `fn {name}`")),
         }
     }
     tests
+}
+
+/// A function is a test if it says so itself; or, as tests that run in several worlds
+/// are, if `main.rs` beside it lists it as `module::name`.
+fn is_test(path: &str, code: &str, name: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
+    if has_test(code, name) {
+        return true;
+    }
+    let Some((directory, file)) = path.rsplit_once('/') else {
+        return false;
+    };
+    let listed = format!("{}::{name}", file.trim_end_matches(".rs"));
+    has_function(code, name)
+        && read(&format!("{directory}/main.rs"))
+            .is_some_and(|root| words(&code_of(&root), &listed).next().is_some())
 }
 
 fn check_shown(cell: &str, tests: usize, kind: Option<&str>, problems: &mut Vec<String>) {
@@ -207,6 +222,8 @@ mod tests {
             "crates/a/src/lib.rs" => "struct Thing; impl Thing { fn act() {} } // absent",
             "crates/a/tests/t.rs" => "fn helper() {}\n#[test]\nfn it_holds() {}",
             "docs/x.md" => "words",
+            "crates/a/tests/all/main.rs" => "mod w; run! { w::in_all_worlds } // w::in_none",
+            "crates/a/tests/all/w.rs" => "fn in_all_worlds<W>(w: &W) {} fn in_none<W>(w: &W) {}",
             _ => return None,
         };
         Some(text.to_owned())
@@ -261,6 +278,15 @@ mod tests {
         fails("it_holds", "it_hold", "no test `fn it_hold`");
         fails("it_holds", "helper", "no test `fn helper`");
         fails("t.rs::it_holds", "t.rs", "names no test");
+    }
+
+    #[test]
+    fn a_test_may_be_listed_in_the_file_that_runs_it() {
+        let cite = |test: &str| problems_of(&GOOD.replace("t.rs::it_holds", test));
+        assert_eq!(cite("all/w.rs::in_all_worlds"), Vec::<String>::new());
+        for not_run in ["all/w.rs::in_none", "all/w.rs::worlds", "all/main.rs::run"] {
+            assert!(!cite(not_run).is_empty(), "{not_run}");
+        }
     }
 
     #[test]

@@ -137,9 +137,22 @@ pub(crate) fn has_test(code: &str, name: &str) -> bool {
         let Some(before) = before.strip_suffix("fn") else {
             return false;
         };
+        if before.ends_with(is_word) {
+            return false;
+        }
         // Attributes stand between the end of what came before and the function.
         let item = before.rfind(['{', '}', ';']).map_or(0, |end| end + 1);
         before[item..].contains("#[test]")
+    })
+}
+
+/// Whether code has a function of that name.
+pub(crate) fn has_function(code: &str, name: &str) -> bool {
+    words(code, name).any(|at| {
+        let before = code[..at].trim_end();
+        before
+            .strip_suffix("fn")
+            .is_some_and(|before| !before.ends_with(is_word))
     })
 }
 
