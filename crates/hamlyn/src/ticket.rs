@@ -85,14 +85,15 @@ impl Ticket {
     /// A ticket for a part of this one's place.
     pub fn narrow(&self, offset: u64, length_bytes: u64) -> Result<Ticket, OutsideTicket> {
         self.place(offset, length_bytes)?;
-        Ok(Ticket { base: self.base + offset, length_bytes, ..*self })
+        Ok(Ticket { base: self.base.wrapping_add(offset), length_bytes, ..*self })
     }
 
     /// The offset in the slot of a message at `offset` in the ticket.
     #[inline]
     pub(crate) fn place(&self, offset: u64, length_bytes: u64) -> Result<u64, OutsideTicket> {
         match offset.checked_add(length_bytes) {
-            Some(end) if end <= self.length_bytes => Ok(self.base + offset),
+            // It wraps only if the fields were made up here; then the place is wrong, no more.
+            Some(end) if end <= self.length_bytes => Ok(self.base.wrapping_add(offset)),
             _ => Err(OutsideTicket { offset, length_bytes, ticket_bytes: self.length_bytes }),
         }
     }

@@ -67,6 +67,12 @@ impl Patience {
         self.by_the_clock(spin_ns, now_ns())
     }
 
+    /// Whether it has not come to sleeping yet.
+    #[inline]
+    pub(crate) fn polls(&self) -> bool {
+        self.pauses == 0 || self.spin_until_ns != 0
+    }
+
     fn by_the_clock(&mut self, spin_ns: u64, now_ns: u64) -> Next {
         if self.deadline_ns == 0 {
             let deadline_ns = match self.wait {

@@ -18,6 +18,9 @@ use crate::manager::{Arrival, ClassId, Manager};
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::{Patience, Wait};
 
+/// Looks for a record, while polling, before what need not be done at once is done again.
+const LOOKS_PER_IDLE: u32 = 64;
+
 /// What a stream is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamOptions {
@@ -179,13 +182,17 @@ impl Receiver {
     ) -> Result<Option<Record>, ReceiveError> {
         let mut patience = Patience::new(wait);
         let mut fruitless = 0_u32;
+        let mut idle = 0_u32;
+        if let Some(record) = self.next_record()? {
+            return Ok(Some(record));
+        }
         loop {
-            if let Some(record) = self.next_record()? {
-                return Ok(Some(record));
-            }
             match manager.next_arrival(self.class)? {
                 Some(arrival) => {
                     self.take(manager, arrival)?;
+                    if let Some(record) = self.next_record()? {
+                        return Ok(Some(record));
+                    }
                     // A sender that sends no records must not keep us for longer than we would wait.
                     fruitless += 1;
                     if fruitless <= self.extents.back().map_or(0, Extent::pieces) + CONTROL_ENTRIES {
@@ -193,7 +200,12 @@ impl Receiver {
                     }
                     fruitless = 0;
                 }
-                None => self.when_idle(manager, wait)?,
+                None => {
+                    if !patience.polls() || idle.is_multiple_of(LOOKS_PER_IDLE) {
+                        self.when_idle(manager, wait)?;
+                    }
+                    idle += 1;
+                }
             }
             if !manager.pause(&mut patience)? {
                 return Ok(None);
