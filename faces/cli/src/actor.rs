@@ -33,10 +33,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Takes the next order from standard input; nothing at its end.
 pub(crate) fn next_order<T: DeserializeOwned>() -> Result<Option<T>> {
     let mut line = String::new();
-    if std::io::stdin().lock().read_line(&mut line).context("reading an order")? == 0 {
+    if std::io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .context("reading an order")?
+        == 0
+    {
         return Ok(None);
     }
-    Ok(Some(serde_json::from_str(&line).context("an order that is none")?))
+    Ok(Some(
+        serde_json::from_str(&line).context("an order that is none")?,
+    ))
 }
 
 /// Answers on standard output.
@@ -62,7 +69,11 @@ impl Actor {
         let program = std::env::current_exe().context("finding this program")?;
         let role = clap::ValueEnum::to_possible_value(&role).context("a role without a name")?;
         let mut command = Command::new(program);
-        command.arg("actor").arg(role.get_name()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg("actor")
+            .arg(role.get_name())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         if let Some(user) = user {
             use std::os::unix::process::CommandExt;
             command.gid(user).uid(user);
@@ -70,14 +81,23 @@ impl Actor {
         let mut child = command.spawn().context("starting another process")?;
         let orders = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().context("no standard output")?);
-        Ok(Self { child, orders, answers })
+        Ok(Self {
+            child,
+            orders,
+            answers,
+        })
     }
 
     pub(crate) fn order<T: Serialize>(&mut self, order: &T) -> Result<()> {
         let mut line = serde_json::to_string(order)?;
         line.push('\n');
-        let orders = self.orders.as_mut().context("the process takes no more orders")?;
-        orders.write_all(line.as_bytes()).context("the other process is gone")?;
+        let orders = self
+            .orders
+            .as_mut()
+            .context("the process takes no more orders")?;
+        orders
+            .write_all(line.as_bytes())
+            .context("the other process is gone")?;
         orders.flush()?;
         Ok(())
     }
@@ -89,10 +109,6 @@ impl Actor {
             bail!("the other process ended too early: {status}");
         }
         serde_json::from_str(&line).context("an answer that is none")
-    }
-
-    pub(crate) fn process_id(&self) -> u32 {
-        self.child.id()
     }
 
     /// As `kill -9`.
@@ -124,10 +140,12 @@ impl Drop for Actor {
 /// Bytes as text, for tickets and seeds in orders.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 /// Undoes [`to_hex`].

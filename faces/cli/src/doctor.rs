@@ -41,7 +41,12 @@ fn finding(
     found: impl Into<String>,
     advice: impl Into<String>,
 ) -> Finding {
-    Finding { subject, verdict, found: found.into(), advice: advice.into() }
+    Finding {
+        subject,
+        verdict,
+        found: found.into(),
+        advice: advice.into(),
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -56,7 +61,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         huge_pages(),
         memory(),
     ];
-    let works = findings.iter().all(|finding| finding.verdict != Verdict::Bad);
+    let works = findings
+        .iter()
+        .all(|finding| finding.verdict != Verdict::Bad);
     if arguments.json {
         let object = serde_json::json!({ "ok": works, "findings": findings });
         println!("{}", serde_json::to_string_pretty(&object)?);
@@ -72,7 +79,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         println!("{table}");
     }
-    Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if works {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Opens an interface and has it connect to itself: the whole of it, once.
@@ -106,7 +117,10 @@ fn descriptors() -> Finding {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let now = limit.current.unwrap_or(u64::MAX);
     let most = limit.maximum.unwrap_or(u64::MAX);
-    let found = format!("{now} open files, so about {} links; may be raised to {most}", now / PER_LINK);
+    let found = format!(
+        "{now} open files, so about {} links; may be raised to {most}",
+        now / PER_LINK
+    );
     if now < 4096 {
         let advice = format!("for many peers: ulimit -n {}", most.min(65_536));
         finding("descriptors", Verdict::Note, found, advice)
@@ -117,7 +131,12 @@ fn descriptors() -> Finding {
 
 fn memory_files() -> Finding {
     match hamlyn_ring::memfd::Memfd::create("hamlyn-doctor", 1 << 16, 1 << 16) {
-        Ok(_) => finding("sealed memory files", Verdict::Good, "memfd_create, seals, fallocate", ""),
+        Ok(_) => finding(
+            "sealed memory files",
+            Verdict::Good,
+            "memfd_create, seals, fallocate",
+            "",
+        ),
         Err(error) => finding(
             "sealed memory files",
             Verdict::Bad,

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use hamlyn::host::process::{Access, Options, ProcessHost};
 use hamlyn::host::Supply;
+use hamlyn::host::process::{Access, Options, ProcessHost};
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{Address, Manager, ManagerOptions, ReceiveError, Wait};
 
@@ -45,7 +45,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    if arguments.listen { receive(arguments)? } else { send(arguments)? }
+    if arguments.listen {
+        receive(arguments)?
+    } else {
+        send(arguments)?
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,7 +66,10 @@ fn open(arguments: &Arguments) -> Result<Manager<ProcessHost>> {
     } else {
         let mut users = arguments.users.clone();
         users.push(rustix::process::geteuid().as_raw());
-        Access::Listed { users, groups: Vec::new() }
+        Access::Listed {
+            users,
+            groups: Vec::new(),
+        }
     };
     Ok(hamlyn::open_with(options, ManagerOptions::default())?)
 }
@@ -78,7 +85,11 @@ fn bar(arguments: &Arguments, label: &str) -> indicatif::ProgressBar {
 fn receive(arguments: &Arguments) -> Result<()> {
     let mut manager = open(arguments)?;
     let limit_bytes = u64::from(PIECES) * u64::from(PIECE_BYTES);
-    let options = StreamOptions { pieces: PIECES, piece_bytes: PIECE_BYTES, limit_bytes };
+    let options = StreamOptions {
+        pieces: PIECES,
+        piece_bytes: PIECE_BYTES,
+        limit_bytes,
+    };
     let mut stream = Receiver::new(&mut manager, options)?;
     let seed = stream.make_seed(&manager).to_bytes();
     manager.interface_mut().offer(ITEM, Supply::Once, &seed)?;
@@ -87,7 +98,9 @@ fn receive(arguments: &Arguments) -> Result<()> {
     loop {
         match stream.receive(&mut manager, Wait::Forever) {
             Ok(Some(record)) => {
-                let bytes = stream.bytes(&record).context("a record that was not ours")?;
+                let bytes = stream
+                    .bytes(&record)
+                    .context("a record that was not ours")?;
                 out.write_all(bytes).context("writing standard output")?;
                 bar.inc(bytes.len() as u64);
                 stream.release(&mut manager, &record);
@@ -109,7 +122,9 @@ fn receive(arguments: &Arguments) -> Result<()> {
 fn send(arguments: &Arguments) -> Result<()> {
     let mut manager = open(arguments)?;
     let wait = Wait::For(Duration::from_secs(arguments.wait));
-    let seed = manager.interface_mut().ask(Address::Name(&arguments.name), ITEM, wait)?;
+    let seed = manager
+        .interface_mut()
+        .ask(Address::Name(&arguments.name), ITEM, wait)?;
     let seed = StreamSeed::from_bytes(&seed)?;
     let mut stream = Sender::grow(&mut manager, &seed, wait)?;
     let bar = bar(arguments, &arguments.name);
@@ -127,7 +142,9 @@ fn send(arguments: &Arguments) -> Result<()> {
             .context("the transfer is incomplete")?;
         bar.inc(length as u64);
     }
-    stream.close(&mut manager, Wait::Forever).context("the transfer is incomplete")?;
+    stream
+        .close(&mut manager, Wait::Forever)
+        .context("the transfer is incomplete")?;
     bar.finish();
     Ok(())
 }

@@ -31,8 +31,7 @@ pub(crate) fn steps_bar(steps: u64, label: &str, quiet: bool) -> ProgressBar {
     } else {
         ProgressDrawTarget::hidden()
     };
-    let bar =
-        ProgressBar::with_draw_target(Some(steps), target).with_message(label.to_owned());
+    let bar = ProgressBar::with_draw_target(Some(steps), target).with_message(label.to_owned());
     if let Ok(style) = ProgressStyle::with_template("{msg:32} {bar:30} {pos}/{len}") {
         bar.set_style(style);
     }
@@ -42,6 +41,8 @@ pub(crate) fn steps_bar(steps: u64, label: &str, quiet: bool) -> ProgressBar {
 /// A table in the style of this program.
 pub(crate) fn table(header: &[&str]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
-    table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+    table
+        .load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY)
+        .set_header(header.to_vec());
     table
 }

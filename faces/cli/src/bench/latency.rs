@@ -24,8 +24,12 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    pub(crate) const ALL: [Protocol; 4] =
-        [Protocol::Raw, Protocol::Tagged, Protocol::Datagram, Protocol::Stream];
+    pub(crate) const ALL: [Protocol; 4] = [
+        Protocol::Raw,
+        Protocol::Tagged,
+        Protocol::Datagram,
+        Protocol::Stream,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -39,10 +43,24 @@ impl Protocol {
 
 /// One process' receiving and sending end of a protocol.
 pub(crate) enum End {
-    Raw { slot: Slot, queue: Queue, area: hamlyn::Area, target: Option<Target> },
-    Tagged { receiver: tagged_write::Receiver, sender: Option<tagged_write::Sender> },
-    Datagram { receiver: datagram::Receiver, sender: Option<datagram::Sender> },
-    Stream { receiver: stream::Receiver, sender: Option<stream::Sender> },
+    Raw {
+        slot: Slot,
+        queue: Queue,
+        area: hamlyn::Area,
+        target: Option<Target>,
+    },
+    Tagged {
+        receiver: tagged_write::Receiver,
+        sender: Option<tagged_write::Sender>,
+    },
+    Datagram {
+        receiver: datagram::Receiver,
+        sender: Option<datagram::Sender>,
+    },
+    Stream {
+        receiver: stream::Receiver,
+        sender: Option<stream::Sender>,
+    },
 }
 
 const AREA_BYTES: u64 = 4096;
@@ -55,7 +73,12 @@ impl End {
                 let area = interface.allocate(AREA_BYTES)?;
                 let queue = interface.open_queue(1024)?;
                 let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
-                End::Raw { slot, queue, area, target: None }
+                End::Raw {
+                    slot,
+                    queue,
+                    area,
+                    target: None,
+                }
             }
             Protocol::Tagged => End::Tagged {
                 receiver: tagged_write::Receiver::new(manager, AREA_BYTES, 1024)?,
@@ -64,7 +87,10 @@ impl End {
             Protocol::Datagram => {
                 let mut receiver = datagram::Receiver::new(manager, AREA_BYTES as u32)?;
                 receiver.ready();
-                End::Datagram { receiver, sender: None }
+                End::Datagram {
+                    receiver,
+                    sender: None,
+                }
             }
             Protocol::Stream => End::Stream {
                 receiver: stream::Receiver::new(manager, stream::StreamOptions::default())?,
@@ -96,10 +122,18 @@ impl End {
                 *target = Some(manager.interface_mut().target(&ticket, wait)?);
             }
             End::Tagged { sender, .. } => {
-                *sender = Some(tagged_write::Sender::grow(manager, &Ticket::from_bytes(&bytes)?, wait)?);
+                *sender = Some(tagged_write::Sender::grow(
+                    manager,
+                    &Ticket::from_bytes(&bytes)?,
+                    wait,
+                )?);
             }
             End::Datagram { sender, .. } => {
-                *sender = Some(datagram::Sender::grow(manager, &Ticket::from_bytes(&bytes)?, wait)?);
+                *sender = Some(datagram::Sender::grow(
+                    manager,
+                    &Ticket::from_bytes(&bytes)?,
+                    wait,
+                )?);
             }
             End::Stream { sender, .. } => {
                 let seed = stream::StreamSeed::from_bytes(&bytes)?;
@@ -140,18 +174,32 @@ impl End {
         data[..8].copy_from_slice(&turn.to_le_bytes());
         let place = (turn % 64) * 16;
         match self {
-            End::Raw { target: Some(target), .. } => {
+            End::Raw {
+                target: Some(target),
+                ..
+            } => {
                 let terminus = manager.terminus();
                 let message = Message::new(&data).at(place).word(place);
-                manager.interface_mut().send_msg(terminus, target, &message, Wait::Forever)?;
+                manager
+                    .interface_mut()
+                    .send_msg(terminus, target, &message, Wait::Forever)?;
             }
-            End::Tagged { sender: Some(sender), .. } => {
+            End::Tagged {
+                sender: Some(sender),
+                ..
+            } => {
                 sender.send(manager, place, &data, place, Wait::Forever)?;
             }
-            End::Datagram { sender: Some(sender), .. } => {
+            End::Datagram {
+                sender: Some(sender),
+                ..
+            } => {
                 sender.send(manager, place as u32, &data, None, Wait::Forever)?;
             }
-            End::Stream { sender: Some(sender), .. } => {
+            End::Stream {
+                sender: Some(sender),
+                ..
+            } => {
                 sender.send(manager, &data, Wait::Forever)?;
             }
             _ => bail!("the sending end was not grown"),
@@ -172,17 +220,23 @@ impl End {
                 area.load_u64(notification.word).unwrap_or(u64::MAX)
             }
             End::Tagged { receiver, .. } => {
-                let tag = receiver.get_tag(manager, Wait::Forever)?.context("no tag")?;
+                let tag = receiver
+                    .get_tag(manager, Wait::Forever)?
+                    .context("no tag")?;
                 receiver.area().load_u64(tag).unwrap_or(u64::MAX)
             }
             End::Datagram { receiver, .. } => {
-                let datagram = receiver.receive(manager, Wait::Forever)?.context("no datagram")?;
+                let datagram = receiver
+                    .receive(manager, Wait::Forever)?
+                    .context("no datagram")?;
                 let turn = first_word(datagram.data);
                 receiver.ready();
                 turn
             }
             End::Stream { receiver, .. } => {
-                let record = receiver.receive(manager, Wait::Forever)?.context("no record")?;
+                let record = receiver
+                    .receive(manager, Wait::Forever)?
+                    .context("no record")?;
                 let turn = receiver.bytes(&record).map_or(u64::MAX, first_word);
                 receiver.release(manager, &record);
                 turn
@@ -192,7 +246,9 @@ impl End {
 }
 
 fn first_word(bytes: &[u8]) -> u64 {
-    bytes.first_chunk().map_or(u64::MAX, |word| u64::from_le_bytes(*word))
+    bytes
+        .first_chunk()
+        .map_or(u64::MAX, |word| u64::from_le_bytes(*word))
 }
 
 pub(crate) fn measure(
@@ -221,7 +277,9 @@ pub(crate) fn measure(
             if (before - after).abs() > STEADY * before.min(after) {
                 repeated += 1;
                 if started.elapsed() > effort.patience {
-                    bail!("the raw hand-off never kept still ({before:.0} and {after:.0} ns): the machine is too disturbed to measure");
+                    bail!(
+                        "the raw hand-off never kept still ({before:.0} and {after:.0} ns): the machine is too disturbed to measure"
+                    );
                 }
                 continue;
             }
@@ -230,7 +288,13 @@ pub(crate) fn measure(
             ratios.push(ours / raw);
             raws.push(raw);
         }
-        report.add_latency(protocol.name(), median(figures), median(ratios), median(raws), repeated);
+        report.add_latency(
+            protocol.name(),
+            median(figures),
+            median(ratios),
+            median(raws),
+            repeated,
+        );
         bar.inc(1);
     }
     Ok(())
@@ -244,7 +308,11 @@ fn round_trips(
     grown: Vec<String>,
     round_trips: u64,
 ) -> Result<f64> {
-    pair.actor.order(&Order::Echo { protocol, grown, round_trips })?;
+    pair.actor.order(&Order::Echo {
+        protocol,
+        grown,
+        round_trips,
+    })?;
     let () = pair.actor.answer()?;
     let start = std::time::Instant::now();
     end.lead(&mut pair.manager, round_trips)?;

@@ -32,7 +32,10 @@ pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -
 
 fn connect(pair: &mut Pair, ticket: &str, peers: usize) -> Result<()> {
     let known = pair.manager.interface().peers().count();
-    pair.actor.order(&Order::Idle { ticket: ticket.to_owned(), peers })?;
+    pair.actor.order(&Order::Idle {
+        ticket: ticket.to_owned(),
+        peers,
+    })?;
     let () = pair.actor.answer()?;
     while pair.manager.interface().peers().count() < known + peers {
         pair.manager.interface_mut().poll();
@@ -49,7 +52,9 @@ pub(crate) fn connect_idle(
     let ticket = Ticket::from_bytes(&from_hex(ticket)?)?;
     for _ in 0..peers {
         let mut manager = super::open()?;
-        manager.interface_mut().target(&ticket, Wait::millis(5000))?;
+        manager
+            .interface_mut()
+            .target(&ticket, Wait::millis(5000))?;
         idle.push(manager);
     }
     Ok(())

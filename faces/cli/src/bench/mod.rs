@@ -74,7 +74,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let effort = Effort::of(arguments);
     let processors = processors()?;
     if processors.len() < 2 {
-        bail!("two processors are needed to measure messages between two processes; this process may use {}", processors.len());
+        bail!(
+            "two processors are needed to measure messages between two processes; this process may use {}",
+            processors.len()
+        );
     }
     pin(processors[0])?;
     let mut pair = peer::Pair::start(processors[1])?;
@@ -92,7 +95,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// The processors that this process may use.
 fn processors() -> Result<Vec<usize>> {
     let set = rustix::thread::sched_getaffinity(None).context("asking for the processors")?;
-    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .collect())
 }
 
 /// Keeps this thread on one processor.

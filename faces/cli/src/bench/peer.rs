@@ -23,11 +23,19 @@ pub(crate) enum Order {
     /// Open the ends of a protocol; answers with what grows the other end.
     Open { protocol: latency::Protocol },
     /// The other side of round trips with it.
-    Echo { protocol: latency::Protocol, grown: Vec<String>, round_trips: u64 },
+    Echo {
+        protocol: latency::Protocol,
+        grown: Vec<String>,
+        round_trips: u64,
+    },
     /// Take that many short messages.
     Drain { messages: u64 },
     /// Take that many messages of that size.
-    Swallow { size: usize, messages: u64, credit: String },
+    Swallow {
+        size: usize,
+        messages: u64,
+        credit: String,
+    },
     /// Connect that many idle interfaces to that ticket.
     Idle { ticket: String, peers: usize },
 }
@@ -43,9 +51,16 @@ impl Pair {
     pub(crate) fn start(processor: usize) -> Result<Self> {
         let mut actor = Actor::start(Role::Bench, None)?;
         let ground = Ground::create()?;
-        actor.order(&Order::Settle { processor, ground: ground.path() })?;
+        actor.order(&Order::Settle {
+            processor,
+            ground: ground.path(),
+        })?;
         let () = actor.answer()?;
-        Ok(Self { actor, ground, manager: super::open()? })
+        Ok(Self {
+            actor,
+            ground,
+            manager: super::open()?,
+        })
     }
 
     /// The raw hand-off now, in nanoseconds.
@@ -88,7 +103,11 @@ pub(crate) fn run() -> Result<()> {
                 answer(&end.grows_from(&manager)?)?;
                 latency = Some(end);
             }
-            Order::Echo { protocol: _, grown, round_trips } => {
+            Order::Echo {
+                protocol: _,
+                grown,
+                round_trips,
+            } => {
                 let end = latency.as_mut().context("no protocol is open")?;
                 if !grown.is_empty() {
                     end.grow(&mut manager, &grown)?;
@@ -97,7 +116,11 @@ pub(crate) fn run() -> Result<()> {
                 end.echo(&mut manager, round_trips)?;
             }
             Order::Drain { messages } => throughput::drain(&mut manager, messages)?,
-            Order::Swallow { size, messages, credit } => {
+            Order::Swallow {
+                size,
+                messages,
+                credit,
+            } => {
                 throughput::swallow(&mut manager, size, messages, &credit)?;
             }
             Order::Idle { ticket, peers } => {

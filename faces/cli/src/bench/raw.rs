@@ -48,7 +48,12 @@ impl Ground {
     fn over(memfd: Memfd) -> Result<Self> {
         let mapping = Arc::new(memfd.map(Access::Writable)?);
         let lines = Lines::new(mapping.clone(), 0, LINES)?;
-        Ok(Self { memfd, mapping, lines, turns: 0 })
+        Ok(Self {
+            memfd,
+            mapping,
+            lines,
+            turns: 0,
+        })
     }
 
     /// Where another process of the same user finds it.
@@ -137,9 +142,7 @@ impl Ground {
         Ok(())
     }
 
-    fn counts(
-        &self,
-    ) -> Result<(&std::sync::atomic::AtomicU64, &std::sync::atomic::AtomicU64)> {
+    fn counts(&self) -> Result<(&std::sync::atomic::AtomicU64, &std::sync::atomic::AtomicU64)> {
         Ok((
             self.mapping.atomic_u64(COUNT_OFFSET)?,
             self.mapping.atomic_u64(COUNT_OFFSET + 4096)?,

@@ -37,15 +37,31 @@ impl Report {
         raw_ns: f64,
         repeated: usize,
     ) {
-        self.latencies.push(Latency { protocol, one_way_ns, over_raw, raw_ns, repeated });
+        self.latencies.push(Latency {
+            protocol,
+            one_way_ns,
+            over_raw,
+            raw_ns,
+            repeated,
+        });
     }
 
     pub(crate) fn add_bandwidth(&mut self, size: usize, ours: f64, put: f64, memcpy: f64) {
-        self.bandwidths.push(Bandwidth { size, ours, put, memcpy });
+        self.bandwidths.push(Bandwidth {
+            size,
+            ours,
+            put,
+            memcpy,
+        });
     }
 
     fn raw_ns(&self) -> f64 {
-        super::median(self.latencies.iter().map(|latency| latency.raw_ns).collect())
+        super::median(
+            self.latencies
+                .iter()
+                .map(|latency| latency.raw_ns)
+                .collect(),
+        )
     }
 
     fn json(&self) -> Value {
@@ -80,7 +96,11 @@ impl Report {
             return Ok(());
         }
         let mut table = crate::terminal::table(&["16 bytes, one way", "ns", "over raw"]);
-        table.add_row(["raw cache-line hand-off", &format!("{:.0}", self.raw_ns()), "1.00"]);
+        table.add_row([
+            "raw cache-line hand-off",
+            &format!("{:.0}", self.raw_ns()),
+            "1.00",
+        ]);
         for latency in &self.latencies {
             table.add_row([
                 latency.protocol,
@@ -89,7 +109,10 @@ impl Report {
             ]);
         }
         println!("{table}");
-        println!("short messages: {:.1} million a second", self.messages_per_s / 1e6);
+        println!(
+            "short messages: {:.1} million a second",
+            self.messages_per_s / 1e6
+        );
         let mut table = crate::terminal::table(&["size", "GB/s", "raw put", "memcpy", "of put"]);
         for bandwidth in &self.bandwidths {
             table.add_row([

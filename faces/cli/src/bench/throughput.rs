@@ -30,7 +30,10 @@ pub(crate) fn measure(
         let mut puts = Vec::new();
         let mut copies = Vec::new();
         for _ in 0..RUNS {
-            pair.actor.order(&Order::RawPut { size, bytes: effort.bytes })?;
+            pair.actor.order(&Order::RawPut {
+                size,
+                bytes: effort.bytes,
+            })?;
             let () = pair.actor.answer()?;
             puts.push(pair.ground.lead_put(size, effort.bytes)?);
             ours.push(pour(pair, size, effort)?);
@@ -90,14 +93,21 @@ fn pour(pair: &mut Pair, size: usize, effort: Effort) -> Result<f64> {
     let mut queue = interface.open_queue(64)?;
     let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
     let credit = to_hex(&slot.fast_ticket(0, 0)?.to_bytes());
-    pair.actor.order(&Order::Swallow { size, messages, credit })?;
+    pair.actor.order(&Order::Swallow {
+        size,
+        messages,
+        credit,
+    })?;
     let ticket: String = pair.actor.answer()?;
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
     let terminus = pair.manager.terminus();
     let interface = pair.manager.interface_mut();
     let targets: Result<Vec<_>, _> = (0..BUFFERS)
         .map(|index| {
-            let ticket = Ticket { metadata_index: index as u16, ..ticket };
+            let ticket = Ticket {
+                metadata_index: index as u16,
+                ..ticket
+            };
             interface.target(&ticket, WAIT)
         })
         .collect();
@@ -137,10 +147,11 @@ pub(crate) fn swallow(
     let interface = manager.interface_mut();
     let area = interface.allocate(size as u64 * BUFFERS)?;
     let mut queue = interface.open_queue(64)?;
-    let slot =
-        interface.open_slot(NewSlot::new(&area).queue(&queue).entries(BUFFERS as usize))?;
+    let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(BUFFERS as usize))?;
     let credit = interface.target(&Ticket::from_bytes(&from_hex(credit)?)?, WAIT)?;
-    answer(&to_hex(&slot.ticket(0, 0, size as u64 * BUFFERS)?.to_bytes()))?;
+    answer(&to_hex(
+        &slot.ticket(0, 0, size as u64 * BUFFERS)?.to_bytes(),
+    ))?;
     let mut taken = 0;
     while taken < messages {
         if let Some(notification) = interface.rcv(&mut queue)? {

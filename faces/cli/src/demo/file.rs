@@ -57,14 +57,18 @@ pub(super) fn make(length_bytes: u64) -> Result<MadeFile> {
 /// Appends all regular files below a folder, until enough was written. What
 /// cannot be read is passed over.
 fn append(file: &mut File, folder: &Path, left: &mut u64, depth: usize) -> Result<()> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(());
+    };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         if *left == 0 {
             return Ok(());
         }
-        let Ok(about) = path.symlink_metadata() else { continue };
+        let Ok(about) = path.symlink_metadata() else {
+            continue;
+        };
         if about.is_dir() && depth > 0 {
             append(file, &path, left, depth - 1)?;
         } else if about.is_file()

@@ -78,11 +78,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             let mark = if outcome.is_ok() { "ok  " } else { "FAIL" };
             println!("  {mark}  {what}");
         }
-        shown.push(Shown { what, outcome, time: start.elapsed() });
+        shown.push(Shown {
+            what,
+            outcome,
+            time: start.elapsed(),
+        });
     }
     let held = shown.iter().all(|shown| shown.outcome.is_ok());
     print(&shown, held, arguments.json)?;
-    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if held {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn set_up(arguments: &Arguments) -> Result<Stage> {
@@ -118,7 +126,9 @@ fn start_senders(user: Option<u32>) -> Result<Vec<Actor>> {
     if user.is_some() && !rustix::process::geteuid().is_root() {
         anyhow::bail!("only root may start processes of other users");
     }
-    (0..SENDERS).map(|_| Actor::start(Role::Demo, user)).collect()
+    (0..SENDERS)
+        .map(|_| Actor::start(Role::Demo, user))
+        .collect()
 }
 
 fn print(shown: &[Shown], held: bool, json: bool) -> Result<()> {
@@ -137,7 +147,10 @@ fn print(shown: &[Shown], held: bool, json: bool) -> Result<()> {
                 })
             })
             .collect();
-        println!("{}", serde_json::to_string_pretty(&serde_json::json!({"ok": held, "steps": steps}))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&serde_json::json!({"ok": held, "steps": steps}))?
+        );
         return Ok(());
     }
     let mut table = crate::terminal::table(&["", "shown", "outcome", "time"]);
@@ -146,9 +159,21 @@ fn print(shown: &[Shown], held: bool, json: bool) -> Result<()> {
             Ok(text) => ("ok", text.clone()),
             Err(error) => ("FAIL", format!("{error:#}")),
         };
-        table.add_row([mark, shown.what, &outcome, &format!("{:.2} s", shown.time.as_secs_f64())]);
+        table.add_row([
+            mark,
+            shown.what,
+            &outcome,
+            &format!("{:.2} s", shown.time.as_secs_f64()),
+        ]);
     }
     println!("{table}");
-    println!("{}", if held { "all of it held" } else { "NOT all of it held" });
+    println!(
+        "{}",
+        if held {
+            "all of it held"
+        } else {
+            "NOT all of it held"
+        }
+    );
     Ok(())
 }

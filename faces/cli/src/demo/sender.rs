@@ -111,14 +111,19 @@ pub(crate) fn run() -> Result<()> {
                 sender.send(&mut manager, 0, b"twice", None, WAIT)?;
                 answer(&())?;
             }
-            Order::Endless { ticket, length_bytes } => {
+            Order::Endless {
+                ticket,
+                length_bytes,
+            } => {
                 let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
                 let target = manager.interface_mut().target(&ticket, WAIT)?;
                 answer(&())?;
                 let data = vec![1; length_bytes];
                 let terminus = manager.terminus();
                 let message = Message::new(&data);
-                manager.interface_mut().send_msg(terminus, &target, &message, Wait::Forever)?;
+                manager
+                    .interface_mut()
+                    .send_msg(terminus, &target, &message, Wait::Forever)?;
             }
         }
     }
@@ -134,6 +139,8 @@ fn send_raw<H: hamlyn::Host>(
     let target = manager.interface_mut().target(ticket, WAIT)?;
     let terminus = manager.terminus();
     let message = Message::new(data).at(offset);
-    manager.interface_mut().send_msg(terminus, &target, &message, WAIT)?;
+    manager
+        .interface_mut()
+        .send_msg(terminus, &target, &message, WAIT)?;
     Ok(())
 }

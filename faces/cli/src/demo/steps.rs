@@ -18,13 +18,20 @@ const WAIT: Wait = Wait::millis(10_000);
 const SHORT_MESSAGES: u64 = 1_000_000;
 
 pub(super) fn short_messages(stage: &mut Stage) -> Result<String> {
-    let Stage { manager, senders, .. } = stage;
+    let Stage {
+        manager, senders, ..
+    } = stage;
     let mut receiver = tagged_write::Receiver::new(manager, 512, 8192)?;
     let ticket = to_hex(&receiver.ticket().to_bytes());
-    senders[0].order(&Order::Short { ticket, messages: SHORT_MESSAGES })?;
+    senders[0].order(&Order::Short {
+        ticket,
+        messages: SHORT_MESSAGES,
+    })?;
     let mut start = Instant::now();
     for expected in 0..SHORT_MESSAGES {
-        let tag = receiver.get_tag(manager, WAIT)?.context("a message did not come")?;
+        let tag = receiver
+            .get_tag(manager, WAIT)?
+            .context("a message did not come")?;
         ensure!(tag == expected, "message {expected} expected, {tag} came");
         if expected == 0 {
             start = Instant::now();
@@ -33,16 +40,28 @@ pub(super) fn short_messages(stage: &mut Stage) -> Result<String> {
     let rate = SHORT_MESSAGES as f64 / start.elapsed().as_secs_f64();
     let () = senders[0].answer()?;
     receiver.close(manager)?;
-    Ok(format!("{SHORT_MESSAGES} in order, {:.1} million a second", rate / 1e6))
+    Ok(format!(
+        "{SHORT_MESSAGES} in order, {:.1} million a second",
+        rate / 1e6
+    ))
 }
 
 pub(super) fn stream(stage: &mut Stage) -> Result<String> {
-    let Stage { manager, senders, megabytes, quiet, .. } = stage;
+    let Stage {
+        manager,
+        senders,
+        megabytes,
+        quiet,
+        ..
+    } = stage;
     let length = *megabytes << 20;
     let made = file::make(length)?;
     let mut receiver = stream::Receiver::new(manager, StreamOptions::default())?;
     let seed = to_hex(&receiver.make_seed(manager).to_bytes());
-    senders[1].order(&Order::Stream { seed, file: made.path().to_owned() })?;
+    senders[1].order(&Order::Stream {
+        seed,
+        file: made.path().to_owned(),
+    })?;
     let bar = if *quiet {
         indicatif::ProgressBar::hidden()
     } else {
@@ -54,7 +73,9 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
     loop {
         match receiver.receive(manager, WAIT) {
             Ok(Some(record)) => {
-                let bytes = receiver.bytes(&record).context("a record that is not ours")?;
+                let bytes = receiver
+                    .bytes(&record)
+                    .context("a record that is not ours")?;
                 digest.update(bytes);
                 received += bytes.len() as u64;
                 bar.set_position(received);
@@ -70,7 +91,10 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
     let ours = to_hex(&digest.finalize());
     let theirs: String = senders[1].answer()?;
     receiver.close(manager)?;
-    ensure!(received == length, "{length} bytes expected, {received} came");
+    ensure!(
+        received == length,
+        "{length} bytes expected, {received} came"
+    );
     ensure!(ours == theirs, "the digests differ");
     Ok(format!(
         "{} at {:.2} GB/s with both ends digesting; SHA-256 {}… on both sides",
@@ -82,19 +106,26 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
 
 pub(super) fn group(stage: &mut Stage) -> Result<String> {
     const PART_BYTES: u64 = 1 << 20;
-    let Stage { manager, senders, .. } = stage;
+    let Stage {
+        manager, senders, ..
+    } = stage;
     let mut receiver = group::Receiver::new(manager, 4 << 20, Default::default())?;
     let whole = receiver.begin(manager)?;
     let members = whole.divide(&[PART_BYTES; 4])?;
-    let mut parts: Vec<String> =
-        members.iter().map(|member| to_hex(&member.to_bytes())).collect();
+    let mut parts: Vec<String> = members
+        .iter()
+        .map(|member| to_hex(&member.to_bytes()))
+        .collect();
     // The fourth gives half of its part away; who has it, this process need not know.
     let fourth = parts.pop().context("no fourth member")?;
     senders[3].order(&Order::Delegate { member: fourth })?;
     let halves: Vec<String> = senders[3].answer()?;
     parts.extend(halves);
     for (index, (sender, member)) in senders.iter_mut().zip(parts).enumerate() {
-        sender.order(&Order::Group { member, fill: index as u8 + 1 })?;
+        sender.order(&Order::Group {
+            member,
+            fill: index as u8 + 1,
+        })?;
     }
     let place = loop {
         match receiver.receive(manager, WAIT) {
@@ -105,7 +136,11 @@ pub(super) fn group(stage: &mut Stage) -> Result<String> {
     };
     let half = PART_BYTES as usize / 2;
     let right = place.chunks(half).enumerate().all(|(index, chunk)| {
-        let fill = if index < 6 { index as u8 / 2 + 1 } else { index as u8 - 2 };
+        let fill = if index < 6 {
+            index as u8 / 2 + 1
+        } else {
+            index as u8 - 2
+        };
         chunk.iter().all(|&byte| byte == fill)
     });
     ensure!(right, "a member's part is wrong");
@@ -121,7 +156,9 @@ pub(super) fn forged_key(stage: &mut Stage) -> Result<String> {
 }
 
 pub(super) fn bound_overrun(stage: &mut Stage) -> Result<String> {
-    refused_at_plain_slot(stage, Refusal::OutOfBounds, |ticket| Order::Overrun { ticket })
+    refused_at_plain_slot(stage, Refusal::OutOfBounds, |ticket| Order::Overrun {
+        ticket,
+    })
 }
 
 /// Has a sender do something wrong to a slot and sees that it is refused for that very
@@ -132,7 +169,9 @@ fn refused_at_plain_slot(
     order: fn(String) -> Order,
 ) -> Result<String> {
     const LENGTH: u64 = 4096;
-    let Stage { manager, senders, .. } = stage;
+    let Stage {
+        manager, senders, ..
+    } = stage;
     let interface = manager.interface_mut();
     // The slot is the first half of its area; the other half must stay as it is.
     let area = interface.allocate(2 * LENGTH)?;
@@ -146,49 +185,82 @@ fn refused_at_plain_slot(
         ensure!(start.elapsed().as_secs() < 10, "nothing was refused");
     }
     let refusals = interface.slot_info(&slot)?.refusals;
-    ensure!(refusals.count(reason) == 1, "refused for another reason: {refusals:?}");
+    ensure!(
+        refusals.count(reason) == 1,
+        "refused for another reason: {refusals:?}"
+    );
     let mut bytes = vec![0; 2 * LENGTH as usize];
-    area.read_at(0, &mut bytes).ok().context("reading the area")?;
-    ensure!(bytes.iter().all(|&byte| byte == 0), "memory was written all the same");
+    area.read_at(0, &mut bytes)
+        .ok()
+        .context("reading the area")?;
+    ensure!(
+        bytes.iter().all(|&byte| byte == 0),
+        "memory was written all the same"
+    );
     interface.close_slot(slot)?;
     Ok(format!("refused: {reason}; not a byte was written"))
 }
 
 pub(super) fn replay(stage: &mut Stage) -> Result<String> {
-    let Stage { manager, senders, .. } = stage;
+    let Stage {
+        manager, senders, ..
+    } = stage;
     let mut receiver = datagram::Receiver::new(manager, 64)?;
     receiver.ready();
     let ticket = to_hex(&receiver.ticket().to_bytes());
     senders[2].order(&Order::Replay { ticket })?;
     let () = senders[2].answer()?;
-    let data =
-        receiver.receive(manager, WAIT)?.context("the first message did not come")?.data.to_vec();
+    let data = receiver
+        .receive(manager, WAIT)?
+        .context("the first message did not come")?
+        .data
+        .to_vec();
     ensure!(data == b"once", "the first message is wrong");
     let start = Instant::now();
     while receiver.info(manager)?.refusals.total() == 0 {
         manager.interface_mut().poll();
-        ensure!(start.elapsed().as_secs() < 10, "the second message was not refused");
+        ensure!(
+            start.elapsed().as_secs() < 10,
+            "the second message was not refused"
+        );
     }
     let refusals = receiver.info(manager)?.refusals;
-    ensure!(refusals.count(Refusal::EntrySpent) == 1, "refused for another reason: {refusals:?}");
-    ensure!(receiver.latest()?.data == b"once", "the first message was overwritten");
+    ensure!(
+        refusals.count(Refusal::EntrySpent) == 1,
+        "refused for another reason: {refusals:?}"
+    );
+    ensure!(
+        receiver.latest()?.data == b"once",
+        "the first message was overwritten"
+    );
     receiver.close(manager)?;
-    Ok(format!("the second is refused: {}; the first is unharmed", Refusal::EntrySpent))
+    Ok(format!(
+        "the second is refused: {}; the first is unharmed",
+        Refusal::EntrySpent
+    ))
 }
 
 pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
     const LENGTH: usize = 64 << 20;
-    let Stage { manager, senders, .. } = stage;
+    let Stage {
+        manager, senders, ..
+    } = stage;
     let interface = manager.interface_mut();
     let area = interface.allocate(LENGTH as u64)?;
     let mut queue = interface.open_queue(16)?;
     let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(1))?;
     let ticket = to_hex(&slot.ticket(0, 0, LENGTH as u64)?.to_bytes());
     let victim = &mut senders[4];
-    victim.order(&Order::Endless { ticket, length_bytes: LENGTH })?;
+    victim.order(&Order::Endless {
+        ticket,
+        length_bytes: LENGTH,
+    })?;
     let () = victim.answer()?;
     // Some of the message arrives, then its sender is killed.
-    let entry = slot.metadata().and_then(|area| area.entry(0)).context("no entry")?;
+    let entry = slot
+        .metadata()
+        .and_then(|area| area.entry(0))
+        .context("no entry")?;
     while entry.accumulator() == 0 {
         interface.poll();
     }

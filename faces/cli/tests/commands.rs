@@ -1,0 +1,198 @@
+//! The command as people and programs use it.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn hamlyn(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hamlyn"));
+    // So that tests that run at the same time do not meet.
+    command
+        .args(arguments)
+        .env("HAMLYN_NAMESPACE", format!("cli-{}", std::process::id()));
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    hamlyn(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command starts")
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", text(&output.stdout), text(&output.stderr)))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn demo_shows_that_all_of_it_holds() {
+    let output = run(&["demo", "--megabytes", "16", "--json"]);
+    let shown = json(&output);
+    assert_eq!(shown["ok"], true, "{shown:#}");
+    assert!(output.status.success());
+    assert_eq!(shown["steps"].as_array().map(Vec::len), Some(7));
+}
+
+/// Bytes that are not the same everywhere.
+fn some_bytes(length: usize) -> Vec<u8> {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    (0..length)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        })
+        .collect()
+}
+
+fn piped(name: &str, bytes: Vec<u8>, sender_first: bool) {
+    let start_receiver = || {
+        hamlyn(&["pipe", "--listen", name])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the receiver starts")
+    };
+    let mut start_sender = || {
+        let mut sender = hamlyn(&["pipe", name, "--wait", "60"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the sender starts");
+        let mut input = sender.stdin.take().expect("its input");
+        let bytes = bytes.clone();
+        (sender, std::thread::spawn(move || input.write_all(&bytes)))
+    };
+    let ((mut sender, feeder), receiver) = if sender_first {
+        let sender = start_sender();
+        (sender, start_receiver())
+    } else {
+        let receiver = start_receiver();
+        (start_sender(), receiver)
+    };
+    let output = receiver.wait_with_output().expect("the receiver ends");
+    feeder
+        .join()
+        .expect("the feeder ends")
+        .expect("the sender takes its input");
+    assert!(sender.wait().expect("the sender ends").success());
+    assert!(output.status.success());
+    assert!(
+        output.stdout == bytes,
+        "{} of {} bytes, or others",
+        output.stdout.len(),
+        bytes.len()
+    );
+}
+
+#[test]
+fn pipe_carries_every_byte() {
+    piped("large", some_bytes(20 << 20), false);
+}
+
+#[test]
+fn pipe_waits_for_its_receiver() {
+    piped("late", some_bytes(100_000), true);
+}
+
+#[test]
+fn pipe_carries_nothing_too() {
+    piped("empty", Vec::new(), false);
+}
+
+#[test]
+fn pipe_to_nobody_fails_and_says_so() {
+    let output = run(&["pipe", "nobody", "--wait", "0"]);
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("nobody"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn pipe_name_is_held_by_one() {
+    let mut first = hamlyn(&["pipe", "--listen", "held"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the first starts");
+    let mut second = hamlyn(&["pipe", "--listen", "held"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the second starts");
+    // Whichever of the two came later ends at once.
+    let refused = loop {
+        if let Some(status) = first.try_wait().expect("asking") {
+            std::mem::swap(&mut first, &mut second);
+            break status;
+        }
+        if let Some(status) = second.try_wait().expect("asking") {
+            break status;
+        }
+        std::thread::yield_now();
+    };
+    first.kill().expect("killing the receiver");
+    first.wait().expect("it is gone");
+    assert!(!refused.success());
+}
+
+#[test]
+fn pipe_whose_receiver_is_killed_fails() {
+    let mut receiver = hamlyn(&["pipe", "--listen", "doomed"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the receiver starts");
+    let mut sender = hamlyn(&["pipe", "doomed", "--wait", "60"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the sender starts");
+    let mut input = sender.stdin.take().expect("its input");
+    // More than everything between the two can hold, as nobody reads the receiver's output.
+    let feeder = std::thread::spawn(move || while input.write_all(&[1; 65536]).is_ok() {});
+    let mut first = [0];
+    std::io::Read::read_exact(&mut receiver.stdout.take().expect("its output"), &mut first)
+        .expect("something arrives");
+    receiver.kill().expect("killing the receiver");
+    receiver.wait().expect("it is gone");
+    let output = sender.wait_with_output().expect("the sender ends");
+    feeder.join().expect("the feeder ends");
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("gone"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn doctor_finds_this_machine_fit() {
+    let output = run(&["doctor", "--json"]);
+    let found = json(&output);
+    assert_eq!(found["ok"], true, "{found:#}");
+    assert!(output.status.success());
+    for finding in found["findings"].as_array().expect("findings") {
+        assert!(!finding["found"].as_str().expect("text").is_empty());
+    }
+}
+
+#[test]
+fn wrong_arguments_are_errors() {
+    for arguments in [&["pipe"][..], &["fly"], &["demo", "--megabytes", "0"]] {
+        let output = run(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(
+            !output.stderr.is_empty() && output.stdout.is_empty(),
+            "{arguments:?}"
+        );
+    }
+}
