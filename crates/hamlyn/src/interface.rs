@@ -949,7 +949,14 @@ impl<H: Host> Interface<H> {
                 self.host.relax();
                 Ok(true)
             }
-            Next::Sleep(deadline_ns) => self.sleep(deadline_ns).map(|()| true),
+            Next::Sleep(deadline_ns) => {
+                // Only if nothing at all changed while the caller looked: what it looked at
+                // first may have changed by what it did last.
+                if patience.is_news(self.activity) {
+                    return Ok(true);
+                }
+                self.sleep(deadline_ns).map(|()| true)
+            }
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct Patience {
     deadline_ns: u64,
     spin_until_ns: u64,
     pauses: u32,
+    /// The interface's activity when it was last about to sleep.
+    seen: Option<u64>,
 }
 
 /// What a wait should do next.
@@ -52,7 +54,7 @@ const PAUSES_PER_CLOCK: u32 = 32;
 
 impl Patience {
     pub(crate) fn new(wait: Wait) -> Self {
-        Self { wait, deadline_ns: 0, spin_until_ns: 0, pauses: 0 }
+        Self { wait, deadline_ns: 0, spin_until_ns: 0, pauses: 0, seen: None }
     }
 
     #[inline]
@@ -65,6 +67,11 @@ impl Patience {
             return Next::Spin;
         }
         self.by_the_clock(spin_ns, now_ns())
+    }
+
+    /// Whether the activity differs from what it was the last time; remembers it.
+    pub(crate) fn is_news(&mut self, activity: u64) -> bool {
+        self.seen.replace(activity) != Some(activity)
     }
 
     /// Whether it has not come to sleeping yet.
