@@ -803,6 +803,24 @@ impl<H: Host> Interface<H> {
         }
     }
 
+    /// Waits until nothing is queued any more: every message that was accepted is handed to its
+    /// link, or has failed with it. False if the time was over first.
+    ///
+    /// Here the application's own calls move its messages, so a program that sends and then does
+    /// something else for long, or ends, calls this in between.
+    pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
+        let mut patience = Patience::new(wait);
+        loop {
+            self.poll();
+            if !self.transmitter.is_waiting() {
+                return Ok(true);
+            }
+            if !self.pause(&mut patience)? {
+                return Ok(false);
+            }
+        }
+    }
+
     // Receiving.
 
     /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block.

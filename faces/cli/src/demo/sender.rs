@@ -53,6 +53,10 @@ pub(crate) fn run() -> Result<()> {
                     let data = tag.to_le_bytes();
                     sender.send(&mut manager, tag % 64 * 8, &data, tag, WAIT)?;
                 }
+                anyhow::ensure!(
+                    manager.interface_mut().flush(WAIT)?,
+                    "messages are left over"
+                );
                 answer(&())?;
             }
             Order::Stream { seed, file } => {
@@ -80,6 +84,10 @@ pub(crate) fn run() -> Result<()> {
                 let (first, last) = data.split_at(length / 3);
                 sender.send(&mut manager, 0, first, WAIT)?;
                 sender.send_last(&mut manager, first.len() as u64, last, WAIT)?;
+                anyhow::ensure!(
+                    manager.interface_mut().flush(WAIT)?,
+                    "messages are left over"
+                );
                 answer(&())?;
             }
             Order::Delegate { member } => {
