@@ -71,6 +71,8 @@ pub struct Record {
     extent: u64,
     offset: u64,
     length_bytes: usize,
+    /// The piece that it begins in.
+    position: u64,
     /// What releasing it gives back: all pieces before this position.
     release: u64,
 }
@@ -216,6 +218,10 @@ impl Receiver {
     /// The bytes of a record. Nothing if it was released.
     pub fn bytes(&self, record: &Record) -> Option<&[u8]> {
         let extent = self.extents.get(usize::try_from(record.extent.checked_sub(self.first)?).ok()?)?;
+        // Its pieces may hold another record by now.
+        if record.position < extent.released {
+            return None;
+        }
         if record.length_bytes == 0 {
             return Some(&[]);
         }
@@ -316,6 +322,7 @@ impl Receiver {
                         extent: serial,
                         offset,
                         length_bytes: length_bytes as usize,
+                        position,
                         release: position + u64::from(pieces),
                     }));
                 }
@@ -339,7 +346,7 @@ impl Receiver {
         self.packed = if last { None } else { Some(Packed { at: next, ..packed }) };
         // The piece goes back with its last record, not before.
         let release = if last { packed.position + 1 } else { packed.position };
-        Ok(Record { extent: serial, offset, length_bytes, release })
+        Ok(Record { extent: serial, offset, length_bytes, position: packed.position, release })
     }
 
     fn delivering_extent(&mut self) -> Option<&mut Extent> {

@@ -1,0 +1,207 @@
+//! Send-buffer areas, gather lists and completions (`Hamlyn 2.3`, `6.2`).
+
+use hamlyn::engine::terminus::{
+    Completion, GatherPiece, PostError, SendTag, TerminusError, TerminusOptions,
+};
+use hamlyn::{Message, SendError, Wait};
+
+use crate::low_level::{Inlet, send, target};
+use crate::world::{Party, World, pattern};
+
+/// An area of that content, bound to the manager's terminus.
+fn bound<W: World>(party: &Party<W>, content: &[u8]) -> SendTag {
+    party.with(|manager| {
+        let terminus = manager.terminus();
+        let interface = manager.interface_mut();
+        let area = interface.allocate(content.len() as u64 + 10).unwrap();
+        area.write_at(10, content).unwrap();
+        interface.bind_area(terminus, &area, 10..10 + content.len() as u64).unwrap()
+    })
+}
+
+fn piece(tag: SendTag, offset: u64, length_bytes: u64) -> GatherPiece {
+    GatherPiece { tag, offset, length_bytes }
+}
+
+pub(crate) fn a_message_is_gathered_from_several_areas<W: World>(world: &W) {
+    let contents = || [pattern(1, 50_000), pattern(2, 7), pattern(3, 20_000)];
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 200_000, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 200_000).unwrap());
+            inlet.next(party);
+            let [one, two, three] = contents();
+            let whole =
+                [&one[100..], &[], &two[..], &three[1..19_000], &two[3..5], &one[..1]].concat();
+            assert!(inlet.bytes(77, whole.len()) == whole);
+            assert_eq!(inlet.metadata(0), b"gathered");
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            let [one, two, three] = contents().map(|content| bound(party, &content));
+            let list = [
+                piece(one, 100, 49_900),
+                piece(three, 20_000, 0),
+                piece(two, 0, 7),
+                piece(three, 1, 18_999),
+                piece(two, 3, 2),
+                piece(one, 0, 1),
+            ];
+            let message = Message::new(&[]).at(77).metadata(b"gathered");
+            let handle = party
+                .send(|manager, _| {
+                    let terminus = manager.terminus();
+                    manager.interface_mut().send_gather(terminus, &target, &message, &list)
+                })
+                .unwrap();
+            party.until("completion", |manager, wait| {
+                let completion = manager.interface_mut().drain(handle, wait).unwrap();
+                (completion == Completion::Sent).then_some(())
+            });
+            for tag in [one, two, three] {
+                party.with(|manager| {
+                    let terminus = manager.terminus();
+                    manager.interface_mut().unbind_area(terminus, tag).unwrap();
+                });
+            }
+        },
+    ]);
+}
+
+pub(crate) fn metadata_are_gathered_too<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
+            inlet.next(party);
+            assert_eq!(inlet.metadata(0), pattern(4, 60)[..33]);
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            let tag = bound(party, &pattern(4, 60));
+            let mut metadata = [0; 60];
+            let length = party.with(|manager| {
+                let terminus = manager.terminus();
+                let interface = manager.interface();
+                let too_long = interface.gather_metadata(terminus, &piece(tag, 0, 61), &mut metadata);
+                assert!(matches!(too_long, Err(PostError::MetadataTooLong { length_bytes: 61 })));
+                let outside = interface.gather_metadata(terminus, &piece(tag, 60, 1), &mut metadata);
+                assert!(matches!(outside, Err(PostError::OutsideArea { .. })));
+                interface.gather_metadata(terminus, &piece(tag, 0, 33), &mut metadata).unwrap()
+            });
+            send(party, &target, &Message::new(b"x").metadata(&metadata[..length]));
+        },
+    ]);
+}
+
+/// A buffer of one area is used again and again; what arrives is never a mixture.
+pub(crate) fn a_completion_says_when_a_buffer_is_free<W: World>(world: &W) {
+    const BYTES: u64 = 100_000;
+    const MESSAGES: u8 = 50;
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, BYTES, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, BYTES).unwrap());
+            for number in 1..=MESSAGES {
+                inlet.next(party);
+                assert!(inlet.bytes(0, BYTES as usize).iter().all(|&byte| byte == number));
+                party.tell(&format!("had {number}"), &[]);
+            }
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            let (area, tag) = party.with(|manager| {
+                let terminus = manager.terminus();
+                let interface = manager.interface_mut();
+                let area = interface.allocate(BYTES).unwrap();
+                let tag = interface.bind_area(terminus, &area, 0..BYTES).unwrap();
+                (area, tag)
+            });
+            let mut sequence = 0;
+            for number in 1..=MESSAGES {
+                area.fill(0, BYTES, number).unwrap();
+                let handle = party
+                    .send(|manager, _| {
+                        let terminus = manager.terminus();
+                        let list = [piece(tag, 0, BYTES)];
+                        manager.interface_mut().send_gather(
+                            terminus,
+                            &target,
+                            &Message::new(&[]),
+                            &list,
+                        )
+                    })
+                    .unwrap();
+                assert_eq!(handle.sequence, sequence + 1, "sequence numbers count messages");
+                sequence = handle.sequence;
+                party.until("completion", |manager, wait| {
+                    let completion = manager.interface_mut().drain(handle, wait).unwrap();
+                    let again = manager.interface().completion(handle).unwrap();
+                    assert_eq!(completion, again);
+                    (completion == Completion::Sent).then_some(())
+                });
+                // The buffer is ours: the receiver may not have it yet, but the link does.
+                area.fill(0, BYTES, 0xEE).unwrap();
+                party.hear(&format!("had {number}"));
+            }
+        },
+    ]);
+}
+
+pub(crate) fn bad_gather_lists_are_refused<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
+            inlet.next(party);
+            assert_eq!(inlet.bytes(0, 2), b"ok");
+            inlet.nothing(party);
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            let tag = bound(party, &[1; 32]);
+            let post = |list: &[GatherPiece]| {
+                party.with(|manager| {
+                    let terminus = manager.terminus();
+                    let message = Message::new(&[]);
+                    manager.interface_mut().send_gather(terminus, &target, &message, list)
+                })
+            };
+            let error = post(&[piece(SendTag(7), 0, 1)]).unwrap_err();
+            assert_eq!(error, SendError::Refused(PostError::NoSuchArea { tag: SendTag(7) }));
+            let error = post(&[piece(SendTag(200), 0, 0)]).unwrap_err();
+            assert!(error.to_string().contains("bind one first"), "{error}");
+            for outside in [piece(tag, 32, 1), piece(tag, 33, 0), piece(tag, u64::MAX, 2)] {
+                let error = post(&[outside]).unwrap_err();
+                assert!(
+                    matches!(
+                        error,
+                        SendError::Refused(PostError::OutsideArea { .. })
+                            | SendError::OutsideTicket(_)
+                    ),
+                    "{error:?}"
+                );
+            }
+            let error = post(&[piece(tag, 0, 1); 9]).unwrap_err();
+            assert_eq!(error, SendError::Refused(PostError::TooManyPieces { pieces: 9 }));
+            // Longer than the ticket.
+            let error = post(&[piece(tag, 0, 32), piece(tag, 0, 32), piece(tag, 0, 1)]).unwrap_err();
+            assert!(matches!(error, SendError::OutsideTicket(_)), "{error:?}");
+            let overflow = [piece(tag, 0, u64::MAX), piece(tag, 0, 2)];
+            assert_eq!(post(&overflow).unwrap_err(), SendError::Refused(PostError::TooLong));
+            party.with(|manager| {
+                let terminus = manager.terminus();
+                let interface = manager.interface_mut();
+                interface.unbind_area(terminus, tag).unwrap();
+                let again = interface.unbind_area(terminus, tag);
+                assert_eq!(again, Err(TerminusError::NoSuchArea { tag }));
+                let closed = interface.open_terminus(TerminusOptions::default()).unwrap();
+                interface.close_terminus(closed).unwrap();
+                let message = Message::new(b"no");
+                let error = interface.send_msg(closed, &target, &message, Wait::Poll).unwrap_err();
+                assert_eq!(error, SendError::Refused(PostError::NoSuchTerminus));
+            });
+            send(party, &target, &Message::new(b"ok"));
+        },
+    ]);
+}

@@ -1,0 +1,257 @@
+//! Group receive and scatter-gather (`Hamlyn 2.5`).
+
+use hamlyn::engine::counting::Counting;
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::group::{Member, Receiver, Sender, SplitError};
+use hamlyn::{SendError, Wait};
+
+use crate::world::{Party, Role, World, pattern};
+
+const GROW: Wait = Wait::millis(10_000);
+
+fn receiver<W: World>(party: &Party<W>, bytes: u32, counting: Counting) -> Receiver {
+    party.with(|manager| Receiver::new(manager, bytes, counting).unwrap())
+}
+
+fn begin<W: World>(party: &Party<W>, receiver: &mut Receiver) -> Member {
+    party.with(|manager| receiver.begin(manager).unwrap())
+}
+
+/// Waits for the whole group, and copies its place.
+fn whole<W: World>(party: &Party<W>, receiver: &mut Receiver) -> Vec<u8> {
+    party.receive("the group", |manager, wait| {
+        Ok(receiver.receive(manager, wait)?.map(<[u8]>::to_vec))
+    })
+}
+
+fn incomplete<W: World>(party: &Party<W>, receiver: &mut Receiver) {
+    let found = party.with(|manager| receiver.receive(manager, Wait::Poll).map(|g| g.is_some()));
+    assert_eq!(found, Ok(false), "too early");
+}
+
+fn tell<W: World>(party: &Party<W>, word: &str, member: &Member) {
+    party.tell(word, &member.to_bytes());
+}
+
+fn hear<W: World>(party: &Party<W>, word: &str) -> Member {
+    Member::from_bytes(&party.hear(word)).unwrap()
+}
+
+fn grow<W: World>(party: &Party<W>, member: &Member) -> Sender {
+    party.with(|manager| Sender::grow(manager, member, GROW).unwrap())
+}
+
+/// Sends in several parts of uneven length; the last one may be empty.
+fn scatter<W: World>(party: &Party<W>, member: &Member, data: &[u8], parts: usize) {
+    let mut sender = grow(party, member);
+    let mut at = 0;
+    for part in 1..parts {
+        let end = data.len() * part * part / (parts * parts);
+        party
+            .send(|manager, _| sender.send(manager, at as u64, &data[at..end], GROW))
+            .unwrap();
+        at = end;
+    }
+    party.send(|manager, _| sender.send_last(manager, at as u64, &data[at..], GROW)).unwrap();
+    for late in [&data[..0], data] {
+        let error = party.with(|manager| sender.send_last(manager, 0, late, GROW)).unwrap_err();
+        assert_eq!(error, SendError::Finished);
+    }
+    let error = party.with(|manager| sender.send(manager, 0, &[], GROW)).unwrap_err();
+    assert_eq!(error, SendError::Finished);
+}
+
+pub(crate) fn one_notification_for_all_members<W: World>(world: &W) {
+    const PART: u64 = 150_001;
+    let member = |number: usize| {
+        move |party: &mut Party<W>| {
+            for round in 0..3 {
+                let member = hear(party, &format!("member {number} of {round}"));
+                let data = pattern(round * 10 + number as u64, PART as usize);
+                scatter(party, &member, &data, number + 2);
+            }
+        }
+    };
+    let (one, two, three) = (member(0), member(1), member(2));
+    let roles: [Role<'_, W>; 4] = [
+        &|party| {
+            let mut receiver = receiver(party, 3 * PART as u32, Counting::Bits32);
+            for round in 0..3 {
+                let members = begin(party, &mut receiver).divide(&[PART; 3]).unwrap();
+                incomplete(party, &mut receiver);
+                for (number, member) in members.iter().enumerate() {
+                    tell(party, &format!("member {number} of {round}"), member);
+                }
+                let got = whole(party, &mut receiver);
+                for (number, part) in got.chunks(PART as usize).enumerate() {
+                    let expected = pattern(round * 10 + number as u64, PART as usize);
+                    assert!(part == expected, "member {number}");
+                }
+            }
+            let info = party.with(|manager| receiver.info(manager).unwrap());
+            assert_eq!(info.refusals.total(), 0);
+        },
+        &one,
+        &two,
+        &three,
+    ];
+    world.run(&roles);
+}
+
+pub(crate) fn members_are_divided_among_delegates<W: World>(world: &W) {
+    // The third gets its part from the second, whom alone the receiver knows.
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 10_000, Counting::Bits32);
+            let member = begin(party, &mut receiver);
+            tell(party, "whole", &member);
+            assert!(whole(party, &mut receiver) == pattern(1, 10_000));
+        },
+        &|party| {
+            let data = pattern(1, 10_000);
+            let parts = hear(party, "whole").divide(&[4_000, 5_000, 1_000]).unwrap();
+            tell(party, "delegated", &parts[1]);
+            party.hear("delegate done");
+            scatter(party, &parts[2], &data[9_000..], 1);
+            scatter(party, &parts[0], &data[..4_000], 4);
+        },
+        &|party| {
+            let data = pattern(1, 10_000);
+            let member = hear(party, "delegated");
+            // Once more, and further.
+            let parts = member.divide(&[1, 2_999, 2_000]).unwrap();
+            let deeper = parts[1].divide(&[1_500, 1_499]).unwrap();
+            scatter(party, &deeper[1], &data[4_000 + 1 + 1_500..][..1_499], 2);
+            scatter(party, &parts[2], &data[7_000..9_000], 3);
+            scatter(party, &deeper[0], &data[4_001..][..1_500], 1);
+            scatter(party, &parts[0], &data[4_000..4_001], 1);
+            party.tell("delegate done", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn a_barrier_has_no_bytes<W: World>(world: &W) {
+    const ROUNDS: usize = 20;
+    let member = |number: usize| {
+        move |party: &mut Party<W>| {
+            for round in 0..ROUNDS {
+                scatter(party, &hear(party, &format!("{number} of {round}")), &[], 1 + round % 2);
+            }
+        }
+    };
+    let (one, two) = (member(0), member(1));
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 0, Counting::Bits32);
+            for round in 0..ROUNDS {
+                let members = begin(party, &mut receiver).divide(&[0, 0]).unwrap();
+                tell(party, &format!("0 of {round}"), &members[0]);
+                incomplete(party, &mut receiver);
+                tell(party, &format!("1 of {round}"), &members[1]);
+                assert_eq!(whole(party, &mut receiver), b"");
+            }
+        },
+        &one,
+        &two,
+    ]);
+}
+
+pub(crate) fn a_late_member_of_an_earlier_round_is_refused<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 64, Counting::Bits32);
+            let early = begin(party, &mut receiver).divide(&[32, 32]).unwrap();
+            tell(party, "early 0", &early[0]);
+            party.hear("half");
+            incomplete(party, &mut receiver);
+            // The round is given up half-way, and begun again.
+            let again = begin(party, &mut receiver).divide(&[32, 32]).unwrap();
+            tell(party, "early 1", &early[1]);
+            tell(party, "again 0", &again[0]);
+            tell(party, "again 1", &again[1]);
+            assert_eq!(whole(party, &mut receiver), [[2; 32], [3; 32]].concat());
+            let info = party.with(|manager| receiver.info(manager).unwrap());
+            assert_eq!(info.refusals.count(Refusal::BadEntryKey), 1);
+        },
+        &|party| {
+            scatter(party, &hear(party, "early 0"), &[1; 32], 1);
+            party.tell("half", &[]);
+            scatter(party, &hear(party, "early 1"), &[9; 32], 1);
+            scatter(party, &hear(party, "again 0"), &[2; 32], 3);
+            scatter(party, &hear(party, "again 1"), &[3; 32], 1);
+        },
+    ]);
+}
+
+pub(crate) fn a_round_that_completed_unseen_is_not_taken_for_the_next<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 0, Counting::Bits32);
+            let unseen = begin(party, &mut receiver);
+            tell(party, "unseen", &unseen);
+            party.hear("sent");
+            party.with(|manager| manager.interface_mut().poll());
+            // Nobody asked; the round is given up.
+            let next = begin(party, &mut receiver);
+            incomplete(party, &mut receiver);
+            tell(party, "next", &next);
+            assert_eq!(whole(party, &mut receiver), b"");
+        },
+        &|party| {
+            scatter(party, &hear(party, "unseen"), &[], 1);
+            party.tell("sent", &[]);
+            scatter(party, &hear(party, "next"), &[], 1);
+        },
+    ]);
+}
+
+pub(crate) fn divisions_too_small_are_refused<W: World>(world: &W) {
+    world.alone(&|party| {
+        let mut receiver = receiver(party, 1 << 20, Counting::Bits32);
+        let member = begin(party, &mut receiver);
+        // Beyond the place.
+        assert!(matches!(member.divide(&[1 << 20, 1]), Err(SplitError::Outside(_))));
+        assert!(matches!(member.divide(&[u64::MAX, 2]), Err(SplitError::Outside(_))));
+        assert!(matches!(member.divide(&[]), Err(SplitError::Share(_))));
+        // Each halving leaves half the share; in the end it cannot count the bytes.
+        let mut small = member;
+        let error = loop {
+            match small.divide(&[small.ticket.length_bytes, 0]) {
+                Ok(parts) => small = parts[1],
+                Err(error) => break error,
+            }
+            small = match small.divide(&[0; 1000]) {
+                Ok(parts) => parts[0],
+                Err(error) => break error,
+            };
+        };
+        assert!(error.to_string().contains("64-bit accumulators"), "{error}");
+        assert!(error.to_string().contains("fewer parts"), "{error}");
+    });
+}
+
+pub(crate) fn accumulators_of_64_bits_divide_further<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 3, Counting::Bits64);
+            let mut member = begin(party, &mut receiver);
+            // As deep as 32 bits would never go.
+            let mut others = Vec::new();
+            for _ in 0..5 {
+                let mut parts = member.divide(&[3, 0, 0, 0]).unwrap();
+                let mut thousand = parts[0].divide(&[[0; 999].as_slice(), &[3]].concat()).unwrap();
+                member = thousand.pop().unwrap();
+                others.extend(parts.drain(1..));
+                others.extend(thousand);
+            }
+            for other in &others {
+                let mut sender = grow(party, other);
+                party.send(|manager, _| sender.send_last(manager, 0, &[], GROW)).unwrap();
+                incomplete(party, &mut receiver);
+            }
+            tell(party, "the last", &member);
+            assert_eq!(whole(party, &mut receiver), b"end");
+        },
+        &|party| scatter(party, &hear(party, "the last"), b"end", 3),
+    ]);
+}

@@ -1,0 +1,414 @@
+//! The lower layer (`Hamlyn 3.2`): messages, tickets, queues.
+
+use hamlyn::engine::limits::{DIRECT_BYTES_MAX, WORK_QUEUE_ENTRIES};
+use hamlyn::engine::notification::Notification;
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::terminus::{Completion, PostError, TerminusOptions};
+use hamlyn::{Area, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait};
+
+use crate::world::{Party, World, pattern};
+
+/// A place to receive at: an area, a slot over it, and a queue.
+pub(crate) struct Inlet {
+    pub(crate) area: Area,
+    pub(crate) slot: Slot,
+    pub(crate) queue: Queue,
+}
+
+impl Inlet {
+    pub(crate) fn new<W: World>(
+        party: &Party<W>,
+        bytes: u64,
+        shape: impl FnOnce(NewSlot) -> NewSlot,
+    ) -> Self {
+        party.with(|manager| {
+            let interface = manager.interface_mut();
+            let area = interface.allocate(bytes).unwrap();
+            let queue = interface.open_queue(256).unwrap();
+            let slot = interface.open_slot(shape(NewSlot::new(&area).queue(&queue))).unwrap();
+            Self { area, slot, queue }
+        })
+    }
+
+    /// The next notification.
+    pub(crate) fn next<W: World>(&mut self, party: &Party<W>) -> Notification {
+        party.receive("a message", |manager, wait| {
+            manager.interface_mut().rcv_block(&mut self.queue, wait)
+        })
+    }
+
+    /// Moves packets; there must be no notification.
+    pub(crate) fn nothing<W: World>(&mut self, party: &Party<W>) {
+        let found = party.with(|manager| manager.interface_mut().rcv(&mut self.queue));
+        assert_eq!(found, Ok(None));
+    }
+
+    pub(crate) fn bytes(&self, offset: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.area.read_at(offset, &mut bytes).unwrap();
+        bytes
+    }
+
+    pub(crate) fn metadata(&self, index: u16) -> Vec<u8> {
+        let mut bytes = [0; 60];
+        let entry = self.slot.metadata().unwrap().entry(index).unwrap();
+        let length = entry.metadata(&mut bytes);
+        bytes[..length].to_vec()
+    }
+
+    /// Waits until the slot has refused that often for that reason.
+    pub(crate) fn refused<W: World>(&self, party: &Party<W>, reason: Refusal, count: u64) {
+        party.until("a refusal", |manager, _| {
+            manager.interface_mut().poll();
+            let info = manager.interface().slot_info(&self.slot).unwrap();
+            assert!(info.refusals.count(reason) <= count, "{:?}", info.refusals);
+            (info.refusals.count(reason) == count).then_some(())
+        });
+    }
+}
+
+/// Makes a ticket usable.
+pub(crate) fn target<W: World>(party: &Party<W>, ticket: &Ticket) -> Target {
+    party.with(|manager| manager.interface_mut().target(ticket, Wait::millis(10_000)).unwrap())
+}
+
+/// Sends, for as long as it takes.
+pub(crate) fn send<W: World>(party: &Party<W>, target: &Target, message: &Message<'_>) {
+    party
+        .with(|manager| {
+            let terminus = manager.terminus();
+            manager.interface_mut().send_msg(terminus, target, message, Wait::millis(20_000))
+        })
+        .unwrap();
+}
+
+/// Sends, and expects an error.
+pub(crate) fn refused<W: World>(
+    party: &Party<W>,
+    target: &Target,
+    message: &Message<'_>,
+) -> SendError {
+    party.with(|manager| {
+        let terminus = manager.terminus();
+        manager
+            .interface_mut()
+            .send_msg(terminus, target, message, Wait::millis(1_000))
+            .unwrap_err()
+    })
+}
+
+/// Sizes around every boundary: the cell, direct I/O, the packet and several packets.
+pub(crate) fn sizes() -> Vec<usize> {
+    let packet = 16 * 1024;
+    let mut sizes: Vec<usize> = (0..=20).collect();
+    for boundary in
+        [56, 64, DIRECT_BYTES_MAX, 256, 4096, packet - 60, packet, 2 * packet, 5 * packet, 200 << 10]
+    {
+        sizes.extend(boundary - 1..=boundary + 1);
+    }
+    sizes.push(123_457);
+    sizes
+}
+
+pub(crate) fn messages_of_all_sizes_arrive_whole<W: World>(world: &W) {
+    const AREA: u64 = 256 << 10;
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, AREA, |slot| slot.entries(2));
+            party.tell_ticket("ticket", &inlet.slot.ticket(1, 0, AREA).unwrap());
+            for (number, size) in sizes().into_iter().enumerate() {
+                let came = inlet.next(party);
+                assert_eq!((came.slot, came.metadata_index), (inlet.slot.name(), 1));
+                let offset = number as u64 * 3 % 1000;
+                assert!(
+                    inlet.bytes(offset, size) == pattern(number as u64, size),
+                    "{size} bytes differ"
+                );
+                assert_eq!(inlet.metadata(1), (number as u32).to_le_bytes());
+                inlet.nothing(party);
+                party.tell(&format!("had {number}"), &[]);
+            }
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            for (number, size) in sizes().into_iter().enumerate() {
+                let data = pattern(number as u64, size);
+                let metadata = (number as u32).to_le_bytes();
+                let message =
+                    Message::new(&data).at(number as u64 * 3 % 1000).metadata(&metadata);
+                send(party, &target, &message);
+                party.hear(&format!("had {number}"));
+            }
+        },
+    ]);
+}
+
+pub(crate) fn metadata_of_every_length_arrives<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 100_000, |slot| slot.entries(61));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 100_000).unwrap());
+            for length in 0..=60_u16 {
+                let came = inlet.next(party);
+                assert_eq!(came.metadata_index, length);
+                assert_eq!(inlet.metadata(length), pattern(length.into(), length.into()));
+            }
+        },
+        &|party| {
+            let ticket = party.hear_ticket("ticket");
+            for length in 0..=60_u16 {
+                // One packet or several; metadata come with the first.
+                let data = vec![1; if length % 2 == 0 { 9 } else { 40_000 }];
+                let target = target(party, &Ticket { metadata_index: length, ..ticket });
+                let metadata = pattern(length.into(), length.into());
+                send(party, &target, &Message::new(&data).metadata(&metadata));
+            }
+        },
+    ]);
+}
+
+pub(crate) fn metadata_of_61_bytes_are_refused_and_nothing_is_sent<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
+            assert_eq!(inlet.next(party).metadata_index, 0);
+            assert_eq!(inlet.metadata(0), b"the only one");
+            inlet.nothing(party);
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            for length in [61, 100, 70_000] {
+                let metadata = vec![0; length];
+                for data in [&[][..], &[0; 64]] {
+                    let error = refused(party, &target, &Message::new(data).metadata(&metadata));
+                    let wrong = PostError::MetadataTooLong { length_bytes: length };
+                    assert_eq!(error, SendError::Refused(wrong));
+                    assert!(error.to_string().contains("60"), "{error}");
+                }
+            }
+            send(party, &target, &Message::new(b"x").metadata(b"the only one"));
+        },
+    ]);
+}
+
+pub(crate) fn a_message_without_bytes_is_announced<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 0, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 0).unwrap());
+            for length in [0, 8, 60] {
+                inlet.next(party);
+                assert_eq!(inlet.metadata(0), vec![7; length]);
+                party.tell(&format!("had {length}"), &[]);
+            }
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            for length in [0, 8, 60] {
+                send(party, &target, &Message::new(&[]).metadata(&vec![7; length]));
+                party.hear(&format!("had {length}"));
+            }
+        },
+    ]);
+}
+
+pub(crate) fn several_slots_share_an_area_and_a_queue<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 300, |slot| slot.range(0..100).entries(1));
+            let others: Vec<Slot> = [100..200, 50..250]
+                .into_iter()
+                .map(|range| {
+                    let new = NewSlot::new(&inlet.area).range(range).queue(&inlet.queue).entries(1);
+                    party.with(|manager| manager.interface_mut().open_slot(new).unwrap())
+                })
+                .collect();
+            for (number, slot) in [&inlet.slot, &others[0], &others[1]].into_iter().enumerate() {
+                let ticket = slot.ticket(0, 0, slot.length_bytes()).unwrap();
+                party.tell_ticket(&format!("ticket {number}"), &ticket);
+            }
+            let names = [inlet.slot.name(), others[0].name(), others[1].name()];
+            for name in names {
+                assert_eq!(inlet.next(party).slot, name);
+            }
+            assert_eq!(inlet.bytes(0, 300)[10], 1);
+            assert_eq!(inlet.bytes(0, 300)[110], 2);
+            assert_eq!(inlet.bytes(0, 300)[60], 3);
+        },
+        &|party| {
+            for number in 0..3_u8 {
+                let ticket = party.hear_ticket(&format!("ticket {number}"));
+                send(party, &target(party, &ticket), &Message::new(&[number + 1]).at(10));
+            }
+        },
+    ]);
+}
+
+pub(crate) fn slots_feed_queues_of_their_own<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut one = Inlet::new(party, 16, |slot| slot.entries(1));
+            let mut two = Inlet::new(party, 16, |slot| slot.entries(1));
+            party.tell_ticket("one", &one.slot.ticket(0, 0, 16).unwrap());
+            party.tell_ticket("two", &two.slot.ticket(0, 0, 16).unwrap());
+            two.next(party);
+            one.nothing(party);
+            party.tell("next", &[]);
+            one.next(party);
+            two.nothing(party);
+        },
+        &|party| {
+            let (one, two) = (party.hear_ticket("one"), party.hear_ticket("two"));
+            send(party, &target(party, &two), &Message::new(b"2"));
+            party.hear("next");
+            send(party, &target(party, &one), &Message::new(b"1"));
+        },
+    ]);
+}
+
+pub(crate) fn a_ticket_travels_in_a_message_and_serves_for_the_answer<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
+            inlet.next(party);
+            let answer = Ticket::from_bytes(&inlet.metadata(0)).unwrap();
+            send(party, &target(party, &answer), &Message::new(b"answer").at(3));
+        },
+        &|party| {
+            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
+            let answer = inlet.slot.ticket(0, 8, 20).unwrap().to_bytes();
+            let target = target(party, &party.hear_ticket("ticket"));
+            send(party, &target, &Message::new(b"question").metadata(&answer));
+            inlet.next(party);
+            assert_eq!(inlet.bytes(11, 6), b"answer");
+        },
+    ]);
+}
+
+pub(crate) fn a_narrowed_ticket_reaches_its_part_only<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 100, |slot| slot.entries(1));
+            let ticket = inlet.slot.ticket(0, 10, 80).unwrap();
+            assert!(inlet.slot.ticket(0, 10, 91).is_err());
+            assert!(inlet.slot.ticket(1, 0, 1).is_err(), "no such entry");
+            assert!(inlet.slot.ticket(0, u64::MAX, 2).is_err());
+            party.tell_ticket("ticket", &ticket.narrow(10, 20).unwrap());
+            inlet.next(party);
+            let mut expected = vec![0; 100];
+            expected[20..40].fill(1);
+            assert_eq!(inlet.bytes(0, 100), expected);
+            inlet.nothing(party);
+        },
+        &|party| {
+            let ticket = party.hear_ticket("ticket");
+            assert_eq!((ticket.base, ticket.length_bytes), (20, 20));
+            assert!(ticket.narrow(0, 21).is_err());
+            assert!(ticket.narrow(20, 0).is_ok());
+            assert!(ticket.narrow(21, 0).is_err());
+            let target = target(party, &ticket);
+            for (offset, length) in [(0, 21), (20, 1), (21, 0), (u64::MAX, 1)] {
+                let error = refused(party, &target, &Message::new(&vec![9; length]).at(offset));
+                assert!(matches!(error, SendError::OutsideTicket(_)), "{error}");
+                assert!(error.to_string().contains("20 bytes"), "{error}");
+            }
+            send(party, &target, &Message::new(&[1; 20]));
+        },
+    ]);
+}
+
+pub(crate) fn offsets_that_overflow_are_refused<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 100, |slot| slot.entries(1));
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 100).unwrap());
+            // What gets past the sender's library is refused here.
+            inlet.refused(party, Refusal::OutOfBounds, 3);
+            party.tell("refused", &[]);
+            inlet.next(party);
+            assert_eq!(inlet.bytes(0, 100), [&[5; 3][..], &[0; 97]].concat());
+        },
+        &|party| {
+            let honest = party.hear_ticket("ticket");
+            let forged = |base, length_bytes| Ticket { base, length_bytes, ..honest };
+            for (ticket, offset) in
+                [(forged(0, u64::MAX), 101), (forged(u64::MAX - 8, 8), 0), (forged(98, 100), 1)]
+            {
+                send(party, &target(party, &ticket), &Message::new(&[6; 3]).at(offset));
+            }
+            // The end of this one cannot be named.
+            let ticket = forged(u64::MAX - 8, 8);
+            let error = refused(party, &target(party, &ticket), &Message::new(&[6; 9]));
+            assert!(matches!(error, SendError::OutsideTicket(_)), "{error}");
+            party.hear("refused");
+            send(party, &target(party, &honest), &Message::new(&[5; 3]));
+        },
+    ]);
+}
+
+pub(crate) fn a_full_work_queue_says_so_and_loses_nothing<W: World>(world: &W) {
+    // More than any ring holds, in messages that need a place in the bulk.
+    const DATA: [u8; 100] = [3; 100];
+    world.run(&[
+        &|party| {
+            let mut inlet = Inlet::new(party, 100, |slot| slot);
+            party.tell_ticket("ticket", &inlet.slot.fast_ticket(0, 100).unwrap());
+            let sent = party.hear("sent");
+            let sent = u64::from_le_bytes(sent.try_into().unwrap());
+            let mut words = 0;
+            let mut lost = 0;
+            while words + lost < sent {
+                // The queue is shorter than the ring: what it cannot hold is counted.
+                let came = party.until("all words", |manager, _| {
+                    match manager.interface_mut().rcv(&mut inlet.queue) {
+                        Ok(found) => found.map(Ok),
+                        Err(overrun) => Some(Err(overrun)),
+                    }
+                });
+                match came {
+                    Ok(_) => words += 1,
+                    Err(_) => lost = inlet.queue.lost(),
+                }
+            }
+            assert_eq!(words + lost, sent);
+            inlet.nothing(party);
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            let (terminus, sent, last) = party.with(|manager| {
+                let interface = manager.interface_mut();
+                let terminus = interface.open_terminus(TerminusOptions::default()).unwrap();
+                let message = Message::new(&DATA);
+                let mut sent = 0_u64;
+                let mut last = None;
+                let error = loop {
+                    match interface.send_msg(terminus, &target, &message, Wait::Poll) {
+                        Ok(handle) => {
+                            sent += 1;
+                            last = Some(handle);
+                        }
+                        Err(error) => break error,
+                    }
+                    if sent == 1 << 20 {
+                        // Whoever receives while it sends is never full.
+                        assert!(party.shares_interface());
+                        break SendError::WouldBlock { peer: target.ticket().destination };
+                    }
+                };
+                assert!(matches!(error, SendError::WouldBlock { .. }), "{error}");
+                (terminus, sent, last.unwrap())
+            });
+            assert!(sent > WORK_QUEUE_ENTRIES as u64);
+            party.tell("sent", &sent.to_le_bytes());
+            let completion = party.until("the queue's end", |manager, _| {
+                let interface = manager.interface_mut();
+                let completion = interface.drain(last, Wait::millis(100)).unwrap();
+                (completion != Completion::Pending).then_some(completion)
+            });
+            assert_eq!(completion, Completion::Sent);
+            party.with(|manager| manager.interface_mut().close_terminus(terminus).unwrap());
+        },
+    ]);
+}

@@ -1,0 +1,177 @@
+//! Streams against a reference: whatever the sizes, however the sender waits and
+//! whatever the receiver holds, what comes out is what went in.
+
+use std::collections::VecDeque;
+
+use hamlyn::{SendError, Wait};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::streams;
+use crate::world::{Party, World, pattern};
+
+#[derive(Clone, Debug)]
+struct Record {
+    length: usize,
+    /// How the sender waits.
+    poll: bool,
+    flush: bool,
+    /// How many records the receiver holds at most after this one.
+    hold: usize,
+}
+
+#[derive(Clone, Debug)]
+struct History {
+    pieces: u32,
+    piece_bytes: u32,
+    limit_times: u64,
+    records: Vec<Record>,
+}
+
+fn history() -> impl Strategy<Value = History> {
+    let length = prop_oneof![
+        4 => 0..40_usize,
+        3 => 0..600_usize,
+        2 => 500..5_000_usize,
+        1 => 5_000..30_000_usize,
+    ];
+    let record = (length, any::<bool>(), prop::bool::weighted(0.1), 0..12_usize)
+        .prop_map(|(length, poll, flush, hold)| Record { length, poll, flush, hold });
+    let piece_bytes = (6..11_u32).prop_map(|shift| 1 << shift);
+    (1..20_u32, piece_bytes, 1..60_u64, prop::collection::vec(record, 1..120)).prop_map(
+        |(pieces, piece_bytes, limit_times, records)| History {
+            pieces,
+            piece_bytes,
+            limit_times,
+            records,
+        },
+    )
+}
+
+/// The same histories in every process of a test.
+fn histories(count: usize) -> Vec<History> {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    (0..count).map(|_| history().new_tree(&mut runner).unwrap().current()).collect()
+}
+
+pub(crate) fn random_records_arrive_whatever_is_held<W: World>(world: &W) {
+    let histories = histories(24);
+    world.run(&[
+        &|party| {
+            for (number, history) in histories.iter().enumerate() {
+                receive(party, number, history);
+            }
+        },
+        &|party| {
+            for (number, history) in histories.iter().enumerate() {
+                send(party, number, history);
+            }
+        },
+    ]);
+}
+
+impl History {
+    fn options(&self) -> hamlyn::stream::StreamOptions {
+        let least = u64::from(self.pieces) * u64::from(self.piece_bytes);
+        streams::options(self.pieces, self.piece_bytes, least * self.limit_times)
+    }
+}
+
+fn receive<W: World>(party: &Party<W>, number: usize, history: &History) {
+    let options = history.options();
+    let mut receiver =
+        party.with(|manager| hamlyn::stream::Receiver::new(manager, options).unwrap());
+    let seed = party.with(|manager| receiver.make_seed(manager));
+    party.tell(&format!("seed {number}"), &seed.to_bytes());
+    let mut held: VecDeque<(usize, hamlyn::stream::Record)> = VecDeque::new();
+    let mut holds = history.records.iter().map(|record| record.hold);
+    let begun = std::time::Instant::now();
+    loop {
+        let found = party.with(|manager| {
+            receiver.receive(manager, if party.shares_interface() { Wait::Poll } else { Wait::millis(20) })
+        });
+        match found {
+            Ok(Some(record)) => {
+                // The first four bytes say which one it is, if there are so many.
+                let bytes = receiver.bytes(&record).unwrap();
+                let index = held.back().map_or(0, |&(index, _)| index);
+                let index = match bytes.first_chunk() {
+                    Some(&first) => u32::from_le_bytes(first) as usize,
+                    None => index,
+                };
+                held.push_back((index, record));
+                let hold = holds.next().unwrap_or(0);
+                while held.len() > hold {
+                    if let Some((_, oldest)) = held.pop_front() {
+                        party.with(|manager| receiver.release(manager, &oldest));
+                    }
+                }
+                if bytes_differ(&receiver, &held, history) {
+                    panic!("history {number}: {history:?}");
+                }
+            }
+            Ok(None) => {
+                // At the limit, only releasing helps.
+                if let Some((_, oldest)) = held.pop_front() {
+                    party.with(|manager| receiver.release(manager, &oldest));
+                }
+            }
+            Err(hamlyn::ReceiveError::Closed) => break,
+            Err(error) => panic!("history {number}: {error}"),
+        }
+        assert!(begun.elapsed() < crate::world::PATIENCE, "history {number} stalls: {history:?}");
+    }
+    let sent = party.hear(&format!("sent {number}"));
+    let sent = u32::from_le_bytes(sent.try_into().unwrap());
+    let received = history.records.len() - holds.len();
+    assert_eq!(received, sent as usize, "history {number}: {history:?}");
+    assert!(receiver.memory_bytes() <= options.limit_bytes);
+    party.with(|manager| receiver.close(manager).unwrap());
+}
+
+/// Whether any record in our hands is not what was sent.
+fn bytes_differ(
+    receiver: &hamlyn::stream::Receiver,
+    held: &VecDeque<(usize, hamlyn::stream::Record)>,
+    history: &History,
+) -> bool {
+    held.iter().any(|(index, record)| {
+        record.len() >= 4
+            && (record.len() != history.records[*index].length
+                || receiver.bytes(record) != Some(&content(*index, record.len())[..]))
+    })
+}
+
+fn content(index: usize, length: usize) -> Vec<u8> {
+    let mut bytes = pattern(index as u64, length);
+    if let Some(first) = bytes.first_chunk_mut() {
+        *first = (index as u32).to_le_bytes();
+    }
+    bytes
+}
+
+fn send<W: World>(party: &Party<W>, number: usize, history: &History) {
+    let seed = party.hear(&format!("seed {number}"));
+    let seed = hamlyn::stream::StreamSeed::from_bytes(&seed).unwrap();
+    let mut sender = party
+        .with(|manager| hamlyn::stream::Sender::grow(manager, &seed, Wait::millis(10_000)).unwrap());
+    let mut sent = 0_u32;
+    for (index, record) in history.records.iter().enumerate() {
+        let data = content(index, record.length);
+        let result = party.send(|manager, wait| {
+            sender.send(manager, &data, if record.poll { Wait::Poll } else { wait })
+        });
+        match result {
+            Ok(()) => sent += 1,
+            Err(SendError::RecordTooLarge { .. }) => {}
+            Err(error) => panic!("history {number}, record {index}: {error}, {history:?}"),
+        }
+        if record.flush {
+            streams::flush(party, &mut sender);
+        }
+    }
+    streams::close(party, sender);
+    party.tell(&format!("sent {number}"), &sent.to_le_bytes());
+}

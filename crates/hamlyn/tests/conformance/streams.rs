@@ -1,0 +1,467 @@
+//! The stream protocol (`Hamlyn 3.3`): growing, holding, closing.
+
+use hamlyn::stream::{Receiver, Record, Sender, StreamOptions, StreamSeed};
+use hamlyn::{ReceiveError, SendError, Wait};
+
+use crate::world::{Party, World, pattern};
+
+const GROW: Wait = Wait::millis(10_000);
+
+pub(crate) fn options(pieces: u32, piece_bytes: u32, limit_bytes: u64) -> StreamOptions {
+    StreamOptions { pieces, piece_bytes, limit_bytes }
+}
+
+/// Opens the receiving end and says the seed.
+pub(crate) fn receiver<W: World>(party: &Party<W>, options: StreamOptions) -> Receiver {
+    let receiver = party.with(|manager| Receiver::new(manager, options).unwrap());
+    let seed = party.with(|manager| receiver.make_seed(manager));
+    party.tell("seed", &seed.to_bytes());
+    receiver
+}
+
+pub(crate) fn sender<W: World>(party: &Party<W>) -> Sender {
+    let seed = StreamSeed::from_bytes(&party.hear("seed")).unwrap();
+    party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap())
+}
+
+pub(crate) fn next<W: World>(party: &Party<W>, receiver: &mut Receiver) -> Record {
+    party.receive("a record", |manager, wait| receiver.receive(manager, wait))
+}
+
+pub(crate) fn send<W: World>(party: &Party<W>, sender: &mut Sender, data: &[u8]) {
+    party.send(|manager, wait| sender.send(manager, data, wait)).unwrap();
+}
+
+pub(crate) fn flush<W: World>(party: &Party<W>, sender: &mut Sender) {
+    party.send(|manager, wait| sender.flush(manager, wait)).unwrap();
+}
+
+pub(crate) fn close<W: World>(party: &Party<W>, mut sender: Sender) {
+    flush(party, &mut sender);
+    party.with(|manager| sender.close(manager, GROW)).unwrap();
+}
+
+pub(crate) fn release<W: World>(party: &Party<W>, receiver: &mut Receiver, record: &Record) {
+    party.with(|manager| receiver.release(manager, record));
+}
+
+pub(crate) fn ended<W: World>(party: &Party<W>, receiver: &mut Receiver) {
+    party.until("the end", |manager, wait| match receiver.receive(manager, wait) {
+        Err(ReceiveError::Closed) => Some(()),
+        Ok(None) => None,
+        other => panic!("{other:?}"),
+    });
+    // It stays ended.
+    let again = party.with(|manager| receiver.receive(manager, Wait::Poll));
+    assert_eq!(again, Err(ReceiveError::Closed));
+}
+
+pub(crate) fn records_of_every_size_arrive_in_order<W: World>(world: &W) {
+    const PIECE: usize = 1024;
+    let lengths = || {
+        (0..=300)
+            .chain([PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 1, 7 * PIECE, 8 * PIECE])
+            .chain((0..38).map(|n| n * 211))
+            .chain([0, 0, 8 * PIECE, 0])
+    };
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(8, PIECE as u32, 8 * PIECE as u64));
+            for (number, length) in lengths().enumerate() {
+                let record = next(party, &mut receiver);
+                assert_eq!((record.len(), record.is_empty()), (length, length == 0), "{number}");
+                assert!(receiver.bytes(&record).unwrap() == pattern(number as u64, length));
+                release(party, &mut receiver, &record);
+                if length > 0 {
+                    let gone = receiver.bytes(&record);
+                    // A packed neighbour may keep its piece.
+                    assert!(gone.is_none() || length <= PIECE / 8, "{number}");
+                }
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for (number, length) in lengths().enumerate() {
+                send(party, &mut sender, &pattern(number as u64, length));
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn small_records_are_packed_and_flushed<W: World>(world: &W) {
+    const RECORDS: u32 = 100;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 1024, 4096));
+            party.hear("flushed");
+            // More records than pieces, none of which was given back.
+            let records: Vec<Record> = (0..RECORDS)
+                .map(|number| {
+                    let record = next(party, &mut receiver);
+                    assert_eq!(receiver.bytes(&record).unwrap(), number.to_le_bytes());
+                    record
+                })
+                .collect();
+            assert_eq!(receiver.memory_bytes(), 4096);
+            release(party, &mut receiver, records.last().unwrap());
+            party.tell("released", &[]);
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for number in 0..RECORDS {
+                send(party, &mut sender, &number.to_le_bytes());
+            }
+            flush(party, &mut sender);
+            party.tell("flushed", &[]);
+            party.hear("released");
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn a_receiver_that_holds_everything_gets_more_memory<W: World>(world: &W) {
+    const RECORDS: u64 = 60;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 256, 1 << 20));
+            let records: Vec<Record> =
+                (0..RECORDS).map(|_| next(party, &mut receiver)).collect();
+            let memory = receiver.memory_bytes();
+            assert!(memory >= RECORDS * 256 && memory <= 1 << 20, "{memory}");
+            for (number, record) in records.iter().enumerate() {
+                assert!(receiver.bytes(record).unwrap() == pattern(number as u64, 200));
+            }
+            ended(party, &mut receiver);
+            // What is not needed any more goes back.
+            release(party, &mut receiver, records.last().unwrap());
+            assert!(receiver.memory_bytes() < memory);
+            assert!(receiver.bytes(&records[0]).is_none());
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for number in 0..RECORDS {
+                send(party, &mut sender, &pattern(number, 200));
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn a_record_longer_than_the_extent_enlarges_it<W: World>(world: &W) {
+    let lengths = [10, 5_000, 100, 40_000, 3, 200_000, 0, 199_999];
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 256, 1 << 20));
+            let mut held = Vec::new();
+            for (number, &length) in lengths.iter().enumerate() {
+                let record = next(party, &mut receiver);
+                assert!(receiver.bytes(&record).unwrap() == pattern(number as u64, length));
+                // The second is held while the stream moves on twice.
+                if number == 1 {
+                    held.push(record);
+                } else if number > 4 {
+                    release(party, &mut receiver, &record);
+                }
+                if number == 4 {
+                    assert!(receiver.bytes(&held[0]).unwrap() == pattern(1, 5_000));
+                }
+            }
+            ended(party, &mut receiver);
+            assert!(receiver.memory_bytes() <= 1 << 20);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for (number, &length) in lengths.iter().enumerate() {
+                send(party, &mut sender, &pattern(number as u64, length));
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn a_record_of_exactly_the_limit_arrives<W: World>(world: &W) {
+    const LIMIT: usize = 1 << 18;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(16, 4096, LIMIT as u64));
+            for length in [10, LIMIT, 1, LIMIT] {
+                let record = next(party, &mut receiver);
+                assert!(receiver.bytes(&record).unwrap() == pattern(1, length), "{length}");
+                assert!(receiver.memory_bytes() <= LIMIT as u64);
+                release(party, &mut receiver, &record);
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for length in [10, LIMIT, 1, LIMIT] {
+                send(party, &mut sender, &pattern(1, length));
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn a_record_beyond_the_limit_is_refused<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 256, 4096));
+            let record = next(party, &mut receiver);
+            assert_eq!(receiver.bytes(&record).unwrap(), b"before");
+            release(party, &mut receiver, &record);
+            let record = next(party, &mut receiver);
+            assert_eq!(receiver.bytes(&record).unwrap(), b"after");
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            send(party, &mut sender, b"before");
+            let error =
+                party.send(|manager, wait| sender.send(manager, &[0; 4097], wait)).unwrap_err();
+            assert!(
+                matches!(error, SendError::RecordTooLarge { length_bytes: 4097, .. }),
+                "{error}"
+            );
+            assert!(error.to_string().contains("raise the receiver's limit"), "{error}");
+            // Nothing of it was sent, and the stream goes on.
+            send(party, &mut sender, b"after");
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn release_gives_back_all_records_before<W: World>(world: &W) {
+    const ROUNDS: u64 = 50;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(8, 64, 8 * 64));
+            for round in 0..ROUNDS {
+                let records: Vec<Record> = (0..4).map(|_| next(party, &mut receiver)).collect();
+                for (number, record) in records.iter().enumerate() {
+                    let expected = pattern(round * 4 + number as u64, 60);
+                    assert!(receiver.bytes(record).unwrap() == expected);
+                }
+                // One call for four; an older one afterwards changes nothing.
+                release(party, &mut receiver, &records[3]);
+                release(party, &mut receiver, &records[0]);
+                assert!(records.iter().all(|record| receiver.bytes(record).is_none()));
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for number in 0..ROUNDS * 4 {
+                send(party, &mut sender, &pattern(number, 60));
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn a_sender_that_polls_is_told_that_it_would_block<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 64, 4 * 64));
+            let sent = party.hear("sent");
+            let mut last = None;
+            for number in 0..sent[0] {
+                let record = next(party, &mut receiver);
+                assert_eq!(receiver.bytes(&record).unwrap(), [number; 50]);
+                last = Some(record);
+            }
+            let none = party.with(|manager| receiver.receive(manager, Wait::Poll));
+            assert_eq!(none, Ok(None), "what would have blocked was not sent");
+            release(party, &mut receiver, &last.unwrap());
+            let record = next(party, &mut receiver);
+            assert_eq!(receiver.bytes(&record).unwrap(), [99; 50]);
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            let mut sent = 0;
+            let error = loop {
+                match party.with(|manager| sender.send(manager, &[sent; 50], Wait::Poll)) {
+                    Ok(()) => sent += 1,
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(error, SendError::WouldBlock { .. }), "{error}");
+            assert_eq!(sent, 4, "as many records as there are pieces");
+            assert_eq!(sender.pieces_free(), 0);
+            for _ in 0..100 {
+                let again = party.with(|manager| sender.send(manager, &[98; 50], Wait::Poll));
+                assert!(matches!(again, Err(SendError::WouldBlock { .. })));
+            }
+            let late = party.with(|manager| sender.send(manager, &[98; 50], Wait::millis(5)));
+            assert!(matches!(late, Err(SendError::WouldBlock { .. })));
+            party.tell("sent", &[sent]);
+            send(party, &mut sender, &[99; 50]);
+            close(party, sender);
+        },
+    ]);
+}
+
+pub(crate) fn a_staged_record_arrives_whole<W: World>(world: &W) {
+    // Far more than fits a work queue of 63 pieces.
+    let lengths = [300, 70_000, 129, 150_000, 128, 150_000];
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(200, 1024, 200 << 10));
+            for (number, &length) in lengths.iter().enumerate() {
+                let record = next(party, &mut receiver);
+                assert!(receiver.bytes(&record).unwrap() == pattern(number as u64, length));
+                release(party, &mut receiver, &record);
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for (number, &length) in lengths.iter().enumerate() {
+                // The buffer is the caller's again when the call returns.
+                party
+                    .send(|manager, _| {
+                        let mut data = pattern(number as u64, length);
+                        let sent = sender.send(manager, &data, Wait::Poll);
+                        data.fill(0xEE);
+                        sent
+                    })
+                    .unwrap();
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+/// At the limit, with everything held, a receiver gives back single pieces: less than it
+/// would report on its own account.
+pub(crate) fn small_releases_at_the_limit_do_not_stall<W: World>(world: &W) {
+    const PIECES: usize = 16;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(PIECES as u32, 64, PIECES as u64 * 64));
+            let mut held = std::collections::VecDeque::new();
+            for number in 0..200_u8 {
+                let record = next(party, &mut receiver);
+                assert_eq!(receiver.bytes(&record).unwrap(), [number; 64]);
+                held.push_back(record);
+                if held.len() == PIECES {
+                    // Let the sender notice, and ask, and be denied.
+                    let none = party.with(|manager| receiver.receive(manager, Wait::millis(1)));
+                    assert!(matches!(none, Ok(None) | Err(ReceiveError::Closed)), "{none:?}");
+                    release(party, &mut receiver, &held.pop_front().unwrap());
+                }
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for number in 0..200 {
+                send(party, &mut sender, &[number; 64]);
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+/// A record is held while pieces after it are passed over, because the next does not fit
+/// before the end.
+pub(crate) fn pieces_passed_over_are_given_back<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 64, 4 * 64));
+            for number in 0..100_u8 {
+                let length = if number % 2 == 0 { 60 } else { 250 };
+                let record = next(party, &mut receiver);
+                assert_eq!(receiver.bytes(&record).unwrap(), vec![number; length]);
+                let none = party.with(|manager| receiver.receive(manager, Wait::millis(1)));
+                assert!(
+                    matches!(none, Ok(None) | Err(ReceiveError::Closed)),
+                    "there is no room for another: {none:?}"
+                );
+                release(party, &mut receiver, &record);
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for number in 0..100 {
+                let length = if number % 2 == 0 { 60 } else { 250 };
+                send(party, &mut sender, &vec![number; length]);
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
+/// The receiver makes more memory of its own accord while the sender closes.
+pub(crate) fn closing_right_after_filling_the_extent<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            for round in 0..30 {
+                let mut receiver =
+                    party.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
+                let seed = party.with(|manager| receiver.make_seed(manager));
+                party.tell(&format!("seed {round}"), &seed.to_bytes());
+                for number in 0..4 {
+                    let record = next(party, &mut receiver);
+                    assert_eq!(receiver.bytes(&record).unwrap(), [number; 64]);
+                }
+                ended(party, &mut receiver);
+                party.with(|manager| receiver.close(manager).unwrap());
+            }
+        },
+        &|party| {
+            for round in 0..30 {
+                let seed = party.hear(&format!("seed {round}"));
+                let seed = StreamSeed::from_bytes(&seed).unwrap();
+                let mut sender =
+                    party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
+                for number in 0..4 {
+                    send(party, &mut sender, &[number; 64]);
+                }
+                close(party, sender);
+            }
+        },
+    ]);
+}
+
+pub(crate) fn a_receiver_that_closes_is_noticed<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 64, 256));
+            next(party, &mut receiver);
+            party.with(|manager| receiver.close(manager).unwrap());
+        },
+        &|party| {
+            let mut sender = sender(party);
+            send(party, &mut sender, &[1; 60]);
+            // At the latest when it cannot go on.
+            let error = loop {
+                match party.send(|manager, wait| sender.send(manager, &[2; 60], wait)) {
+                    Ok(()) => {}
+                    Err(error) => break error,
+                }
+            };
+            assert!(
+                matches!(error, SendError::ClosedByReceiver | SendError::PeerLost(_)),
+                "{error:?}"
+            );
+            assert!(party.with(|manager| sender.close(manager, GROW)).is_err());
+        },
+    ]);
+}
+
+pub(crate) fn a_sender_that_closes_without_records_is_noticed<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 64, 256));
+            assert_eq!(receiver.sender(), None);
+            ended(party, &mut receiver);
+            assert!(receiver.sender().is_some());
+        },
+        &|party| close(party, sender(party)),
+    ]);
+}

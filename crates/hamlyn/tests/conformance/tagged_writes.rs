@@ -1,0 +1,200 @@
+//! Tagged remote write (`Hamlyn 3.3`).
+
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::tagged_write::{Receiver, Sender};
+use hamlyn::{ReceiveError, SendError, Ticket, Wait, datagram};
+
+use crate::world::{Party, World, pattern};
+
+const GROW: Wait = Wait::millis(10_000);
+
+fn receiver<W: World>(party: &Party<W>, bytes: u64, tags: usize) -> Receiver {
+    party.with(|manager| Receiver::new(manager, bytes, tags).unwrap())
+}
+
+fn sender<W: World>(party: &Party<W>, ticket: &Ticket) -> Sender {
+    party.with(|manager| Sender::grow(manager, ticket, GROW).unwrap())
+}
+
+fn send<W: World>(party: &Party<W>, sender: &Sender, offset: u64, data: &[u8], tag: u64) {
+    party.send(|manager, _| sender.send(manager, offset, data, tag, GROW)).unwrap();
+}
+
+pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
+    const TAGS: u64 = 500;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 40_000, 1024);
+            party.tell_ticket("ticket", &receiver.ticket());
+            assert!(receiver.ticket_for(39_999, 2).is_err());
+            for _ in 0..TAGS {
+                let tag = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
+                let mut bytes = vec![0; 16];
+                receiver.area().read_at(tag * 16, &mut bytes).unwrap();
+                assert_eq!(bytes, pattern(tag, 16));
+            }
+            assert_eq!(receiver.lost(), 0);
+            party.tell("had them", &[]);
+            let whole = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
+            assert_eq!(whole, u64::MAX);
+            let mut bytes = vec![0; 16 << 10];
+            receiver.area().read_at(0, &mut bytes).unwrap();
+            assert!(bytes == pattern(9, 16 << 10));
+        },
+        &|party| {
+            let sender = sender(party, &party.hear_ticket("ticket"));
+            for tag in 0..TAGS {
+                send(party, &sender, tag * 16, &pattern(tag, 16), tag);
+            }
+            party.hear("had them");
+            send(party, &sender, 0, &pattern(9, 16 << 10), u64::MAX);
+            // More than a packet is refused, and so is what lies outside.
+            for (offset, length) in [(0, (16 << 10) + 1), (39_999, 2)] {
+                let error = party
+                    .with(|manager| sender.send(manager, offset, &vec![0; length], 0, GROW))
+                    .unwrap_err();
+                assert!(
+                    matches!(error, SendError::Refused(_) | SendError::OutsideTicket(_)),
+                    "{error}"
+                );
+            }
+        },
+    ]);
+}
+
+pub(crate) fn a_specific_tag_is_found_and_the_others_wait<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 64, 16);
+            party.tell_ticket("ticket", &receiver.ticket());
+            let get = |receiver: &mut Receiver, tag| {
+                party.receive("that tag", |manager, wait| {
+                    receiver.get_specific_tag(manager, tag, wait)
+                })
+            };
+            assert_eq!(get(&mut receiver, 3), 3);
+            assert_eq!(get(&mut receiver, 2), 2);
+            let none = party.with(|manager| receiver.get_specific_tag(manager, 9, Wait::Poll));
+            assert_eq!(none, Ok(None));
+            for expected in [1, 4, 1] {
+                let tag = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
+                assert_eq!(tag, expected);
+            }
+            let none = party.with(|manager| receiver.get_tag(manager, Wait::millis(5)));
+            assert_eq!(none, Ok(None));
+        },
+        &|party| {
+            let sender = sender(party, &party.hear_ticket("ticket"));
+            for tag in [1, 2, 3, 4, 1] {
+                send(party, &sender, 0, &[], tag);
+            }
+        },
+    ]);
+}
+
+pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver<W: World>(world: &W) {
+    const SENT: u64 = 1000;
+    world.run(&[
+        &|party| {
+            let mut flooded = receiver(party, 64, 16);
+            let mut other = receiver(party, 64, 16);
+            let mut inbox =
+                party.with(|manager| datagram::Receiver::new(manager, 64).unwrap());
+            inbox.ready();
+            party.tell_ticket("flooded", &flooded.ticket());
+            party.tell_ticket("other", &other.ticket());
+            party.tell_ticket("inbox", &inbox.ticket());
+            // Sent last, by the same sender, in order.
+            let last = party.receive("the other's tag", |manager, wait| other.get_tag(manager, wait));
+            assert_eq!(last, 5);
+            let bytes = party.receive("a datagram", |manager, wait| {
+                Ok(inbox.receive(manager, wait)?.map(|datagram| datagram.data.to_vec()))
+            });
+            assert_eq!(bytes, b"unharmed");
+            let overrun = party.with(|manager| flooded.get_tag(manager, Wait::Poll)).unwrap_err();
+            let ReceiveError::Overrun(overrun) = overrun else { panic!("{overrun}") };
+            assert_eq!(overrun.lost, SENT - 16);
+            assert_eq!(flooded.lost(), SENT - 16);
+            for expected in SENT - 16..SENT {
+                let tag = party.with(|manager| flooded.get_tag(manager, Wait::Poll)).unwrap();
+                assert_eq!(tag, Some(expected));
+            }
+        },
+        &|party| {
+            let flooded = sender(party, &party.hear_ticket("flooded"));
+            let other = sender(party, &party.hear_ticket("other"));
+            for tag in 0..SENT {
+                send(party, &flooded, 0, &[], tag);
+            }
+            send(party, &other, 0, &[], 5);
+            let inbox = party.hear_ticket("inbox");
+            let outbox =
+                party.with(|manager| datagram::Sender::grow(manager, &inbox, GROW).unwrap());
+            party.send(|manager, _| outbox.send(manager, 0, b"unharmed", None, GROW)).unwrap();
+        },
+    ]);
+}
+
+pub(crate) fn tags_passed_over_without_room_are_counted<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 64, 4);
+            party.tell_ticket("ticket", &receiver.ticket());
+            let mut overruns = 0;
+            // One at a time, so that the queue itself is never overrun.
+            for tag in 0..6_u64 {
+                party.tell(&format!("send {tag}"), &[]);
+                party.hear(&format!("sent {tag}"));
+                let found = party.with(|manager| {
+                    manager.interface_mut().poll();
+                    receiver.get_specific_tag(manager, 77, Wait::Poll)
+                });
+                match found {
+                    Ok(None) => {}
+                    Err(ReceiveError::Overrun(overrun)) => overruns += overrun.lost,
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert_eq!((overruns, receiver.lost()), (2, 2));
+            for expected in 2..6 {
+                let tag = party.with(|manager| receiver.get_tag(manager, Wait::Poll));
+                assert_eq!(tag, Ok(Some(expected)));
+            }
+        },
+        &|party| {
+            let sender = sender(party, &party.hear_ticket("ticket"));
+            for tag in 0..6 {
+                party.hear(&format!("send {tag}"));
+                send(party, &sender, 0, &[], tag);
+                party.tell(&format!("sent {tag}"), &[]);
+            }
+        },
+    ]);
+}
+
+pub(crate) fn a_revoked_tagged_ticket_is_worthless<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, 64, 16);
+            party.tell_ticket("old", &receiver.ticket());
+            party.hear("has it");
+            party.with(|manager| receiver.revoke(manager).unwrap());
+            party.tell_ticket("new", &receiver.ticket_for(8, 8).unwrap());
+            let tag = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
+            assert_eq!(tag, 2);
+            let info = party.with(|manager| receiver.info(manager).unwrap());
+            assert_eq!(info.refusals.count(Refusal::BadKey), 1);
+            let mut bytes = [0; 10];
+            receiver.area().read_at(0, &mut bytes).unwrap();
+            assert_eq!(&bytes, b"\0\0\0\0\0\0\0\0xy");
+            party.with(|manager| receiver.close(manager).unwrap());
+        },
+        &|party| {
+            let old = sender(party, &party.hear_ticket("old"));
+            party.tell("has it", &[]);
+            let new = sender(party, &party.hear_ticket("new"));
+            send(party, &old, 0, b"old", 1);
+            send(party, &new, 0, b"xy", 2);
+        },
+    ]);
+}

@@ -1,0 +1,330 @@
+//! Worlds: where the parties of a test live, and how they talk besides.
+//!
+//! A test is written once, over [`World`]. Each party is straight code over a
+//! [`Party`]; whether it has a thread, a process, or shares one interface with
+//! all others is the world's business.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::{Host, Manager, ManagerOptions, ReceiveError, SendError, Ticket, Wait};
+
+/// How long a test waits for what must happen; far longer than it takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a party with an interface of its own blocks at a time.
+const SLICE: Wait = Wait::millis(2_000);
+
+/// What one party does.
+pub(crate) type Role<'a, W> = &'a (dyn Fn(&mut Party<W>) + Sync);
+
+pub(crate) trait World: Sync + Sized {
+    type Host: Host + Send + 'static;
+
+    /// `test` is the name under which the test harness knows the test.
+    fn new(test: &str) -> Self;
+
+    /// A manager in this world.
+    fn open(&self, options: ManagerOptions) -> Manager<Self::Host>;
+
+    /// Runs the parties, all of which know each other's words.
+    fn run(&self, roles: &[Role<'_, Self>]);
+
+    /// Runs a party that needs no other.
+    fn alone(&self, role: Role<'_, Self>) {
+        self.run(&[role]);
+    }
+}
+
+/// Words that parties say to each other besides their messages: tickets and seeds, mostly.
+pub(crate) trait Post: Send + Sync {
+    fn put(&self, word: &str, bytes: &[u8]);
+    fn get(&self, word: &str) -> Option<Vec<u8>>;
+}
+
+pub(crate) struct Party<W: World> {
+    manager: Arc<Mutex<Manager<W::Host>>>,
+    post: Arc<dyn Post>,
+    /// How long its receiving calls may take. [`Wait::Poll`] if it shares its interface.
+    wait: Wait,
+}
+
+impl<W: World> Party<W> {
+    /// Something that takes no time.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Manager<W::Host>) -> R) -> R {
+        act(&mut self.manager.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Whether all parties share one interface.
+    pub(crate) fn shares_interface(&self) -> bool {
+        self.wait == Wait::Poll
+    }
+
+    /// Repeats `look` until it finds something.
+    pub(crate) fn until<R>(
+        &self,
+        what: &str,
+        mut look: impl FnMut(&mut Manager<W::Host>, Wait) -> Option<R>,
+    ) -> R {
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = self.with(|manager| look(manager, self.wait)) {
+                return found;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what}: it did not come");
+            std::thread::yield_now();
+        }
+    }
+
+    /// A receiving call, repeated until there is something.
+    pub(crate) fn receive<R>(
+        &self,
+        what: &str,
+        mut call: impl FnMut(&mut Manager<W::Host>, Wait) -> Result<Option<R>, ReceiveError>,
+    ) -> R {
+        self.until(what, |manager, wait| call(manager, wait).unwrap_or_else(|e| panic!("{what}: {e}")))
+    }
+
+    /// A sending call, repeated while it would block.
+    pub(crate) fn send<R>(
+        &self,
+        mut call: impl FnMut(&mut Manager<W::Host>, Wait) -> Result<R, SendError>,
+    ) -> Result<R, SendError> {
+        self.until("sending", |manager, wait| {
+            let result = call(manager, wait);
+            if let Err(SendError::WouldBlock { .. }) = result {
+                manager.interface_mut().poll();
+                return None;
+            }
+            Some(result)
+        })
+    }
+
+    /// Says a word.
+    pub(crate) fn tell(&self, word: &str, bytes: &[u8]) {
+        self.post.put(word, bytes);
+    }
+
+    /// Waits for a word, and moves packets meanwhile.
+    pub(crate) fn hear(&self, word: &str) -> Vec<u8> {
+        self.until(word, |manager, _| {
+            let found = self.post.get(word);
+            if found.is_none() {
+                manager.interface_mut().poll();
+            }
+            found
+        })
+    }
+
+    /// Waits for a word without a look at the interface.
+    pub(crate) fn hear_only(&self, word: &str) -> Vec<u8> {
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = self.post.get(word) {
+                return found;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{word}: it did not come");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Runs the role, and stays until all others are through: the end of a peer interrupts waits.
+    fn play(&mut self, role: Role<'_, W>, number: usize, count: usize) {
+        role(self);
+        self.tell(&format!("end of {number}"), &[]);
+        for other in 0..count {
+            self.hear(&format!("end of {other}"));
+        }
+    }
+
+    /// Says a ticket.
+    pub(crate) fn tell_ticket(&self, word: &str, ticket: &Ticket) {
+        self.tell(word, &ticket.to_bytes());
+    }
+
+    /// Waits for a ticket.
+    pub(crate) fn hear_ticket(&self, word: &str) -> Ticket {
+        Ticket::from_bytes(&self.hear(word)).unwrap()
+    }
+}
+
+#[derive(Default)]
+struct Board(Mutex<HashMap<String, Vec<u8>>>);
+
+impl Post for Board {
+    fn put(&self, word: &str, bytes: &[u8]) {
+        self.0.lock().unwrap().insert(word.to_owned(), bytes.to_vec());
+    }
+
+    fn get(&self, word: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(word).cloned()
+    }
+}
+
+fn namespace(test: &str) -> String {
+    // Namespaces are short; a sum of the name tells tests of one process apart.
+    let sum = test.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("c{}-{:x}", std::process::id(), sum >> 24)
+}
+
+fn open_in(namespace: &str, options: ManagerOptions) -> Manager<ProcessHost> {
+    hamlyn::open_with(Options::default().in_namespace(namespace), options).unwrap()
+}
+
+/// Every party a thread with an interface of its own, in one process.
+pub(crate) struct Threads(String);
+
+impl World for Threads {
+    type Host = ProcessHost;
+
+    fn new(test: &str) -> Self {
+        Self(namespace(test))
+    }
+
+    fn open(&self, options: ManagerOptions) -> Manager<ProcessHost> {
+        open_in(&self.0, options)
+    }
+
+    fn run(&self, roles: &[Role<'_, Self>]) {
+        let post: Arc<dyn Post> = Arc::new(Board::default());
+        std::thread::scope(|scope| {
+            for (number, &role) in roles.iter().enumerate() {
+                let post = post.clone();
+                scope.spawn(move || {
+                    let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
+                    Party { manager, post, wait: SLICE }.play(role, number, roles.len());
+                });
+            }
+        });
+    }
+}
+
+/// All parties share one interface, which sends to itself. They take turns.
+pub(crate) struct Loopback(String);
+
+impl World for Loopback {
+    type Host = ProcessHost;
+
+    fn new(test: &str) -> Self {
+        Self(namespace(test))
+    }
+
+    fn open(&self, options: ManagerOptions) -> Manager<ProcessHost> {
+        open_in(&self.0, options)
+    }
+
+    fn run(&self, roles: &[Role<'_, Self>]) {
+        let post: Arc<dyn Post> = Arc::new(Board::default());
+        let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
+        std::thread::scope(|scope| {
+            for (number, &role) in roles.iter().enumerate() {
+                let (manager, post) = (manager.clone(), post.clone());
+                scope.spawn(move || {
+                    Party { manager, post, wait: Wait::Poll }.play(role, number, roles.len());
+                });
+            }
+        });
+    }
+}
+
+/// Every party a process. The first is the test itself, the others are the same test run anew.
+pub(crate) struct Processes {
+    test: String,
+    namespace: String,
+    directory: PathBuf,
+    role: usize,
+}
+
+const NAMESPACE: &str = "HAMLYN_TEST_NAMESPACE";
+const ROLE: &str = "HAMLYN_TEST_ROLE";
+
+/// Words as files, put in place whole.
+struct Files(PathBuf);
+
+impl Post for Files {
+    fn put(&self, word: &str, bytes: &[u8]) {
+        let making = self.0.join(format!("{word}.{}", std::process::id()));
+        std::fs::write(&making, bytes).unwrap();
+        std::fs::rename(&making, self.0.join(word)).unwrap();
+    }
+
+    fn get(&self, word: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.0.join(word)).ok()
+    }
+}
+
+impl World for Processes {
+    type Host = ProcessHost;
+
+    fn new(test: &str) -> Self {
+        let (namespace, role) = match std::env::var(ROLE) {
+            Ok(role) => (std::env::var(NAMESPACE).unwrap(), role.parse().unwrap()),
+            Err(_) => (namespace(test), 0),
+        };
+        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(&namespace);
+        std::fs::create_dir_all(&directory).unwrap();
+        Self { test: test.to_owned(), namespace, directory, role }
+    }
+
+    fn open(&self, options: ManagerOptions) -> Manager<ProcessHost> {
+        open_in(&self.namespace, options)
+    }
+
+    fn run(&self, roles: &[Role<'_, Self>]) {
+        let mut children = Vec::new();
+        if self.role == 0 {
+            for role in 1..roles.len() {
+                let child = Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", &self.test, "--nocapture", "--test-threads=1"])
+                    .env(ROLE, role.to_string())
+                    .env(NAMESPACE, &self.namespace)
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .unwrap();
+                children.push(Child(child));
+            }
+        }
+        let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
+        let post = Arc::new(Files(self.directory.clone()));
+        Party { manager, post, wait: SLICE }.play(roles[self.role], self.role, roles.len());
+        for mut child in children {
+            assert!(child.0.wait().unwrap().success(), "another party failed");
+        }
+    }
+}
+
+/// Killed when dropped, so that a failed test leaves no process.
+struct Child(std::process::Child);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        if self.role == 0 {
+            let _ = std::fs::remove_dir_all(&self.directory);
+        }
+    }
+}
+
+/// Bytes that tell where they belong.
+pub(crate) fn pattern(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..length)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 24) as u8
+        })
+        .collect()
+}
