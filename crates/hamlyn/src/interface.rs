@@ -964,7 +964,9 @@ impl<H: Host> Interface<H> {
         match patience.next(self.host.spin_ns(), || self.host.now_ns()) {
             Next::Stop => Ok(false),
             Next::Spin => {
-                self.host.relax();
+                if !patience.is_eager() {
+                    self.host.relax();
+                }
                 Ok(true)
             }
             Next::Sleep(deadline_ns) => {

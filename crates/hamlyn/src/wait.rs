@@ -49,6 +49,9 @@ pub(crate) enum Next {
     Sleep(Option<u64>),
 }
 
+/// Looks before the processor is told to pause between them. A pause takes as long as a
+/// message on some processors, so an answer that comes at once must not meet one.
+const EAGER_LOOKS: u32 = 64;
 /// Pauses between two looks at the clock while polling.
 const PAUSES_PER_CLOCK: u32 = 32;
 
@@ -72,6 +75,12 @@ impl Patience {
     /// Whether the activity differs from what it was the last time; remembers it.
     pub(crate) fn is_news(&mut self, activity: u64) -> bool {
         self.seen.replace(activity) != Some(activity)
+    }
+
+    /// Whether to look again at once, without a pause of the processor.
+    #[inline]
+    pub(crate) fn is_eager(&self) -> bool {
+        self.pauses < EAGER_LOOKS
     }
 
     /// Whether it has not come to sleeping yet.

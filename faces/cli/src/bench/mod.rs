@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Measure fewer and shorter batches.
     #[arg(long)]
     quick: bool,
+    /// Measure the latency of this protocol and nothing else.
+    #[arg(long, value_enum)]
+    only: Option<latency::Protocol>,
 }
 
 /// How much to measure.
@@ -83,9 +86,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut pair = peer::Pair::start(processors[1])?;
     let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1, "measuring", arguments.json);
     let mut report = report::Report::default();
-    latency::measure(&mut pair, effort, &mut report, &bar)?;
-    throughput::measure(&mut pair, effort, &mut report, &bar)?;
-    memory::measure(&mut pair, &mut report, &bar)?;
+    match arguments.only {
+        Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
+        None => {
+            latency::measure(
+                &mut pair,
+                &latency::Protocol::ALL,
+                effort,
+                &mut report,
+                &bar,
+            )?;
+            throughput::measure(&mut pair, effort, &mut report, &bar)?;
+            memory::measure(&mut pair, &mut report, &bar)?;
+        }
+    }
     bar.finish_and_clear();
     pair.finish()?;
     report.print(arguments.json)?;

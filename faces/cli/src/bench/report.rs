@@ -109,6 +109,9 @@ impl Report {
             ]);
         }
         println!("{table}");
+        if self.bandwidths.is_empty() {
+            return Ok(());
+        }
         println!(
             "short messages: {:.1} million a second",
             self.messages_per_s / 1e6
