@@ -28,8 +28,10 @@ pub(crate) struct Extent {
     skipped: Box<[bool]>,
     /// Next piece to deliver.
     pub(crate) next: u64,
+    next_index: u32,
     /// Pieces given back to the sender.
     pub(crate) released: u64,
+    released_index: u32,
     /// Nothing comes here from this position on.
     pub(crate) end: Option<u64>,
 }
@@ -77,7 +79,9 @@ impl Extent {
             arrived: vec![false; pieces as usize].into(),
             skipped: vec![false; pieces as usize].into(),
             next: 0,
+            next_index: 0,
             released: 0,
+            released_index: 0,
             end: None,
         };
         for index in 0..pieces + CONTROL_ENTRIES {
@@ -135,10 +139,6 @@ impl Extent {
         self.slot.length_bytes()
     }
 
-    fn index(&self, position: u64) -> u32 {
-        (position % u64::from(self.pieces)) as u32
-    }
-
     pub(crate) fn entry(&self, index: u32) -> Option<&MetadataEntry> {
         self.slot.metadata()?.entry(u16::try_from(index).ok()?)
     }
@@ -171,7 +171,7 @@ impl Extent {
 
     /// What stands at the delivery position.
     pub(crate) fn head(&self) -> Head {
-        let index = self.index(self.next);
+        let index = self.next_index;
         if !self.arrived[index as usize] {
             return Head::Missing;
         }
@@ -200,16 +200,16 @@ impl Extent {
 
     /// Moves the delivery position on.
     pub(crate) fn deliver(&mut self, pieces: u32) {
-        for position in self.next..self.next + u64::from(pieces) {
-            let index = self.index(position);
-            self.arrived[index as usize] = false;
+        for _ in 0..pieces {
+            self.arrived[self.next_index as usize] = false;
+            self.next_index = wire::after(self.next_index, self.pieces);
         }
         self.next += u64::from(pieces);
     }
 
-    /// Where the piece at a position begins.
-    pub(crate) fn offset(&self, position: u64) -> u64 {
-        u64::from(self.index(position)) * u64::from(self.piece_bytes)
+    /// Where the piece at the delivery position begins.
+    pub(crate) fn next_offset(&self) -> u64 {
+        u64::from(self.next_index) * u64::from(self.piece_bytes)
     }
 
     /// The bytes there, if they are in our hands.
@@ -219,8 +219,7 @@ impl Extent {
 
     /// Moves the delivery position past a piece that holds nothing.
     pub(crate) fn skip(&mut self) {
-        let index = self.index(self.next);
-        self.skipped[index as usize] = true;
+        self.skipped[self.next_index as usize] = true;
         self.deliver(1);
         self.release_to(self.released);
     }
@@ -228,13 +227,14 @@ impl Extent {
     /// Gives pieces back up to (not including) `position`, and those passed over after them.
     pub(crate) fn release_to(&mut self, position: u64) {
         while self.released < self.next {
-            let index = self.index(self.released);
+            let index = self.released_index;
             let skipped = std::mem::take(&mut self.skipped[index as usize]);
             if self.released >= position && !skipped {
                 return;
             }
             self.arm(index);
             self.released += 1;
+            self.released_index = wire::after(index, self.pieces);
         }
     }
 
@@ -243,7 +243,10 @@ impl Extent {
         match position.checked_sub(self.next) {
             None => true,
             Some(ahead) => {
-                ahead < u64::from(self.pieces) && self.arrived[self.index(position) as usize]
+                ahead < u64::from(self.pieces) && {
+                    let index = position % u64::from(self.pieces);
+                    self.arrived[index as usize]
+                }
             }
         }
     }

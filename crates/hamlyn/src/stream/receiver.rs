@@ -93,6 +93,8 @@ impl Record {
 #[derive(Clone, Copy, Debug)]
 struct Packed {
     position: u64,
+    /// Where the piece begins.
+    offset: u64,
     length_bytes: usize,
     at: usize,
 }
@@ -305,7 +307,7 @@ impl Receiver {
                 Head::Missing => return Ok(None),
             };
             let position = extent.next;
-            let offset = extent.offset(position);
+            let offset = extent.next_offset();
             if kind == Kind::Skip {
                 extent.skip();
             } else {
@@ -315,7 +317,12 @@ impl Receiver {
                 Kind::Skip => {}
                 Kind::Packed => {
                     self.packed =
-                        Some(Packed { position, length_bytes: length_bytes as usize, at: 0 });
+                        Some(Packed {
+                            position,
+                            offset,
+                            length_bytes: length_bytes as usize,
+                            at: 0,
+                        });
                 }
                 Kind::Whole | Kind::First | Kind::Next => {
                     return Ok(Some(Record {
@@ -333,10 +340,9 @@ impl Receiver {
     fn next_packed(&mut self, packed: Packed) -> Result<Record, ReceiveError> {
         let serial = self.delivering;
         let found = self.delivering_extent().and_then(|extent| {
-            let offset = extent.offset(packed.position);
-            let bytes = extent.view(offset, packed.length_bytes)?;
+            let bytes = extent.view(packed.offset, packed.length_bytes)?;
             let (start, end, next) = packed_record(bytes, packed.at)?;
-            Some((offset + start as u64, end - start, next))
+            Some((packed.offset + start as u64, end - start, next))
         });
         let Some((offset, length_bytes, next)) = found else {
             self.broken = Some("a packed piece whose records do not fit it");

@@ -6,7 +6,7 @@ use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 
 use super::wire::{
-    CLOSE, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, enlarge_note, packed_bytes,
+    after, CLOSE, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, enlarge_note, packed_bytes,
     piece_word, read_extent_note,
 };
 use crate::error::{GrowError, OpenError, SendError};
@@ -33,6 +33,7 @@ pub struct Sender {
     extent: u64,
     /// Next piece to fill, and pieces that came back; both since the extent was opened.
     next: u64,
+    next_index: u32,
     released: u64,
     /// Where credit arrives.
     slot: Slot,
@@ -94,6 +95,7 @@ impl Sender {
             piece_bytes: seed.piece_bytes as usize,
             extent: 0,
             next: 0,
+            next_index: 0,
             released: 0,
             slot,
             queue,
@@ -284,6 +286,7 @@ impl Sender {
                 self.pieces = u64::from(seed.pieces);
                 self.extent += 1;
                 self.next = 0;
+                self.next_index = 0;
                 self.released = 0;
                 self.asked = false;
                 self.denied = false;
@@ -304,7 +307,7 @@ impl Sender {
             self.check(manager)?;
             let needed = (record_bytes.div_ceil(self.piece_bytes) as u64).max(1);
             if self.staged.is_none() && !self.asked {
-                let before_end = self.pieces - self.next % self.pieces;
+                let before_end = self.pieces - u64::from(self.next_index);
                 if needed > self.pieces {
                     self.ask(manager, record_bytes)?;
                 } else if needed <= before_end && self.pieces_free() >= needed {
@@ -389,7 +392,7 @@ impl Sender {
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        let (target, offset) = self.piece_target(self.next);
+        let (target, offset) = self.next_target();
         let metadata = piece_word(kind, length_bytes).to_le_bytes();
         let terminus = manager.terminus();
         let message = Message::new(data).at(offset).metadata(&metadata);
@@ -398,17 +401,23 @@ impl Sender {
             self.broken = true;
         }
         sent?;
-        self.next += 1;
+        self.filled();
         Ok(())
     }
 
-    /// The target for a piece, and where it begins.
+    /// The next piece was filled.
     #[inline]
-    fn piece_target(&self, position: u64) -> (Target, u64) {
-        let index = position % self.pieces;
+    fn filled(&mut self) {
+        self.next += 1;
+        self.next_index = after(self.next_index, self.pieces as u32);
+    }
+
+    /// The target for the next piece, and where it begins.
+    #[inline]
+    fn next_target(&self) -> (Target, u64) {
         let mut target = self.target;
-        target.set_metadata_index(index as u16);
-        (target, index * self.piece_bytes as u64)
+        target.set_metadata_index(self.next_index as u16);
+        (target, u64::from(self.next_index) * self.piece_bytes as u64)
     }
 
     fn send_control<H: Host>(
@@ -519,11 +528,11 @@ impl Sender {
                 length_bytes: length as u64,
             };
             let metadata = piece_word(kind, said as u32).to_le_bytes();
-            let (target, offset) = self.piece_target(self.next);
+            let (target, offset) = self.next_target();
             let message = Message::new(&[]).at(offset).metadata(&metadata);
             match manager.interface_mut().send_gather(terminus, &target, &message, &[piece]) {
                 Ok(handle) => {
-                    self.next += 1;
+                    self.filled();
                     if let Some(staged) = &mut self.staged {
                         staged.sent_bytes += length;
                         staged.last = Some(handle);

@@ -23,6 +23,13 @@ pub(crate) const PIECE_BYTES_MAX: u32 = 1 << 30;
 /// Most pieces of an extent.
 pub(crate) const PIECES_MAX: u32 = METADATA_ENTRIES_MAX as u32 - CONTROL_ENTRIES;
 
+/// The piece after that one, in a ring of so many. Positions and indices are counted side by
+/// side, since a division for each record would cost more than the rest of its bookkeeping.
+#[inline]
+pub(crate) const fn after(index: u32, pieces: u32) -> u32 {
+    if index + 1 == pieces { 0 } else { index + 1 }
+}
+
 /// What a piece holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {

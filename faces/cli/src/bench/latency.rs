@@ -15,9 +15,11 @@ use crate::actor::{from_hex, to_hex};
 /// The most by which the raw hand-off may move during a measurement.
 const STEADY: f64 = 0.15;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, clap::ValueEnum)]
 pub(crate) enum Protocol {
+    #[value(name = "fast_mode")]
     Raw,
+    #[value(name = "tagged_write")]
     Tagged,
     Datagram,
     Stream,
@@ -60,6 +62,8 @@ pub(crate) enum End {
     Stream {
         receiver: stream::Receiver,
         sender: Option<stream::Sender>,
+        /// Received and not given back yet.
+        last: Option<stream::Record>,
     },
 }
 
@@ -95,6 +99,7 @@ impl End {
             Protocol::Stream => End::Stream {
                 receiver: stream::Receiver::new(manager, stream::StreamOptions::default())?,
                 sender: None,
+                last: None,
             },
         })
     }
@@ -147,6 +152,7 @@ impl End {
     fn lead(&mut self, manager: &mut Manager<ProcessHost>, round_trips: u64) -> Result<()> {
         for turn in 0..round_trips {
             self.send(manager, turn)?;
+            self.tidy(manager);
             let answer = self.receive(manager)?;
             if answer != turn {
                 bail!("an answer to another message");
@@ -164,8 +170,19 @@ impl End {
         for _ in 0..round_trips {
             let turn = self.receive(manager)?;
             self.send(manager, turn)?;
+            self.tidy(manager);
         }
         Ok(())
+    }
+
+    /// What every message needs but can wait until the answer is on its way, as a program
+    /// that serves would have it: gives back the record that was received last.
+    fn tidy(&mut self, manager: &mut Manager<ProcessHost>) {
+        if let End::Stream { receiver, last, .. } = self
+            && let Some(record) = last.take()
+        {
+            receiver.release(manager, &record);
+        }
     }
 
     #[inline]
@@ -233,13 +250,12 @@ impl End {
                 receiver.ready();
                 turn
             }
-            End::Stream { receiver, .. } => {
+            End::Stream { receiver, last, .. } => {
                 let record = receiver
                     .receive(manager, Wait::Forever)?
                     .context("no record")?;
-                let turn = receiver.bytes(&record).map_or(u64::MAX, first_word);
-                receiver.release(manager, &record);
-                turn
+                *last = Some(record);
+                receiver.bytes(&record).map_or(u64::MAX, first_word)
             }
         })
     }
@@ -253,11 +269,12 @@ fn first_word(bytes: &[u8]) -> u64 {
 
 pub(crate) fn measure(
     pair: &mut Pair,
+    protocols: &[Protocol],
     effort: Effort,
     report: &mut Report,
     bar: &ProgressBar,
 ) -> Result<()> {
-    for protocol in Protocol::ALL {
+    for &protocol in protocols {
         let mut end = End::open(&mut pair.manager, protocol)?;
         pair.actor.order(&Order::Open { protocol })?;
         let theirs: String = pair.actor.answer()?;
