@@ -58,7 +58,7 @@ fn piped(name: &str, bytes: Vec<u8>, sender_first: bool) {
             .spawn()
             .expect("the receiver starts")
     };
-    let mut start_sender = || {
+    let start_sender = || {
         let mut sender = hamlyn(&["pipe", name, "--wait", "60"])
             .stdin(Stdio::piped())
             .spawn()
