@@ -1,0 +1,399 @@
+//! Peers that keep the rules of the link and break those of the protocols: forged keys,
+//! floods, and lies about positions and credit.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hamlyn::engine::key::Key;
+use hamlyn::engine::metadata::Permission;
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::slot::Mode;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
+use hamlyn::{
+    LinkEnd, Manager, Message, NewSlot, Queue, ReceiveError, SendError, Slot, Target, Ticket, Wait,
+    tagged_write,
+};
+use support::{LONG, Random, namespace, open, until};
+
+const OPTIONS: StreamOptions = StreamOptions { pieces: 4, piece_bytes: 64, limit_bytes: 1 << 14 };
+/// The control entries of a stream, from the number of its pieces.
+const HELLO: u16 = 0;
+const CLOSE: u16 = 1;
+const ENLARGE: u16 = 2;
+
+/// Stops whoever looks at it, however the test ends.
+struct Stop(AtomicBool);
+
+impl Stop {
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Stopper<'a>(&'a Stop);
+
+impl Drop for Stopper<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn raw(manager: &mut Manager<ProcessHost>, target: &Target, message: &Message<'_>) -> bool {
+    let terminus = manager.terminus();
+    manager.interface_mut().send_msg(terminus, target, message, Wait::millis(1_000)).is_ok()
+}
+
+#[test]
+fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
+    const BUDGET: u32 = 500;
+    let namespace = namespace();
+    let mut victim = open(&namespace);
+    victim.interface_mut().set_bad_keys_max(BUDGET);
+    let mut receiver = tagged_write::Receiver::new(&mut victim, 64, 1024).unwrap();
+    let ticket = receiver.ticket();
+    let mut honest = open(&namespace);
+    let friend = tagged_write::Sender::grow(&mut honest, &ticket, LONG).unwrap();
+    std::thread::scope(|scope| {
+        let namespace = &namespace;
+        let guesser = scope.spawn(move || {
+            let mut manager = open(namespace);
+            let target = manager.interface_mut().target(&ticket, LONG).unwrap();
+            let identity = manager.interface().identity();
+            let mut random = Random::new(5);
+            let error = loop {
+                let guess = Ticket { key: Key::from_bits(random.next()), ..ticket };
+                let guess = target.with_ticket(guess).unwrap();
+                let terminus = manager.terminus();
+                let message = Message::new(b"guess");
+                match manager.interface_mut().send_msg(terminus, &guess, &message, LONG) {
+                    Ok(_) => {}
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(error, SendError::PeerLost(_)), "{error}");
+            identity
+        });
+        let error = until("the cut", || receiver.get_tag(&mut victim, LONG).err());
+        let ReceiveError::PeerLost(lost) = error else { panic!("{error}") };
+        assert_eq!(lost.end, LinkEnd::BadKeys);
+        assert!(lost.to_string().contains("too many wrong keys"), "{lost}");
+        assert_eq!(lost.peer, guesser.join().unwrap());
+    });
+    let refusals = victim.interface().refusals().count(Refusal::BadKey);
+    assert_eq!(refusals, u64::from(BUDGET) + 1);
+    // Nothing was let in, and the friend is a friend still.
+    friend.send(&mut honest, 0, b"friend", 7, LONG).unwrap();
+    assert_eq!(receiver.get_tag(&mut victim, LONG), Ok(Some(7)));
+}
+
+#[test]
+fn a_flood_of_fast_messages_hurts_its_own_receiver_only() {
+    let namespace = namespace();
+    let mut victim = open(&namespace);
+    let mut flooded = tagged_write::Receiver::new(&mut victim, 64, 64).unwrap();
+    let mut other = tagged_write::Receiver::new(&mut victim, 64, 64).unwrap();
+    let (flood_ticket, ticket) = (flooded.ticket(), other.ticket());
+    let stop = Stop(AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (stop, namespace) = (&stop, &namespace);
+        let _stopper = Stopper(stop);
+        scope.spawn(move || {
+            let mut manager = open(namespace);
+            let sender = tagged_write::Sender::grow(&mut manager, &flood_ticket, LONG).unwrap();
+            for tag in 0_u64.. {
+                let _ = sender.send(&mut manager, 0, &[], tag, Wait::millis(10));
+                if stop.is_set() {
+                    break;
+                }
+            }
+        });
+        scope.spawn(move || {
+            let mut manager = open(namespace);
+            let sender = tagged_write::Sender::grow(&mut manager, &ticket, LONG).unwrap();
+            let mut echo = tagged_write::Receiver::new(&mut manager, 64, 16).unwrap();
+            for tag in 0..500 {
+                let bytes = echo.ticket().to_bytes();
+                sender.send(&mut manager, 0, &bytes, tag, LONG).unwrap();
+                assert_eq!(echo.get_tag(&mut manager, LONG), Ok(Some(tag)));
+            }
+        });
+        // The honest one waits for its answer each time, so nothing of it may be lost.
+        for expected in 0..500 {
+            let tag = until("a tag", || other.get_tag(&mut victim, LONG).unwrap());
+            assert_eq!(tag, expected);
+            let mut bytes = [0; 52];
+            other.area().read_at(0, &mut bytes).unwrap();
+            let echo = Ticket::from_bytes(&bytes).unwrap();
+            let echo = tagged_write::Sender::grow(&mut victim, &echo, LONG).unwrap();
+            echo.send(&mut victim, 0, &[], tag, LONG).unwrap();
+        }
+        assert_eq!(other.lost(), 0);
+    });
+    while flooded.get_tag(&mut victim, Wait::Poll) != Ok(None) {}
+    assert!(flooded.lost() > 0);
+}
+
+/// A receiving end that says what a test wants it to say.
+struct Liar {
+    slot: Slot,
+    queue: Queue,
+    seed: StreamSeed,
+}
+
+/// A seed in the form in which it travels.
+fn seed_bytes(ticket: &Ticket, pieces: u32, piece_bytes: u32) -> Vec<u8> {
+    let check = pieces.rotate_left(7) ^ piece_bytes.rotate_left(19) ^ 0x5EED_5EED;
+    [
+        &ticket.to_bytes()[..],
+        &pieces.to_le_bytes(),
+        &piece_bytes.to_le_bytes(),
+        &check.to_le_bytes(),
+    ]
+    .concat()
+}
+
+impl Liar {
+    fn new(manager: &mut Manager<ProcessHost>) -> Self {
+        let interface = manager.interface_mut();
+        let length = u64::from(OPTIONS.pieces) * u64::from(OPTIONS.piece_bytes);
+        let area = interface.allocate(length).unwrap();
+        let queue = interface.open_queue(64).unwrap();
+        let entries = OPTIONS.pieces as usize + 3;
+        let new = NewSlot::new(&area).mode(Mode::Paranoid).entries(entries).queue(&queue);
+        let slot = interface.open_slot(new).unwrap();
+        let key = interface.new_key().unwrap();
+        for index in 0..entries as u16 {
+            let entry = slot.metadata().unwrap().entry(index).unwrap();
+            entry.permit(Permission { key, low: 0, high: length });
+        }
+        let ticket = slot.ticket(0, 0, length).unwrap();
+        let bytes = seed_bytes(&ticket, OPTIONS.pieces, OPTIONS.piece_bytes);
+        Self { slot, queue, seed: StreamSeed::from_bytes(&bytes).unwrap() }
+    }
+
+    /// Where the sender wants its credit.
+    fn credit(&mut self, manager: &mut Manager<ProcessHost>) -> Ticket {
+        let hello = OPTIONS.pieces as u16 + HELLO;
+        until("the sender's hello", || {
+            let came = manager.interface_mut().rcv_block(&mut self.queue, LONG).unwrap()?;
+            (came.metadata_index == hello).then_some(())
+        });
+        let mut metadata = [0; 60];
+        let length = self.slot.metadata().unwrap().entry(hello).unwrap().metadata(&mut metadata);
+        Ticket::from_bytes(&metadata[..length]).unwrap()
+    }
+}
+
+/// Credit that no honest receiver gives, or that is just so.
+fn lie(random: &mut Random) -> u64 {
+    let released = match random.below(4) {
+        0 => random.below(8),
+        1 => random.below(1 << 16),
+        2 => (1 << 48) - 1,
+        _ => random.next() & ((1 << 48) - 1),
+    };
+    let extent = if random.below(2) == 0 { 0 } else { random.below(1 << 13) };
+    let flags = if random.below(4) == 0 { random.below(4) } else { 0 };
+    released | extent << 48 | flags << 61
+}
+
+#[test]
+fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
+    for round in 0..60_u64 {
+        let namespace = namespace();
+        let mut liar = open(&namespace);
+        let mut lying = Liar::new(&mut liar);
+        let seed = lying.seed;
+        let done = Stop(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let (done, namespace) = (&done, &namespace);
+            scope.spawn(move || {
+                let _stopper = Stopper(done);
+                let mut victim = open(namespace);
+                let mut sender = Sender::grow(&mut victim, &seed, LONG).unwrap();
+                let mut random = Random::new(round);
+                for _ in 0..300 {
+                    let length = random.below(400) as usize;
+                    let wait =
+                        if random.below(4) == 0 { Wait::millis(1) } else { Wait::Poll };
+                    let begun = Instant::now();
+                    match sender.send(&mut victim, &vec![1; length], wait) {
+                        Ok(()) | Err(SendError::WouldBlock { .. }) => {}
+                        Err(
+                            SendError::RecordTooLarge { .. }
+                            | SendError::ClosedByReceiver
+                            | SendError::Finished
+                            | SendError::Refused(_)
+                            | SendError::OutsideTicket(_),
+                        ) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                    assert!(begun.elapsed() < Duration::from_secs(5), "kept for too long");
+                    assert!(sender.pieces_free() <= 1 << 16);
+                }
+                let _ = sender.close(&mut victim, Wait::millis(1));
+                assert_eq!(victim.interface().slots_open(), 0);
+            });
+            let credit = lying.credit(&mut liar);
+            let target = liar.interface_mut().target(&credit, LONG).unwrap();
+            let mut random = Random::new(round + 1000);
+            while !done.is_set() {
+                if random.below(3) > 0 {
+                    raw(&mut liar, &target, &Message::new(&[]).word(lie(&mut random)));
+                } else {
+                    // An extent that is none, or one that is not ours to give.
+                    let note = target.with_ticket(Ticket { metadata_index: 0, ..credit }).unwrap();
+                    let mut ticket = seed_ticket(&seed);
+                    let pieces = random.below(9) as u32;
+                    match random.below(4) {
+                        0 => ticket.destination.interface ^= 1,
+                        1 => ticket.base = random.next(),
+                        _ => ticket.length_bytes = u64::from(pieces) * 64,
+                    }
+                    let mut bytes = [&ticket.to_bytes()[..], &pieces.to_le_bytes()].concat();
+                    bytes.truncate(random.below(60) as usize + random.below(2) as usize * 60);
+                    raw(&mut liar, &note, &Message::new(&[]).metadata(&bytes));
+                }
+                liar.interface_mut().poll();
+            }
+        });
+    }
+}
+
+fn seed_ticket(seed: &StreamSeed) -> Ticket {
+    Ticket::from_bytes(&seed.to_bytes()[..52]).unwrap()
+}
+
+#[test]
+fn a_sender_that_lies_about_positions_harms_only_its_stream() {
+    let mut ends = [0_u32; 3];
+    for round in 0..60_u64 {
+        let namespace = namespace();
+        let mut victim = open(&namespace);
+        let mut receiver = Receiver::new(&mut victim, OPTIONS).unwrap();
+        let mut healthy = Receiver::new(&mut victim, OPTIONS).unwrap();
+        let seed = receiver.make_seed(&victim);
+        let healthy_seed = healthy.make_seed(&victim);
+        let done = Stop(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let (done, namespace) = (&done, &namespace);
+            let _stopper = Stopper(done);
+            scope.spawn(move || tell_lies(namespace, &seed, round, done));
+            scope.spawn(move || {
+                let mut honest = open(namespace);
+                let mut sender = Sender::grow(&mut honest, &healthy_seed, LONG).unwrap();
+                for number in 0..200_u8 {
+                    sender.send(&mut honest, &[number; 40], LONG).unwrap();
+                }
+                sender.close(&mut honest, LONG).unwrap();
+            });
+            for number in 0..200_u8 {
+                for _ in 0..3 {
+                    let begun = Instant::now();
+                    match receiver.receive(&mut victim, Wait::Poll) {
+                        Ok(Some(record)) => {
+                            // Whatever it is, it lies in our hands and does not change.
+                            let bytes = receiver.bytes(&record).map(<[u8]>::to_vec);
+                            victim.interface_mut().poll();
+                            assert_eq!(receiver.bytes(&record).map(<[u8]>::to_vec), bytes);
+                            receiver.release(&mut victim, &record);
+                            ends[0] += 1;
+                        }
+                        Ok(None) => {}
+                        Err(ReceiveError::Malformed { protocol: "stream", .. }) => ends[1] += 1,
+                        Err(ReceiveError::Closed) => ends[2] += 1,
+                        Err(ReceiveError::PeerLost(_)) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                    assert!(begun.elapsed() < Duration::from_secs(5), "kept for too long");
+                }
+                let record = until("a healthy record", || {
+                    match healthy.receive(&mut victim, LONG) {
+                        Ok(found) => found,
+                        Err(ReceiveError::PeerLost(_)) => None,
+                        Err(error) => panic!("{error}"),
+                    }
+                });
+                assert_eq!(healthy.bytes(&record).unwrap(), [number; 40]);
+                healthy.release(&mut victim, &record);
+            }
+            assert!(receiver.memory_bytes() <= OPTIONS.limit_bytes);
+        });
+        receiver.close(&mut victim).unwrap();
+        healthy.close(&mut victim).unwrap();
+        assert_eq!(victim.interface().slots_open(), 0);
+    }
+    println!("{} records, {} malformed, {} closed", ends[0], ends[1], ends[2]);
+    assert!(ends[0] > 0 && ends[1] > 0, "the lies never got so far: {ends:?}");
+}
+
+/// Raw messages to all entries of a stream: some as a correct sender writes them.
+fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
+    let mut manager = open(namespace);
+    let ticket = seed_ticket(seed);
+    let target = manager.interface_mut().target(&ticket, LONG).unwrap();
+    let mut random = Random::new(round);
+    let own = tagged_write::Receiver::new(&mut manager, 0, 16).unwrap().ticket();
+    let quiet = round % 3 == 0;
+    let hello = match round % 5 {
+        _ if quiet => own.to_bytes().to_vec(),
+        // Somebody else's ticket; a ticket to nobody; none at all.
+        0 => ticket.to_bytes().to_vec(),
+        1 => Ticket { destination: hamlyn::Destination { node: 0, user: 0, interface: 1 }, ..own }
+            .to_bytes()
+            .to_vec(),
+        2 if round % 2 == 0 => random.bytes(60),
+        _ => own.to_bytes().to_vec(),
+    };
+    let control = |which| target.with_ticket(Ticket {
+        metadata_index: OPTIONS.pieces as u16 + which,
+        ..ticket
+    });
+    let end = ticket.length_bytes;
+    let empty = Message::new(&[]).at(end);
+    raw(&mut manager, &control(HELLO).unwrap(), &empty.metadata(&hello));
+    let mut next = 0_u64;
+    for step in 0_u64.. {
+        if done.is_set() {
+            return;
+        }
+        match random.below(if quiet { 30 } else { 12 }) {
+            0 => {
+                let position = if quiet || random.below(2) == 0 { next } else { random.below(20) };
+                let note = [position.to_le_bytes(), random.below(1 << 15).to_le_bytes()].concat();
+                raw(&mut manager, &control(ENLARGE).unwrap(), &empty.metadata(&note));
+            }
+            1 if step > 20 && random.below(20) == 0 || quiet && step > 500 => {
+                let position = if quiet || random.below(3) > 0 { next } else { random.next() };
+                let note = position.to_le_bytes();
+                raw(&mut manager, &control(CLOSE).unwrap(), &empty.metadata(&note));
+            }
+            _ => {
+                // At its own pace, so that the piece it writes is free.
+                if quiet {
+                    random.dawdle(Duration::from_micros(20));
+                }
+                let right = quiet || random.below(8) > 0;
+                let index = if right { next % 4 } else { random.below(7) };
+                let length = random.below(65) as u32;
+                let (kind, said) = if right {
+                    ([1, 5][random.below(2) as usize], length)
+                } else {
+                    (random.below(8), random.below(300) as u32)
+                };
+                let word = (u64::from(said) | kind << 32).to_le_bytes();
+                let entry = Ticket { metadata_index: index as u16, ..ticket };
+                let piece = target.with_ticket(entry).unwrap();
+                let data = vec![step as u8; length as usize];
+                let at = if right { index * 64 } else { random.below(end - 64) };
+                let message = Message::new(&data).at(at).metadata(&word);
+                if raw(&mut manager, &piece, &message) && right {
+                    next += 1;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! A peer that shakes hands as it should and then rewrites all that it shares, at
+//! random, while its victim works with somebody honest. It may end its own link, and no more.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hamlyn::engine::key::Key;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::{
+    Destination, LinkEnd, Manager, Message, ReceiveError, SendError, Ticket, Wait, datagram, stream,
+    tagged_write,
+};
+use support::raw_link::RawLink;
+use support::{LONG, Random, namespace, open, until};
+
+/// Messages that the victim and the honest peer exchange.
+const ROUNDS: u64 = 3_000;
+
+/// Writes somewhere: flags, counts, whole cells that are nearly right, the bulk.
+fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
+    let memory = if random.below(3) == 0 { &link.from_victim } else { &link.to_victim };
+    let geometry = link.to_victim_geometry;
+    match random.below(8) {
+        0 => {
+            let offset = random.below(memory.len() as u64 / 8) as usize * 8;
+            let _ = memory.store_u64(offset, random.next());
+        }
+        1 => {
+            let count = random.below(600);
+            let _ = memory.store_u64(geometry.consumed_offset(), count);
+        }
+        2 => {
+            let _ = memory.store_u64(geometry.awaited_offset(), random.below(600));
+        }
+        3 => {
+            let length = random.below(200) as usize;
+            let bytes = random.bytes(length);
+            let offset = random.below((memory.len() - length) as u64) as usize;
+            let _ = memory.copy_in(offset, &bytes);
+        }
+        _ => {
+            // A cell for a slot that exists, with a flag that may be the next; its key is
+            // right now and then.
+            let cell = random.below(8);
+            let at = geometry.cells_offset() + cell as usize * 64;
+            let key = if random.below(2) == 0 { known.key.to_bits() } else { random.next() };
+            let slot = if random.below(2) == 0 {
+                u64::from(known.slot.to_bits())
+            } else {
+                random.below(6)
+            };
+            let index = [0, 1, 0xFFFF][random.below(3) as usize];
+            let words = [
+                0,
+                slot | index << 32,
+                key,
+                random.below(200),
+                random.below(40) | random.below(1 << 20) << 32,
+                random.next(),
+                random.next(),
+                random.next(),
+            ];
+            for (number, word) in words.into_iter().enumerate().skip(1) {
+                let _ = memory.store_u64(at + number * 8, word);
+            }
+            let first = random.below(3) | random.below(61) << 48 * random.below(2)
+                | random.below(4) << 56;
+            let _ = memory.store_u64(at, first);
+        }
+    }
+}
+
+/// Cells as a correct peer writes them, for whatever slot, key and place.
+fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
+    let geometry = link.to_victim_geometry;
+    for number in 0..random.below(u64::from(geometry.cells())) {
+        let at = geometry.cells_offset() + number as usize * 64;
+        let right = random.below(2) == 0;
+        let slot = if right { u64::from(known.slot.to_bits()) } else { random.below(6) };
+        let words = [
+            1 | random.below(2) << 32 | random.below(4) << 40,
+            slot | [0, 1, 0xFFFF][random.below(3) as usize] << 32,
+            if random.below(2) == 0 { known.key.to_bits() } else { random.next() },
+            random.below(200),
+            random.below(17),
+            random.next(),
+            random.next(),
+            random.next(),
+        ];
+        for (word, value) in words.into_iter().enumerate().rev() {
+            let _ = link.to_victim.store_u64(at + word * 8, value);
+        }
+    }
+    link.ring();
+}
+
+/// Connects again and again, and rewrites until it is thrown out.
+fn hostile(namespace: &str, victim: Destination, known: &Ticket, seed: u64, stop: &AtomicBool) -> u64 {
+    let mut random = Random::new(seed);
+    let mut links = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let Some(link) = RawLink::connect(namespace, victim, HOSTILE + seed) else { continue };
+        links += 1;
+        if random.below(2) == 0 {
+            forge(&mut random, &link, known);
+            // Until the victim has been there.
+            for _ in 0..random.below(100_000) {
+                std::hint::spin_loop();
+            }
+        }
+        // Now and then it is quick, now and then it lets the victim get far.
+        let pause = random.below(400);
+        for step in 0_u64.. {
+            vandalise(&mut random, &link, known);
+            for _ in 0..pause {
+                std::hint::spin_loop();
+            }
+            if step.is_multiple_of(16)
+                && (!link.ring() || random.below(400) == 0 || stop.load(Ordering::Relaxed))
+            {
+                break;
+            }
+        }
+    }
+    links
+}
+
+/// Interface numbers of hostile peers begin here.
+const HOSTILE: u64 = 0xBAD0_0000;
+
+/// What the victim sends to the hostile peers: so their counts matter.
+fn send_to_hostile(victim: &mut Manager<ProcessHost>, random: &mut Random) {
+    let hostile = victim
+        .interface()
+        .peers()
+        .map(|(_, peer)| peer.destination)
+        .find(|destination| destination.interface >> 16 == HOSTILE >> 16);
+    let Some(destination) = hostile else { return };
+    let mut bytes = random.bytes(52);
+    bytes[0] = 1;
+    let ticket = Ticket {
+        destination,
+        slot: hamlyn::engine::packet::SlotName::from_bits(7),
+        metadata_index: 1,
+        key: Key::from_bits(random.next()),
+        base: 0,
+        length_bytes: u64::MAX,
+        counting: Default::default(),
+    };
+    let Ok(target) = victim.interface_mut().target(&ticket, Wait::Poll) else { return };
+    let data = vec![1; random.below(300) as usize];
+    let terminus = victim.terminus();
+    let sent = victim.interface_mut().send_msg(terminus, &target, &Message::new(&data), Wait::Poll);
+    match sent {
+        Ok(_) | Err(SendError::WouldBlock { .. } | SendError::PeerLost(_)) => {}
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn peers_that_rewrite_all_they_share_harm_nobody_else() {
+    let namespace = namespace();
+    let mut victim = open(&namespace);
+    let identity = victim.interface().identity();
+    // The hostile peers may write here; it is all they may.
+    let bait = tagged_write::Receiver::new(&mut victim, 128, 16).unwrap();
+    let known = bait.ticket();
+    let options =
+        stream::StreamOptions { pieces: 4, piece_bytes: 512, limit_bytes: 1 << 14 };
+    let mut records = stream::Receiver::new(&mut victim, options).unwrap();
+    let seed = records.make_seed(&victim);
+    let mut inbox = datagram::Receiver::new(&mut victim, 256).unwrap();
+    inbox.ready();
+    let inbox_ticket = inbox.ticket();
+    let stop = AtomicBool::new(false);
+    let links = AtomicU64::new(0);
+    let (mut faults, mut losses) = (0, 0);
+    std::thread::scope(|scope| {
+        for number in 0..2 {
+            let (stop, links, namespace) = (&stop, &links, &namespace);
+            scope.spawn(move || {
+                let made = hostile(namespace, identity, &known, number + 1, stop);
+                links.fetch_add(made, Ordering::Relaxed);
+            });
+        }
+        let namespace = &namespace;
+        let honest = scope.spawn(move || {
+            let mut honest = open(namespace);
+            let mut answers = datagram::Receiver::new(&mut honest, 256).unwrap();
+            let outbox = datagram::Sender::grow(&mut honest, &inbox_ticket, LONG).unwrap();
+            let mut sender = stream::Sender::grow(&mut honest, &seed, LONG).unwrap();
+            for round in 0..ROUNDS {
+                let data = Random::new(round).bytes((round % 700) as usize);
+                sender.send(&mut honest, &data, LONG).unwrap();
+                if round.is_multiple_of(50) {
+                    answers.ready();
+                    let reply = answers.ticket();
+                    let question = round.to_le_bytes();
+                    outbox.send(&mut honest, 9, &question, Some(&reply), LONG).unwrap();
+                    sender.flush(&mut honest, LONG).unwrap();
+                    let answer = answers.receive(&mut honest, LONG).unwrap().unwrap();
+                    assert_eq!(answer.data, question);
+                }
+            }
+            sender.close(&mut honest, LONG).unwrap();
+            assert_eq!(honest.interface().refusals().total(), 0);
+        });
+        // If the victim fails, the hostile ones must end, or the test would not.
+        let stopper = StopOnDrop(&stop);
+        let mut random = Random::new(99);
+        let mut round = 0;
+        until("all records", || {
+            send_to_hostile(&mut victim, &mut random);
+            match records.receive(&mut victim, Wait::millis(1)) {
+                Ok(Some(record)) => {
+                    let expected = Random::new(round).bytes((round % 700) as usize);
+                    assert_eq!(records.bytes(&record).unwrap(), expected, "record {round}");
+                    records.release(&mut victim, &record);
+                    round += 1;
+                }
+                Ok(None) => {}
+                Err(ReceiveError::Closed) => return Some(()),
+                // Before the honest peer came.
+                Err(ReceiveError::PeerLost(_)) => losses += 1,
+                Err(error) => panic!("{error}"),
+            }
+            let question = match inbox.receive(&mut victim, Wait::Poll) {
+                Ok(found) => found.map(|datagram| (datagram.data.to_vec(), datagram.reply)),
+                Err(error) => panic!("{error}"),
+            };
+            if let Some((question, reply)) = question {
+                inbox.ready();
+                let outbox = datagram::Sender::grow(&mut victim, &reply.unwrap(), LONG).unwrap();
+                outbox.send(&mut victim, 0, &question, None, LONG).unwrap();
+            }
+            None
+        });
+        assert_eq!(round, ROUNDS);
+        drop(stopper);
+        honest.join().unwrap();
+    });
+    // How the hostile links ended.
+    let mut queue = victim.interface_mut().open_queue(2).unwrap();
+    while let Err(ReceiveError::PeerLost(lost)) =
+        victim.interface_mut().rcv_block(&mut queue, Wait::millis(1))
+    {
+        faults += u64::from(matches!(lost.end, LinkEnd::Fault(_)));
+        losses += 1;
+    }
+    let refusals = *victim.interface().refusals();
+    println!("{} hostile links; {losses} losses at last, {faults} faults; {refusals:?}", links.load(Ordering::Relaxed));
+    assert!(links.load(Ordering::Relaxed) > 10);
+    assert!(refusals.total() > 0, "the hostile ones never got so far");
+    bait.close(&mut victim).unwrap();
+    records.close(&mut victim).unwrap();
+    inbox.close(&mut victim).unwrap();
+    assert_eq!(victim.interface().slots_open(), 0);
+}
+
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_fault_of_the_ring_ends_that_link_and_is_told() {
+    let namespace = namespace();
+    let mut victim = open(&namespace);
+    let mut queue = victim.interface_mut().open_queue(2).unwrap();
+    let identity = victim.interface().identity();
+    for (number, at) in [(1, 0), (2, 1)] {
+        let link = RawLink::connect(&namespace, identity, HOSTILE + number).unwrap();
+        let cells = link.to_victim_geometry.cells_offset();
+        // An impossible flag; or a possible one, and a placement outside the bulk.
+        let first = if at == 0 { 77 } else { 1 | 1 << 56 };
+        link.to_victim.store_u64(cells + 32, 1 | u64::from(u32::MAX) << 32).unwrap();
+        link.to_victim.store_u64(cells, first).unwrap();
+        link.ring();
+        let error = victim.interface_mut().rcv_block(&mut queue, LONG).unwrap_err();
+        let ReceiveError::PeerLost(lost) = error else { panic!("{error}") };
+        assert!(matches!(lost.end, LinkEnd::Fault(_)), "{lost}");
+        assert_eq!(lost.peer.interface, HOSTILE + number);
+        assert!(lost.to_string().contains("broke the rules of the link"), "{lost}");
+        until("it is thrown out", || (!link.ring()).then_some(()));
+    }
+    assert_eq!(victim.interface().peers().count(), 0);
+}
+
+#[test]
+fn endless_rings_keep_nobody_from_his_work() {
+    let namespace = namespace();
+    let mut victim = open(&namespace);
+    let mut receiver = tagged_write::Receiver::new(&mut victim, 64, 64).unwrap();
+    let ticket = receiver.ticket();
+    let identity = victim.interface().identity();
+    let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (stop, namespace) = (&stop, &namespace);
+        scope.spawn(move || while !stop.load(Ordering::Relaxed) && link.ring() {});
+        let _stopper = StopOnDrop(stop);
+        // Nobody sends: the wait ends when it should.
+        let begun = std::time::Instant::now();
+        assert_eq!(receiver.get_tag(&mut victim, Wait::millis(50)), Ok(None));
+        let elapsed = begun.elapsed();
+        assert!(elapsed.as_millis() >= 50 && elapsed.as_millis() < 5_000, "{elapsed:?}");
+        scope.spawn(move || {
+            let mut honest = open(namespace);
+            let sender = tagged_write::Sender::grow(&mut honest, &ticket, LONG).unwrap();
+            for tag in 0..1_000 {
+                sender.send(&mut honest, 0, &[1; 8], tag, LONG).unwrap();
+                if tag % 32 == 31 {
+                    // The receiver has room for 64.
+                    std::thread::yield_now();
+                }
+            }
+            honest.interface_mut().poll();
+        });
+        let mut taken = 0;
+        let mut last = None;
+        while last != Some(999) {
+            match receiver.get_tag(&mut victim, LONG) {
+                Ok(tag) => {
+                    taken += 1;
+                    last = tag;
+                    assert!(tag.is_some());
+                }
+                Err(ReceiveError::Overrun(_)) => {}
+                // The honest sender has gone home.
+                Err(ReceiveError::PeerLost(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(taken + receiver.lost(), 1_000);
+    });
+}

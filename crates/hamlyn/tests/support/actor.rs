@@ -1,0 +1,96 @@
+//! Other processes: this test program again, in another role.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Says which role to play.
+pub(crate) const ROLE: &str = "HAMLYN_TEST_ROLE";
+/// The namespace to play in.
+pub(crate) const NAMESPACE: &str = "HAMLYN_TEST_NAMESPACE";
+/// What a child says to the test, since the test harness prints, too.
+const WORD: &str = "child:";
+
+/// A child, killed when dropped. Words go to it and come from it as lines of hexadecimal bytes.
+pub(crate) struct Actor {
+    child: Child,
+    to: ChildStdin,
+    from: Lines<BufReader<ChildStdout>>,
+}
+
+impl Actor {
+    pub(crate) fn start(role: &str, namespace: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child", "--ignored", "--nocapture"])
+            .env(ROLE, role)
+            .env(NAMESPACE, namespace)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let to = child.stdin.take().unwrap();
+        let from = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, to, from }
+    }
+
+    pub(crate) fn tell(&mut self, bytes: &[u8]) {
+        writeln!(self.to, "{}", to_hex(bytes)).unwrap();
+    }
+
+    pub(crate) fn hear(&mut self) -> Vec<u8> {
+        let line = self.from.by_ref().map_while(Result::ok).find_map(|line| {
+            let (_, word) = line.split_once(WORD)?;
+            Some(from_hex(word))
+        });
+        line.expect("the child says a word")
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+    }
+
+    /// Waits for the child's end; whether it was a success.
+    pub(crate) fn ended(&mut self) -> bool {
+        self.child.wait().unwrap().success()
+    }
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The role and the namespace, in a child.
+pub(crate) fn role() -> Option<(String, String)> {
+    Some((std::env::var(ROLE).ok()?, std::env::var(NAMESPACE).ok()?))
+}
+
+/// A child's word to the test.
+pub(crate) fn say(bytes: &[u8]) {
+    println!("{WORD}{}", to_hex(bytes));
+}
+
+/// The test's next word to a child.
+pub(crate) fn listen() -> Vec<u8> {
+    let mut line = String::new();
+    if std::io::stdin().read_line(&mut line).unwrap() == 0 {
+        // The test is gone.
+        std::process::exit(0);
+    }
+    from_hex(line.trim_end())
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2)
+        .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+        .collect()
+}

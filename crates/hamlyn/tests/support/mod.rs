@@ -1,0 +1,73 @@
+//! What the tests of the library have in common.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub(crate) mod actor;
+pub(crate) mod raw_link;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::{Manager, ManagerOptions, Wait};
+
+/// How long a test waits for what must happen; far longer than it takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// The same for calls of the library.
+pub(crate) const LONG: Wait = Wait::For(PATIENCE);
+
+/// A namespace that no other test uses.
+pub(crate) fn namespace() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    format!("l{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn open(namespace: &str) -> Manager<ProcessHost> {
+    let options = Options::default().in_namespace(namespace);
+    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+}
+
+/// Repeats `look` until it finds something.
+pub(crate) fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}: it did not come");
+        std::thread::yield_now();
+    }
+}
+
+/// Numbers that are the same each time.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 8
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+
+    /// Takes about as long as asked, without sleeping.
+    pub(crate) fn dawdle(&mut self, at_most: Duration) {
+        let span = Duration::from_nanos(self.below(at_most.as_nanos() as u64 + 1));
+        let begun = Instant::now();
+        while begun.elapsed() < span {
+            std::hint::spin_loop();
+        }
+    }
+}

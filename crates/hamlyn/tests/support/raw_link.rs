@@ -1,0 +1,106 @@
+//! The other side of a link, in the hands of a test: it shakes hands as it should, and then has
+//! all the memory that the two sides share.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+use hamlyn::Destination;
+use hamlyn_host::process::codec::{self, Message, Offer};
+use hamlyn_host::process::name::Namespace;
+use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::memfd::{Memfd, Require};
+use hamlyn_ring::shared::{Access, Mapping};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+pub(crate) struct RawLink {
+    pub(crate) socket: OwnedFd,
+    /// Where the victim receives: we write.
+    pub(crate) to_victim: Mapping,
+    pub(crate) to_victim_geometry: Geometry,
+    /// Where we receive: the victim writes.
+    pub(crate) from_victim: Mapping,
+}
+
+impl RawLink {
+    /// Connects to the victim, as that interface. Nothing if the victim would not have us.
+    pub(crate) fn connect(namespace: &str, victim: Destination, interface: u64) -> Option<Self> {
+        let address = Namespace::new(namespace).unwrap().interface_address(victim.interface);
+        let kind = SocketType::SEQPACKET;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).ok()?;
+        rustix::net::connect(&socket, &address.unwrap()).ok()?;
+        let geometry = Geometry::DEFAULT;
+        let payload_max_bytes = 16 * 1024;
+        let reserved = geometry.reserved_bytes(payload_max_bytes);
+        let memory = Memfd::create("test-ring", geometry.total_bytes(), reserved).unwrap();
+        let (bell, _page) = Memfd::create_bell("test-bell").unwrap();
+        let hello = codec::encode(&Message::Hello(Offer {
+            interface,
+            name: None,
+            cells: geometry.cells(),
+            bulk_bytes: geometry.bulk_bytes(),
+            payload_max_bytes: payload_max_bytes as u32,
+            takes_barriers: false,
+        }));
+        let descriptors = [memory.as_fd(), bell.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        let parts = [IoSlice::new(&hello)];
+        rustix::net::sendmsg(&socket, &parts, &mut control, SendFlags::NOSIGNAL).ok()?;
+        loop {
+            let (message, mut descriptors) = receive(&socket)?;
+            match codec::decode(&message).ok()? {
+                Message::Greeting { .. } => {}
+                Message::Welcome(offer) => {
+                    let to_victim_geometry = Geometry::new(offer.cells, offer.bulk_bytes).unwrap();
+                    let ring = descriptors.remove(0);
+                    let length = to_victim_geometry.total_bytes();
+                    let ring = Memfd::adopt(ring, length, Require::Ring).unwrap();
+                    return Some(Self {
+                        socket,
+                        to_victim: ring.map(Access::Writable).unwrap(),
+                        to_victim_geometry,
+                        from_victim: memory.map(Access::Writable).unwrap(),
+                    });
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Rings the victim. Whether it still listens.
+    pub(crate) fn ring(&self) -> bool {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match rustix::net::send(&self.socket, &[1], flags) {
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => true,
+            Err(_) => false,
+        }
+    }
+}
+
+/// A message and its descriptors; nothing if the other side hung up.
+fn receive(socket: &OwnedFd) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut bytes = vec![0; 2 * codec::MESSAGE_BYTES_MAX];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let received = rustix::net::recvmsg(socket, &mut parts, &mut control, flags).ok()?;
+    let length = received.bytes;
+    if length == 0 {
+        return None;
+    }
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    bytes.truncate(length);
+    Some((bytes, descriptors))
+}
