@@ -1,5 +1,5 @@
 //! The receiving half of the interface: every check, then the deposit, the
-//! count, and the notification (`Hamlyn 2.2` to `2.7`; the order is DESIGN's section 6).
+//! count, and the notification (`Hamlyn 2.2` to `2.7`; ARCHITECTURE.md gives the order).
 //!
 //! Reception never waits for anything: not for transmission, and not for the application.
 

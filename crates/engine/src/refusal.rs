@@ -4,7 +4,7 @@ use core::fmt;
 
 macro_rules! refusals {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        /// Reason for which a packet was discarded (DESIGN section 6). Every reason has
+        /// Reason for which a packet was discarded (ARCHITECTURE.md gives their order). Every reason has
         /// a counter that the owner of the interface can read.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]

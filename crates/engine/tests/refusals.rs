@@ -1,5 +1,5 @@
 //! Every reason for which a packet is discarded, by itself; its counters; and the
-//! order of the checks (Hamlyn 2.2, 2.7; DESIGN section 6).
+//! order of the checks (Hamlyn 2.2, 2.7; ARCHITECTURE.md).
 
 mod lent;
 mod scene;
@@ -420,7 +420,7 @@ fn area_that_shrank_refuses_by_itself() {
 }
 
 /// A packet that is wrong in two ways reports the earlier one; here every pair of
-/// neighbours in the order of DESIGN section 6, with all later faults in the packet too.
+/// neighbours in the order that ARCHITECTURE.md gives, with all later faults in the packet too.
 #[test]
 fn checks_happen_in_the_promised_order() {
     use Refusal::*;

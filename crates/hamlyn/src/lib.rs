@@ -63,3 +63,8 @@ pub use manager::{Manager, ManagerOptions};
 pub use rendezvous::{open, open_unnamed, open_with};
 pub use ticket::{Ticket, TicketError};
 pub use wait::Wait;
+
+/// What the README shows must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

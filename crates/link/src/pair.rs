@@ -1,7 +1,7 @@
 //! The link between two processes of a host: one ring in each direction.
 //!
 //! Each side makes the memory that it receives in; the other writes there. The
-//! peer is trusted in nothing (DESIGN 5): what it writes is checked by the ring
+//! peer is trusted in nothing (ARCHITECTURE.md, trust): what it writes is checked by the ring
 //! and by [`crate::cell::decode`], and the first thing that no correct peer does ends this
 //! link, and only this one.
 

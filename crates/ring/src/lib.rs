@@ -1,4 +1,4 @@
-//! Queues and memory across a trust line (DESIGN 5).
+//! Queues and memory across a trust line (ARCHITECTURE.md, trust).
 //!
 //! One process writes, another reads, and neither believes the other: what a
 //! peer can write is copied out once, checked, and only the copy is used; own
