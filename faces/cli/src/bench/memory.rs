@@ -12,9 +12,10 @@ use crate::actor::{from_hex, to_hex};
 /// Idle peers over which the figure is averaged.
 const PEERS: usize = 64;
 
-/// Connects idle peers and sees by how much the memory in use grows: what
-/// this process has for itself, and all shared memory of the machine, which is the rings of both
-/// directions.
+/// Connects idle peers and sees by how much the memory grows that this interface pays for them:
+/// what this process has for itself, and the ring that it made for each to send to it. The
+/// rings of the other direction, as large, are the peers'; so half of the growth of the
+/// machine's shared memory is ours.
 pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -> Result<()> {
     let interface = pair.manager.interface_mut();
     let area = interface.allocate(64)?;
@@ -60,9 +61,10 @@ pub(crate) fn connect_idle(
     Ok(())
 }
 
-/// Private memory of this process and shared memory of the machine, from the kernel.
+/// Private memory of this process and half of the shared memory of the machine, from the kernel.
 fn used_bytes() -> Result<u64> {
-    Ok(kernel_figure("/proc/self/status", "RssAnon:")? + kernel_figure("/proc/meminfo", "Shmem:")?)
+    let private = kernel_figure("/proc/self/status", "RssAnon:")?;
+    Ok(private + kernel_figure("/proc/meminfo", "Shmem:")? / 2)
 }
 
 fn kernel_figure(file: &str, name: &str) -> Result<u64> {

@@ -13,8 +13,11 @@ use crate::actor::{answer, from_hex, to_hex};
 const WAIT: Wait = Wait::millis(5000);
 /// Runs of each throughput; the median is reported.
 const RUNS: usize = 5;
-/// Messages of one size that are on their way at a time, each with its own buffer.
-const BUFFERS: u64 = 4;
+/// Messages of one size that are on their way at a time, each with its own buffer: enough
+/// that short ones do not wait for each other, not so many that large ones leave the cache.
+fn buffers(size: usize) -> u64 {
+    ((1 << 20) / size as u64).clamp(4, 64)
+}
 
 pub(crate) fn measure(
     pair: &mut Pair,
@@ -88,6 +91,7 @@ pub(crate) fn drain(manager: &mut Manager<ProcessHost>, messages: u64) -> Result
 /// Sends messages of that size, a few at a time. Bytes per second.
 fn pour(pair: &mut Pair, size: usize, effort: Effort) -> Result<f64> {
     let messages = (effort.bytes / size).max(16) as u64;
+    let buffers = buffers(size);
     let interface = pair.manager.interface_mut();
     let area = interface.allocate(0)?;
     let mut queue = interface.open_queue(64)?;
@@ -102,7 +106,7 @@ fn pour(pair: &mut Pair, size: usize, effort: Effort) -> Result<f64> {
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
     let terminus = pair.manager.terminus();
     let interface = pair.manager.interface_mut();
-    let targets: Result<Vec<_>, _> = (0..BUFFERS)
+    let targets: Result<Vec<_>, _> = (0..buffers)
         .map(|index| {
             let ticket = Ticket {
                 metadata_index: index as u16,
@@ -116,12 +120,12 @@ fn pour(pair: &mut Pair, size: usize, effort: Effort) -> Result<f64> {
     let mut taken = 0;
     let start = std::time::Instant::now();
     for message in 0..messages {
-        while message - taken >= BUFFERS {
+        while message - taken >= buffers {
             if let Some(notification) = interface.rcv(&mut queue)? {
                 taken = notification.word;
             }
         }
-        let buffer = message % BUFFERS;
+        let buffer = message % buffers;
         let put = Message::new(&source).at(buffer * size as u64);
         interface.send_msg(terminus, &targets[buffer as usize], &put, Wait::Forever)?;
     }
@@ -143,20 +147,21 @@ pub(crate) fn swallow(
     messages: u64,
     credit: &str,
 ) -> Result<()> {
+    let buffers = buffers(size);
     let terminus = manager.terminus();
     let interface = manager.interface_mut();
-    let area = interface.allocate(size as u64 * BUFFERS)?;
+    let area = interface.allocate(size as u64 * buffers)?;
     let mut queue = interface.open_queue(64)?;
-    let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(BUFFERS as usize))?;
+    let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(buffers as usize))?;
     let credit = interface.target(&Ticket::from_bytes(&from_hex(credit)?)?, WAIT)?;
     answer(&to_hex(
-        &slot.ticket(0, 0, size as u64 * BUFFERS)?.to_bytes(),
+        &slot.ticket(0, 0, size as u64 * buffers)?.to_bytes(),
     ))?;
     let mut taken = 0;
     while taken < messages {
         if let Some(notification) = interface.rcv(&mut queue)? {
             anyhow::ensure!(
-                u64::from(notification.metadata_index) == taken % BUFFERS,
+                u64::from(notification.metadata_index) == taken % buffers,
                 "a message is missing"
             );
             taken += 1;
