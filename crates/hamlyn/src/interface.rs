@@ -508,10 +508,11 @@ impl<H: Host> Interface<H> {
         Ok(Target { link, ticket: *ticket })
     }
 
-    /// A target over a link that is there already; never connects.
+    /// A target over a link that is there already, if only for what a lost peer sent;
+    /// never connects.
     pub(crate) fn target_linked(&mut self, ticket: &Ticket) -> Option<Target> {
         self.attend_if_asked();
-        let link = self.links.to(&ticket.destination)?;
+        let link = self.links.to_or_from(&ticket.destination)?;
         Some(Target { link, ticket: *ticket })
     }
 
@@ -553,6 +554,11 @@ impl<H: Host> Interface<H> {
     /// Whether everything that a lost peer had sent has been taken.
     pub(crate) fn is_drained(&self, link: LinkId) -> bool {
         self.links.get(link).is_none()
+    }
+
+    /// The loss of that peer, if it is not long ago.
+    pub(crate) fn recent_loss(&self, peer: &Destination) -> Option<PeerLost> {
+        self.losses.iter().rev().find(|lost| lost.peer == *peer).copied()
     }
 
     /// Losses of peers so far; compare to learn of new ones.

@@ -125,6 +125,13 @@ impl<L: Link> Links<L> {
         self.places.iter_mut().filter_map(|place| place.live.as_mut()).filter(|live| live.starving)
     }
 
+    /// The link to that destination, even if the peer is gone and only what it sent is left.
+    pub(crate) fn to_or_from(&self, destination: &Destination) -> Option<LinkId> {
+        self.to(destination).or_else(|| {
+            self.iter().find(|(_, live)| live.peer.destination == *destination).map(|(id, _)| id)
+        })
+    }
+
     pub(crate) fn to(&self, destination: &Destination) -> Option<LinkId> {
         self.iter()
             .find(|(_, live)| live.lost.is_none() && live.peer.destination == *destination)

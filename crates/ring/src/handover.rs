@@ -81,6 +81,17 @@ impl<W: StateWord> Pieces<W> {
             .get(offset >> self.shift..(last >> self.shift) + 1)
     }
 
+    /// The state of the one piece in which all of the range lies, if it is so: the common case.
+    #[inline(always)]
+    fn only_one(&self, offset: usize, len: usize) -> Option<&W> {
+        let piece = offset >> self.shift;
+        let last = offset.checked_add(len)?.checked_sub(1)?;
+        if len == 0 || last >> self.shift != piece {
+            return None;
+        }
+        self.states.get(piece)
+    }
+
     /// Runs `write`, which writes only in the given range, if all of it is
     /// open. It stays open until `write` returns, as only the holder of the pen could change that.
     #[inline]
@@ -91,9 +102,16 @@ impl<W: StateWord> Pieces<W> {
         len: usize,
         write: impl FnOnce() -> R,
     ) -> Result<R, Denied> {
-        let states = self.touched(offset, len).ok_or(Denied::OutOfArea)?;
         // Acquire: the application's last look at the piece came before it opened it.
-        if states.iter().all(|state| state.load_acquire() == OPEN) {
+        let is_open = |state: &W| state.load_acquire() == OPEN;
+        let open = match self.only_one(offset, len) {
+            Some(state) => is_open(state),
+            None => {
+                let states = self.touched(offset, len).ok_or(Denied::OutOfArea)?;
+                states.iter().all(is_open)
+            }
+        };
+        if open {
             Ok(write())
         } else {
             Err(Denied::InUse)
@@ -103,6 +121,13 @@ impl<W: StateWord> Pieces<W> {
     /// Gives every piece that has a byte in `low..high` to the application.
     #[inline]
     pub(crate) fn complete(&self, _pen: &Pen, low: usize, high: usize) {
+        if low >= high {
+            return;
+        }
+        if let Some(state) = self.only_one(low, high - low) {
+            // Release: what was written is seen by whoever finds it held.
+            return state.store_release(HELD);
+        }
         let end = self.states.len() << self.shift;
         let (low, high) = (low.min(end), high.min(end));
         if low >= high {
@@ -110,7 +135,6 @@ impl<W: StateWord> Pieces<W> {
         }
         if let Some(states) = self.touched(low, high - low) {
             for state in states {
-                // Release: what was written is seen by whoever finds it held.
                 state.store_release(HELD);
             }
         }
@@ -129,8 +153,13 @@ impl<W: StateWord> Pieces<W> {
     /// Whether all of the range is in the application's hands.
     #[inline]
     pub(crate) fn is_held(&self, _turn: &Turn, offset: usize, len: usize) -> bool {
-        self.touched(offset, len)
-            .is_some_and(|states| states.iter().all(|state| state.load_acquire() == HELD))
+        let is_held = |state: &W| state.load_acquire() == HELD;
+        match self.only_one(offset, len) {
+            Some(state) => is_held(state),
+            None => self
+                .touched(offset, len)
+                .is_some_and(|states| states.iter().all(is_held)),
+        }
     }
 
     /// How many pieces there are.

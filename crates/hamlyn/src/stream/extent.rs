@@ -123,6 +123,7 @@ impl Extent {
         }
     }
 
+    #[inline]
     pub(crate) fn slot_name(&self) -> SlotName {
         self.slot.name()
     }
@@ -139,11 +140,13 @@ impl Extent {
         self.slot.length_bytes()
     }
 
+    #[inline]
     pub(crate) fn entry(&self, index: u32) -> Option<&MetadataEntry> {
         self.slot.metadata()?.entry(u16::try_from(index).ok()?)
     }
 
     /// Opens a piece, or a control entry, for one more message.
+    #[inline]
     pub(crate) fn arm(&mut self, index: u32) {
         if index < self.pieces {
             self.reader.open(index..index + 1);
@@ -159,6 +162,7 @@ impl Extent {
     }
 
     /// Notes an arrival; tells which control entry it was, if it was one.
+    #[inline]
     pub(crate) fn note_arrival(&mut self, index: u32) -> Option<u32> {
         match self.arrived.get_mut(index as usize) {
             Some(arrived) => {
@@ -170,6 +174,7 @@ impl Extent {
     }
 
     /// What stands at the delivery position.
+    #[inline]
     pub(crate) fn head(&self) -> Head {
         let index = self.next_index;
         if !self.arrived[index as usize] {
@@ -199,6 +204,7 @@ impl Extent {
     }
 
     /// Moves the delivery position on.
+    #[inline]
     pub(crate) fn deliver(&mut self, pieces: u32) {
         for _ in 0..pieces {
             self.arrived[self.next_index as usize] = false;
@@ -208,11 +214,13 @@ impl Extent {
     }
 
     /// Where the piece at the delivery position begins.
+    #[inline]
     pub(crate) fn next_offset(&self) -> u64 {
         u64::from(self.next_index) * u64::from(self.piece_bytes)
     }
 
     /// The bytes there, if they are in our hands.
+    #[inline]
     pub(crate) fn view(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.reader.view(offset, length)
     }

@@ -113,6 +113,8 @@ pub struct Receiver {
     packed: Option<Packed>,
     /// Where credit goes; known when the sender has presented itself.
     credit: Option<Target>,
+    /// The sender was gone before its presentation was read.
+    gone: Option<PeerLost>,
     reported: u64,
     /// What the sender waits to hear and could not be told yet.
     owed: Option<Owed>,
@@ -152,6 +154,7 @@ impl Receiver {
                 delivering: 0,
                 packed: None,
                 credit: None,
+                gone: None,
                 reported: 0,
                 owed: None,
                 hungry: None,
@@ -252,7 +255,8 @@ impl Receiver {
 
     /// The sender's end of the connection, once it has presented itself.
     pub fn sender(&self) -> Option<hamlyn_host::Destination> {
-        self.credit.as_ref().map(|target| target.ticket().destination)
+        let linked = self.credit.as_ref().map(|target| target.ticket().destination);
+        linked.or(self.gone.map(|lost| lost.peer))
     }
 
     /// Bytes of memory that the stream has at present.
@@ -408,11 +412,17 @@ impl Receiver {
                     .get(..TICKET_BYTES)
                     .and_then(|bytes| Ticket::from_bytes(bytes).ok())
                     .filter(|ticket| ticket.metadata_index == FAST_INDEX);
-                // Only a peer that is linked to us is believed: credit must not make us
-                // connect to strangers.
-                match ticket.and_then(|ticket| manager.interface_mut().target_linked(&ticket)) {
-                    Some(target) if self.credit.is_none() => self.credit = Some(target),
-                    _ => return self.fail("a sender that does not say who it is"),
+                // Only a peer that is linked to us, or was until now, is believed: credit must not
+                // make us connect to strangers.
+                let (Some(ticket), None) = (ticket, self.sender()) else {
+                    return self.fail("a sender that does not say who it is");
+                };
+                self.credit = manager.interface_mut().target_linked(&ticket);
+                if self.credit.is_none() {
+                    self.gone = manager.interface().recent_loss(&ticket.destination);
+                    if self.gone.is_none() {
+                        return self.fail("a sender that is not linked to us");
+                    }
                 }
             }
             CLOSE => {
@@ -614,6 +624,9 @@ impl Receiver {
             {
                 self.enlarge(manager, position, 1);
             }
+        }
+        if let Some(lost) = self.gone {
+            return Err(lost.into());
         }
         match &self.credit {
             Some(target) if manager.interface().is_drained(target.link()) => {

@@ -383,7 +383,7 @@ impl Sender {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_piece<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
