@@ -2,32 +2,18 @@
 //! by lines of JSON on standard input, answering by lines on standard output.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// What kind of process to be.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// Which.
-    role: Role,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Role {
     /// The other end of a benchmark.
     Bench,
     /// A sender in the demonstration.
     Demo,
-}
-
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    match arguments.role {
-        Role::Bench => crate::bench::peer::run()?,
-        Role::Demo => crate::demo::sender::run()?,
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Takes the next order from standard input; nothing at its end.

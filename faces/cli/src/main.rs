@@ -9,7 +9,11 @@ mod doctor;
 mod pipe;
 mod terminal;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
+
+use crate::actor::Role;
 
 /// A network interface made of software: protected messages between processes at memory speed.
 #[derive(Parser)]
@@ -31,10 +35,13 @@ enum Command {
     Doctor(doctor::Arguments),
     /// The other processes of `demo` and `bench`.
     #[command(hide = true)]
-    Actor(actor::Arguments),
+    Actor {
+        /// Which.
+        role: Role,
+    },
 }
 
-fn main() -> std::process::ExitCode {
+fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("HAMLYN_LOG"))
         .with_writer(std::io::stderr)
@@ -44,13 +51,17 @@ fn main() -> std::process::ExitCode {
         Command::Pipe(arguments) => pipe::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Actor(arguments) => actor::run(&arguments),
+        Command::Actor { role } => match role {
+            Role::Bench => bench::peer::run(),
+            Role::Demo => demo::sender::run(),
+        }
+        .map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(status) => status,
         Err(error) => {
             eprintln!("hamlyn: {error:#}");
-            std::process::ExitCode::FAILURE
+            ExitCode::FAILURE
         }
     }
 }

@@ -7,7 +7,7 @@ use hamlyn::{datagram, stream, tagged_write};
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
-use super::peer::{Order, Pair};
+use super::pair::{Order, Pair};
 use super::report::Report;
 use super::{Effort, median};
 use crate::actor::{from_hex, to_hex};
@@ -44,6 +44,7 @@ impl Protocol {
 }
 
 /// One process' receiving and sending end of a protocol.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(crate) enum End {
     Raw {
         slot: Slot,

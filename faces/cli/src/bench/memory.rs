@@ -5,7 +5,7 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, NewSlot, Ticket, Wait};
 use indicatif::ProgressBar;
 
-use super::peer::{Order, Pair};
+use super::pair::{Order, Pair};
 use super::report::Report;
 use crate::actor::{from_hex, to_hex};
 

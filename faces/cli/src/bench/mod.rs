@@ -6,6 +6,7 @@
 
 mod latency;
 mod memory;
+mod pair;
 pub(crate) mod peer;
 mod raw;
 mod report;
@@ -83,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         );
     }
     pin(processors[0])?;
-    let mut pair = peer::Pair::start(processors[1])?;
+    let mut pair = pair::Pair::start(processors[1])?;
     let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1, "measuring", arguments.json);
     let mut report = report::Report::default();
     match arguments.only {

@@ -1,80 +1,11 @@
-//! The other process of a benchmark, and how the first one leads it.
-
-use std::path::PathBuf;
+//! The other process of a benchmark.
 
 use anyhow::{Context, Result, bail};
-use hamlyn::Manager;
-use hamlyn::host::process::ProcessHost;
-use serde::{Deserialize, Serialize};
 
-use super::{latency, memory, raw::Ground, throughput};
-use crate::actor::{Actor, Role, answer, next_order};
-
-/// What the other process is to do next. It answers first where there is
-/// something to say, then takes part.
-#[derive(Serialize, Deserialize)]
-pub(crate) enum Order {
-    /// Stay on that processor, use that memory.
-    Settle { processor: usize, ground: PathBuf },
-    /// The other side of the raw hand-off.
-    Raw { round_trips: u64 },
-    /// The other side of the raw put.
-    RawPut { size: usize, bytes: usize },
-    /// Open the ends of a protocol; answers with what grows the other end.
-    Open { protocol: latency::Protocol },
-    /// The other side of round trips with it.
-    Echo {
-        protocol: latency::Protocol,
-        grown: Vec<String>,
-        round_trips: u64,
-    },
-    /// Take that many short messages.
-    Drain { messages: u64 },
-    /// Take that many messages of that size.
-    Swallow {
-        size: usize,
-        messages: u64,
-        credit: String,
-    },
-    /// Connect that many idle interfaces to that ticket.
-    Idle { ticket: String, peers: usize },
-}
-
-/// Both processes, as the first one sees them.
-pub(crate) struct Pair {
-    pub(crate) actor: Actor,
-    pub(crate) ground: Ground,
-    pub(crate) manager: Manager<ProcessHost>,
-}
-
-impl Pair {
-    pub(crate) fn start(processor: usize) -> Result<Self> {
-        let mut actor = Actor::start(Role::Bench, None)?;
-        let ground = Ground::create()?;
-        actor.order(&Order::Settle {
-            processor,
-            ground: ground.path(),
-        })?;
-        let () = actor.answer()?;
-        Ok(Self {
-            actor,
-            ground,
-            manager: super::open()?,
-        })
-    }
-
-    /// The raw hand-off now, in nanoseconds.
-    pub(crate) fn raw(&mut self, round_trips: u64) -> Result<f64> {
-        self.actor.order(&Order::Raw { round_trips })?;
-        let () = self.actor.answer()?;
-        Ok(self.ground.lead(round_trips))
-    }
-
-    pub(crate) fn finish(self) -> Result<()> {
-        drop(self.manager);
-        self.actor.finish()
-    }
-}
+use super::pair::Order;
+use super::raw::Ground;
+use super::{latency, memory, throughput};
+use crate::actor::{answer, next_order};
 
 /// The other process.
 pub(crate) fn run() -> Result<()> {

@@ -5,7 +5,7 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, Message, NewSlot, Ticket, Wait};
 use indicatif::ProgressBar;
 
-use super::peer::{Order, Pair};
+use super::pair::{Order, Pair};
 use super::report::Report;
 use super::{Effort, SIZES_BYTES, median, raw};
 use crate::actor::{answer, from_hex, to_hex};

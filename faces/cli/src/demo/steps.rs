@@ -127,12 +127,10 @@ pub(super) fn group(stage: &mut Stage) -> Result<String> {
             fill: index as u8 + 1,
         })?;
     }
-    let place = loop {
-        match receiver.receive(manager, WAIT) {
-            Ok(Some(place)) => break place,
-            Ok(None) => bail!("the group is incomplete"),
-            Err(error) => return Err(error.into()),
-        }
+    let place = match receiver.receive(manager, WAIT) {
+        Ok(Some(place)) => place,
+        Ok(None) => bail!("the group is incomplete"),
+        Err(error) => return Err(error.into()),
     };
     let half = PART_BYTES as usize / 2;
     let right = place.chunks(half).enumerate().all(|(index, chunk)| {
@@ -266,13 +264,11 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
     }
     let killed = Instant::now();
     victim.kill()?;
-    let told = loop {
-        match interface.rcv_block(&mut queue, WAIT) {
-            Ok(Some(_)) => bail!("a message that was cut was announced"),
-            Ok(None) => bail!("the death was not noticed"),
-            Err(ReceiveError::PeerLost(lost)) => break lost,
-            Err(error) => return Err(error.into()),
-        }
+    let told = match interface.rcv_block(&mut queue, WAIT) {
+        Ok(Some(_)) => bail!("a message that was cut was announced"),
+        Ok(None) => bail!("the death was not noticed"),
+        Err(ReceiveError::PeerLost(lost)) => lost,
+        Err(error) => return Err(error.into()),
     };
     let after = killed.elapsed();
     ensure!(after.as_millis() <= 100, "noticed only after {after:?}");
