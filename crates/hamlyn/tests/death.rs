@@ -1,0 +1,452 @@
+//! Peers that die, at any instant, or leave. Whatever depended on them ends with an error
+//! at once, all of it is freed, and nobody else is concerned.
+
+mod support;
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use hamlyn::host::LossCause;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
+use hamlyn::{
+    LinkEnd, Manager, Message, NewSlot, ReceiveError, SendError, Target, Ticket, Wait, datagram,
+    group, tagged_write,
+};
+use support::actor::{Actor, listen, role, say};
+use support::{LONG, Random, namespace, open, until};
+
+/// A death must be known within 100 ms; on a loaded machine the test is more patient.
+const KNOWN_WITHIN: Duration = Duration::from_secs(2);
+/// Descriptors are counted, so the tests of this file take turns.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+const OPTIONS: StreamOptions = StreamOptions { pieces: 4, piece_bytes: 1024, limit_bytes: 1 << 16 };
+
+/// What the children do.
+#[test]
+#[ignore = "run by the other tests"]
+fn child() {
+    let Some((role, namespace)) = role() else { return };
+    let mut manager = open(&namespace);
+    match role.as_str() {
+        "send" => send_for_ever(&mut manager),
+        "receive" => receive_for_ever(&mut manager),
+        "idle" => idle(&mut manager),
+        "leave" => {
+            let ticket = Ticket::from_bytes(&listen()).unwrap();
+            let sender = tagged_write::Sender::grow(&mut manager, &ticket, LONG).unwrap();
+            sender.send(&mut manager, 0, b"last", 9, LONG).unwrap();
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Everything at once, until killed: tags, datagrams, records, a part of a group.
+fn send_for_ever(manager: &mut Manager<ProcessHost>) {
+    let ticket = |bytes: Vec<u8>| Ticket::from_bytes(&bytes).unwrap();
+    let tags = tagged_write::Sender::grow(manager, &ticket(listen()), LONG).unwrap();
+    let outbox = datagram::Sender::grow(manager, &ticket(listen()), LONG).unwrap();
+    let seed = StreamSeed::from_bytes(&listen()).unwrap();
+    let mut stream = Sender::grow(manager, &seed, LONG).unwrap();
+    let member = group::Member::from_bytes(&listen()).unwrap();
+    let mut part = group::Sender::grow(manager, &member, LONG).unwrap();
+    say(b"begun");
+    for number in 0_u64.. {
+        let data = vec![number as u8; (number * 97 % 3000) as usize];
+        tags.send(manager, 0, &data[..data.len().min(60)], number, LONG).unwrap();
+        outbox.send(manager, 0, &vec![1; 40_000], None, LONG).unwrap();
+        stream.send(manager, &data, LONG).unwrap();
+        part.send(manager, 0, &data, LONG).unwrap();
+    }
+}
+
+/// Receives records until killed, and answers nothing.
+fn receive_for_ever(manager: &mut Manager<ProcessHost>) {
+    let mut receiver = Receiver::new(manager, OPTIONS).unwrap();
+    say(&receiver.make_seed(manager).to_bytes());
+    let mut tags = tagged_write::Receiver::new(manager, 64, 16).unwrap();
+    say(&tags.ticket().to_bytes());
+    loop {
+        if let Ok(Some(record)) = receiver.receive(manager, Wait::millis(10)) {
+            receiver.release(manager, &record);
+        }
+        let _ = tags.get_tag(manager, Wait::Poll);
+    }
+}
+
+/// Promises memory and then does nothing with it.
+fn idle(manager: &mut Manager<ProcessHost>) {
+    let interface = manager.interface_mut();
+    let area = interface.allocate(64 << 20).unwrap();
+    let slot = interface.open_slot(NewSlot::new(&area).entries(1)).unwrap();
+    say(&slot.ticket(0, 0, 64 << 20).unwrap().to_bytes());
+    let mut inbox = Receiver::new(manager, OPTIONS).unwrap();
+    say(&inbox.make_seed(manager).to_bytes());
+    // Connected by now; from here on deaf.
+    let _ = inbox.receive(manager, Wait::Poll);
+    until("a link", || {
+        manager.interface_mut().poll();
+        manager.interface().peers().next().map(|_| ())
+    });
+    say(b"deaf");
+    listen();
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Everything that one peer can be the sender of.
+struct Ends {
+    tags: tagged_write::Receiver,
+    inbox: datagram::Receiver,
+    stream: Receiver,
+    group: group::Receiver,
+    queue: hamlyn::Queue,
+}
+
+impl Ends {
+    fn open(manager: &mut Manager<ProcessHost>, actor: &mut Actor) -> Self {
+        let tags = tagged_write::Receiver::new(manager, 64, 1024).unwrap();
+        let mut inbox = datagram::Receiver::new(manager, 50_000).unwrap();
+        inbox.ready();
+        let stream = Receiver::new(manager, OPTIONS).unwrap();
+        let mut group = group::Receiver::new(manager, 3000, Default::default()).unwrap();
+        let queue = manager.interface_mut().open_queue(16).unwrap();
+        actor.tell(&tags.ticket().to_bytes());
+        actor.tell(&inbox.ticket().to_bytes());
+        actor.tell(&stream.make_seed(manager).to_bytes());
+        actor.tell(&group.begin(manager).unwrap().to_bytes());
+        Self { tags, inbox, stream, group, queue }
+    }
+
+    /// Works as long as the peer lives, a bounded number of times.
+    fn work(&mut self, manager: &mut Manager<ProcessHost>, times: u64) {
+        for _ in 0..times {
+            let _ = self.tags.get_tag(manager, Wait::Poll);
+            if let Ok(Some(datagram)) = self.inbox.receive(manager, Wait::Poll) {
+                assert!(datagram.data.iter().all(|&byte| byte == 1));
+                self.inbox.ready();
+            }
+            if let Ok(Some(record)) = self.stream.receive(manager, Wait::Poll) {
+                let bytes = self.stream.bytes(&record).unwrap();
+                assert!(bytes.iter().all(|&byte| byte == bytes[0]));
+                self.stream.release(manager, &record);
+            }
+        }
+    }
+
+    /// Every wait must end with the loss. How long that took, from the first to the last.
+    fn all_lose(&mut self, manager: &mut Manager<ProcessHost>) {
+        lost(|| self.tags.get_tag(manager, LONG).map(|_| ()));
+        lost(|| {
+            if !self.inbox.is_ready() {
+                self.inbox.ready();
+            }
+            self.inbox.receive(manager, LONG).map(|_| ())
+        });
+        lost(|| self.group.receive(manager, LONG).map(|_| ()));
+        lost(|| manager.interface_mut().rcv_block(&mut self.queue, LONG).map(|_| ()));
+        lost(|| {
+            let record = self.stream.receive(manager, LONG)?;
+            self.stream.release(manager, &record.unwrap());
+            Ok(())
+        });
+        // A stream that knows its peer is bound to it, so it stays lost.
+        if self.stream.sender().is_some() {
+            let again = self.stream.receive(manager, Wait::millis(1));
+            assert!(matches!(again, Err(ReceiveError::PeerLost(_))), "{again:?}");
+        }
+    }
+
+    fn close(self, manager: &mut Manager<ProcessHost>) {
+        self.tags.close(manager).unwrap();
+        self.inbox.close(manager).unwrap();
+        self.stream.close(manager).unwrap();
+        self.group.close(manager).unwrap();
+        manager.interface_mut().close_queue(self.queue);
+    }
+}
+
+/// What was sent before comes first; then the loss, and nothing else.
+fn lost(mut receive: impl FnMut() -> Result<(), ReceiveError>) {
+    until("the loss", || match receive() {
+        Ok(()) => None,
+        Err(ReceiveError::Overrun(_)) => None,
+        Err(ReceiveError::PeerLost(lost)) => {
+            assert_eq!(lost.end, LinkEnd::Lost(LossCause::Died));
+            assert!(lost.to_string().contains("its process ended"), "{lost}");
+            Some(())
+        }
+        Err(error) => panic!("{error}"),
+    });
+}
+
+/// A third party that must not notice anything.
+struct Bystander {
+    stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    thread: std::thread::JoinHandle<u64>,
+}
+
+impl Bystander {
+    fn start(namespace: &str, ticket: Ticket) -> Self {
+        let stop = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
+        let (namespace, stopped) = (namespace.to_owned(), stop.clone());
+        let thread = std::thread::spawn(move || {
+            let mut manager = open(&namespace);
+            let sender = tagged_write::Sender::grow(&mut manager, &ticket, LONG).unwrap();
+            let mut sent = 0;
+            while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+                sender.send(&mut manager, 0, &[2; 16], sent, LONG).unwrap();
+                sent += 1;
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            sender.send(&mut manager, 0, &[2; 16], u64::MAX, LONG).unwrap();
+            sent
+        });
+        Self { stop, thread }
+    }
+
+    /// Whatever it sent is there.
+    fn end(self, manager: &mut Manager<ProcessHost>, receiver: &mut tagged_write::Receiver) {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let mut taken = 0;
+        until("the bystander's last tag", || match receiver.get_tag(manager, LONG) {
+            Ok(Some(u64::MAX)) => Some(()),
+            Ok(Some(tag)) => {
+                assert!(tag >= taken);
+                taken = tag + 1;
+                None
+            }
+            Ok(None) | Err(ReceiveError::PeerLost(_) | ReceiveError::Overrun(_)) => None,
+            Err(error) => panic!("{error}"),
+        });
+        let sent = self.thread.join().unwrap();
+        assert_eq!(taken, sent);
+        assert!(sent > 0);
+    }
+}
+
+#[test]
+fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
+    const ROUNDS: u64 = 40;
+    let _alone = alone();
+    let namespace = namespace();
+    let mut survivor = open(&namespace);
+    let mut friend = tagged_write::Receiver::new(&mut survivor, 64, 1 << 16).unwrap();
+    let bystander = Bystander::start(&namespace, friend.ticket());
+    until("the bystander", || friend.get_tag(&mut survivor, LONG).unwrap());
+    let baseline = (descriptors(), survivor.interface().slots_open());
+    let mut random = Random::new(1);
+    let mut known = Vec::new();
+    for round in 0..ROUNDS {
+        let mut actor = Actor::start("send", &namespace);
+        let mut ends = Ends::open(&mut survivor, &mut actor);
+        if round % 4 > 0 {
+            // Otherwise it is killed while it connects, or says hello.
+            assert_eq!(actor.hear(), b"begun");
+        } else {
+            until("a link", || {
+                survivor.interface_mut().poll();
+                (survivor.interface().peers().count() == 2).then_some(())
+            });
+        }
+        let times = random.below(300);
+        ends.work(&mut survivor, times);
+        random.dawdle(Duration::from_micros(500));
+        let killed = Instant::now();
+        actor.kill();
+        ends.all_lose(&mut survivor);
+        known.push(killed.elapsed());
+        assert!(actor.id() > 0 && !actor.ended());
+        ends.close(&mut survivor);
+        assert_eq!(survivor.interface().peers().count(), 1, "only the bystander is linked");
+        assert_eq!(survivor.interface().slots_open(), baseline.1);
+        drop(actor);
+        until("descriptors are closed", || (descriptors() <= baseline.0).then_some(()));
+    }
+    known.sort();
+    println!("known and drained after {:?} (median), {:?} (worst)", known[known.len() / 2], known[known.len() - 1]);
+    assert!(known[known.len() - 1] < KNOWN_WITHIN, "{known:?}");
+    bystander.end(&mut survivor, &mut friend);
+}
+
+fn loses(what: &str, mut send: impl FnMut() -> Result<(), SendError>) {
+    until(what, || match send() {
+        Ok(()) | Err(SendError::WouldBlock { .. }) => None,
+        Err(SendError::PeerLost(lost)) => {
+            assert!(matches!(lost.end, LinkEnd::Lost(_)), "{lost}");
+            Some(())
+        }
+        Err(error) => panic!("{what}: {error}"),
+    });
+}
+
+#[test]
+fn every_ticket_and_sender_ends_when_its_receiver_is_killed_at_any_instant() {
+    const ROUNDS: u64 = 25;
+    let _alone = alone();
+    let namespace = namespace();
+    let mut survivor = open(&namespace);
+    let baseline = (descriptors(), survivor.interface().slots_open());
+    let mut random = Random::new(2);
+    let mut known = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut actor = Actor::start("receive", &namespace);
+        let seed = StreamSeed::from_bytes(&actor.hear()).unwrap();
+        let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
+        let mut stream = Sender::grow(&mut survivor, &seed, LONG).unwrap();
+        let tags = tagged_write::Sender::grow(&mut survivor, &ticket, LONG).unwrap();
+        for number in 0..random.below(200) {
+            let record = vec![1; (number * 31 % 2500) as usize];
+            let wait = if random.below(3) == 0 { Wait::Poll } else { LONG };
+            match stream.send(&mut survivor, &record, wait) {
+                Ok(()) | Err(SendError::WouldBlock { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let killed = Instant::now();
+        actor.kill();
+        loses("a stream", || stream.send(&mut survivor, &[3; 1024], LONG));
+        loses("a ticket", || tags.send(&mut survivor, 0, &[], 1, LONG).map(|_| ()));
+        known.push(killed.elapsed());
+        assert!(stream.close(&mut survivor, Wait::millis(1)).is_err());
+        // The ticket of the dead cannot be used again either; a new one can.
+        let error = tagged_write::Sender::grow(&mut survivor, &ticket, LONG).unwrap_err();
+        assert!(error.to_string().contains("ask for a new ticket"), "{error}");
+        assert!(!actor.ended());
+        drop(actor);
+        until("the link is forgotten", || {
+            survivor.interface_mut().poll();
+            (survivor.interface().peers().count() == 0).then_some(())
+        });
+        assert_eq!(survivor.interface().slots_open(), baseline.1);
+        until("descriptors are closed", || (descriptors() <= baseline.0).then_some(()));
+    }
+    known.sort();
+    println!("known after {:?} (median), {:?} (worst)", known[known.len() / 2], known[known.len() - 1]);
+    assert!(known[known.len() - 1] < KNOWN_WITHIN, "{known:?}");
+}
+
+/// Sends to somebody who never takes anything, until he is killed.
+fn blocked_until_killed(
+    seed: u64,
+    send: impl Fn(&mut Manager<ProcessHost>, &Target, StreamSeed) -> Result<(), SendError>,
+) -> Duration {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut survivor = open(&namespace);
+    let mut actor = Actor::start("idle", &namespace);
+    let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
+    let seed_of_stream = StreamSeed::from_bytes(&actor.hear()).unwrap();
+    let target = survivor.interface_mut().target(&ticket, LONG).unwrap();
+    assert_eq!(actor.hear(), b"deaf");
+    let mut random = Random::new(seed);
+    let (begun, killed) = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            // By then the sender sleeps, or is about to; both must do.
+            random.dawdle(Duration::from_millis(30));
+            let killed = Instant::now();
+            actor.kill();
+            killed
+        });
+        let begun = Instant::now();
+        let result = send(&mut survivor, &target, seed_of_stream);
+        let ended = Instant::now();
+        assert!(matches!(result, Err(SendError::PeerLost(_))), "{result:?}");
+        assert!(begun.elapsed() < support::PATIENCE);
+        (ended, killer.join().unwrap())
+    });
+    begun.saturating_duration_since(killed)
+}
+
+#[test]
+fn a_long_send_ends_when_its_receiver_is_killed() {
+    let data = vec![1; 64 << 20];
+    let mut known: Vec<Duration> = (0..8)
+        .map(|seed| {
+            blocked_until_killed(seed, |manager, target, _| {
+                let terminus = manager.terminus();
+                let message = Message::new(&data);
+                let sent =
+                    manager.interface_mut().send_msg(terminus, target, &message, Wait::Forever);
+                sent.map(|_| ())
+            })
+        })
+        .collect();
+    known.sort();
+    println!("a long send ended {:?} after the kill (worst)", known[7]);
+    assert!(known[7] < KNOWN_WITHIN);
+}
+
+#[test]
+fn a_stream_that_waits_for_credit_ends_when_its_receiver_is_killed() {
+    for seed in 0..5 {
+        let known = blocked_until_killed(seed, |manager, _, seed| {
+            let mut stream = Sender::grow(manager, &seed, LONG).map_err(|error| match error {
+                hamlyn::GrowError::Send(error) => error,
+                other => panic!("{other}"),
+            })?;
+            loop {
+                stream.send(manager, &[1; 1000], Wait::Forever)?;
+            }
+        });
+        assert!(known < KNOWN_WITHIN, "{known:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_leaves_is_heard_to_the_end() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut survivor = open(&namespace);
+    for _ in 0..5 {
+        let mut receiver = tagged_write::Receiver::new(&mut survivor, 64, 16).unwrap();
+        let mut actor = Actor::start("leave", &namespace);
+        actor.tell(&receiver.ticket().to_bytes());
+        assert!(actor.ended());
+        // It is gone before we look; what it said is there all the same.
+        let tag = until("its tag", || match receiver.get_tag(&mut survivor, LONG) {
+            Ok(tag) => tag,
+            Err(ReceiveError::PeerLost(_)) => None,
+            Err(error) => panic!("{error}"),
+        });
+        assert_eq!(tag, 9);
+        let mut bytes = [0; 4];
+        receiver.area().read_at(0, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"last");
+        receiver.close(&mut survivor).unwrap();
+        until("the loss", || {
+            survivor.interface_mut().poll();
+            (survivor.interface().peers().count() == 0).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_restarted_peer_is_served_and_old_tickets_are_not() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut survivor = open(&namespace);
+    let mut old: Option<Ticket> = None;
+    for round in 0..5 {
+        let mut actor = Actor::start("receive", &namespace);
+        let seed = StreamSeed::from_bytes(&actor.hear()).unwrap();
+        let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
+        let mut stream = Sender::grow(&mut survivor, &seed, LONG).unwrap();
+        stream.send(&mut survivor, b"to the new one", LONG).unwrap();
+        if let Some(old) = old {
+            let error = survivor.interface_mut().target(&old, LONG).unwrap_err();
+            assert!(error.to_string().contains("restarted"), "round {round}: {error}");
+        }
+        old = Some(ticket);
+        actor.kill();
+        loses("a stream", || stream.send(&mut survivor, &[3; 1024], LONG));
+        let _ = stream.close(&mut survivor, Wait::Poll);
+    }
+}
