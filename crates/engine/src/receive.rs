@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, USER_METADATA_BYTES};
-use crate::metadata::MetadataEntry;
 use crate::memory::{Area, Denied, Payload};
+use crate::metadata::MetadataEntry;
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
 };

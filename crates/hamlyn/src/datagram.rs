@@ -6,16 +6,17 @@
 //! What arrives while it is not ready is refused and counted, not kept; so whoever
 //! hands out a ticket says with it who may send when.
 
-use hamlyn_engine::metadata::{MetadataEntry, Permission};
 use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::metadata::{MetadataEntry, Permission};
 use hamlyn_engine::slot::{Mode, SlotInfo};
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
-use crate::interface::{Message, NewSlot, Slot, Target};
 use crate::manager::{ClassId, Manager};
+use crate::message::{Message, Target};
+use crate::slot::{NewSlot, Slot};
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::{Patience, Wait};
 
@@ -51,10 +52,7 @@ pub struct Datagram<'a> {
 
 impl Receiver {
     /// A receiver with a buffer of 1 byte to 4 GiB less one. It is not ready yet.
-    pub fn new<H: Host>(
-        manager: &mut Manager<H>,
-        buffer_bytes: u32,
-    ) -> Result<Self, OpenError> {
+    pub fn new<H: Host>(manager: &mut Manager<H>, buffer_bytes: u32) -> Result<Self, OpenError> {
         if buffer_bytes == 0 || buffer_bytes > 1 << 31 {
             return Err(OpenError::Setting {
                 setting: "a datagram buffer",
@@ -86,11 +84,21 @@ impl Receiver {
         new.queue = Some(queue);
         let slot = interface.open_slot(new)?;
         let losses_seen = interface.loss_count();
-        let receiver = Self { slot, reader, class, ready: false, losses_seen };
+        let receiver = Self {
+            slot,
+            reader,
+            class,
+            ready: false,
+            losses_seen,
+        };
         let key = interface.new_key()?;
         if let Some(entry) = receiver.entry() {
             entry.set_receive_class(class.to_bits());
-            entry.permit(Permission { key, low: 0, high: u64::from(buffer_bytes) });
+            entry.permit(Permission {
+                key,
+                low: 0,
+                high: u64::from(buffer_bytes),
+            });
         }
         Ok(receiver)
     }
@@ -174,11 +182,18 @@ impl Receiver {
 
     /// The datagram that came last, as long as the receiver was not made ready again.
     pub fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
-        if self.ready { Err(ReceiveError::NotReady) } else { self.read() }
+        if self.ready {
+            Err(ReceiveError::NotReady)
+        } else {
+            self.read()
+        }
     }
 
     fn read(&self) -> Result<Datagram<'_>, ReceiveError> {
-        let malformed = |what| ReceiveError::Malformed { protocol: "datagram", what };
+        let malformed = |what| ReceiveError::Malformed {
+            protocol: "datagram",
+            what,
+        };
         let entry = self.entry().ok_or(ReceiveError::NotReady)?;
         let length = entry.metadata_length_bytes();
         if length != PLAIN_BYTES && length != REPLY_BYTES {
@@ -202,7 +217,11 @@ impl Receiver {
         } else {
             None
         };
-        Ok(Datagram { data, offset, reply })
+        Ok(Datagram {
+            data,
+            offset,
+            reply,
+        })
     }
 
     /// Packets refused at this receiver, by reason, and more.
@@ -231,7 +250,9 @@ impl Sender {
         ticket: &Ticket,
         wait: Wait,
     ) -> Result<Self, GrowError> {
-        Ok(Self { target: manager.interface_mut().target(ticket, wait)? })
+        Ok(Self {
+            target: manager.interface_mut().target(ticket, wait)?,
+        })
     }
 
     /// Sends `data` to `offset` in the buffer, with a ticket for the answer if one is
@@ -253,14 +274,18 @@ impl Sender {
             None => {
                 let metadata = word.to_le_bytes();
                 message.metadata = &metadata;
-                manager.interface_mut().send_msg(terminus, &self.target, &message, wait)
+                manager
+                    .interface_mut()
+                    .send_msg(terminus, &self.target, &message, wait)
             }
             Some(ticket) => {
                 let mut metadata = [0; REPLY_BYTES];
                 metadata[..PLAIN_BYTES].copy_from_slice(&word.to_le_bytes());
                 metadata[PLAIN_BYTES..].copy_from_slice(&ticket.to_bytes());
                 message.metadata = &metadata;
-                manager.interface_mut().send_msg(terminus, &self.target, &message, wait)
+                manager
+                    .interface_mut()
+                    .send_msg(terminus, &self.target, &message, wait)
             }
         }
     }

@@ -15,7 +15,11 @@ pub struct PeerName(pub Destination);
 
 impl std::fmt::Display for PeerName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "interface {:016x} of user {}", self.0.interface, self.0.user)
+        write!(
+            f,
+            "interface {:016x} of user {}",
+            self.0.interface, self.0.user
+        )
     }
 }
 

@@ -14,8 +14,9 @@ use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
-use crate::interface::{Message, NewSlot, Slot, Target};
 use crate::manager::{ClassId, Manager};
+use crate::message::{Message, Target};
+use crate::slot::{NewSlot, Slot};
 use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
 use crate::wait::{Patience, Wait};
 
@@ -34,7 +35,9 @@ const SUMMED_BYTES: usize = MEMBER_BYTES - 4;
 #[non_exhaustive]
 pub enum MemberError {
     /// The length is wrong.
-    #[error("a member has {MEMBER_BYTES} bytes, this has {length_bytes}: it was cut, or it is none")]
+    #[error(
+        "a member has {MEMBER_BYTES} bytes, this has {length_bytes}: it was cut, or it is none"
+    )]
     Length {
         /// Bytes given.
         length_bytes: usize,
@@ -76,7 +79,10 @@ impl Member {
             parts.push(self.ticket.narrow(offset, length_bytes)?);
             offset += length_bytes;
         }
-        let needed: Vec<u64> = lengths_bytes.iter().map(|&bytes| packets_most(bytes)).collect();
+        let needed: Vec<u64> = lengths_bytes
+            .iter()
+            .map(|&bytes| packets_most(bytes))
+            .collect();
         let mut shares = Vec::with_capacity(parts.len());
         self.share.divide(&needed, |share| shares.push(share))?;
         Ok(parts
@@ -98,15 +104,19 @@ impl Member {
 
     /// Reads a member. Total: any bytes give a member or an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Member, MemberError> {
-        let bytes: &[u8; MEMBER_BYTES] =
-            bytes.try_into().map_err(|_| MemberError::Length { length_bytes: bytes.len() })?;
+        let bytes: &[u8; MEMBER_BYTES] = bytes.try_into().map_err(|_| MemberError::Length {
+            length_bytes: bytes.len(),
+        })?;
         let (fields, rest) = bytes.split_at(FIELDS_BYTES);
         let (share, sum) = rest.split_at(SUMMED_BYTES - FIELDS_BYTES);
         if sum != check_sum(&bytes[..SUMMED_BYTES]).to_le_bytes() {
             return Err(TicketError::Damaged.into());
         }
         let ticket = Ticket::from_fields(fields)?;
-        let share = share.iter().rev().fold(0, |share, &byte| share << 8 | u64::from(byte));
+        let share = share
+            .iter()
+            .rev()
+            .fold(0, |share, &byte| share << 8 | u64::from(byte));
         let share = Share::from_less_one(share, ticket.counting)
             .ok_or(TicketError::Impossible { field: "share" })?;
         Ok(Member { ticket, share })
@@ -172,7 +182,14 @@ impl Receiver {
             entry.set_receive_class(class.to_bits());
         }
         let losses_seen = interface.loss_count();
-        Ok(Self { slot, reader, class, counting, open: false, losses_seen })
+        Ok(Self {
+            slot,
+            reader,
+            class,
+            counting,
+            open: false,
+            losses_seen,
+        })
     }
 
     fn entry(&self) -> Option<&MetadataEntry> {
@@ -200,7 +217,10 @@ impl Receiver {
             .slot
             .ticket(ENTRY, 0, high)
             .unwrap_or_else(|_| unreachable!("the entry covers the slot"));
-        Ok(Member { ticket, share: Share::whole(self.counting) })
+        Ok(Member {
+            ticket,
+            share: Share::whole(self.counting),
+        })
     }
 
     /// Waits until everything from all members has come, and returns it. Nothing if that was not so in
@@ -229,7 +249,10 @@ impl Receiver {
         if length == 0 {
             return Ok(Some(&[]));
         }
-        let malformed = ReceiveError::Malformed { protocol: "group", what: "its place is not ours" };
+        let malformed = ReceiveError::Malformed {
+            protocol: "group",
+            what: "its place is not ours",
+        };
         self.reader.view(0, length).map(Some).ok_or(malformed)
     }
 
@@ -262,7 +285,10 @@ impl Sender {
         wait: Wait,
     ) -> Result<Self, GrowError> {
         let target = manager.interface_mut().target(&member.ticket, wait)?;
-        Ok(Self { target, left: Some(member.share) })
+        Ok(Self {
+            target,
+            left: Some(member.share),
+        })
     }
 
     /// Sends a part that is not the last of this member (scatter-gather).
@@ -305,8 +331,12 @@ impl Sender {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let terminus = manager.terminus();
-        let message = Message::new(data).at(offset).share(share.ok_or(SendError::Finished)?);
-        let sent = manager.interface_mut().send_msg(terminus, &self.target, &message, wait);
+        let message = Message::new(data)
+            .at(offset)
+            .share(share.ok_or(SendError::Finished)?);
+        let sent = manager
+            .interface_mut()
+            .send_msg(terminus, &self.target, &message, wait);
         if let Err(SendError::Cut { .. }) = sent {
             // A part of the share is spent on a message that will not be whole.
             self.left = None;

@@ -57,15 +57,28 @@ impl<L: Link> Links<L> {
         let index = match self.places.iter().position(|place| place.live.is_none()) {
             Some(index) => index,
             None => {
-                self.places.push(Place { generation: 0, live: None, cause: None });
+                self.places.push(Place {
+                    generation: 0,
+                    live: None,
+                    cause: None,
+                });
                 self.places.len() - 1
             }
         };
         let place = &mut self.places[index];
         place.generation = place.generation.wrapping_add(1);
         place.cause = None;
-        place.live = Some(Live { link, peer, lost: None, starving: false, bad_keys: 0 });
-        LinkId { index: index as u32, generation: place.generation }
+        place.live = Some(Live {
+            link,
+            peer,
+            lost: None,
+            starving: false,
+            bad_keys: 0,
+        });
+        LinkId {
+            index: index as u32,
+            generation: place.generation,
+        }
     }
 
     /// Number of places; a place may be vacant.
@@ -108,7 +121,10 @@ impl<L: Link> Links<L> {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (LinkId, &Live<L>)> {
         self.places.iter().enumerate().filter_map(|(index, place)| {
-            let id = LinkId { index: index as u32, generation: place.generation };
+            let id = LinkId {
+                index: index as u32,
+                generation: place.generation,
+            };
             place.live.as_ref().map(|live| (id, live))
         })
     }
@@ -122,13 +138,18 @@ impl<L: Link> Links<L> {
 
     /// The links over which a packet could not be sent for lack of room.
     pub(crate) fn starving(&mut self) -> impl Iterator<Item = &mut Live<L>> {
-        self.places.iter_mut().filter_map(|place| place.live.as_mut()).filter(|live| live.starving)
+        self.places
+            .iter_mut()
+            .filter_map(|place| place.live.as_mut())
+            .filter(|live| live.starving)
     }
 
     /// The link to that destination, even if the peer is gone and only what it sent is left.
     pub(crate) fn to_or_from(&self, destination: &Destination) -> Option<LinkId> {
         self.to(destination).or_else(|| {
-            self.iter().find(|(_, live)| live.peer.destination == *destination).map(|(id, _)| id)
+            self.iter()
+                .find(|(_, live)| live.peer.destination == *destination)
+                .map(|(id, _)| id)
         })
     }
 
@@ -142,7 +163,9 @@ impl<L: Link> Links<L> {
 impl<L: Link> Outlet<Area> for Links<L> {
     #[inline]
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
-        self.get(link).filter(|live| live.lost.is_none()).map(|live| live.link.payload_max_bytes())
+        self.get(link)
+            .filter(|live| live.lost.is_none())
+            .map(|live| live.link.payload_max_bytes())
     }
 
     #[inline(always)]
@@ -154,9 +177,11 @@ impl<L: Link> Outlet<Area> for Links<L> {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         match self.places.get_mut(link.index as usize) {
-            Some(Place { generation, live: Some(live), .. })
-                if *generation == link.generation && live.lost.is_none() =>
-            {
+            Some(Place {
+                generation,
+                live: Some(live),
+                ..
+            }) if *generation == link.generation && live.lost.is_none() => {
                 let sent = live.link.try_send(header, metadata, parts);
                 if let Err(Unsent::Full) = sent {
                     live.starving = true;

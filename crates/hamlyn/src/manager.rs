@@ -73,7 +73,10 @@ pub struct ManagerOptions {
 
 impl Default for ManagerOptions {
     fn default() -> Self {
-        Self { queue_entries: QUEUE_ENTRIES, terminus: TerminusOptions::default() }
+        Self {
+            queue_entries: QUEUE_ENTRIES,
+            terminus: TerminusOptions::default(),
+        }
     }
 }
 
@@ -96,7 +99,15 @@ impl<H: Host> Manager<H> {
         let mut interface = Interface::new(host);
         let terminus = interface.open_terminus(options.terminus)?;
         let queue = interface.open_queue(options.queue_entries)?;
-        Ok(Self { interface, terminus, queue, classes: Vec::new(), reserved: 0, activity_seen: 0, retired: Vec::new() })
+        Ok(Self {
+            interface,
+            terminus,
+            queue,
+            classes: Vec::new(),
+            reserved: 0,
+            activity_seen: 0,
+            retired: Vec::new(),
+        })
     }
 
     /// The interface.
@@ -174,7 +185,11 @@ impl<H: Host> Manager<H> {
     fn check_room(&self, needed: usize) -> Result<(), OpenError> {
         let (capacity, left) = (self.queue.capacity(), self.room());
         if needed > left {
-            return Err(OpenError::QueueRoom { needed, capacity, left });
+            return Err(OpenError::QueueRoom {
+                needed,
+                capacity,
+                left,
+            });
         }
         Ok(())
     }
@@ -184,7 +199,11 @@ impl<H: Host> Manager<H> {
         let index = match self.classes.iter().position(|place| place.class.is_none()) {
             Some(index) => index,
             None => {
-                self.classes.push(ClassPlace { generation: 0, class: None, entries: 0 });
+                self.classes.push(ClassPlace {
+                    generation: 0,
+                    class: None,
+                    entries: 0,
+                });
                 self.classes.len() - 1
             }
         };
@@ -216,13 +235,18 @@ impl<H: Host> Manager<H> {
 
     #[inline(never)]
     fn lead(&mut self, notification: Notification) {
-        let arrival =
-            Arrival { slot: notification.slot, metadata_index: notification.metadata_index };
+        let arrival = Arrival {
+            slot: notification.slot,
+            metadata_index: notification.metadata_index,
+        };
         // In fast mode the word is the sender's, and names no receiver of ours.
         if notification.is_fast() {
             return;
         }
-        match self.place(notification.word).and_then(|place| place.class.as_mut()) {
+        match self
+            .place(notification.word)
+            .and_then(|place| place.class.as_mut())
+        {
             Some(Class::Queued(arrivals)) => arrivals.push_back(arrival),
             Some(Class::Own(class)) => class.process_arrival(arrival),
             // A receiver that was closed with messages on their way.
@@ -233,7 +257,10 @@ impl<H: Host> Manager<H> {
     /// The next arrival for a receiver, from its own queue or from what comes in now.
     #[inline]
     pub(crate) fn next_arrival(&mut self, id: ClassId) -> Result<Option<Arrival>, Overrun> {
-        if let Some(ClassPlace { class: Some(Class::Queued(arrivals)), .. }) = self.place(id.0)
+        if let Some(ClassPlace {
+            class: Some(Class::Queued(arrivals)),
+            ..
+        }) = self.place(id.0)
             && let Some(arrival) = arrivals.pop_front()
         {
             return Ok(Some(arrival));
@@ -268,7 +295,10 @@ impl<H: Host> Manager<H> {
     pub(crate) fn sweep_areas(&mut self) {
         let (interface, terminus) = (&mut self.interface, self.terminus);
         self.retired.retain(|&tag| {
-            matches!(interface.unbind_area(terminus, tag), Err(TerminusError::InUse { .. }))
+            matches!(
+                interface.unbind_area(terminus, tag),
+                Err(TerminusError::InUse { .. })
+            )
         });
     }
 

@@ -13,8 +13,10 @@ use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
-use crate::interface::{Message, NewSlot, Queue, Slot, Target};
+use crate::interface::Queue;
 use crate::manager::Manager;
+use crate::message::{Message, Target};
+use crate::slot::{NewSlot, Slot};
 use crate::ticket::{OutsideTicket, Ticket};
 use crate::wait::{Patience, Wait};
 
@@ -49,7 +51,14 @@ impl Receiver {
             }
         };
         let passed_max = queue.capacity();
-        Ok(Self { slot, area, queue, passed: VecDeque::with_capacity(passed_max), passed_max, passed_lost: 0 })
+        Ok(Self {
+            slot,
+            area,
+            queue,
+            passed: VecDeque::with_capacity(passed_max),
+            passed_max,
+            passed_lost: 0,
+        })
     }
 
     /// The memory that senders write. Read it with [`Area::read_at`]; it may change at any time.
@@ -116,8 +125,7 @@ impl Receiver {
                 self.passed.push_back(notification.word);
             }
             if wait != Wait::Poll
-                && let Some(lost) =
-                    manager.interface().next_loss(&mut self.queue.losses_seen)
+                && let Some(lost) = manager.interface().next_loss(&mut self.queue.losses_seen)
             {
                 return Err(lost.into());
             }
@@ -163,7 +171,9 @@ impl Sender {
         ticket: &Ticket,
         wait: Wait,
     ) -> Result<Self, GrowError> {
-        Ok(Self { target: manager.interface_mut().target(ticket, wait)? })
+        Ok(Self {
+            target: manager.interface_mut().target(ticket, wait)?,
+        })
     }
 
     /// Writes `data` (one packet's worth at most) to `offset` and queues `tag` at the receiver.
@@ -178,6 +188,8 @@ impl Sender {
     ) -> Result<SendHandle, SendError> {
         let terminus = manager.terminus();
         let message = Message::new(data).at(offset).word(tag);
-        manager.interface_mut().send_msg(terminus, &self.target, &message, wait)
+        manager
+            .interface_mut()
+            .send_msg(terminus, &self.target, &message, wait)
     }
 }

@@ -47,7 +47,9 @@ pub struct Ticket {
 #[non_exhaustive]
 pub enum TicketError {
     /// The length is wrong: the ticket was cut, or it is something else.
-    #[error("a ticket has {TICKET_BYTES} bytes, this has {length_bytes}: it was cut, or it is none")]
+    #[error(
+        "a ticket has {TICKET_BYTES} bytes, this has {length_bytes}: it was cut, or it is none"
+    )]
     Length {
         /// Bytes given.
         length_bytes: usize,
@@ -85,7 +87,11 @@ impl Ticket {
     /// A ticket for a part of this one's place.
     pub fn narrow(&self, offset: u64, length_bytes: u64) -> Result<Ticket, OutsideTicket> {
         self.place(offset, length_bytes)?;
-        Ok(Ticket { base: self.base.wrapping_add(offset), length_bytes, ..*self })
+        Ok(Ticket {
+            base: self.base.wrapping_add(offset),
+            length_bytes,
+            ..*self
+        })
     }
 
     /// The offset in the slot of a message at `offset` in the ticket.
@@ -94,7 +100,11 @@ impl Ticket {
         match offset.checked_add(length_bytes) {
             // It wraps only if the fields were made up here; then the place is wrong, no more.
             Some(end) if end <= self.length_bytes => Ok(self.base.wrapping_add(offset)),
-            _ => Err(OutsideTicket { offset, length_bytes, ticket_bytes: self.length_bytes }),
+            _ => Err(OutsideTicket {
+                offset,
+                length_bytes,
+                ticket_bytes: self.length_bytes,
+            }),
         }
     }
 
@@ -111,7 +121,11 @@ impl Ticket {
     pub(crate) fn fields(&self) -> [u8; FIELDS_BYTES] {
         let mut bytes = [0; FIELDS_BYTES];
         bytes[0] = VERSION;
-        bytes[1] = if self.counting == Counting::Bits64 { WIDE } else { 0 };
+        bytes[1] = if self.counting == Counting::Bits64 {
+            WIDE
+        } else {
+            0
+        };
         bytes[2..4].copy_from_slice(&self.metadata_index.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.destination.node.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.destination.user.to_le_bytes());
@@ -125,8 +139,9 @@ impl Ticket {
 
     /// Reads a ticket. Total: any bytes give a ticket or an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Ticket, TicketError> {
-        let bytes: &[u8; TICKET_BYTES] =
-            bytes.try_into().map_err(|_| TicketError::Length { length_bytes: bytes.len() })?;
+        let bytes: &[u8; TICKET_BYTES] = bytes.try_into().map_err(|_| TicketError::Length {
+            length_bytes: bytes.len(),
+        })?;
         let (fields, sum) = bytes.split_at(FIELDS_BYTES);
         if sum != check_sum(fields).to_le_bytes() {
             return Err(TicketError::Damaged);
@@ -136,10 +151,14 @@ impl Ticket {
 
     /// Reads what [`Ticket::fields`] wrote, whose check sum was verified.
     pub(crate) fn from_fields(bytes: &[u8]) -> Result<Ticket, TicketError> {
-        let bytes: &[u8; FIELDS_BYTES] =
-            bytes.try_into().map_err(|_| TicketError::Length { length_bytes: bytes.len() })?;
+        let bytes: &[u8; FIELDS_BYTES] = bytes.try_into().map_err(|_| TicketError::Length {
+            length_bytes: bytes.len(),
+        })?;
         let word = |at: usize| -> u64 {
-            bytes[at..at + 8].iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+            bytes[at..at + 8]
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte))
         };
         let half = |at: usize| word(at) as u32;
         if bytes[0] != VERSION {
@@ -155,7 +174,11 @@ impl Ticket {
             return Err(TicketError::Impossible { field: "bounds" });
         }
         Ok(Ticket {
-            destination: Destination { node: half(4), user: half(8), interface: word(16) },
+            destination: Destination {
+                node: half(4),
+                user: half(8),
+                interface: word(16),
+            },
             slot: SlotName::from_bits(half(12)),
             metadata_index: u16::from_le_bytes([bytes[2], bytes[3]]),
             key: Key::from_bits(word(24)),
@@ -168,5 +191,7 @@ impl Ticket {
 
 /// FNV-1a. It finds accidents; forgery is what the key is for.
 pub(crate) fn check_sum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |sum, &byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    bytes.iter().fold(0x811c_9dc5, |sum, &byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }

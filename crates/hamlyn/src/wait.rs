@@ -57,7 +57,13 @@ const PAUSES_PER_CLOCK: u32 = 32;
 
 impl Patience {
     pub(crate) fn new(wait: Wait) -> Self {
-        Self { wait, deadline_ns: 0, spin_until_ns: 0, pauses: 0, seen: None }
+        Self {
+            wait,
+            deadline_ns: 0,
+            spin_until_ns: 0,
+            pauses: 0,
+            seen: None,
+        }
     }
 
     #[inline]
@@ -98,7 +104,11 @@ impl Patience {
                 Wait::Poll | Wait::Forever => u64::MAX,
             };
             self.deadline_ns = deadline_ns.max(1);
-            self.spin_until_ns = if spin_ns == 0 { 0 } else { now_ns.saturating_add(spin_ns) };
+            self.spin_until_ns = if spin_ns == 0 {
+                0
+            } else {
+                now_ns.saturating_add(spin_ns)
+            };
         }
         if now_ns >= self.deadline_ns {
             return Next::Stop;

@@ -18,7 +18,11 @@ use hamlyn::{
 };
 use support::{LONG, Random, namespace, open, until};
 
-const OPTIONS: StreamOptions = StreamOptions { pieces: 4, piece_bytes: 64, limit_bytes: 1 << 14 };
+const OPTIONS: StreamOptions = StreamOptions {
+    pieces: 4,
+    piece_bytes: 64,
+    limit_bytes: 1 << 14,
+};
 /// The control entries of a stream, from the number of its pieces.
 const HELLO: u16 = 0;
 const CLOSE: u16 = 1;
@@ -43,7 +47,10 @@ impl Drop for Stopper<'_> {
 
 fn raw(manager: &mut Manager<ProcessHost>, target: &Target, message: &Message<'_>) -> bool {
     let terminus = manager.terminus();
-    manager.interface_mut().send_msg(terminus, target, message, Wait::millis(1_000)).is_ok()
+    manager
+        .interface_mut()
+        .send_msg(terminus, target, message, Wait::millis(1_000))
+        .is_ok()
 }
 
 #[test]
@@ -64,11 +71,17 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
             let identity = manager.interface().identity();
             let mut random = Random::new(5);
             let error = loop {
-                let guess = Ticket { key: Key::from_bits(random.next()), ..ticket };
+                let guess = Ticket {
+                    key: Key::from_bits(random.next()),
+                    ..ticket
+                };
                 let guess = target.with_ticket(guess).unwrap();
                 let terminus = manager.terminus();
                 let message = Message::new(b"guess");
-                match manager.interface_mut().send_msg(terminus, &guess, &message, LONG) {
+                match manager
+                    .interface_mut()
+                    .send_msg(terminus, &guess, &message, LONG)
+                {
                     Ok(_) => {}
                     Err(error) => break error,
                 }
@@ -77,7 +90,9 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
             identity
         });
         let error = until("the cut", || receiver.get_tag(&mut victim, LONG).err());
-        let ReceiveError::PeerLost(lost) = error else { panic!("{error}") };
+        let ReceiveError::PeerLost(lost) = error else {
+            panic!("{error}")
+        };
         assert_eq!(lost.end, LinkEnd::BadKeys);
         assert!(lost.to_string().contains("too many wrong keys"), "{lost}");
         assert_eq!(lost.peer, guesser.join().unwrap());
@@ -162,27 +177,47 @@ impl Liar {
         let area = interface.allocate(length).unwrap();
         let queue = interface.open_queue(64).unwrap();
         let entries = OPTIONS.pieces as usize + 3;
-        let new = NewSlot::new(&area).mode(Mode::Paranoid).entries(entries).queue(&queue);
+        let new = NewSlot::new(&area)
+            .mode(Mode::Paranoid)
+            .entries(entries)
+            .queue(&queue);
         let slot = interface.open_slot(new).unwrap();
         let key = interface.new_key().unwrap();
         for index in 0..entries as u16 {
             let entry = slot.metadata().unwrap().entry(index).unwrap();
-            entry.permit(Permission { key, low: 0, high: length });
+            entry.permit(Permission {
+                key,
+                low: 0,
+                high: length,
+            });
         }
         let ticket = slot.ticket(0, 0, length).unwrap();
         let bytes = seed_bytes(&ticket, OPTIONS.pieces, OPTIONS.piece_bytes);
-        Self { slot, queue, seed: StreamSeed::from_bytes(&bytes).unwrap() }
+        Self {
+            slot,
+            queue,
+            seed: StreamSeed::from_bytes(&bytes).unwrap(),
+        }
     }
 
     /// Where the sender wants its credit.
     fn credit(&mut self, manager: &mut Manager<ProcessHost>) -> Ticket {
         let hello = OPTIONS.pieces as u16 + HELLO;
         until("the sender's hello", || {
-            let came = manager.interface_mut().rcv_block(&mut self.queue, LONG).unwrap()?;
+            let came = manager
+                .interface_mut()
+                .rcv_block(&mut self.queue, LONG)
+                .unwrap()?;
             (came.metadata_index == hello).then_some(())
         });
         let mut metadata = [0; 60];
-        let length = self.slot.metadata().unwrap().entry(hello).unwrap().metadata(&mut metadata);
+        let length = self
+            .slot
+            .metadata()
+            .unwrap()
+            .entry(hello)
+            .unwrap()
+            .metadata(&mut metadata);
         Ticket::from_bytes(&metadata[..length]).unwrap()
     }
 }
@@ -195,8 +230,16 @@ fn lie(random: &mut Random) -> u64 {
         2 => (1 << 48) - 1,
         _ => random.next() & ((1 << 48) - 1),
     };
-    let extent = if random.below(2) == 0 { 0 } else { random.below(1 << 13) };
-    let flags = if random.below(4) == 0 { random.below(4) } else { 0 };
+    let extent = if random.below(2) == 0 {
+        0
+    } else {
+        random.below(1 << 13)
+    };
+    let flags = if random.below(4) == 0 {
+        random.below(4)
+    } else {
+        0
+    };
     released | extent << 48 | flags << 61
 }
 
@@ -217,8 +260,11 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                 let mut random = Random::new(round);
                 for _ in 0..300 {
                     let length = random.below(400) as usize;
-                    let wait =
-                        if random.below(4) == 0 { Wait::millis(1) } else { Wait::Poll };
+                    let wait = if random.below(4) == 0 {
+                        Wait::millis(1)
+                    } else {
+                        Wait::Poll
+                    };
                     let begun = Instant::now();
                     match sender.send(&mut victim, &vec![1; length], wait) {
                         Ok(()) | Err(SendError::WouldBlock { .. }) => {}
@@ -231,7 +277,10 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                         ) => {}
                         Err(error) => panic!("{error}"),
                     }
-                    assert!(begun.elapsed() < Duration::from_secs(5), "kept for too long");
+                    assert!(
+                        begun.elapsed() < Duration::from_secs(5),
+                        "kept for too long"
+                    );
                     assert!(sender.pieces_free() <= 1 << 16);
                 }
                 let _ = sender.close(&mut victim, Wait::millis(1));
@@ -242,10 +291,19 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
             let mut random = Random::new(round + 1000);
             while !done.is_set() {
                 if random.below(3) > 0 {
-                    raw(&mut liar, &target, &Message::new(&[]).word(lie(&mut random)));
+                    raw(
+                        &mut liar,
+                        &target,
+                        &Message::new(&[]).word(lie(&mut random)),
+                    );
                 } else {
                     // An extent that is none, or one that is not ours to give.
-                    let note = target.with_ticket(Ticket { metadata_index: 0, ..credit }).unwrap();
+                    let note = target
+                        .with_ticket(Ticket {
+                            metadata_index: 0,
+                            ..credit
+                        })
+                        .unwrap();
                     let mut ticket = seed_ticket(&seed);
                     let pieces = random.below(9) as u32;
                     match random.below(4) {
@@ -303,12 +361,17 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
                             ends[0] += 1;
                         }
                         Ok(None) => {}
-                        Err(ReceiveError::Malformed { protocol: "stream", .. }) => ends[1] += 1,
+                        Err(ReceiveError::Malformed {
+                            protocol: "stream", ..
+                        }) => ends[1] += 1,
                         Err(ReceiveError::Closed) => ends[2] += 1,
                         Err(ReceiveError::PeerLost(_)) => {}
                         Err(error) => panic!("{error}"),
                     }
-                    assert!(begun.elapsed() < Duration::from_secs(5), "kept for too long");
+                    assert!(
+                        begun.elapsed() < Duration::from_secs(5),
+                        "kept for too long"
+                    );
                 }
                 let record = until("a healthy record", || {
                     match healthy.receive(&mut victim, LONG) {
@@ -326,8 +389,14 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
         healthy.close(&mut victim).unwrap();
         assert_eq!(victim.interface().slots_open(), 0);
     }
-    println!("{} records, {} malformed, {} closed", ends[0], ends[1], ends[2]);
-    assert!(ends[0] > 0 && ends[1] > 0, "the lies never got so far: {ends:?}");
+    println!(
+        "{} records, {} malformed, {} closed",
+        ends[0], ends[1], ends[2]
+    );
+    assert!(
+        ends[0] > 0 && ends[1] > 0,
+        "the lies never got so far: {ends:?}"
+    );
 }
 
 /// Raw messages to all entries of a stream: some as a correct sender writes them.
@@ -336,25 +405,40 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
     let ticket = seed_ticket(seed);
     let target = manager.interface_mut().target(&ticket, LONG).unwrap();
     let mut random = Random::new(round);
-    let own = tagged_write::Receiver::new(&mut manager, 0, 16).unwrap().ticket();
+    let own = tagged_write::Receiver::new(&mut manager, 0, 16)
+        .unwrap()
+        .ticket();
     let quiet = round % 3 == 0;
     let hello = match round % 5 {
         _ if quiet => own.to_bytes().to_vec(),
         // Somebody else's ticket; a ticket to nobody; none at all.
         0 => ticket.to_bytes().to_vec(),
-        1 => Ticket { destination: hamlyn::Destination { node: 0, user: 0, interface: 1 }, ..own }
-            .to_bytes()
-            .to_vec(),
+        1 => Ticket {
+            destination: hamlyn::Destination {
+                node: 0,
+                user: 0,
+                interface: 1,
+            },
+            ..own
+        }
+        .to_bytes()
+        .to_vec(),
         2 if round % 2 == 0 => random.bytes(60),
         _ => own.to_bytes().to_vec(),
     };
-    let control = |which| target.with_ticket(Ticket {
-        metadata_index: OPTIONS.pieces as u16 + which,
-        ..ticket
-    });
+    let control = |which| {
+        target.with_ticket(Ticket {
+            metadata_index: OPTIONS.pieces as u16 + which,
+            ..ticket
+        })
+    };
     let end = ticket.length_bytes;
     let empty = Message::new(&[]).at(end);
-    raw(&mut manager, &control(HELLO).unwrap(), &empty.metadata(&hello));
+    raw(
+        &mut manager,
+        &control(HELLO).unwrap(),
+        &empty.metadata(&hello),
+    );
     let mut next = 0_u64;
     for step in 0_u64.. {
         if done.is_set() {
@@ -362,14 +446,30 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
         }
         match random.below(if quiet { 30 } else { 12 }) {
             0 => {
-                let position = if quiet || random.below(2) == 0 { next } else { random.below(20) };
+                let position = if quiet || random.below(2) == 0 {
+                    next
+                } else {
+                    random.below(20)
+                };
                 let note = [position.to_le_bytes(), random.below(1 << 15).to_le_bytes()].concat();
-                raw(&mut manager, &control(ENLARGE).unwrap(), &empty.metadata(&note));
+                raw(
+                    &mut manager,
+                    &control(ENLARGE).unwrap(),
+                    &empty.metadata(&note),
+                );
             }
             1 if step > 20 && random.below(20) == 0 || quiet && step > 500 => {
-                let position = if quiet || random.below(3) > 0 { next } else { random.next() };
+                let position = if quiet || random.below(3) > 0 {
+                    next
+                } else {
+                    random.next()
+                };
                 let note = position.to_le_bytes();
-                raw(&mut manager, &control(CLOSE).unwrap(), &empty.metadata(&note));
+                raw(
+                    &mut manager,
+                    &control(CLOSE).unwrap(),
+                    &empty.metadata(&note),
+                );
             }
             _ => {
                 // At its own pace, so that the piece it writes is free.
@@ -385,10 +485,17 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
                     (random.below(8), random.below(300) as u32)
                 };
                 let word = (u64::from(said) | kind << 32).to_le_bytes();
-                let entry = Ticket { metadata_index: index as u16, ..ticket };
+                let entry = Ticket {
+                    metadata_index: index as u16,
+                    ..ticket
+                };
                 let piece = target.with_ticket(entry).unwrap();
                 let data = vec![step as u8; length as usize];
-                let at = if right { index * 64 } else { random.below(end - 64) };
+                let at = if right {
+                    index * 64
+                } else {
+                    random.below(end - 64)
+                };
                 let message = Message::new(&data).at(at).metadata(&word);
                 if raw(&mut manager, &piece, &message) && right {
                     next += 1;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hamlyn::engine::key::Key;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{
-    Destination, LinkEnd, Manager, Message, ReceiveError, SendError, Ticket, Wait, datagram, stream,
-    tagged_write,
+    Destination, LinkEnd, Manager, Message, ReceiveError, SendError, Ticket, Wait, datagram,
+    stream, tagged_write,
 };
 use support::raw_link::RawLink;
 use support::{LONG, Random, namespace, open, until};
@@ -19,7 +19,11 @@ const ROUNDS: u64 = 3_000;
 
 /// Writes somewhere: flags, counts, whole cells that are nearly right, the bulk.
 fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
-    let memory = if random.below(3) == 0 { &link.from_victim } else { &link.to_victim };
+    let memory = if random.below(3) == 0 {
+        &link.from_victim
+    } else {
+        &link.to_victim
+    };
     let geometry = link.to_victim_geometry;
     match random.below(8) {
         0 => {
@@ -44,7 +48,11 @@ fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
             // right now and then.
             let cell = random.below(8);
             let at = geometry.cells_offset() + cell as usize * 64;
-            let key = if random.below(2) == 0 { known.key.to_bits() } else { random.next() };
+            let key = if random.below(2) == 0 {
+                known.key.to_bits()
+            } else {
+                random.next()
+            };
             let slot = if random.below(2) == 0 {
                 u64::from(known.slot.to_bits())
             } else {
@@ -64,8 +72,8 @@ fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
             for (number, word) in words.into_iter().enumerate().skip(1) {
                 let _ = memory.store_u64(at + number * 8, word);
             }
-            let first = random.below(3) | random.below(61) << 48 * random.below(2)
-                | random.below(4) << 56;
+            let first =
+                random.below(3) | random.below(61) << 48 * random.below(2) | random.below(4) << 56;
             let _ = memory.store_u64(at, first);
         }
     }
@@ -77,11 +85,19 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
     for number in 0..random.below(u64::from(geometry.cells())) {
         let at = geometry.cells_offset() + number as usize * 64;
         let right = random.below(2) == 0;
-        let slot = if right { u64::from(known.slot.to_bits()) } else { random.below(6) };
+        let slot = if right {
+            u64::from(known.slot.to_bits())
+        } else {
+            random.below(6)
+        };
         let words = [
             1 | random.below(2) << 32 | random.below(4) << 40,
             slot | [0, 1, 0xFFFF][random.below(3) as usize] << 32,
-            if random.below(2) == 0 { known.key.to_bits() } else { random.next() },
+            if random.below(2) == 0 {
+                known.key.to_bits()
+            } else {
+                random.next()
+            },
             random.below(200),
             random.below(17),
             random.next(),
@@ -96,11 +112,19 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
 }
 
 /// Connects again and again, and rewrites until it is thrown out.
-fn hostile(namespace: &str, victim: Destination, known: &Ticket, seed: u64, stop: &AtomicBool) -> u64 {
+fn hostile(
+    namespace: &str,
+    victim: Destination,
+    known: &Ticket,
+    seed: u64,
+    stop: &AtomicBool,
+) -> u64 {
     let mut random = Random::new(seed);
     let mut links = 0;
     while !stop.load(Ordering::Relaxed) {
-        let Some(link) = RawLink::connect(namespace, victim, HOSTILE + seed) else { continue };
+        let Some(link) = RawLink::connect(namespace, victim, HOSTILE + seed) else {
+            continue;
+        };
         links += 1;
         if random.below(2) == 0 {
             forge(&mut random, &link, known);
@@ -148,10 +172,14 @@ fn send_to_hostile(victim: &mut Manager<ProcessHost>, random: &mut Random) {
         length_bytes: u64::MAX,
         counting: Default::default(),
     };
-    let Ok(target) = victim.interface_mut().target(&ticket, Wait::Poll) else { return };
+    let Ok(target) = victim.interface_mut().target(&ticket, Wait::Poll) else {
+        return;
+    };
     let data = vec![1; random.below(300) as usize];
     let terminus = victim.terminus();
-    let sent = victim.interface_mut().send_msg(terminus, &target, &Message::new(&data), Wait::Poll);
+    let sent = victim
+        .interface_mut()
+        .send_msg(terminus, &target, &Message::new(&data), Wait::Poll);
     match sent {
         Ok(_) | Err(SendError::WouldBlock { .. } | SendError::PeerLost(_)) => {}
         Err(error) => panic!("{error}"),
@@ -166,8 +194,11 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     // The hostile peers may write here; it is all they may.
     let bait = tagged_write::Receiver::new(&mut victim, 128, 16).unwrap();
     let known = bait.ticket();
-    let options =
-        stream::StreamOptions { pieces: 4, piece_bytes: 512, limit_bytes: 1 << 14 };
+    let options = stream::StreamOptions {
+        pieces: 4,
+        piece_bytes: 512,
+        limit_bytes: 1 << 14,
+    };
     let mut records = stream::Receiver::new(&mut victim, options).unwrap();
     let seed = records.make_seed(&victim);
     let mut inbox = datagram::Receiver::new(&mut victim, 256).unwrap();
@@ -197,7 +228,9 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
                     answers.ready();
                     let reply = answers.ticket();
                     let question = round.to_le_bytes();
-                    outbox.send(&mut honest, 9, &question, Some(&reply), LONG).unwrap();
+                    outbox
+                        .send(&mut honest, 9, &question, Some(&reply), LONG)
+                        .unwrap();
                     sender.flush(&mut honest, LONG).unwrap();
                     let answer = answers.receive(&mut honest, LONG).unwrap().unwrap();
                     assert_eq!(answer.data, question);
@@ -242,14 +275,18 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     });
     // How the hostile links ended.
     let mut queue = victim.interface_mut().open_queue(2).unwrap();
-    while let Err(ReceiveError::PeerLost(lost)) =
-        victim.interface_mut().rcv_block(&mut queue, Wait::millis(1))
+    while let Err(ReceiveError::PeerLost(lost)) = victim
+        .interface_mut()
+        .rcv_block(&mut queue, Wait::millis(1))
     {
         faults += u64::from(matches!(lost.end, LinkEnd::Fault(_)));
         losses += 1;
     }
     let refusals = *victim.interface().refusals();
-    println!("{} hostile links; {losses} losses at last, {faults} faults; {refusals:?}", links.load(Ordering::Relaxed));
+    println!(
+        "{} hostile links; {losses} losses at last, {faults} faults; {refusals:?}",
+        links.load(Ordering::Relaxed)
+    );
     assert!(links.load(Ordering::Relaxed) > 10);
     assert!(refusals.total() > 0, "the hostile ones never got so far");
     bait.close(&mut victim).unwrap();
@@ -277,14 +314,24 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
         let cells = link.to_victim_geometry.cells_offset();
         // An impossible flag; or a possible one, and a placement outside the bulk.
         let first = if at == 0 { 77 } else { 1 | 1 << 56 };
-        link.to_victim.store_u64(cells + 32, 1 | u64::from(u32::MAX) << 32).unwrap();
+        link.to_victim
+            .store_u64(cells + 32, 1 | u64::from(u32::MAX) << 32)
+            .unwrap();
         link.to_victim.store_u64(cells, first).unwrap();
         link.ring();
-        let error = victim.interface_mut().rcv_block(&mut queue, LONG).unwrap_err();
-        let ReceiveError::PeerLost(lost) = error else { panic!("{error}") };
+        let error = victim
+            .interface_mut()
+            .rcv_block(&mut queue, LONG)
+            .unwrap_err();
+        let ReceiveError::PeerLost(lost) = error else {
+            panic!("{error}")
+        };
         assert!(matches!(lost.end, LinkEnd::Fault(_)), "{lost}");
         assert_eq!(lost.peer.interface, HOSTILE + number);
-        assert!(lost.to_string().contains("broke the rules of the link"), "{lost}");
+        assert!(
+            lost.to_string().contains("broke the rules of the link"),
+            "{lost}"
+        );
         until("it is thrown out", || (!link.ring()).then_some(()));
     }
     assert_eq!(victim.interface().peers().count(), 0);
@@ -307,7 +354,10 @@ fn endless_rings_keep_nobody_from_his_work() {
         let begun = std::time::Instant::now();
         assert_eq!(receiver.get_tag(&mut victim, Wait::millis(50)), Ok(None));
         let elapsed = begun.elapsed();
-        assert!(elapsed.as_millis() >= 50 && elapsed.as_millis() < 5_000, "{elapsed:?}");
+        assert!(
+            elapsed.as_millis() >= 50 && elapsed.as_millis() < 5_000,
+            "{elapsed:?}"
+        );
         scope.spawn(move || {
             let mut honest = open(namespace);
             let sender = tagged_write::Sender::grow(&mut honest, &ticket, LONG).unwrap();

@@ -24,7 +24,9 @@ fn flood_of_short_messages_between_sleepers_is_complete() {
         let sender = tagged_write::Sender::grow(&mut there, &ticket, WAIT).expect("a sender");
         for tag in 0..MESSAGES {
             let data = tag.to_le_bytes();
-            sender.send(&mut there, tag % 64 * 8, &data, tag, WAIT).expect("it is sent");
+            sender
+                .send(&mut there, tag % 64 * 8, &data, tag, WAIT)
+                .expect("it is sent");
         }
         assert_eq!(there.interface_mut().flush(WAIT), Ok(true));
     });
@@ -40,8 +42,11 @@ fn flood_of_short_messages_between_sleepers_is_complete() {
 fn large_records_between_sleepers_are_complete() {
     const RECORDS: usize = 300;
     let mut here = sleeper("records");
-    let options =
-        stream::StreamOptions { pieces: 4, piece_bytes: 64 << 10, limit_bytes: 256 << 10 };
+    let options = stream::StreamOptions {
+        pieces: 4,
+        piece_bytes: 64 << 10,
+        limit_bytes: 256 << 10,
+    };
     let mut receiver = stream::Receiver::new(&mut here, options).expect("a receiver");
     let seed = receiver.make_seed(&here);
     let sender = std::thread::spawn(move || {
@@ -54,7 +59,10 @@ fn large_records_between_sleepers_are_complete() {
         sender.close(&mut there, WAIT).expect("it closes");
     });
     for index in 0..RECORDS {
-        let record = receiver.receive(&mut here, WAIT).expect("no error").expect("a record");
+        let record = receiver
+            .receive(&mut here, WAIT)
+            .expect("no error")
+            .expect("a record");
         let bytes = receiver.bytes(&record).expect("its bytes");
         assert_eq!(bytes.len(), (index * 7919) % (256 << 10));
         assert!(bytes.iter().all(|&byte| byte == index as u8));

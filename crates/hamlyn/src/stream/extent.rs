@@ -11,8 +11,8 @@ use hamlyn_ring::area::HandoverReader;
 
 use super::wire::{self, CONTROL_ENTRIES, Kind, StreamSeed};
 use crate::error::OpenError;
-use crate::interface::{NewSlot, Slot};
 use crate::manager::{ClassId, Manager};
+use crate::slot::{NewSlot, Slot};
 
 /// See the module. Positions count pieces since the extent was opened.
 #[derive(Debug)]
@@ -87,10 +87,18 @@ impl Extent {
         for index in 0..pieces + CONTROL_ENTRIES {
             // Control messages have no data, so their limits are empty.
             let low = u64::from(index.min(pieces)) * u64::from(piece_bytes);
-            let high = if index < pieces { low + u64::from(piece_bytes) } else { low };
+            let high = if index < pieces {
+                low + u64::from(piece_bytes)
+            } else {
+                low
+            };
             if let Some(entry) = extent.entry(index) {
                 entry.set_receive_class(class.to_bits());
-                entry.permit(Permission { key: extent.key, low, high });
+                entry.permit(Permission {
+                    key: extent.key,
+                    low,
+                    high,
+                });
             }
             extent.arm(index);
         }
@@ -158,7 +166,8 @@ impl Extent {
 
     /// Metadata of a control entry.
     pub(crate) fn control(&self, which: u32, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
-        self.entry(self.pieces + which).map_or(0, |entry| entry.metadata(into))
+        self.entry(self.pieces + which)
+            .map_or(0, |entry| entry.metadata(into))
     }
 
     /// Notes an arrival; tells which control entry it was, if it was one.
@@ -180,24 +189,40 @@ impl Extent {
         if !self.arrived[index as usize] {
             return Head::Missing;
         }
-        let Some((kind, length_bytes)) =
-            self.entry(index).and_then(|entry| wire::read_piece_word(entry.metadata_word()))
+        let Some((kind, length_bytes)) = self
+            .entry(index)
+            .and_then(|entry| wire::read_piece_word(entry.metadata_word()))
         else {
             return Head::Malformed("a piece of unknown kind");
         };
         let fits = length_bytes <= self.piece_bytes;
         match kind {
-            Kind::Whole | Kind::Packed if fits => Head::Filled { kind, length_bytes, pieces: 1 },
-            Kind::Skip => Head::Filled { kind, length_bytes: 0, pieces: 1 },
+            Kind::Whole | Kind::Packed if fits => Head::Filled {
+                kind,
+                length_bytes,
+                pieces: 1,
+            },
+            Kind::Skip => Head::Filled {
+                kind,
+                length_bytes: 0,
+                pieces: 1,
+            },
             Kind::First if !fits => {
                 let pieces = length_bytes.div_ceil(self.piece_bytes);
                 if index + pieces > self.pieces {
                     return Head::Malformed("a record that does not fit before the end");
                 }
-                if !self.arrived[index as usize..(index + pieces) as usize].iter().all(|&a| a) {
+                if !self.arrived[index as usize..(index + pieces) as usize]
+                    .iter()
+                    .all(|&a| a)
+                {
                     return Head::Missing;
                 }
-                Head::Filled { kind, length_bytes, pieces }
+                Head::Filled {
+                    kind,
+                    length_bytes,
+                    pieces,
+                }
             }
             _ => Head::Malformed("a length that does not fit its kind"),
         }

@@ -12,9 +12,9 @@ use super::wire::{
     PIECE_BYTES_MIN, PIECES_MAX, StreamSeed, extent_note, packed_record, read_enlarge_note,
 };
 use crate::error::{OpenError, PeerLost, ReceiveError};
-use crate::interface::{Message, Target};
 use crate::links::LinkEnd;
 use crate::manager::{Arrival, ClassId, Manager};
+use crate::message::{Message, Target};
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::{Patience, Wait};
 
@@ -34,15 +34,29 @@ pub struct StreamOptions {
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self { pieces: 64, piece_bytes: 16 << 10, limit_bytes: 64 << 20 }
+        Self {
+            pieces: 64,
+            piece_bytes: 16 << 10,
+            limit_bytes: 64 << 20,
+        }
     }
 }
 
 impl StreamOptions {
     fn check(&self) -> Result<(), OpenError> {
-        let setting = |setting, value, reason| Err(OpenError::Setting { setting, value, reason });
+        let setting = |setting, value, reason| {
+            Err(OpenError::Setting {
+                setting,
+                value,
+                reason,
+            })
+        };
         if !(1..=PIECES_MAX).contains(&self.pieces) {
-            return setting("a stream's pieces", u64::from(self.pieces), "it has 1 to 65,532");
+            return setting(
+                "a stream's pieces",
+                u64::from(self.pieces),
+                "it has 1 to 65,532",
+            );
         }
         if !(PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&self.piece_bytes)
             || !self.piece_bytes.is_power_of_two()
@@ -202,7 +216,8 @@ impl Receiver {
                     }
                     // A sender that sends no records must not keep us for longer than we would wait.
                     fruitless += 1;
-                    if fruitless <= self.extents.back().map_or(0, Extent::pieces) + CONTROL_ENTRIES {
+                    if fruitless <= self.extents.back().map_or(0, Extent::pieces) + CONTROL_ENTRIES
+                    {
                         continue;
                     }
                     fruitless = 0;
@@ -222,7 +237,9 @@ impl Receiver {
 
     /// The bytes of a record. Nothing if it was released.
     pub fn bytes(&self, record: &Record) -> Option<&[u8]> {
-        let extent = self.extents.get(usize::try_from(record.extent.checked_sub(self.first)?).ok()?)?;
+        let extent = self
+            .extents
+            .get(usize::try_from(record.extent.checked_sub(self.first)?).ok()?)?;
         // Its pieces may hold another record by now.
         if record.position < extent.released {
             return None;
@@ -241,7 +258,9 @@ impl Receiver {
         if record.extent != self.first {
             return;
         }
-        let Some(extent) = self.extents.front_mut() else { return };
+        let Some(extent) = self.extents.front_mut() else {
+            return;
+        };
         extent.release_to(record.release);
         if self.first < self.delivering {
             // The stream has moved on; nobody waits for credit here.
@@ -255,7 +274,10 @@ impl Receiver {
 
     /// The sender's end of the connection, once it has presented itself.
     pub fn sender(&self) -> Option<hamlyn_host::Destination> {
-        let linked = self.credit.as_ref().map(|target| target.ticket().destination);
+        let linked = self
+            .credit
+            .as_ref()
+            .map(|target| target.ticket().destination);
         linked.or(self.gone.map(|lost| lost.peer))
     }
 
@@ -274,7 +296,13 @@ impl Receiver {
 
     /// Closes the receiving end; the sender is told.
     pub fn close<H: Host>(mut self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        self.send_credit(manager, Credit { closed: true, ..self.credit_now() });
+        self.send_credit(
+            manager,
+            Credit {
+                closed: true,
+                ..self.credit_now()
+            },
+        );
         for extent in self.extents {
             extent.close(manager, self.class)?;
         }
@@ -291,9 +319,15 @@ impl Receiver {
                 return self.next_packed(packed).map(Some);
             }
             let serial = self.delivering;
-            let Some(extent) = self.delivering_extent() else { return Ok(None) };
+            let Some(extent) = self.delivering_extent() else {
+                return Ok(None);
+            };
             let (kind, length_bytes, pieces) = match extent.head() {
-                Head::Filled { kind, length_bytes, pieces } => (kind, length_bytes, pieces),
+                Head::Filled {
+                    kind,
+                    length_bytes,
+                    pieces,
+                } => (kind, length_bytes, pieces),
                 Head::Malformed(what) => {
                     self.broken = Some(what);
                     return Err(malformed(what));
@@ -320,13 +354,12 @@ impl Receiver {
             match kind {
                 Kind::Skip => {}
                 Kind::Packed => {
-                    self.packed =
-                        Some(Packed {
-                            position,
-                            offset,
-                            length_bytes: length_bytes as usize,
-                            at: 0,
-                        });
+                    self.packed = Some(Packed {
+                        position,
+                        offset,
+                        length_bytes: length_bytes as usize,
+                        at: 0,
+                    });
                 }
                 Kind::Whole | Kind::First | Kind::Next => {
                     return Ok(Some(Record {
@@ -353,10 +386,24 @@ impl Receiver {
             return Err(malformed("a packed piece whose records do not fit it"));
         };
         let last = next == packed.length_bytes;
-        self.packed = if last { None } else { Some(Packed { at: next, ..packed }) };
+        self.packed = if last {
+            None
+        } else {
+            Some(Packed { at: next, ..packed })
+        };
         // The piece goes back with its last record, not before.
-        let release = if last { packed.position + 1 } else { packed.position };
-        Ok(Record { extent: serial, offset, length_bytes, position: packed.position, release })
+        let release = if last {
+            packed.position + 1
+        } else {
+            packed.position
+        };
+        Ok(Record {
+            extent: serial,
+            offset,
+            length_bytes,
+            position: packed.position,
+            release,
+        })
     }
 
     fn delivering_extent(&mut self) -> Option<&mut Extent> {
@@ -518,7 +565,10 @@ impl Receiver {
     fn is_drained_at(&self, position: u64) -> bool {
         self.extents.len() == 1
             && self.packed.is_none()
-            && self.extents.back().is_some_and(|extent| extent.released == position)
+            && self
+                .extents
+                .back()
+                .is_some_and(|extent| extent.released == position)
     }
 
     /// Tells the sender what it waits for, if there is room; otherwise later.
@@ -526,7 +576,11 @@ impl Receiver {
         let paid = match self.owed {
             None => return,
             Some(Owed::Credit { denied }) => {
-                let credit = Credit { answer: true, denied, ..self.credit_now() };
+                let credit = Credit {
+                    answer: true,
+                    denied,
+                    ..self.credit_now()
+                };
                 let paid = self.send_credit(manager, credit);
                 if paid {
                     self.reported = credit.released;
@@ -551,15 +605,25 @@ impl Receiver {
     }
 
     fn announce<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
-        let (Some(credit), Some(extent)) = (self.credit, self.extents.back()) else { return false };
+        let (Some(credit), Some(extent)) = (self.credit, self.extents.back()) else {
+            return false;
+        };
         let seed = extent.seed(manager.interface().identity());
         let note = extent_note(&seed.ticket, seed.pieces);
         // The sender's slot has one metadata entry for such notes.
-        let ticket = Ticket { metadata_index: 0, ..*credit.ticket() };
-        let Some(target) = credit.with_ticket(ticket) else { return true };
+        let ticket = Ticket {
+            metadata_index: 0,
+            ..*credit.ticket()
+        };
+        let Some(target) = credit.with_ticket(ticket) else {
+            return true;
+        };
         let terminus = manager.terminus();
         let message = Message::new(&[]).metadata(&note);
-        manager.interface_mut().send_msg(terminus, &target, &message, Wait::Poll).is_ok()
+        manager
+            .interface_mut()
+            .send_msg(terminus, &target, &message, Wait::Poll)
+            .is_ok()
     }
 
     /// The credit of the extent that the sender fills.
@@ -580,8 +644,13 @@ impl Receiver {
         if self.delivering != self.newest() {
             return;
         }
-        let Some(extent) = self.extents.back() else { return };
-        if self.hungry.is_some_and(|position| extent.has_come(position)) {
+        let Some(extent) = self.extents.back() else {
+            return;
+        };
+        if self
+            .hungry
+            .is_some_and(|position| extent.has_come(position))
+        {
             self.hungry = None;
         }
         let owed = extent.released.saturating_sub(self.reported);
@@ -598,10 +667,15 @@ impl Receiver {
     }
 
     fn send_credit<H: Host>(&mut self, manager: &mut Manager<H>, credit: Credit) -> bool {
-        let Some(target) = self.credit else { return false };
+        let Some(target) = self.credit else {
+            return false;
+        };
         let terminus = manager.terminus();
         let message = Message::new(&[]).word(credit.to_word());
-        manager.interface_mut().send_msg(terminus, &target, &message, Wait::Poll).is_ok()
+        manager
+            .interface_mut()
+            .send_msg(terminus, &target, &message, Wait::Poll)
+            .is_ok()
     }
 
     /// Nothing came: memory may be short, the sender may be dead.
@@ -630,9 +704,15 @@ impl Receiver {
         }
         match &self.credit {
             Some(target) if manager.interface().is_drained(target.link()) => {
-                let end =
-                    manager.interface().link_end(target.link()).unwrap_or(LinkEnd::ClosedHere);
-                Err(PeerLost { peer: target.ticket().destination, end }.into())
+                let end = manager
+                    .interface()
+                    .link_end(target.link())
+                    .unwrap_or(LinkEnd::ClosedHere);
+                Err(PeerLost {
+                    peer: target.ticket().destination,
+                    end,
+                }
+                .into())
             }
             // Whoever was lost may have been the one who held the seed.
             None if wait != Wait::Poll => {
@@ -647,5 +727,8 @@ impl Receiver {
 }
 
 fn malformed(what: &'static str) -> ReceiveError {
-    ReceiveError::Malformed { protocol: "stream", what }
+    ReceiveError::Malformed {
+        protocol: "stream",
+        what,
+    }
 }

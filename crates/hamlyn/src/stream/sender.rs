@@ -6,12 +6,14 @@ use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 
 use super::wire::{
-    after, CLOSE, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, enlarge_note, packed_bytes,
-    piece_word, read_extent_note,
+    CLOSE, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, after, enlarge_note,
+    packed_bytes, piece_word, read_extent_note,
 };
 use crate::error::{GrowError, OpenError, SendError};
-use crate::interface::{Message, NewSlot, Queue, Slot, Target};
+use crate::interface::Queue;
 use crate::manager::Manager;
+use crate::message::{Message, Target};
+use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
 use crate::wait::{Patience, Wait};
 
@@ -86,9 +88,9 @@ impl Sender {
                 return Err(error.into());
             }
         };
-        let credit_key_ticket = slot
-            .fast_ticket(0, 0)
-            .map_err(|_| GrowError::Seed { what: "its credit slot has no place" })?;
+        let credit_key_ticket = slot.fast_ticket(0, 0).map_err(|_| GrowError::Seed {
+            what: "its credit slot has no place",
+        })?;
         let mut sender = Self {
             target,
             pieces: u64::from(seed.pieces),
@@ -159,11 +161,7 @@ impl Sender {
 
     /// Flushes and closes. The receiver learns of it after the last record. When the call returns,
     /// all is handed over, so the program may end.
-    pub fn close<H: Host>(
-        mut self,
-        manager: &mut Manager<H>,
-        wait: Wait,
-    ) -> Result<(), SendError> {
+    pub fn close<H: Host>(mut self, manager: &mut Manager<H>, wait: Wait) -> Result<(), SendError> {
         let result = self.flush(manager, wait).and_then(|()| {
             let position = self.next.to_le_bytes();
             let handle = self.send_control(manager, CLOSE, &position, wait)?;
@@ -200,7 +198,9 @@ impl Sender {
     }
 
     fn would_block(&self) -> SendError {
-        SendError::WouldBlock { peer: self.target.ticket().destination }
+        SendError::WouldBlock {
+            peer: self.target.ticket().destination,
+        }
     }
 
     /// Whether a small record need not wait for anything.
@@ -269,7 +269,9 @@ impl Sender {
     /// The receiver announced another extent.
     fn enlarge(&mut self) {
         let mut metadata = [0; USER_METADATA_BYTES];
-        let Some(entry) = self.slot.metadata().and_then(|area| area.entry(0)) else { return };
+        let Some(entry) = self.slot.metadata().and_then(|area| area.entry(0)) else {
+            return;
+        };
         let length = entry.metadata(&mut metadata);
         let seed = read_extent_note(&metadata[..length]).map(|(ticket, pieces)| StreamSeed {
             ticket,
@@ -313,7 +315,8 @@ impl Sender {
                 } else if needed <= before_end && self.pieces_free() >= needed {
                     return Ok(());
                 } else if needed > before_end && self.pieces_free() > 0 {
-                    self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll).or_else(no_room)?;
+                    self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll)
+                        .or_else(no_room)?;
                     continue;
                 }
             }
@@ -371,8 +374,11 @@ impl Sender {
             return self.send_piece(manager, Kind::Whole, length_bytes, data, wait);
         }
         for (index, part) in data.chunks(self.piece_bytes).enumerate() {
-            let (kind, length) =
-                if index == 0 { (Kind::First, length_bytes) } else { (Kind::Next, part.len() as u32) };
+            let (kind, length) = if index == 0 {
+                (Kind::First, length_bytes)
+            } else {
+                (Kind::Next, part.len() as u32)
+            };
             let sent = self.send_piece(manager, kind, length, part, wait);
             if index > 0 && sent.is_err() {
                 // The receiver waits for the rest of a record that will not come.
@@ -396,7 +402,9 @@ impl Sender {
         let metadata = piece_word(kind, length_bytes).to_le_bytes();
         let terminus = manager.terminus();
         let message = Message::new(data).at(offset).metadata(&metadata);
-        let sent = manager.interface_mut().send_msg(terminus, &target, &message, wait);
+        let sent = manager
+            .interface_mut()
+            .send_msg(terminus, &target, &message, wait);
         if let Err(SendError::Cut { .. }) = sent {
             self.broken = true;
         }
@@ -431,9 +439,12 @@ impl Sender {
         target.set_metadata_index((self.pieces + u64::from(which)) as u16);
         let terminus = manager.terminus();
         // Control entries have no place of their own: their messages are empty, at the end.
-        let message =
-            Message::new(&[]).at(self.pieces * self.piece_bytes as u64).metadata(metadata);
-        manager.interface_mut().send_msg(terminus, &target, &message, wait)
+        let message = Message::new(&[])
+            .at(self.pieces * self.piece_bytes as u64)
+            .metadata(metadata);
+        manager
+            .interface_mut()
+            .send_msg(terminus, &target, &message, wait)
     }
 
     /// Adds a small record to those that wait, and sends them if it is time.
@@ -453,7 +464,9 @@ impl Sender {
         self.pack.resize(self.pack.len().next_multiple_of(8), 0);
         if self.is_ahead_little() && self.staged.is_none() {
             // The record is accepted; if the pack cannot go now, it goes later.
-            return self.send_pack(manager, Wait::Poll, &mut Patience::new(Wait::Poll)).or_else(no_room);
+            return self
+                .send_pack(manager, Wait::Poll, &mut Patience::new(Wait::Poll))
+                .or_else(no_room);
         }
         Ok(())
     }
@@ -477,11 +490,7 @@ impl Sender {
     }
 
     /// Copies a record, so that it can go as the link has room.
-    fn stage<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        data: &[u8],
-    ) -> Result<(), SendError> {
+    fn stage<H: Host>(&mut self, manager: &mut Manager<H>, data: &[u8]) -> Result<(), SendError> {
         manager.sweep_areas();
         let terminus = manager.terminus();
         let interface = manager.interface_mut();
@@ -506,7 +515,10 @@ impl Sender {
         while let Some(staged) = &self.staged {
             if staged.is_all_queued() {
                 if let Some(last) = staged.last
-                    && matches!(manager.interface().completion(last), Ok(Completion::Pending))
+                    && matches!(
+                        manager.interface().completion(last),
+                        Ok(Completion::Pending)
+                    )
                 {
                     manager.interface_mut().poll();
                 }
@@ -530,7 +542,10 @@ impl Sender {
             let metadata = piece_word(kind, said as u32).to_le_bytes();
             let (target, offset) = self.next_target();
             let message = Message::new(&[]).at(offset).metadata(&metadata);
-            match manager.interface_mut().send_gather(terminus, &target, &message, &[piece]) {
+            match manager
+                .interface_mut()
+                .send_gather(terminus, &target, &message, &[piece])
+            {
                 Ok(handle) => {
                     self.filled();
                     if let Some(staged) = &mut self.staged {
@@ -553,7 +568,10 @@ impl Sender {
         if let Some(staged) = &self.staged
             && staged.is_all_queued()
             && staged.last.is_none_or(|last| {
-                !matches!(manager.interface().completion(last), Ok(Completion::Pending))
+                !matches!(
+                    manager.interface().completion(last),
+                    Ok(Completion::Pending)
+                )
             })
         {
             manager.retire_area(staged.tag);

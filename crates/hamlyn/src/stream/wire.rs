@@ -193,11 +193,16 @@ impl StreamSeed {
             return Err(damaged("it was cut"));
         };
         let ticket = Ticket::from_bytes(ticket)?;
-        let rest: [u8; 12] = rest.try_into().map_err(|_| damaged("its length is wrong"))?;
-        let field = |at: usize| {
-            u32::from_le_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]])
+        let rest: [u8; 12] = rest
+            .try_into()
+            .map_err(|_| damaged("its length is wrong"))?;
+        let field =
+            |at: usize| u32::from_le_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
+        let seed = StreamSeed {
+            ticket,
+            pieces: field(0),
+            piece_bytes: field(4),
         };
-        let seed = StreamSeed { ticket, pieces: field(0), piece_bytes: field(4) };
         if field(8) != seed.check() {
             return Err(damaged("its check sum is wrong"));
         }

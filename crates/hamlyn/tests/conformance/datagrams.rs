@@ -46,7 +46,8 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready<W: World>(world: &W)
             inbox.ready();
             inbox.ready();
             assert!(inbox.is_ready());
-            let none = party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
+            let none =
+                party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
             party.tell("ready", &[]);
             assert_eq!(next(party, &mut inbox), (90, vec![1; 10], None));
@@ -62,7 +63,9 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready<W: World>(world: &W)
         &|party| {
             let outbox = outbox(party, &party.hear_ticket("ticket"));
             let send = |offset, data: &[u8]| {
-                party.send(|manager, _| outbox.send(manager, offset, data, None, GROW)).unwrap();
+                party
+                    .send(|manager, _| outbox.send(manager, offset, data, None, GROW))
+                    .unwrap();
             };
             send(0, b"too early");
             party.hear("ready");
@@ -87,7 +90,9 @@ pub(crate) fn a_reply_ticket_makes_a_round_trip<W: World>(world: &W) {
                 let (offset, data, reply) = next(party, &mut inbox);
                 inbox.ready();
                 let outbox = outbox(party, &reply.unwrap());
-                party.send(|manager, _| outbox.send(manager, offset, &data, None, GROW)).unwrap();
+                party
+                    .send(|manager, _| outbox.send(manager, offset, &data, None, GROW))
+                    .unwrap();
             }
         },
         &|party| {
@@ -150,7 +155,9 @@ pub(crate) fn a_revoked_datagram_ticket_is_worthless<W: World>(world: &W) {
             party.tell("has it", &[]);
             let new = outbox(party, &party.hear_ticket("new"));
             for (outbox, data) in [(old, b"old"), (new, b"new")] {
-                party.send(|manager, _| outbox.send(manager, 0, data, None, GROW)).unwrap();
+                party
+                    .send(|manager, _| outbox.send(manager, 0, data, None, GROW))
+                    .unwrap();
             }
         },
     ]);
@@ -192,7 +199,13 @@ pub(crate) fn malformed_datagrams_are_named_and_harmless<W: World>(world: &W) {
                     }
                 });
                 assert!(
-                    matches!(error, ReceiveError::Malformed { protocol: "datagram", .. }),
+                    matches!(
+                        error,
+                        ReceiveError::Malformed {
+                            protocol: "datagram",
+                            ..
+                        }
+                    ),
                     "{number}: {error}"
                 );
             }
@@ -209,7 +222,9 @@ pub(crate) fn malformed_datagrams_are_named_and_harmless<W: World>(world: &W) {
             }
             party.hear("ready");
             let outbox = outbox(party, &ticket);
-            party.send(|manager, _| outbox.send(manager, 4, b"fine", None, GROW)).unwrap();
+            party
+                .send(|manager, _| outbox.send(manager, 4, b"fine", None, GROW))
+                .unwrap();
         },
     ]);
 }
@@ -222,7 +237,8 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset<W: World>(world
             inbox.ready();
             party.tell_ticket("ticket", &inbox.ticket());
             party.hear("cut");
-            let none = party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
+            let none =
+                party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
             inbox.reset();
             party.tell("reset", &[]);
@@ -231,8 +247,9 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset<W: World>(world
         &|party| {
             let ticket = party.hear_ticket("ticket");
             // The share of a message that has a second packet: the first has delta 1.
-            let (first, _) =
-                hamlyn::engine::counting::Share::whole(ticket.counting).take(1).unwrap();
+            let (first, _) = hamlyn::engine::counting::Share::whole(ticket.counting)
+                .take(1)
+                .unwrap();
             let word = 80_000_u64 << 32;
             let raw = target(party, &ticket);
             let metadata = word.to_le_bytes();
@@ -241,7 +258,9 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset<W: World>(world
             party.tell("cut", &[]);
             party.hear("reset");
             let outbox = outbox(party, &ticket);
-            party.send(|manager, _| outbox.send(manager, 0, &[2; 80_000], None, GROW)).unwrap();
+            party
+                .send(|manager, _| outbox.send(manager, 0, &[2; 80_000], None, GROW))
+                .unwrap();
         },
     ]);
 }

@@ -15,12 +15,18 @@ fn bound<W: World>(party: &Party<W>, content: &[u8]) -> SendTag {
         let interface = manager.interface_mut();
         let area = interface.allocate(content.len() as u64 + 10).unwrap();
         area.write_at(10, content).unwrap();
-        interface.bind_area(terminus, &area, 10..10 + content.len() as u64).unwrap()
+        interface
+            .bind_area(terminus, &area, 10..10 + content.len() as u64)
+            .unwrap()
     })
 }
 
 fn piece(tag: SendTag, offset: u64, length_bytes: u64) -> GatherPiece {
-    GatherPiece { tag, offset, length_bytes }
+    GatherPiece {
+        tag,
+        offset,
+        length_bytes,
+    }
 }
 
 pub(crate) fn a_message_is_gathered_from_several_areas<W: World>(world: &W) {
@@ -31,8 +37,15 @@ pub(crate) fn a_message_is_gathered_from_several_areas<W: World>(world: &W) {
             party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 200_000).unwrap());
             inlet.next(party);
             let [one, two, three] = contents();
-            let whole =
-                [&one[100..], &[], &two[..], &three[1..19_000], &two[3..5], &one[..1]].concat();
+            let whole = [
+                &one[100..],
+                &[],
+                &two[..],
+                &three[1..19_000],
+                &two[3..5],
+                &one[..1],
+            ]
+            .concat();
             assert!(inlet.bytes(77, whole.len()) == whole);
             assert_eq!(inlet.metadata(0), b"gathered");
         },
@@ -51,7 +64,9 @@ pub(crate) fn a_message_is_gathered_from_several_areas<W: World>(world: &W) {
             let handle = party
                 .send(|manager, _| {
                     let terminus = manager.terminus();
-                    manager.interface_mut().send_gather(terminus, &target, &message, &list)
+                    manager
+                        .interface_mut()
+                        .send_gather(terminus, &target, &message, &list)
                 })
                 .unwrap();
             party.until("completion", |manager, wait| {
@@ -83,13 +98,24 @@ pub(crate) fn metadata_are_gathered_too<W: World>(world: &W) {
             let length = party.with(|manager| {
                 let terminus = manager.terminus();
                 let interface = manager.interface();
-                let too_long = interface.gather_metadata(terminus, &piece(tag, 0, 61), &mut metadata);
-                assert!(matches!(too_long, Err(PostError::MetadataTooLong { length_bytes: 61 })));
-                let outside = interface.gather_metadata(terminus, &piece(tag, 60, 1), &mut metadata);
+                let too_long =
+                    interface.gather_metadata(terminus, &piece(tag, 0, 61), &mut metadata);
+                assert!(matches!(
+                    too_long,
+                    Err(PostError::MetadataTooLong { length_bytes: 61 })
+                ));
+                let outside =
+                    interface.gather_metadata(terminus, &piece(tag, 60, 1), &mut metadata);
                 assert!(matches!(outside, Err(PostError::OutsideArea { .. })));
-                interface.gather_metadata(terminus, &piece(tag, 0, 33), &mut metadata).unwrap()
+                interface
+                    .gather_metadata(terminus, &piece(tag, 0, 33), &mut metadata)
+                    .unwrap()
             });
-            send(party, &target, &Message::new(b"x").metadata(&metadata[..length]));
+            send(
+                party,
+                &target,
+                &Message::new(b"x").metadata(&metadata[..length]),
+            );
         },
     ]);
 }
@@ -104,7 +130,12 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free<W: World>(world: &W) {
             party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, BYTES).unwrap());
             for number in 1..=MESSAGES {
                 inlet.next(party);
-                assert!(inlet.bytes(0, BYTES as usize).iter().all(|&byte| byte == number));
+                assert!(
+                    inlet
+                        .bytes(0, BYTES as usize)
+                        .iter()
+                        .all(|&byte| byte == number)
+                );
                 party.tell(&format!("had {number}"), &[]);
             }
         },
@@ -132,7 +163,11 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free<W: World>(world: &W) {
                         )
                     })
                     .unwrap();
-                assert_eq!(handle.sequence, sequence + 1, "sequence numbers count messages");
+                assert_eq!(
+                    handle.sequence,
+                    sequence + 1,
+                    "sequence numbers count messages"
+                );
                 sequence = handle.sequence;
                 party.until("completion", |manager, wait| {
                     let completion = manager.interface_mut().drain(handle, wait).unwrap();
@@ -164,14 +199,23 @@ pub(crate) fn bad_gather_lists_are_refused<W: World>(world: &W) {
                 party.with(|manager| {
                     let terminus = manager.terminus();
                     let message = Message::new(&[]);
-                    manager.interface_mut().send_gather(terminus, &target, &message, list)
+                    manager
+                        .interface_mut()
+                        .send_gather(terminus, &target, &message, list)
                 })
             };
             let error = post(&[piece(SendTag(7), 0, 1)]).unwrap_err();
-            assert_eq!(error, SendError::Refused(PostError::NoSuchArea { tag: SendTag(7) }));
+            assert_eq!(
+                error,
+                SendError::Refused(PostError::NoSuchArea { tag: SendTag(7) })
+            );
             let error = post(&[piece(SendTag(200), 0, 0)]).unwrap_err();
             assert!(error.to_string().contains("bind one first"), "{error}");
-            for outside in [piece(tag, 32, 1), piece(tag, 33, 0), piece(tag, u64::MAX, 2)] {
+            for outside in [
+                piece(tag, 32, 1),
+                piece(tag, 33, 0),
+                piece(tag, u64::MAX, 2),
+            ] {
                 let error = post(&[outside]).unwrap_err();
                 assert!(
                     matches!(
@@ -183,12 +227,19 @@ pub(crate) fn bad_gather_lists_are_refused<W: World>(world: &W) {
                 );
             }
             let error = post(&[piece(tag, 0, 1); 9]).unwrap_err();
-            assert_eq!(error, SendError::Refused(PostError::TooManyPieces { pieces: 9 }));
+            assert_eq!(
+                error,
+                SendError::Refused(PostError::TooManyPieces { pieces: 9 })
+            );
             // Longer than the ticket.
-            let error = post(&[piece(tag, 0, 32), piece(tag, 0, 32), piece(tag, 0, 1)]).unwrap_err();
+            let error =
+                post(&[piece(tag, 0, 32), piece(tag, 0, 32), piece(tag, 0, 1)]).unwrap_err();
             assert!(matches!(error, SendError::OutsideTicket(_)), "{error:?}");
             let overflow = [piece(tag, 0, u64::MAX), piece(tag, 0, 2)];
-            assert_eq!(post(&overflow).unwrap_err(), SendError::Refused(PostError::TooLong));
+            assert_eq!(
+                post(&overflow).unwrap_err(),
+                SendError::Refused(PostError::TooLong)
+            );
             party.with(|manager| {
                 let terminus = manager.terminus();
                 let interface = manager.interface_mut();
@@ -198,7 +249,9 @@ pub(crate) fn bad_gather_lists_are_refused<W: World>(world: &W) {
                 let closed = interface.open_terminus(TerminusOptions::default()).unwrap();
                 interface.close_terminus(closed).unwrap();
                 let message = Message::new(b"no");
-                let error = interface.send_msg(closed, &target, &message, Wait::Poll).unwrap_err();
+                let error = interface
+                    .send_msg(closed, &target, &message, Wait::Poll)
+                    .unwrap_err();
                 assert_eq!(error, SendError::Refused(PostError::NoSuchTerminus));
             });
             send(party, &target, &Message::new(b"ok"));

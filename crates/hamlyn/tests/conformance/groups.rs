@@ -52,12 +52,18 @@ fn scatter<W: World>(party: &Party<W>, member: &Member, data: &[u8], parts: usiz
             .unwrap();
         at = end;
     }
-    party.send(|manager, _| sender.send_last(manager, at as u64, &data[at..], GROW)).unwrap();
+    party
+        .send(|manager, _| sender.send_last(manager, at as u64, &data[at..], GROW))
+        .unwrap();
     for late in [&data[..0], data] {
-        let error = party.with(|manager| sender.send_last(manager, 0, late, GROW)).unwrap_err();
+        let error = party
+            .with(|manager| sender.send_last(manager, 0, late, GROW))
+            .unwrap_err();
         assert_eq!(error, SendError::Finished);
     }
-    let error = party.with(|manager| sender.send(manager, 0, &[], GROW)).unwrap_err();
+    let error = party
+        .with(|manager| sender.send(manager, 0, &[], GROW))
+        .unwrap_err();
     assert_eq!(error, SendError::Finished);
 }
 
@@ -135,7 +141,12 @@ pub(crate) fn a_barrier_has_no_bytes<W: World>(world: &W) {
     let member = |number: usize| {
         move |party: &mut Party<W>| {
             for round in 0..ROUNDS {
-                scatter(party, &hear(party, &format!("{number} of {round}")), &[], 1 + round % 2);
+                scatter(
+                    party,
+                    &hear(party, &format!("{number} of {round}")),
+                    &[],
+                    1 + round % 2,
+                );
             }
         }
     };
@@ -210,8 +221,14 @@ pub(crate) fn divisions_too_small_are_refused<W: World>(world: &W) {
         let mut receiver = receiver(party, 1 << 20, Counting::Bits32);
         let member = begin(party, &mut receiver);
         // Beyond the place.
-        assert!(matches!(member.divide(&[1 << 20, 1]), Err(SplitError::Outside(_))));
-        assert!(matches!(member.divide(&[u64::MAX, 2]), Err(SplitError::Outside(_))));
+        assert!(matches!(
+            member.divide(&[1 << 20, 1]),
+            Err(SplitError::Outside(_))
+        ));
+        assert!(matches!(
+            member.divide(&[u64::MAX, 2]),
+            Err(SplitError::Outside(_))
+        ));
         assert!(matches!(member.divide(&[]), Err(SplitError::Share(_))));
         // Each halving leaves half the share; in the end it cannot count the bytes.
         let mut small = member;
@@ -239,14 +256,18 @@ pub(crate) fn accumulators_of_64_bits_divide_further<W: World>(world: &W) {
             let mut others = Vec::new();
             for _ in 0..5 {
                 let mut parts = member.divide(&[3, 0, 0, 0]).unwrap();
-                let mut thousand = parts[0].divide(&[[0; 999].as_slice(), &[3]].concat()).unwrap();
+                let mut thousand = parts[0]
+                    .divide(&[[0; 999].as_slice(), &[3]].concat())
+                    .unwrap();
                 member = thousand.pop().unwrap();
                 others.extend(parts.drain(1..));
                 others.extend(thousand);
             }
             for other in &others {
                 let mut sender = grow(party, other);
-                party.send(|manager, _| sender.send_last(manager, 0, &[], GROW)).unwrap();
+                party
+                    .send(|manager, _| sender.send_last(manager, 0, &[], GROW))
+                    .unwrap();
                 incomplete(party, &mut receiver);
             }
             tell(party, "the last", &member);

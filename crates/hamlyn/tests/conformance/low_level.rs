@@ -25,7 +25,9 @@ impl Inlet {
             let interface = manager.interface_mut();
             let area = interface.allocate(bytes).unwrap();
             let queue = interface.open_queue(256).unwrap();
-            let slot = interface.open_slot(shape(NewSlot::new(&area).queue(&queue))).unwrap();
+            let slot = interface
+                .open_slot(shape(NewSlot::new(&area).queue(&queue)))
+                .unwrap();
             Self { area, slot, queue }
         })
     }
@@ -69,7 +71,12 @@ impl Inlet {
 
 /// Makes a ticket usable.
 pub(crate) fn target<W: World>(party: &Party<W>, ticket: &Ticket) -> Target {
-    party.with(|manager| manager.interface_mut().target(ticket, Wait::millis(10_000)).unwrap())
+    party.with(|manager| {
+        manager
+            .interface_mut()
+            .target(ticket, Wait::millis(10_000))
+            .unwrap()
+    })
 }
 
 /// Sends, for as long as it takes.
@@ -77,7 +84,9 @@ pub(crate) fn send<W: World>(party: &Party<W>, target: &Target, message: &Messag
     party
         .with(|manager| {
             let terminus = manager.terminus();
-            manager.interface_mut().send_msg(terminus, target, message, Wait::millis(20_000))
+            manager
+                .interface_mut()
+                .send_msg(terminus, target, message, Wait::millis(20_000))
         })
         .unwrap();
 }
@@ -101,9 +110,18 @@ pub(crate) fn refused<W: World>(
 pub(crate) fn sizes() -> Vec<usize> {
     let packet = 16 * 1024;
     let mut sizes: Vec<usize> = (0..=20).collect();
-    for boundary in
-        [56, 64, DIRECT_BYTES_MAX, 256, 4096, packet - 60, packet, 2 * packet, 5 * packet, 200 << 10]
-    {
+    for boundary in [
+        56,
+        64,
+        DIRECT_BYTES_MAX,
+        256,
+        4096,
+        packet - 60,
+        packet,
+        2 * packet,
+        5 * packet,
+        200 << 10,
+    ] {
         sizes.extend(boundary - 1..=boundary + 1);
     }
     sizes.push(123_457);
@@ -134,8 +152,9 @@ pub(crate) fn messages_of_all_sizes_arrive_whole<W: World>(world: &W) {
             for (number, size) in sizes().into_iter().enumerate() {
                 let data = pattern(number as u64, size);
                 let metadata = (number as u32).to_le_bytes();
-                let message =
-                    Message::new(&data).at(number as u64 * 3 % 1000).metadata(&metadata);
+                let message = Message::new(&data)
+                    .at(number as u64 * 3 % 1000)
+                    .metadata(&metadata);
                 send(party, &target, &message);
                 party.hear(&format!("had {number}"));
             }
@@ -151,7 +170,10 @@ pub(crate) fn metadata_of_every_length_arrives<W: World>(world: &W) {
             for length in 0..=60_u16 {
                 let came = inlet.next(party);
                 assert_eq!(came.metadata_index, length);
-                assert_eq!(inlet.metadata(length), pattern(length.into(), length.into()));
+                assert_eq!(
+                    inlet.metadata(length),
+                    pattern(length.into(), length.into())
+                );
             }
         },
         &|party| {
@@ -159,7 +181,13 @@ pub(crate) fn metadata_of_every_length_arrives<W: World>(world: &W) {
             for length in 0..=60_u16 {
                 // One packet or several; metadata come with the first.
                 let data = vec![1; if length % 2 == 0 { 9 } else { 40_000 }];
-                let target = target(party, &Ticket { metadata_index: length, ..ticket });
+                let target = target(
+                    party,
+                    &Ticket {
+                        metadata_index: length,
+                        ..ticket
+                    },
+                );
                 let metadata = pattern(length.into(), length.into());
                 send(party, &target, &Message::new(&data).metadata(&metadata));
             }
@@ -182,12 +210,18 @@ pub(crate) fn metadata_of_61_bytes_are_refused_and_nothing_is_sent<W: World>(wor
                 let metadata = vec![0; length];
                 for data in [&[][..], &[0; 64]] {
                     let error = refused(party, &target, &Message::new(data).metadata(&metadata));
-                    let wrong = PostError::MetadataTooLong { length_bytes: length };
+                    let wrong = PostError::MetadataTooLong {
+                        length_bytes: length,
+                    };
                     assert_eq!(error, SendError::Refused(wrong));
                     assert!(error.to_string().contains("60"), "{error}");
                 }
             }
-            send(party, &target, &Message::new(b"x").metadata(b"the only one"));
+            send(
+                party,
+                &target,
+                &Message::new(b"x").metadata(b"the only one"),
+            );
         },
     ]);
 }
@@ -206,7 +240,11 @@ pub(crate) fn a_message_without_bytes_is_announced<W: World>(world: &W) {
         &|party| {
             let target = target(party, &party.hear_ticket("ticket"));
             for length in [0, 8, 60] {
-                send(party, &target, &Message::new(&[]).metadata(&vec![7; length]));
+                send(
+                    party,
+                    &target,
+                    &Message::new(&[]).metadata(&vec![7; length]),
+                );
                 party.hear(&format!("had {length}"));
             }
         },
@@ -220,11 +258,17 @@ pub(crate) fn several_slots_share_an_area_and_a_queue<W: World>(world: &W) {
             let others: Vec<Slot> = [100..200, 50..250]
                 .into_iter()
                 .map(|range| {
-                    let new = NewSlot::new(&inlet.area).range(range).queue(&inlet.queue).entries(1);
+                    let new = NewSlot::new(&inlet.area)
+                        .range(range)
+                        .queue(&inlet.queue)
+                        .entries(1);
                     party.with(|manager| manager.interface_mut().open_slot(new).unwrap())
                 })
                 .collect();
-            for (number, slot) in [&inlet.slot, &others[0], &others[1]].into_iter().enumerate() {
+            for (number, slot) in [&inlet.slot, &others[0], &others[1]]
+                .into_iter()
+                .enumerate()
+            {
                 let ticket = slot.ticket(0, 0, slot.length_bytes()).unwrap();
                 party.tell_ticket(&format!("ticket {number}"), &ticket);
             }
@@ -239,7 +283,11 @@ pub(crate) fn several_slots_share_an_area_and_a_queue<W: World>(world: &W) {
         &|party| {
             for number in 0..3_u8 {
                 let ticket = party.hear_ticket(&format!("ticket {number}"));
-                send(party, &target(party, &ticket), &Message::new(&[number + 1]).at(10));
+                send(
+                    party,
+                    &target(party, &ticket),
+                    &Message::new(&[number + 1]).at(10),
+                );
             }
         },
     ]);
@@ -274,7 +322,11 @@ pub(crate) fn a_ticket_travels_in_a_message_and_serves_for_the_answer<W: World>(
             party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
             inlet.next(party);
             let answer = Ticket::from_bytes(&inlet.metadata(0)).unwrap();
-            send(party, &target(party, &answer), &Message::new(b"answer").at(3));
+            send(
+                party,
+                &target(party, &answer),
+                &Message::new(b"answer").at(3),
+            );
         },
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -332,11 +384,21 @@ pub(crate) fn offsets_that_overflow_are_refused<W: World>(world: &W) {
         },
         &|party| {
             let honest = party.hear_ticket("ticket");
-            let forged = |base, length_bytes| Ticket { base, length_bytes, ..honest };
-            for (ticket, offset) in
-                [(forged(0, u64::MAX), 101), (forged(u64::MAX - 8, 8), 0), (forged(98, 100), 1)]
-            {
-                send(party, &target(party, &ticket), &Message::new(&[6; 3]).at(offset));
+            let forged = |base, length_bytes| Ticket {
+                base,
+                length_bytes,
+                ..honest
+            };
+            for (ticket, offset) in [
+                (forged(0, u64::MAX), 101),
+                (forged(u64::MAX - 8, 8), 0),
+                (forged(98, 100), 1),
+            ] {
+                send(
+                    party,
+                    &target(party, &ticket),
+                    &Message::new(&[6; 3]).at(offset),
+                );
             }
             // The end of this one cannot be named.
             let ticket = forged(u64::MAX - 8, 8);
@@ -394,7 +456,9 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing<W: World>(world: &W) {
                     if sent == 1 << 20 {
                         // Whoever receives while it sends is never full.
                         assert!(party.shares_interface());
-                        break SendError::WouldBlock { peer: target.ticket().destination };
+                        break SendError::WouldBlock {
+                            peer: target.ticket().destination,
+                        };
                     }
                 };
                 assert!(matches!(error, SendError::WouldBlock { .. }), "{error}");

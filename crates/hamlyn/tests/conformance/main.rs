@@ -7,8 +7,8 @@ mod groups;
 mod low_level;
 mod managers;
 mod modes;
-mod streams;
 mod stream_records;
+mod streams;
 mod tagged_writes;
 mod world;
 

@@ -28,7 +28,9 @@ pub(crate) fn an_own_receiver_class_records_arrivals<W: World>(world: &W) {
         &|party| {
             let arrivals = Arc::default();
             let (slot, class) = party.with(|manager| {
-                let class = manager.register(Box::new(Recorder(Arc::clone(&arrivals))), 3).unwrap();
+                let class = manager
+                    .register(Box::new(Recorder(Arc::clone(&arrivals))), 3)
+                    .unwrap();
                 let queue = manager.queue().id();
                 let interface = manager.interface_mut();
                 let area = interface.allocate(64).unwrap();
@@ -39,7 +41,11 @@ pub(crate) fn an_own_receiver_class_records_arrivals<W: World>(world: &W) {
                     let key = interface.new_key().unwrap();
                     let entry = slot.metadata().unwrap().entry(index).unwrap();
                     entry.set_receive_class(class.to_bits());
-                    entry.permit(Permission { key, low: 0, high: 64 });
+                    entry.permit(Permission {
+                        key,
+                        low: 0,
+                        high: 64,
+                    });
                     entry.arm();
                 }
                 (slot, class)
@@ -49,12 +55,22 @@ pub(crate) fn an_own_receiver_class_records_arrivals<W: World>(world: &W) {
                 party.tell_ticket(&format!("ticket {index}"), &ticket);
             }
             party.until("three arrivals", |manager, wait| {
-                manager.wait(if wait == Wait::Poll { wait } else { Wait::millis(10) }).unwrap();
+                manager
+                    .wait(if wait == Wait::Poll {
+                        wait
+                    } else {
+                        Wait::millis(10)
+                    })
+                    .unwrap();
                 while manager.poll_nowait().unwrap() {}
                 (arrivals.lock().unwrap().len() == 3).then_some(())
             });
-            let expected: Vec<_> =
-                [2, 0, 1].map(|metadata_index| Arrival { slot: slot.name(), metadata_index }).into();
+            let expected: Vec<_> = [2, 0, 1]
+                .map(|metadata_index| Arrival {
+                    slot: slot.name(),
+                    metadata_index,
+                })
+                .into();
             assert_eq!(*arrivals.lock().unwrap(), expected);
             party.with(|manager| {
                 manager.interface_mut().close_slot(slot).unwrap();
@@ -79,7 +95,9 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed<W: World>(world: &W) 
         &|party| {
             let arrivals: Arc<Mutex<Vec<Arrival>>> = Arc::default();
             let (slot, mut inbox, class) = party.with(|manager| {
-                let class = manager.register(Box::new(Recorder(Arc::clone(&arrivals))), 1).unwrap();
+                let class = manager
+                    .register(Box::new(Recorder(Arc::clone(&arrivals))), 1)
+                    .unwrap();
                 let inbox = datagram::Receiver::new(manager, 64).unwrap();
                 let queue = manager.queue().id();
                 let interface = manager.interface_mut();
@@ -93,7 +111,9 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed<W: World>(world: &W) 
             party.tell_ticket("fast", &slot.fast_ticket(0, 64).unwrap());
             party.tell_ticket("inbox", &inbox.ticket());
             let data = party.receive("a datagram", |manager, wait| {
-                Ok(inbox.receive(manager, wait)?.map(|datagram| datagram.data.to_vec()))
+                Ok(inbox
+                    .receive(manager, wait)?
+                    .map(|datagram| datagram.data.to_vec()))
             });
             assert_eq!(data, b"honest");
             assert!(arrivals.lock().unwrap().is_empty());
@@ -106,23 +126,48 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed<W: World>(world: &W) 
                 send(party, &fast, &Message::new(b"x").word(word));
             }
             let inbox = party.hear_ticket("inbox");
-            let outbox = party.with(|manager| datagram::Sender::grow(manager, &inbox, GROW)).unwrap();
-            party.send(|manager, _| outbox.send(manager, 0, b"honest", None, GROW)).unwrap();
+            let outbox = party
+                .with(|manager| datagram::Sender::grow(manager, &inbox, GROW))
+                .unwrap();
+            party
+                .send(|manager, _| outbox.send(manager, 0, b"honest", None, GROW))
+                .unwrap();
         },
     ]);
 }
 
 pub(crate) fn the_room_of_the_queue_is_kept<W: World>(world: &W) {
-    let mut manager = world.open(ManagerOptions { queue_entries: 16, ..Default::default() });
+    let mut manager = world.open(ManagerOptions {
+        queue_entries: 16,
+        ..Default::default()
+    });
     let baseline = manager.interface().slots_open();
     let one = datagram::Receiver::new(&mut manager, 64).unwrap();
-    let options = |pieces| stream::StreamOptions { pieces, piece_bytes: 64, limit_bytes: 1 << 20 };
+    let options = |pieces| stream::StreamOptions {
+        pieces,
+        piece_bytes: 64,
+        limit_bytes: 1 << 20,
+    };
     let error = stream::Receiver::new(&mut manager, options(12)).unwrap_err();
-    assert_eq!(error, OpenError::QueueRoom { needed: 15, capacity: 16, left: 14 });
+    assert_eq!(
+        error,
+        OpenError::QueueRoom {
+            needed: 15,
+            capacity: 16,
+            left: 14
+        }
+    );
     assert!(error.to_string().contains("longer queue"), "{error}");
     let stream = stream::Receiver::new(&mut manager, options(11)).unwrap();
     let error = datagram::Receiver::new(&mut manager, 64).unwrap_err();
-    assert_eq!(error, OpenError::QueueRoom { needed: 1, capacity: 16, left: 0 });
+    assert_eq!(
+        error,
+        OpenError::QueueRoom {
+            needed: 1,
+            capacity: 16,
+            left: 0
+        }
+    );
     let error = group::Receiver::new(&mut manager, 64, Default::default()).unwrap_err();
     assert!(matches!(error, OpenError::QueueRoom { .. }));
     // Tagged remote writes have a queue of their own.
@@ -165,7 +210,10 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another<W: World>(world: &W) {
                 assert!(two.receive(manager, Wait::Poll).unwrap().is_none());
                 let begun = std::time::Instant::now();
                 manager.wait(Wait::millis(5_000)).unwrap();
-                assert!(begun.elapsed() < std::time::Duration::from_secs(4), "it slept");
+                assert!(
+                    begun.elapsed() < std::time::Duration::from_secs(4),
+                    "it slept"
+                );
                 let data = one.receive(manager, Wait::Poll).unwrap().unwrap().data;
                 assert_eq!(data, b"x");
                 assert_eq!(tagged.get_tag(manager, Wait::Poll), Ok(Some(7)));
@@ -173,13 +221,20 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another<W: World>(world: &W) {
         },
         &|party| {
             let (one, tagged) = (party.hear_ticket("one"), party.hear_ticket("tagged"));
-            let outbox = party.with(|manager| datagram::Sender::grow(manager, &one, GROW)).unwrap();
-            let tags =
-                party.with(|manager| tagged_write::Sender::grow(manager, &tagged, GROW)).unwrap();
+            let outbox = party
+                .with(|manager| datagram::Sender::grow(manager, &one, GROW))
+                .unwrap();
+            let tags = party
+                .with(|manager| tagged_write::Sender::grow(manager, &tagged, GROW))
+                .unwrap();
             party.tell("ready", &[]);
             party.hear_only("go");
-            party.send(|manager, _| outbox.send(manager, 0, b"x", None, GROW)).unwrap();
-            party.send(|manager, _| tags.send(manager, 0, b"x", 7, GROW)).unwrap();
+            party
+                .send(|manager, _| outbox.send(manager, 0, b"x", None, GROW))
+                .unwrap();
+            party
+                .send(|manager, _| tags.send(manager, 0, b"x", 7, GROW))
+                .unwrap();
             party.tell("sent", &[]);
         },
     ]);
@@ -212,15 +267,17 @@ pub(crate) fn everything_opened_is_given_back<W: World>(world: &W) {
                 // It grows, since nothing is released; then everything is.
                 let mut records = Vec::new();
                 while records.len() < 30 {
-                    records.push(party.receive("a record", |manager, wait| {
-                        stream.receive(manager, wait)
-                    }));
+                    records.push(
+                        party.receive("a record", |manager, wait| stream.receive(manager, wait)),
+                    );
                 }
                 assert!(party.with(|_| stream.memory_bytes()) > 4 * 64);
-                party.until("the end", |manager, wait| match stream.receive(manager, wait) {
-                    Err(hamlyn::ReceiveError::Closed) => Some(()),
-                    Ok(None) => None,
-                    other => panic!("{other:?}"),
+                party.until("the end", |manager, wait| {
+                    match stream.receive(manager, wait) {
+                        Err(hamlyn::ReceiveError::Closed) => Some(()),
+                        Ok(None) => None,
+                        other => panic!("{other:?}"),
+                    }
                 });
                 party.hear(&format!("closed {round}"));
                 party.with(|manager| {
@@ -238,12 +295,17 @@ pub(crate) fn everything_opened_is_given_back<W: World>(world: &W) {
             for round in 0..20 {
                 let seed = party.hear(&format!("seed {round}"));
                 let seed = stream::StreamSeed::from_bytes(&seed).unwrap();
-                let mut sender =
-                    party.with(|manager| stream::Sender::grow(manager, &seed, GROW)).unwrap();
+                let mut sender = party
+                    .with(|manager| stream::Sender::grow(manager, &seed, GROW))
+                    .unwrap();
                 for record in 0..30_u8 {
-                    party.send(|manager, wait| sender.send(manager, &[record; 50], wait)).unwrap();
+                    party
+                        .send(|manager, wait| sender.send(manager, &[record; 50], wait))
+                        .unwrap();
                 }
-                party.send(|manager, wait| sender.flush(manager, wait)).unwrap();
+                party
+                    .send(|manager, wait| sender.flush(manager, wait))
+                    .unwrap();
                 party.with(|manager| sender.close(manager, GROW)).unwrap();
                 if !party.shares_interface() {
                     assert_eq!(party.with(|manager| manager.interface().slots_open()), 0);

@@ -26,7 +26,11 @@ pub(crate) fn a_fast_message_carries_one_word<W: World>(world: &W) {
         &|party| {
             let target = target(party, &party.hear_ticket("ticket"));
             for word in [0, 1, u64::MAX] {
-                send(party, &target, &Message::new(&[word as u8; 3]).at(5).word(word));
+                send(
+                    party,
+                    &target,
+                    &Message::new(&[word as u8; 3]).at(5).word(word),
+                );
                 party.hear(&format!("had {word}"));
             }
         },
@@ -44,11 +48,21 @@ pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W)
         },
         &|party| {
             let target = target(party, &party.hear_ticket("ticket"));
-            let error = refused(party, &target, &Message::new(&vec![8; (16 << 10) + 1]).word(8));
-            let too_long = PostError::FastTooLong { length_bytes: 16_385, payload_max_bytes: 16_384 };
+            let error = refused(
+                party,
+                &target,
+                &Message::new(&vec![8; (16 << 10) + 1]).word(8),
+            );
+            let too_long = PostError::FastTooLong {
+                length_bytes: 16_385,
+                payload_max_bytes: 16_384,
+            };
             assert_eq!(error, SendError::Refused(too_long));
             let error = refused(party, &target, &Message::new(b"8").metadata(b"m").word(8));
-            assert!(matches!(error, SendError::Refused(PostError::FastTooLong { .. })));
+            assert!(matches!(
+                error,
+                SendError::Refused(PostError::FastTooLong { .. })
+            ));
             send(party, &target, &Message::new(&vec![7; 16 << 10]).word(7));
         },
     ]);
@@ -78,15 +92,24 @@ pub(crate) fn a_silent_message_lands_unannounced<W: World>(world: &W) {
 pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key<W: World>(world: &W) {
     world.run(&[
         &|party| {
-            let mut inlet =
-                Inlet::new(party, 100, |slot| slot.mode(Mode::Paranoid).entries(2));
+            let mut inlet = Inlet::new(party, 100, |slot| slot.mode(Mode::Paranoid).entries(2));
             let entry = |index| inlet.slot.metadata().unwrap().entry(index).unwrap();
-            let keys = party.with(|manager| {
-                [0; 2].map(|_| manager.interface_mut().new_key().unwrap())
+            let keys =
+                party.with(|manager| [0; 2].map(|_| manager.interface_mut().new_key().unwrap()));
+            entry(0).permit(Permission {
+                key: keys[0],
+                low: 0,
+                high: 50,
             });
-            entry(0).permit(Permission { key: keys[0], low: 0, high: 50 });
-            entry(1).permit(Permission { key: keys[1], low: 50, high: 100 });
-            assert!(inlet.slot.ticket(0, 0, 51).is_err(), "beyond the entry's limits");
+            entry(1).permit(Permission {
+                key: keys[1],
+                low: 50,
+                high: 100,
+            });
+            assert!(
+                inlet.slot.ticket(0, 0, 51).is_err(),
+                "beyond the entry's limits"
+            );
             party.tell_ticket("first", &inlet.slot.ticket(0, 0, 50).unwrap());
             party.tell_ticket("second", &inlet.slot.ticket(1, 50, 50).unwrap());
             inlet.refused(party, Refusal::OutOfLimits, 1);
@@ -98,11 +121,17 @@ pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key<W: World>(world: &W) 
             }
             // A plain store revokes the one and not the other.
             let key = party.with(|manager| manager.interface_mut().new_key().unwrap());
-            inlet.slot.metadata().unwrap().entry(0).unwrap().permit(Permission {
-                key,
-                low: 0,
-                high: 50,
-            });
+            inlet
+                .slot
+                .metadata()
+                .unwrap()
+                .entry(0)
+                .unwrap()
+                .permit(Permission {
+                    key,
+                    low: 0,
+                    high: 50,
+                });
             party.tell("revoked", &[]);
             assert_eq!(inlet.next(party).metadata_index, 1);
             inlet.refused(party, Refusal::BadEntryKey, 2);
@@ -110,9 +139,22 @@ pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key<W: World>(world: &W) 
         },
         &|party| {
             let (first, second) = (party.hear_ticket("first"), party.hear_ticket("second"));
-            let beyond = target(party, &Ticket { length_bytes: 51, ..first });
+            let beyond = target(
+                party,
+                &Ticket {
+                    length_bytes: 51,
+                    ..first
+                },
+            );
             send(party, &beyond, &Message::new(&[9; 51]));
-            let crossed = target(party, &Ticket { metadata_index: 1, base: 50, ..first });
+            let crossed = target(
+                party,
+                &Ticket {
+                    metadata_index: 1,
+                    base: 50,
+                    ..first
+                },
+            );
             send(party, &crossed, &Message::new(&[9]));
             party.hear("next");
             let (first, second) = (target(party, &first), target(party, &second));
@@ -146,11 +188,16 @@ pub(crate) fn a_paranoid_slot_takes_no_fast_message<W: World>(world: &W) {
 pub(crate) fn a_one_shot_entry_takes_one_message<W: World>(world: &W) {
     world.run(&[
         &|party| {
-            let mut inlet =
-                Inlet::new(party, 64, |slot| slot.mode(Mode::ParanoidOneShot).entries(1));
+            let mut inlet = Inlet::new(party, 64, |slot| {
+                slot.mode(Mode::ParanoidOneShot).entries(1)
+            });
             let key = party.with(|manager| manager.interface_mut().new_key().unwrap());
             let entry = || inlet.slot.metadata().unwrap().entry(0).unwrap();
-            entry().permit(Permission { key, low: 0, high: 64 });
+            entry().permit(Permission {
+                key,
+                low: 0,
+                high: 64,
+            });
             let ticket = inlet.slot.ticket(0, 0, 64).unwrap();
             entry().arm();
             party.tell_ticket("ticket", &ticket);
@@ -211,8 +258,16 @@ pub(crate) fn a_revoked_slot_refuses_until_rekeyed<W: World>(world: &W) {
             assert_eq!(inlet.bytes(0, 3), b"new");
         },
         &|party| {
-            send(party, &target(party, &party.hear_ticket("old")), &Message::new(b"old"));
-            send(party, &target(party, &party.hear_ticket("new")), &Message::new(b"new"));
+            send(
+                party,
+                &target(party, &party.hear_ticket("old")),
+                &Message::new(b"old"),
+            );
+            send(
+                party,
+                &target(party, &party.hear_ticket("new")),
+                &Message::new(b"new"),
+            );
         },
     ]);
 }
@@ -227,7 +282,9 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again<W: World>(wor
             let slot = party.with(|manager| {
                 let interface = manager.interface_mut();
                 interface.close_slot(slot).unwrap();
-                interface.open_slot(NewSlot::new(&area).entries(1).queue(&queue)).unwrap()
+                interface
+                    .open_slot(NewSlot::new(&area).entries(1).queue(&queue))
+                    .unwrap()
             });
             assert_eq!(old.index(), slot.name().index());
             assert_ne!(old, slot.name());
@@ -235,8 +292,8 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again<W: World>(wor
             let mut inlet = Inlet { area, slot, queue };
             assert_eq!(inlet.next(party).slot, inlet.slot.name());
             assert_eq!(inlet.bytes(0, 3), b"new");
-            let refused = party
-                .with(|manager| manager.interface().refusals().count(Refusal::SlotClosed));
+            let refused =
+                party.with(|manager| manager.interface().refusals().count(Refusal::SlotClosed));
             assert_eq!(refused, 1);
         },
         &|party| {
@@ -262,7 +319,11 @@ pub(crate) fn a_slot_without_the_right_to_write_discards<W: World>(world: &W) {
             party.tell("done", &[]);
         },
         &|party| {
-            send(party, &target(party, &party.hear_ticket("ticket")), &Message::new(b"x"));
+            send(
+                party,
+                &target(party, &party.hear_ticket("ticket")),
+                &Message::new(b"x"),
+            );
             party.hear("done");
         },
     ]);
@@ -285,7 +346,10 @@ pub(crate) fn a_forged_key_is_refused_and_counted<W: World>(world: &W) {
             let bits = honest.key.to_bits();
             // Each single bit counts.
             for forged in (0..64).map(|bit| bits ^ 1 << bit).chain([!bits, 0]) {
-                let ticket = Ticket { key: Key::from_bits(forged), ..honest };
+                let ticket = Ticket {
+                    key: Key::from_bits(forged),
+                    ..honest
+                };
                 send(party, &target(party, &ticket), &Message::new(b"no"));
             }
             party.hear("refused");
@@ -307,11 +371,20 @@ pub(crate) fn a_forged_ticket_beyond_the_slot_is_out_of_bounds<W: World>(world: 
         },
         &|party| {
             let honest = party.hear_ticket("ticket");
-            let longer = Ticket { length_bytes: 101, ..honest };
+            let longer = Ticket {
+                length_bytes: 101,
+                ..honest
+            };
             send(party, &target(party, &longer), &Message::new(&[1; 101]));
-            let after = Ticket { base: 100, ..honest };
+            let after = Ticket {
+                base: 100,
+                ..honest
+            };
             send(party, &target(party, &after), &Message::new(&[1]));
-            let elsewhere = Ticket { metadata_index: 1, ..honest };
+            let elsewhere = Ticket {
+                metadata_index: 1,
+                ..honest
+            };
             send(party, &target(party, &elsewhere), &Message::new(&[1]));
             party.hear("done");
         },

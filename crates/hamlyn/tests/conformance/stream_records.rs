@@ -36,24 +36,40 @@ fn history() -> impl Strategy<Value = History> {
         2 => 500..5_000_usize,
         1 => 5_000..30_000_usize,
     ];
-    let record = (length, any::<bool>(), prop::bool::weighted(0.1), 0..12_usize)
-        .prop_map(|(length, poll, flush, hold)| Record { length, poll, flush, hold });
+    let record = (
+        length,
+        any::<bool>(),
+        prop::bool::weighted(0.1),
+        0..12_usize,
+    )
+        .prop_map(|(length, poll, flush, hold)| Record {
+            length,
+            poll,
+            flush,
+            hold,
+        });
     let piece_bytes = (6..11_u32).prop_map(|shift| 1 << shift);
-    (1..20_u32, piece_bytes, 1..60_u64, prop::collection::vec(record, 1..120)).prop_map(
-        |(pieces, piece_bytes, limit_times, records)| History {
+    (
+        1..20_u32,
+        piece_bytes,
+        1..60_u64,
+        prop::collection::vec(record, 1..120),
+    )
+        .prop_map(|(pieces, piece_bytes, limit_times, records)| History {
             pieces,
             piece_bytes,
             limit_times,
             records,
-        },
-    )
+        })
 }
 
 /// The same histories in every process of a test.
 fn histories(count: usize) -> Vec<History> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    (0..count).map(|_| history().new_tree(&mut runner).unwrap().current()).collect()
+    (0..count)
+        .map(|_| history().new_tree(&mut runner).unwrap().current())
+        .collect()
 }
 
 pub(crate) fn random_records_arrive_whatever_is_held<W: World>(world: &W) {
@@ -90,7 +106,14 @@ fn receive<W: World>(party: &Party<W>, number: usize, history: &History) {
     let begun = std::time::Instant::now();
     loop {
         let found = party.with(|manager| {
-            receiver.receive(manager, if party.shares_interface() { Wait::Poll } else { Wait::millis(20) })
+            receiver.receive(
+                manager,
+                if party.shares_interface() {
+                    Wait::Poll
+                } else {
+                    Wait::millis(20)
+                },
+            )
         });
         match found {
             Ok(Some(record)) => {
@@ -121,7 +144,10 @@ fn receive<W: World>(party: &Party<W>, number: usize, history: &History) {
             Err(hamlyn::ReceiveError::Closed) => break,
             Err(error) => panic!("history {number}: {error}"),
         }
-        assert!(begun.elapsed() < crate::world::PATIENCE, "history {number} stalls: {history:?}");
+        assert!(
+            begun.elapsed() < crate::world::PATIENCE,
+            "history {number} stalls: {history:?}"
+        );
     }
     let sent = party.hear(&format!("sent {number}"));
     let sent = u32::from_le_bytes(sent.try_into().unwrap());
@@ -155,8 +181,9 @@ fn content(index: usize, length: usize) -> Vec<u8> {
 fn send<W: World>(party: &Party<W>, number: usize, history: &History) {
     let seed = party.hear(&format!("seed {number}"));
     let seed = hamlyn::stream::StreamSeed::from_bytes(&seed).unwrap();
-    let mut sender = party
-        .with(|manager| hamlyn::stream::Sender::grow(manager, &seed, Wait::millis(10_000)).unwrap());
+    let mut sender = party.with(|manager| {
+        hamlyn::stream::Sender::grow(manager, &seed, Wait::millis(10_000)).unwrap()
+    });
     let mut sent = 0_u32;
     for (index, record) in history.records.iter().enumerate() {
         let data = content(index, record.length);

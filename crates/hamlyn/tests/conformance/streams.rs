@@ -8,7 +8,11 @@ use crate::world::{Party, World, pattern};
 const GROW: Wait = Wait::millis(10_000);
 
 pub(crate) fn options(pieces: u32, piece_bytes: u32, limit_bytes: u64) -> StreamOptions {
-    StreamOptions { pieces, piece_bytes, limit_bytes }
+    StreamOptions {
+        pieces,
+        piece_bytes,
+        limit_bytes,
+    }
 }
 
 /// Opens the receiving end and says the seed.
@@ -29,11 +33,15 @@ pub(crate) fn next<W: World>(party: &Party<W>, receiver: &mut Receiver) -> Recor
 }
 
 pub(crate) fn send<W: World>(party: &Party<W>, sender: &mut Sender, data: &[u8]) {
-    party.send(|manager, wait| sender.send(manager, data, wait)).unwrap();
+    party
+        .send(|manager, wait| sender.send(manager, data, wait))
+        .unwrap();
 }
 
 pub(crate) fn flush<W: World>(party: &Party<W>, sender: &mut Sender) {
-    party.send(|manager, wait| sender.flush(manager, wait)).unwrap();
+    party
+        .send(|manager, wait| sender.flush(manager, wait))
+        .unwrap();
 }
 
 pub(crate) fn close<W: World>(party: &Party<W>, mut sender: Sender) {
@@ -46,10 +54,12 @@ pub(crate) fn release<W: World>(party: &Party<W>, receiver: &mut Receiver, recor
 }
 
 pub(crate) fn ended<W: World>(party: &Party<W>, receiver: &mut Receiver) {
-    party.until("the end", |manager, wait| match receiver.receive(manager, wait) {
-        Err(ReceiveError::Closed) => Some(()),
-        Ok(None) => None,
-        other => panic!("{other:?}"),
+    party.until("the end", |manager, wait| {
+        match receiver.receive(manager, wait) {
+            Err(ReceiveError::Closed) => Some(()),
+            Ok(None) => None,
+            other => panic!("{other:?}"),
+        }
     });
     // It stays ended.
     let again = party.with(|manager| receiver.receive(manager, Wait::Poll));
@@ -60,7 +70,15 @@ pub(crate) fn records_of_every_size_arrive_in_order<W: World>(world: &W) {
     const PIECE: usize = 1024;
     let lengths = || {
         (0..=300)
-            .chain([PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 1, 7 * PIECE, 8 * PIECE])
+            .chain([
+                PIECE - 1,
+                PIECE,
+                PIECE + 1,
+                2 * PIECE,
+                2 * PIECE + 1,
+                7 * PIECE,
+                8 * PIECE,
+            ])
             .chain((0..38).map(|n| n * 211))
             .chain([0, 0, 8 * PIECE, 0])
     };
@@ -69,7 +87,11 @@ pub(crate) fn records_of_every_size_arrive_in_order<W: World>(world: &W) {
             let mut receiver = receiver(party, options(8, PIECE as u32, 8 * PIECE as u64));
             for (number, length) in lengths().enumerate() {
                 let record = next(party, &mut receiver);
-                assert_eq!((record.len(), record.is_empty()), (length, length == 0), "{number}");
+                assert_eq!(
+                    (record.len(), record.is_empty()),
+                    (length, length == 0),
+                    "{number}"
+                );
                 assert!(receiver.bytes(&record).unwrap() == pattern(number as u64, length));
                 release(party, &mut receiver, &record);
                 if length > 0 {
@@ -127,8 +149,7 @@ pub(crate) fn a_receiver_that_holds_everything_gets_more_memory<W: World>(world:
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, options(4, 256, 1 << 20));
-            let records: Vec<Record> =
-                (0..RECORDS).map(|_| next(party, &mut receiver)).collect();
+            let records: Vec<Record> = (0..RECORDS).map(|_| next(party, &mut receiver)).collect();
             let memory = receiver.memory_bytes();
             assert!(memory >= RECORDS * 256 && memory <= 1 << 20, "{memory}");
             for (number, record) in records.iter().enumerate() {
@@ -189,7 +210,10 @@ pub(crate) fn a_record_of_exactly_the_limit_arrives<W: World>(world: &W) {
             let mut receiver = receiver(party, options(16, 4096, LIMIT as u64));
             for length in [10, LIMIT, 1, LIMIT] {
                 let record = next(party, &mut receiver);
-                assert!(receiver.bytes(&record).unwrap() == pattern(1, length), "{length}");
+                assert!(
+                    receiver.bytes(&record).unwrap() == pattern(1, length),
+                    "{length}"
+                );
                 assert!(receiver.memory_bytes() <= LIMIT as u64);
                 release(party, &mut receiver, &record);
             }
@@ -219,13 +243,23 @@ pub(crate) fn a_record_beyond_the_limit_is_refused<W: World>(world: &W) {
         &|party| {
             let mut sender = sender(party);
             send(party, &mut sender, b"before");
-            let error =
-                party.send(|manager, wait| sender.send(manager, &[0; 4097], wait)).unwrap_err();
+            let error = party
+                .send(|manager, wait| sender.send(manager, &[0; 4097], wait))
+                .unwrap_err();
             assert!(
-                matches!(error, SendError::RecordTooLarge { length_bytes: 4097, .. }),
+                matches!(
+                    error,
+                    SendError::RecordTooLarge {
+                        length_bytes: 4097,
+                        ..
+                    }
+                ),
                 "{error}"
             );
-            assert!(error.to_string().contains("raise the receiver's limit"), "{error}");
+            assert!(
+                error.to_string().contains("raise the receiver's limit"),
+                "{error}"
+            );
             // Nothing of it was sent, and the stream goes on.
             send(party, &mut sender, b"after");
             close(party, sender);
@@ -247,7 +281,11 @@ pub(crate) fn release_gives_back_all_records_before<W: World>(world: &W) {
                 // One call for four; an older one afterwards changes nothing.
                 release(party, &mut receiver, &records[3]);
                 release(party, &mut receiver, &records[0]);
-                assert!(records.iter().all(|record| receiver.bytes(record).is_none()));
+                assert!(
+                    records
+                        .iter()
+                        .all(|record| receiver.bytes(record).is_none())
+                );
             }
             ended(party, &mut receiver);
         },
@@ -350,7 +388,10 @@ pub(crate) fn small_releases_at_the_limit_do_not_stall<W: World>(world: &W) {
                 if held.len() == PIECES {
                     // Let the sender notice, and ask, and be denied.
                     let none = party.with(|manager| receiver.receive(manager, Wait::millis(1)));
-                    assert!(matches!(none, Ok(None) | Err(ReceiveError::Closed)), "{none:?}");
+                    assert!(
+                        matches!(none, Ok(None) | Err(ReceiveError::Closed)),
+                        "{none:?}"
+                    );
                     release(party, &mut receiver, &held.pop_front().unwrap());
                 }
             }
@@ -417,8 +458,7 @@ pub(crate) fn closing_right_after_filling_the_extent<W: World>(world: &W) {
             for round in 0..30 {
                 let seed = party.hear(&format!("seed {round}"));
                 let seed = StreamSeed::from_bytes(&seed).unwrap();
-                let mut sender =
-                    party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
+                let mut sender = party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
                 for number in 0..4 {
                     send(party, &mut sender, &[number; 64]);
                 }

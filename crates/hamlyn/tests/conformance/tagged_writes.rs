@@ -17,7 +17,9 @@ fn sender<W: World>(party: &Party<W>, ticket: &Ticket) -> Sender {
 }
 
 fn send<W: World>(party: &Party<W>, sender: &Sender, offset: u64, data: &[u8], tag: u64) {
-    party.send(|manager, _| sender.send(manager, offset, data, tag, GROW)).unwrap();
+    party
+        .send(|manager, _| sender.send(manager, offset, data, tag, GROW))
+        .unwrap();
 }
 
 pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
@@ -98,25 +100,34 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver<W: World>(world:
         &|party| {
             let mut flooded = receiver(party, 64, 16);
             let mut other = receiver(party, 64, 16);
-            let mut inbox =
-                party.with(|manager| datagram::Receiver::new(manager, 64).unwrap());
+            let mut inbox = party.with(|manager| datagram::Receiver::new(manager, 64).unwrap());
             inbox.ready();
             party.tell_ticket("flooded", &flooded.ticket());
             party.tell_ticket("other", &other.ticket());
             party.tell_ticket("inbox", &inbox.ticket());
             // Sent last, by the same sender, in order.
-            let last = party.receive("the other's tag", |manager, wait| other.get_tag(manager, wait));
+            let last = party.receive("the other's tag", |manager, wait| {
+                other.get_tag(manager, wait)
+            });
             assert_eq!(last, 5);
             let bytes = party.receive("a datagram", |manager, wait| {
-                Ok(inbox.receive(manager, wait)?.map(|datagram| datagram.data.to_vec()))
+                Ok(inbox
+                    .receive(manager, wait)?
+                    .map(|datagram| datagram.data.to_vec()))
             });
             assert_eq!(bytes, b"unharmed");
-            let overrun = party.with(|manager| flooded.get_tag(manager, Wait::Poll)).unwrap_err();
-            let ReceiveError::Overrun(overrun) = overrun else { panic!("{overrun}") };
+            let overrun = party
+                .with(|manager| flooded.get_tag(manager, Wait::Poll))
+                .unwrap_err();
+            let ReceiveError::Overrun(overrun) = overrun else {
+                panic!("{overrun}")
+            };
             assert_eq!(overrun.lost, SENT - 16);
             assert_eq!(flooded.lost(), SENT - 16);
             for expected in SENT - 16..SENT {
-                let tag = party.with(|manager| flooded.get_tag(manager, Wait::Poll)).unwrap();
+                let tag = party
+                    .with(|manager| flooded.get_tag(manager, Wait::Poll))
+                    .unwrap();
                 assert_eq!(tag, Some(expected));
             }
         },
@@ -130,7 +141,9 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver<W: World>(world:
             let inbox = party.hear_ticket("inbox");
             let outbox =
                 party.with(|manager| datagram::Sender::grow(manager, &inbox, GROW).unwrap());
-            party.send(|manager, _| outbox.send(manager, 0, b"unharmed", None, GROW)).unwrap();
+            party
+                .send(|manager, _| outbox.send(manager, 0, b"unharmed", None, GROW))
+                .unwrap();
         },
     ]);
 }

@@ -55,7 +55,10 @@ pub(crate) struct Party<W: World> {
 impl<W: World> Party<W> {
     /// Something that takes no time.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Manager<W::Host>) -> R) -> R {
-        act(&mut self.manager.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        act(&mut self
+            .manager
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
     /// Whether all parties share one interface.
@@ -85,7 +88,9 @@ impl<W: World> Party<W> {
         what: &str,
         mut call: impl FnMut(&mut Manager<W::Host>, Wait) -> Result<Option<R>, ReceiveError>,
     ) -> R {
-        self.until(what, |manager, wait| call(manager, wait).unwrap_or_else(|e| panic!("{what}: {e}")))
+        self.until(what, |manager, wait| {
+            call(manager, wait).unwrap_or_else(|e| panic!("{what}: {e}"))
+        })
     }
 
     /// A sending call, repeated while it would block.
@@ -156,7 +161,10 @@ struct Board(Mutex<HashMap<String, Vec<u8>>>);
 
 impl Post for Board {
     fn put(&self, word: &str, bytes: &[u8]) {
-        self.0.lock().unwrap().insert(word.to_owned(), bytes.to_vec());
+        self.0
+            .lock()
+            .unwrap()
+            .insert(word.to_owned(), bytes.to_vec());
     }
 
     fn get(&self, word: &str) -> Option<Vec<u8>> {
@@ -197,7 +205,12 @@ impl World for Threads {
                 let post = post.clone();
                 scope.spawn(move || {
                     let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
-                    Party { manager, post, wait: SLICE }.play(role, number, roles.len());
+                    Party {
+                        manager,
+                        post,
+                        wait: SLICE,
+                    }
+                    .play(role, number, roles.len());
                 });
             }
         });
@@ -225,7 +238,12 @@ impl World for Loopback {
             for (number, &role) in roles.iter().enumerate() {
                 let (manager, post) = (manager.clone(), post.clone());
                 scope.spawn(move || {
-                    Party { manager, post, wait: Wait::Poll }.play(role, number, roles.len());
+                    Party {
+                        manager,
+                        post,
+                        wait: Wait::Poll,
+                    }
+                    .play(role, number, roles.len());
                 });
             }
         });
@@ -268,7 +286,12 @@ impl World for Processes {
         };
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(&namespace);
         std::fs::create_dir_all(&directory).unwrap();
-        Self { test: test.to_owned(), namespace, directory, role }
+        Self {
+            test: test.to_owned(),
+            namespace,
+            directory,
+            role,
+        }
     }
 
     fn open(&self, options: ManagerOptions) -> Manager<ProcessHost> {
@@ -291,7 +314,12 @@ impl World for Processes {
         }
         let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
         let post = Arc::new(Files(self.directory.clone()));
-        Party { manager, post, wait: SLICE }.play(roles[self.role], self.role, roles.len());
+        Party {
+            manager,
+            post,
+            wait: SLICE,
+        }
+        .play(roles[self.role], self.role, roles.len());
         for mut child in children {
             assert!(child.0.wait().unwrap().success(), "another party failed");
         }

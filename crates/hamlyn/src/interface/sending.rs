@@ -1,0 +1,228 @@
+//! An interface sends (`Hamlyn 3.2`, `h_send_msg`).
+
+use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle, TerminusId};
+use hamlyn_engine::transmit::{Borrowed, Message as EngineMessage};
+use hamlyn_host::{Host, HostError};
+
+use super::Interface;
+use crate::error::SendError;
+use crate::message::{Message, Target, compose};
+use crate::wait::{Patience, Wait};
+
+impl<H: Host> Interface<H> {
+    /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room;
+    /// longer ones are sent from where they are, so the call lasts until all of it is handed to the link.
+    /// Meanwhile arriving packets are taken in. Blocks for as long as `wait` says;
+    /// with [`Wait::Poll`] it sends nothing rather than wait.
+    #[inline]
+    pub fn send_msg(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        self.attend_if_asked();
+        let posting = compose(target, message, message.data.len() as u64)?;
+        match self.transmitter.post(
+            terminus,
+            &posting,
+            message.metadata,
+            message.data,
+            &mut self.links,
+        ) {
+            Ok(posted) => Ok(posted.handle),
+            Err(error) => self.send_slowly(terminus, target, &posting, message, wait, error),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_slowly(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        posting: &EngineMessage,
+        message: &Message<'_>,
+        wait: Wait,
+        mut error: PostError,
+    ) -> Result<SendHandle, SendError> {
+        let would_block = SendError::WouldBlock {
+            peer: target.ticket.destination,
+        };
+        let mut patience = Patience::new(wait);
+        loop {
+            match error {
+                PostError::LinkGone => return Err(self.lost(target).into()),
+                PostError::TooLongToQueue { .. } if wait != Wait::Poll => {
+                    match self.send_borrowed(terminus, target, posting, message, &mut patience)? {
+                        Some(handle) => return Ok(handle),
+                        None => return Err(would_block),
+                    }
+                }
+                PostError::QueueFull | PostError::TooLongToQueue { .. } => {
+                    self.poll();
+                    if !self.pause(&mut patience)? {
+                        return Err(would_block);
+                    }
+                }
+                other => return Err(other.into()),
+            }
+            match self.transmitter.post(
+                terminus,
+                posting,
+                message.metadata,
+                message.data,
+                &mut self.links,
+            ) {
+                Ok(posted) => return Ok(posted.handle),
+                Err(again) => error = again,
+            }
+        }
+    }
+
+    /// Sends a long message from the caller's slice. Nothing if there was no
+    /// room within the wait even for its first packet.
+    fn send_borrowed(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        posting: &EngineMessage,
+        message: &Message<'_>,
+        patience: &mut Patience,
+    ) -> Result<Option<SendHandle>, SendError> {
+        let mut segmenter = loop {
+            match self.transmitter.begin_borrowed(
+                terminus,
+                posting,
+                message.metadata,
+                message.data.len() as u64,
+                &self.links,
+            ) {
+                Ok(segmenter) => break segmenter,
+                Err(PostError::QueueFull) => {
+                    self.poll();
+                    if !self.pause(patience)? {
+                        return Ok(None);
+                    }
+                }
+                Err(PostError::LinkGone) => return Err(self.lost(target).into()),
+                Err(other) => return Err(other.into()),
+            }
+        };
+        loop {
+            let state = self.transmitter.continue_borrowed(
+                terminus,
+                target.link,
+                &mut segmenter,
+                message.metadata,
+                message.data,
+                &mut self.links,
+            )?;
+            match state {
+                Borrowed::Sent => return Ok(Some(self.transmitter.finish_borrowed(terminus)?)),
+                Borrowed::Gone => return Err(self.lost(target).into()),
+                Borrowed::More => {
+                    // Reception never waits for transmission, nor do other termini.
+                    self.poll();
+                }
+                Borrowed::Full => {
+                    self.poll();
+                    if !self.pause(patience)? {
+                        return if segmenter.is_started() {
+                            Err(SendError::Cut {
+                                peer: target.ticket.destination,
+                                sent_bytes: segmenter.sent_bytes(),
+                            })
+                        } else {
+                            Ok(None)
+                        };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by
+    /// the interface, packet by packet, as the link has room. The buffers must stay as they are until its
+    /// [`Completion`]. `message.data` is not used. Never blocks.
+    pub fn send_gather(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        pieces: &[GatherPiece],
+    ) -> Result<SendHandle, SendError> {
+        self.attend_if_asked();
+        let mut length_bytes = 0_u64;
+        for piece in pieces {
+            length_bytes = length_bytes
+                .checked_add(piece.length_bytes)
+                .ok_or(PostError::TooLong)?;
+        }
+        let posting = compose(target, message, length_bytes)?;
+        match self.transmitter.post_gather(
+            terminus,
+            &posting,
+            message.metadata,
+            pieces,
+            &mut self.links,
+        ) {
+            Ok(posted) => Ok(posted.handle),
+            Err(PostError::LinkGone) => Err(self.lost(target).into()),
+            Err(PostError::QueueFull) => Err(SendError::WouldBlock {
+                peer: target.ticket.destination,
+            }),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Copies up to 60 bytes of metadata out of a send-buffer area.
+    pub fn gather_metadata(
+        &self,
+        terminus: TerminusId,
+        piece: &GatherPiece,
+        into: &mut [u8; hamlyn_engine::limits::USER_METADATA_BYTES],
+    ) -> Result<usize, PostError> {
+        self.transmitter.gather_metadata(terminus, piece, into)
+    }
+
+    /// Waits until everything queued at the terminus up to `handle` is handed to its links.
+    pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
+        let word = self
+            .transmitter
+            .completions(handle.terminus)
+            .map_err(|_| SendError::Finished)?;
+        let mut patience = Patience::new(wait);
+        loop {
+            let completion = word.completion(handle.sequence);
+            if completion != Completion::Pending {
+                return Ok(completion);
+            }
+            self.poll();
+            if word.completion(handle.sequence) == Completion::Pending
+                && !self.pause(&mut patience)?
+            {
+                return Ok(Completion::Pending);
+            }
+        }
+    }
+
+    /// Waits until nothing is queued any more: every message that was accepted is handed to its
+    /// link, or has failed with it. False if the time was over first.
+    ///
+    /// Here the application's own calls move its messages, so a program that sends and then does
+    /// something else for long, or ends, calls this in between.
+    pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
+        let mut patience = Patience::new(wait);
+        loop {
+            self.poll();
+            if !self.transmitter.is_waiting() {
+                return Ok(true);
+            }
+            if !self.pause(&mut patience)? {
+                return Ok(false);
+            }
+        }
+    }
+}

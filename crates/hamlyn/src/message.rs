@@ -1,0 +1,137 @@
+//! Messages of the lower layer (`Hamlyn 3.2`): what is sent, and where to.
+
+use hamlyn_engine::counting::Share;
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::{Flags, Header, Kind};
+use hamlyn_engine::transmit::Message as EngineMessage;
+
+use crate::ticket::{OutsideTicket, Ticket};
+
+/// A ticket that has been made usable here: its link is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub(crate) link: LinkId,
+    pub(crate) ticket: Ticket,
+}
+
+impl Target {
+    /// The ticket.
+    pub fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+
+    /// The same, for another metadata entry.
+    #[inline]
+    pub(crate) fn set_metadata_index(&mut self, index: u16) {
+        self.ticket.metadata_index = index;
+    }
+
+    /// The link over which messages go.
+    pub fn link(&self) -> LinkId {
+        self.link
+    }
+
+    /// The same link, for another ticket to the same interface.
+    pub fn with_ticket(&self, ticket: Ticket) -> Option<Target> {
+        (ticket.destination == self.ticket.destination).then_some(Target {
+            link: self.link,
+            ticket,
+        })
+    }
+}
+
+/// A message for the lower layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// Where in the ticket's place the data go.
+    pub offset: u64,
+    /// The data.
+    pub data: &'a [u8],
+    /// Up to 60 bytes of metadata; none in fast mode.
+    pub metadata: &'a [u8],
+    /// The word of a fast-mode message; meaningless otherwise.
+    pub word: u64,
+    /// How it is counted.
+    pub share: Option<Share>,
+    /// Lands unannounced.
+    pub silent: bool,
+}
+
+impl<'a> Message<'a> {
+    /// A message of that data at the beginning of the ticket's place.
+    pub fn new(data: &'a [u8]) -> Self {
+        Self {
+            offset: 0,
+            data,
+            metadata: &[],
+            word: 0,
+            share: None,
+            silent: false,
+        }
+    }
+
+    /// At that offset in the ticket's place.
+    #[must_use]
+    pub fn at(mut self, offset: u64) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// With metadata.
+    #[must_use]
+    pub fn metadata(mut self, metadata: &'a [u8]) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// With the one word of fast mode.
+    #[must_use]
+    pub fn word(mut self, word: u64) -> Self {
+        self.word = word;
+        self
+    }
+
+    /// Counted as a part of a group.
+    #[must_use]
+    pub fn share(mut self, share: Share) -> Self {
+        self.share = Some(share);
+        self
+    }
+
+    /// Lands unannounced.
+    #[must_use]
+    pub fn silent(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+}
+
+/// The engine's view of a message to that target.
+#[inline]
+pub(crate) fn compose(
+    target: &Target,
+    message: &Message<'_>,
+    length_bytes: u64,
+) -> Result<EngineMessage, OutsideTicket> {
+    let ticket = &target.ticket;
+    let offset = ticket.place(message.offset, length_bytes)?;
+    Ok(EngineMessage {
+        link: target.link,
+        header: Header {
+            slot: ticket.slot,
+            metadata_index: ticket.metadata_index,
+            key: ticket.key,
+            offset,
+            length_bytes: 0,
+            word: message.word,
+            metadata_length_bytes: 0,
+            flags: if message.silent {
+                Flags::SILENT
+            } else {
+                Flags::NONE
+            },
+            kind: Kind::WRITE,
+        },
+        share: message.share.unwrap_or(Share::whole(ticket.counting)),
+    })
+}
