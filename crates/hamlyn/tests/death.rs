@@ -22,16 +22,24 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(2);
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    ALONE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-const OPTIONS: StreamOptions = StreamOptions { pieces: 4, piece_bytes: 1024, limit_bytes: 1 << 16 };
+const OPTIONS: StreamOptions = StreamOptions {
+    pieces: 4,
+    piece_bytes: 1024,
+    limit_bytes: 1 << 16,
+};
 
 /// What the children do.
 #[test]
 #[ignore = "run by the other tests"]
 fn child() {
-    let Some((role, namespace)) = role() else { return };
+    let Some((role, namespace)) = role() else {
+        return;
+    };
     let mut manager = open(&namespace);
     match role.as_str() {
         "send" => send_for_ever(&mut manager),
@@ -58,8 +66,11 @@ fn send_for_ever(manager: &mut Manager<ProcessHost>) {
     say(b"begun");
     for number in 0_u64.. {
         let data = vec![number as u8; (number * 97 % 3000) as usize];
-        tags.send(manager, 0, &data[..data.len().min(60)], number, LONG).unwrap();
-        outbox.send(manager, 0, &vec![1; 40_000], None, LONG).unwrap();
+        tags.send(manager, 0, &data[..data.len().min(60)], number, LONG)
+            .unwrap();
+        outbox
+            .send(manager, 0, &vec![1; 40_000], None, LONG)
+            .unwrap();
         stream.send(manager, &data, LONG).unwrap();
         part.send(manager, 0, &data, LONG).unwrap();
     }
@@ -122,7 +133,13 @@ impl Ends {
         actor.tell(&inbox.ticket().to_bytes());
         actor.tell(&stream.make_seed(manager).to_bytes());
         actor.tell(&group.begin(manager).unwrap().to_bytes());
-        Self { tags, inbox, stream, group, queue }
+        Self {
+            tags,
+            inbox,
+            stream,
+            group,
+            queue,
+        }
     }
 
     /// Works as long as the peer lives, a bounded number of times.
@@ -151,7 +168,12 @@ impl Ends {
             self.inbox.receive(manager, LONG).map(|_| ())
         });
         lost(|| self.group.receive(manager, LONG).map(|_| ()));
-        lost(|| manager.interface_mut().rcv_block(&mut self.queue, LONG).map(|_| ()));
+        lost(|| {
+            manager
+                .interface_mut()
+                .rcv_block(&mut self.queue, LONG)
+                .map(|_| ())
+        });
         lost(|| {
             let record = self.stream.receive(manager, LONG)?;
             self.stream.release(manager, &record.unwrap());
@@ -206,7 +228,9 @@ impl Bystander {
                 sent += 1;
                 std::thread::sleep(Duration::from_micros(200));
             }
-            sender.send(&mut manager, 0, &[2; 16], u64::MAX, LONG).unwrap();
+            sender
+                .send(&mut manager, 0, &[2; 16], u64::MAX, LONG)
+                .unwrap();
             sent
         });
         Self { stop, thread }
@@ -216,15 +240,17 @@ impl Bystander {
     fn end(self, manager: &mut Manager<ProcessHost>, receiver: &mut tagged_write::Receiver) {
         self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         let mut taken = 0;
-        until("the bystander's last tag", || match receiver.get_tag(manager, LONG) {
-            Ok(Some(u64::MAX)) => Some(()),
-            Ok(Some(tag)) => {
-                assert!(tag >= taken);
-                taken = tag + 1;
-                None
+        until("the bystander's last tag", || {
+            match receiver.get_tag(manager, LONG) {
+                Ok(Some(u64::MAX)) => Some(()),
+                Ok(Some(tag)) => {
+                    assert!(tag >= taken);
+                    taken = tag + 1;
+                    None
+                }
+                Ok(None) | Err(ReceiveError::PeerLost(_) | ReceiveError::Overrun(_)) => None,
+                Err(error) => panic!("{error}"),
             }
-            Ok(None) | Err(ReceiveError::PeerLost(_) | ReceiveError::Overrun(_)) => None,
-            Err(error) => panic!("{error}"),
         });
         let sent = self.thread.join().unwrap();
         assert_eq!(taken, sent);
@@ -240,7 +266,9 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
     let mut survivor = open(&namespace);
     let mut friend = tagged_write::Receiver::new(&mut survivor, 64, 1 << 16).unwrap();
     let bystander = Bystander::start(&namespace, friend.ticket());
-    until("the bystander", || friend.get_tag(&mut survivor, LONG).unwrap());
+    until("the bystander", || {
+        friend.get_tag(&mut survivor, LONG).unwrap()
+    });
     let baseline = (descriptors(), survivor.interface().slots_open());
     let mut random = Random::new(1);
     let mut known = Vec::new();
@@ -265,13 +293,23 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
         known.push(killed.elapsed());
         assert!(actor.id() > 0 && !actor.ended());
         ends.close(&mut survivor);
-        assert_eq!(survivor.interface().peers().count(), 1, "only the bystander is linked");
+        assert_eq!(
+            survivor.interface().peers().count(),
+            1,
+            "only the bystander is linked"
+        );
         assert_eq!(survivor.interface().slots_open(), baseline.1);
         drop(actor);
-        until("descriptors are closed", || (descriptors() <= baseline.0).then_some(()));
+        until("descriptors are closed", || {
+            (descriptors() <= baseline.0).then_some(())
+        });
     }
     known.sort();
-    println!("known and drained after {:?} (median), {:?} (worst)", known[known.len() / 2], known[known.len() - 1]);
+    println!(
+        "known and drained after {:?} (median), {:?} (worst)",
+        known[known.len() / 2],
+        known[known.len() - 1]
+    );
     assert!(known[known.len() - 1] < KNOWN_WITHIN, "{known:?}");
     bystander.end(&mut survivor, &mut friend);
 }
@@ -304,7 +342,11 @@ fn every_ticket_and_sender_ends_when_its_receiver_is_killed_at_any_instant() {
         let tags = tagged_write::Sender::grow(&mut survivor, &ticket, LONG).unwrap();
         for number in 0..random.below(200) {
             let record = vec![1; (number * 31 % 2500) as usize];
-            let wait = if random.below(3) == 0 { Wait::Poll } else { LONG };
+            let wait = if random.below(3) == 0 {
+                Wait::Poll
+            } else {
+                LONG
+            };
             match stream.send(&mut survivor, &record, wait) {
                 Ok(()) | Err(SendError::WouldBlock { .. }) => {}
                 Err(error) => panic!("{error}"),
@@ -313,12 +355,17 @@ fn every_ticket_and_sender_ends_when_its_receiver_is_killed_at_any_instant() {
         let killed = Instant::now();
         actor.kill();
         loses("a stream", || stream.send(&mut survivor, &[3; 1024], LONG));
-        loses("a ticket", || tags.send(&mut survivor, 0, &[], 1, LONG).map(|_| ()));
+        loses("a ticket", || {
+            tags.send(&mut survivor, 0, &[], 1, LONG).map(|_| ())
+        });
         known.push(killed.elapsed());
         assert!(stream.close(&mut survivor, Wait::millis(1)).is_err());
         // The ticket of the dead cannot be used again either; a new one can.
         let error = tagged_write::Sender::grow(&mut survivor, &ticket, LONG).unwrap_err();
-        assert!(error.to_string().contains("ask for a new ticket"), "{error}");
+        assert!(
+            error.to_string().contains("ask for a new ticket"),
+            "{error}"
+        );
         assert!(!actor.ended());
         drop(actor);
         until("the link is forgotten", || {
@@ -326,10 +373,16 @@ fn every_ticket_and_sender_ends_when_its_receiver_is_killed_at_any_instant() {
             (survivor.interface().peers().count() == 0).then_some(())
         });
         assert_eq!(survivor.interface().slots_open(), baseline.1);
-        until("descriptors are closed", || (descriptors() <= baseline.0).then_some(()));
+        until("descriptors are closed", || {
+            (descriptors() <= baseline.0).then_some(())
+        });
     }
     known.sort();
-    println!("known after {:?} (median), {:?} (worst)", known[known.len() / 2], known[known.len() - 1]);
+    println!(
+        "known after {:?} (median), {:?} (worst)",
+        known[known.len() / 2],
+        known[known.len() - 1]
+    );
     assert!(known[known.len() - 1] < KNOWN_WITHIN, "{known:?}");
 }
 
@@ -374,7 +427,9 @@ fn a_long_send_ends_when_its_receiver_is_killed() {
                 let terminus = manager.terminus();
                 let message = Message::new(&data);
                 let sent =
-                    manager.interface_mut().send_msg(terminus, target, &message, Wait::Forever);
+                    manager
+                        .interface_mut()
+                        .send_msg(terminus, target, &message, Wait::Forever);
                 sent.map(|_| ())
             })
         })
@@ -442,7 +497,10 @@ fn a_restarted_peer_is_served_and_old_tickets_are_not() {
         stream.send(&mut survivor, b"to the new one", LONG).unwrap();
         if let Some(old) = old {
             let error = survivor.interface_mut().target(&old, LONG).unwrap_err();
-            assert!(error.to_string().contains("restarted"), "round {round}: {error}");
+            assert!(
+                error.to_string().contains("restarted"),
+                "round {round}: {error}"
+            );
         }
         old = Some(ticket);
         actor.kill();

@@ -19,7 +19,11 @@ pub(crate) const LONG: Wait = Wait::For(PATIENCE);
 /// A namespace that no other test uses.
 pub(crate) fn namespace() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    format!("l{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "l{}-{}",
+        std::process::id(),
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 pub(crate) fn open(namespace: &str) -> Manager<ProcessHost> {

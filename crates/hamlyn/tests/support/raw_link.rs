@@ -28,7 +28,9 @@ pub(crate) struct RawLink {
 impl RawLink {
     /// Connects to the victim, as that interface. Nothing if the victim would not have us.
     pub(crate) fn connect(namespace: &str, victim: Destination, interface: u64) -> Option<Self> {
-        let address = Namespace::new(namespace).unwrap().interface_address(victim.interface);
+        let address = Namespace::new(namespace)
+            .unwrap()
+            .interface_address(victim.interface);
         let kind = SocketType::SEQPACKET;
         let socket =
             rustix::net::socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).ok()?;

@@ -1,0 +1,395 @@
+//! What bad input gets: an error that names the object and the remedy, and nothing lost.
+
+mod support;
+
+use hamlyn::engine::counting::{Counting, Share};
+use hamlyn::engine::key::Key;
+use hamlyn::engine::packet::SlotName;
+use hamlyn::group::{MEMBER_BYTES, Member, MemberError};
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::{ConnectError, HostError};
+use hamlyn::stream::{SEED_BYTES, StreamOptions, StreamSeed};
+use hamlyn::ticket::TICKET_BYTES;
+use hamlyn::{
+    Address, Destination, GrowError, Manager, ManagerOptions, NewSlot, OpenError, ReceiveError,
+    Ticket, TicketError, Wait, datagram, group, stream, tagged_write,
+};
+use proptest::prelude::*;
+use support::{LONG, namespace, open};
+
+fn tickets() -> impl Strategy<Value = Ticket> {
+    let destination =
+        (any::<u32>(), any::<u32>(), any::<u64>()).prop_map(|(node, user, interface)| {
+            Destination {
+                node,
+                user,
+                interface,
+            }
+        });
+    let bounds = (any::<u64>(), any::<u64>())
+        .prop_map(|(one, two)| (one.min(two), one.max(two) - one.min(two)));
+    (
+        destination,
+        any::<u32>(),
+        any::<u16>(),
+        any::<u64>(),
+        bounds,
+        any::<bool>(),
+    )
+        .prop_map(
+            |(destination, slot, metadata_index, key, (base, length_bytes), wide)| Ticket {
+                destination,
+                slot: SlotName::from_bits(slot),
+                metadata_index,
+                key: Key::from_bits(key),
+                base,
+                length_bytes,
+                counting: if wide {
+                    Counting::Bits64
+                } else {
+                    Counting::Bits32
+                },
+            },
+        )
+}
+
+fn members() -> impl Strategy<Value = Member> {
+    (tickets(), any::<u64>()).prop_map(|(ticket, share)| {
+        let share = if ticket.counting == Counting::Bits32 {
+            share >> 32
+        } else {
+            share
+        };
+        Member {
+            ticket,
+            share: Share::from_less_one(share, ticket.counting).unwrap(),
+        }
+    })
+}
+
+/// A seed as some receiver made it.
+fn seed() -> [u8; SEED_BYTES] {
+    let mut manager = open(&namespace());
+    let receiver = stream::Receiver::new(&mut manager, StreamOptions::default()).unwrap();
+    receiver.make_seed(&manager).to_bytes()
+}
+
+proptest! {
+    #[test]
+    fn tickets_come_out_as_they_went_in(ticket in tickets()) {
+        prop_assert_eq!(Ticket::from_bytes(&ticket.to_bytes()), Ok(ticket));
+    }
+
+    #[test]
+    fn members_come_out_as_they_went_in(member in members()) {
+        prop_assert_eq!(Member::from_bytes(&member.to_bytes()), Ok(member));
+    }
+
+    #[test]
+    fn any_bytes_are_a_ticket_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        if let Ok(ticket) = Ticket::from_bytes(&bytes) {
+            prop_assert_eq!(&ticket.to_bytes()[..], &bytes[..]);
+        }
+        if let Ok(member) = Member::from_bytes(&bytes) {
+            prop_assert_eq!(&member.to_bytes()[..], &bytes[..]);
+        }
+        if let Ok(seed) = StreamSeed::from_bytes(&bytes) {
+            prop_assert_eq!(&seed.to_bytes()[..], &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn a_ticket_that_was_cut_says_so(ticket in tickets(), length in 0..TICKET_BYTES) {
+        let error = Ticket::from_bytes(&ticket.to_bytes()[..length]).unwrap_err();
+        prop_assert_eq!(error, TicketError::Length { length_bytes: length });
+        prop_assert!(error.to_string().contains("cut"));
+    }
+
+    #[test]
+    fn a_change_of_one_byte_of_a_ticket_is_found(
+        ticket in tickets(), at in 0..TICKET_BYTES, change in 1..=255_u8,
+    ) {
+        let mut bytes = ticket.to_bytes();
+        bytes[at] ^= change;
+        prop_assert_eq!(Ticket::from_bytes(&bytes), Err(TicketError::Damaged));
+    }
+
+    #[test]
+    fn a_change_of_one_byte_of_a_member_is_found(
+        member in members(), at in 0..MEMBER_BYTES, change in 1..=255_u8,
+    ) {
+        let mut bytes = member.to_bytes();
+        bytes[at] ^= change;
+        prop_assert_eq!(Member::from_bytes(&bytes), Err(MemberError::Ticket(TicketError::Damaged)));
+    }
+}
+
+#[test]
+fn a_seed_that_was_cut_or_changed_is_refused() {
+    let good = seed();
+    assert_eq!(StreamSeed::from_bytes(&good).unwrap().to_bytes(), good);
+    for length in 0..SEED_BYTES {
+        assert!(StreamSeed::from_bytes(&good[..length]).is_err(), "{length}");
+    }
+    for bit in 0..8 * SEED_BYTES {
+        let mut bytes = good;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let error = StreamSeed::from_bytes(&bytes).unwrap_err();
+        assert!(
+            error.to_string().contains("damaged") || error.to_string().contains("sum"),
+            "{bit}: {error}"
+        );
+    }
+    let cut = StreamSeed::from_bytes(&good[..40]).unwrap_err();
+    assert_eq!(cut.to_string(), "the seed is damaged: it was cut");
+    let long = [&good[..], &[0]].concat();
+    assert!(StreamSeed::from_bytes(&long).is_err());
+}
+
+#[test]
+fn tickets_of_another_version_or_with_impossible_fields_are_named() {
+    let honest = {
+        let mut manager = open(&namespace());
+        datagram::Receiver::new(&mut manager, 64).unwrap().ticket()
+    };
+    // With a sum that is right: whoever makes a ticket up can do that.
+    let with = |change: &dyn Fn(&mut [u8; TICKET_BYTES])| {
+        let mut bytes = honest.to_bytes();
+        change(&mut bytes);
+        let sum = bytes[..48].iter().fold(0x811c_9dc5_u32, |sum, &byte| {
+            (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+        bytes[48..].copy_from_slice(&sum.to_le_bytes());
+        Ticket::from_bytes(&bytes)
+    };
+    assert_eq!(with(&|_| ()), Ok(honest));
+    assert_eq!(
+        with(&|bytes| bytes[0] = 2),
+        Err(TicketError::Version { found: 2 })
+    );
+    assert_eq!(
+        with(&|bytes| bytes[1] = 2),
+        Err(TicketError::Impossible { field: "flags" })
+    );
+    let overflow = with(&|bytes| bytes[32..48].fill(0xFF));
+    assert_eq!(overflow, Err(TicketError::Impossible { field: "bounds" }));
+    assert!(
+        overflow
+            .unwrap_err()
+            .to_string()
+            .contains("bounds is impossible")
+    );
+}
+
+fn gone(error: GrowError, what: &str) {
+    assert!(
+        matches!(error, GrowError::Connect(ConnectError::Gone { .. })),
+        "{what}: {error:?}"
+    );
+    let text = error.to_string();
+    assert!(
+        text.contains("is gone") && text.contains("ask for a new ticket"),
+        "{what}: {text}"
+    );
+}
+
+#[test]
+fn tickets_to_somebody_who_is_gone_say_so_at_once() {
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let (ticket, seed, member) = {
+        let mut there = open(&namespace);
+        let mut group = group::Receiver::new(&mut there, 64, Counting::Bits32).unwrap();
+        let stream = stream::Receiver::new(&mut there, StreamOptions::default()).unwrap();
+        let member = group.begin(&mut there).unwrap();
+        (
+            datagram::Receiver::new(&mut there, 64).unwrap().ticket(),
+            stream.make_seed(&there),
+            member,
+        )
+    };
+    let begun = std::time::Instant::now();
+    let slots = here.interface().slots_open();
+    gone(
+        datagram::Sender::grow(&mut here, &ticket, Wait::Forever).unwrap_err(),
+        "datagram",
+    );
+    gone(
+        tagged_write::Sender::grow(&mut here, &ticket, Wait::Forever).unwrap_err(),
+        "tagged",
+    );
+    gone(
+        stream::Sender::grow(&mut here, &seed, Wait::Forever).unwrap_err(),
+        "stream",
+    );
+    gone(
+        group::Sender::grow(&mut here, &member, Wait::Forever).unwrap_err(),
+        "group",
+    );
+    assert!(begun.elapsed() < support::PATIENCE);
+    assert_eq!(
+        here.interface().slots_open(),
+        slots,
+        "nothing is left of what failed"
+    );
+}
+
+#[test]
+fn a_made_up_destination_of_another_user_is_not_believed() {
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let mut there = open(&namespace);
+    let honest = datagram::Receiver::new(&mut there, 64).unwrap().ticket();
+    let user = honest.destination.user ^ 1;
+    let forged = Ticket {
+        destination: Destination {
+            user,
+            ..honest.destination
+        },
+        ..honest
+    };
+    let error = datagram::Sender::grow(&mut here, &forged, Wait::millis(200)).unwrap_err();
+    assert!(matches!(error, GrowError::Connect(_)), "{error:?}");
+    assert!(
+        here.interface()
+            .peers()
+            .all(|(_, peer)| peer.destination != forged.destination)
+    );
+}
+
+#[test]
+fn nobody_under_that_name_is_said_at_the_deadline() {
+    let mut here = open(&namespace());
+    let begun = std::time::Instant::now();
+    let error = here
+        .interface_mut()
+        .connect(Address::Name("nobody"), Wait::millis(50))
+        .unwrap_err();
+    assert!(matches!(error, ConnectError::Absent { .. }), "{error:?}");
+    assert!(error.to_string().contains("nobody") && error.to_string().contains("namespace"));
+    assert!(begun.elapsed().as_millis() >= 50);
+}
+
+fn open_named(namespace: &str, name: &str) -> Result<Manager<ProcessHost>, OpenError> {
+    let options = Options::named(name).in_namespace(namespace);
+    hamlyn::open_with(options, ManagerOptions::default())
+}
+
+#[test]
+fn names_in_use_or_impossible_are_named() {
+    let namespace = namespace();
+    let first = open_named(&namespace, "alice").unwrap();
+    let error = open_named(&namespace, "alice").unwrap_err();
+    assert!(
+        matches!(error, OpenError::Host(HostError::NameInUse { .. })),
+        "{error:?}"
+    );
+    let text = error.to_string();
+    assert!(
+        text.contains("alice") && text.contains("choose another"),
+        "{text}"
+    );
+    for bad in ["", "two words", &"x".repeat(65), "nul\0"] {
+        let error = open_named(&namespace, bad).unwrap_err();
+        assert!(
+            matches!(error, OpenError::Host(HostError::BadName { .. })),
+            "{bad:?}: {error:?}"
+        );
+    }
+    // A name is free again as soon as its holder is gone.
+    drop(first);
+    open_named(&namespace, "alice").unwrap();
+}
+
+#[test]
+fn impossible_settings_are_named_and_leave_nothing() {
+    let mut manager = open(&namespace());
+    let settings = [
+        (0, 64, 1 << 20, "pieces"),
+        (65_533, 64, u64::MAX, "pieces"),
+        (4, 32, 1 << 20, "power of two"),
+        (4, 100, 1 << 20, "power of two"),
+        (4, 1 << 31, u64::MAX, "power of two"),
+        (4, 64, 255, "cover the pieces"),
+    ];
+    for (pieces, piece_bytes, limit_bytes, word) in settings {
+        let options = StreamOptions {
+            pieces,
+            piece_bytes,
+            limit_bytes,
+        };
+        let error = stream::Receiver::new(&mut manager, options).unwrap_err();
+        assert!(matches!(error, OpenError::Setting { .. }), "{error:?}");
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    for bytes in [0, (1 << 31) + 1, u32::MAX] {
+        assert!(datagram::Receiver::new(&mut manager, bytes).is_err());
+    }
+    assert!(group::Receiver::new(&mut manager, u32::MAX, Counting::Bits32).is_err());
+    let interface = manager.interface_mut();
+    assert!(matches!(interface.open_queue(1), Err(OpenError::Queue(_))));
+    let area = interface.allocate(64).unwrap();
+    let new = || NewSlot::new(&area);
+    for range in [0..65, 64..65, 65..65, u64::MAX - 1..u64::MAX] {
+        let error = interface.open_slot(new().range(range)).unwrap_err();
+        assert!(error.to_string().contains("does not fit"), "{error}");
+    }
+    assert!(matches!(
+        interface.open_slot(new().entries(65_536)),
+        Err(OpenError::Metadata(_))
+    ));
+    assert_eq!(interface.slots_open(), 0);
+    // The room that failures reserved is free again: almost all of it.
+    let options = StreamOptions {
+        pieces: 4_000,
+        piece_bytes: 64,
+        limit_bytes: 1 << 20,
+    };
+    stream::Receiver::new(&mut manager, options).unwrap();
+}
+
+#[test]
+fn memory_that_cannot_be_had_is_an_error_with_its_size() {
+    let mut manager = open(&namespace());
+    let needed = 1 << 60;
+    let error = manager.interface_mut().allocate(needed).unwrap_err();
+    assert!(matches!(error, HostError::Memory { needed_bytes, .. } if needed_bytes == needed));
+    assert!(error.to_string().contains(&needed.to_string()), "{error}");
+    let error = tagged_write::Receiver::new(&mut manager, needed, 16).unwrap_err();
+    assert!(
+        matches!(error, OpenError::Host(HostError::Memory { .. })),
+        "{error:?}"
+    );
+    assert_eq!(manager.interface().slots_open(), 0);
+}
+
+#[test]
+fn a_ticket_for_another_protocol_is_refused_on_either_side() {
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let mut there = open(&namespace);
+    let mut inbox = datagram::Receiver::new(&mut there, 64).unwrap();
+    inbox.ready();
+    let mut tags = tagged_write::Receiver::new(&mut there, 64, 16).unwrap();
+    // A datagram to a fast ticket: the sender's side knows.
+    let wrong = datagram::Sender::grow(&mut here, &tags.ticket(), LONG).unwrap();
+    let error = wrong
+        .send(&mut here, 0, b"datagram", None, LONG)
+        .unwrap_err();
+    assert!(error.to_string().contains("fast-mode"), "{error}");
+    // A tagged write to a datagram's ticket: without metadata it is no datagram.
+    let wrong = tagged_write::Sender::grow(&mut here, &inbox.ticket(), LONG).unwrap();
+    wrong.send(&mut here, 0, b"tagged", 7, LONG).unwrap();
+    let error = inbox.receive(&mut there, LONG).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ReceiveError::Malformed {
+                protocol: "datagram",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(tags.get_tag(&mut there, Wait::Poll), Ok(None));
+}

@@ -1,0 +1,180 @@
+//! Use from several threads, safe by construction: what may move and what may be shared.
+
+mod support;
+
+use std::sync::Barrier;
+
+use hamlyn::host::process::ProcessHost;
+use hamlyn::stream::{self, StreamOptions, StreamSeed};
+use hamlyn::{
+    Destination, Interface, Manager, Queue, ReceiveError, Slot, Target, Ticket, datagram, group,
+    tagged_write,
+};
+use support::{LONG, namespace, open};
+
+const fn may_move<T: Send>() {}
+const fn may_be_shared<T: Send + Sync>() {}
+
+/// Said to the compiler; there is nothing to run.
+const _: () = {
+    may_move::<Manager<ProcessHost>>();
+    may_move::<Interface<ProcessHost>>();
+    may_move::<Slot>();
+    may_move::<hamlyn::Area>();
+    may_move::<hamlyn::HandoverReader>();
+    may_move::<Queue>();
+    may_move::<datagram::Receiver>();
+    may_move::<datagram::Sender>();
+    may_move::<stream::Receiver>();
+    may_move::<stream::Sender>();
+    may_move::<tagged_write::Receiver>();
+    may_move::<tagged_write::Sender>();
+    may_move::<group::Receiver>();
+    may_move::<group::Sender>();
+    may_be_shared::<Ticket>();
+    may_be_shared::<Target>();
+    may_be_shared::<Destination>();
+    may_be_shared::<StreamSeed>();
+    may_be_shared::<group::Member>();
+    may_be_shared::<stream::Record>();
+    may_be_shared::<hamlyn::SendError>();
+    may_be_shared::<ReceiveError>();
+    may_be_shared::<hamlyn::OpenError>();
+    may_be_shared::<hamlyn::GrowError>();
+};
+
+/// Every thread has an interface; each sends to each, itself included.
+#[test]
+fn all_to_all() {
+    const THREADS: usize = 5;
+    const RECORDS: usize = 300;
+    let namespace = namespace();
+    let seeds = std::sync::Mutex::new(vec![[const { None }; THREADS]; THREADS]);
+    let posted = Barrier::new(THREADS);
+    let done = Barrier::new(THREADS);
+    let record = |from: usize, to: usize, number: usize| {
+        vec![(from * 31 + to * 7 + number) as u8; number * 13 % 900]
+    };
+    std::thread::scope(|scope| {
+        for me in 0..THREADS {
+            let (namespace, seeds, posted, done) = (&namespace, &seeds, &posted, &done);
+            scope.spawn(move || {
+                let mut manager = open(namespace);
+                let options = StreamOptions {
+                    pieces: 8,
+                    piece_bytes: 256,
+                    limit_bytes: 8 * 256,
+                };
+                let mut receivers: Vec<_> = (0..THREADS)
+                    .map(|_| stream::Receiver::new(&mut manager, options).unwrap())
+                    .collect();
+                for (from, receiver) in receivers.iter().enumerate() {
+                    seeds.lock().unwrap()[from][me] = Some(receiver.make_seed(&manager));
+                }
+                posted.wait();
+                let mut senders: Vec<_> = (0..THREADS)
+                    .map(|to| {
+                        let seed = seeds.lock().unwrap()[me][to].unwrap();
+                        stream::Sender::grow(&mut manager, &seed, LONG).unwrap()
+                    })
+                    .collect();
+                let mut sent = [0; THREADS];
+                let mut received = [0; THREADS];
+                support::until("all records", || {
+                    for to in 0..THREADS {
+                        let next = record(me, to, sent[to]);
+                        if sent[to] < RECORDS
+                            && senders[to]
+                                .send(&mut manager, &next, hamlyn::Wait::Poll)
+                                .is_ok()
+                        {
+                            sent[to] += 1;
+                        }
+                        if sent[to] == RECORDS {
+                            let _ = senders[to].flush(&mut manager, hamlyn::Wait::Poll);
+                        }
+                    }
+                    for from in 0..THREADS {
+                        let found = receivers[from]
+                            .receive(&mut manager, hamlyn::Wait::Poll)
+                            .unwrap();
+                        if let Some(found) = found {
+                            let expected = record(from, me, received[from]);
+                            assert_eq!(receivers[from].bytes(&found).unwrap(), expected);
+                            receivers[from].release(&mut manager, &found);
+                            received[from] += 1;
+                        }
+                    }
+                    let all = [RECORDS; THREADS];
+                    (sent == all && received == all).then_some(())
+                });
+                // Nobody leaves while another may still wait for its last word.
+                for sender in &mut senders {
+                    sender.flush(&mut manager, LONG).unwrap();
+                }
+                done.wait();
+            });
+        }
+    });
+}
+
+/// A manager with its end points moves from thread to thread, and goes on where it was.
+#[test]
+fn a_manager_moves_between_threads_with_its_end_points() {
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 64).unwrap();
+    let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
+    let mut there = open(&namespace);
+    let sender = tagged_write::Sender::grow(&mut there, &receiver.ticket(), LONG).unwrap();
+    let outbox = datagram::Sender::grow(&mut there, &inbox.ticket(), LONG).unwrap();
+    for round in 0..20_u64 {
+        inbox.ready();
+        (here, receiver, inbox, there) = std::thread::spawn(move || {
+            sender.send(&mut there, 0, &[1; 16], round, LONG).unwrap();
+            outbox
+                .send(&mut there, 0, &round.to_le_bytes(), None, LONG)
+                .unwrap();
+            // Received in another thread than the one that connected.
+            assert_eq!(receiver.get_tag(&mut here, LONG), Ok(Some(round)));
+            let data = inbox
+                .receive(&mut here, LONG)
+                .unwrap()
+                .unwrap()
+                .data
+                .to_vec();
+            assert_eq!(data, round.to_le_bytes());
+            (here, receiver, inbox, there)
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+/// The completion word may be watched from a thread that does not drive the interface.
+#[test]
+fn completions_are_seen_from_other_threads() {
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let receiver = tagged_write::Receiver::new(&mut here, 64, 1024).unwrap();
+    let mut there = open(&namespace);
+    let sender = tagged_write::Sender::grow(&mut there, &receiver.ticket(), LONG).unwrap();
+    let terminus = there.terminus();
+    let word = there.interface().completions(terminus).unwrap();
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(move || {
+            let mut last = 0;
+            support::until("all completions", || {
+                let done = word.done();
+                assert!(done >= last, "it only grows");
+                last = done;
+                (done == 100).then_some(())
+            });
+        });
+        for tag in 0..100 {
+            sender.send(&mut there, 0, &[], tag, LONG).unwrap();
+        }
+        watcher.join().unwrap();
+    });
+    drop(receiver);
+}

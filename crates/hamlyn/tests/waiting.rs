@@ -1,0 +1,351 @@
+//! Waiting: deadlines, wake-ups, event loops of others, and what a sleeper costs.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use hamlyn::engine::terminus::Completion;
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::{
+    Manager, ManagerOptions, Message, NewSlot, SendError, Wait, datagram, stream, tagged_write,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll};
+use rustix::time::{ClockId, clock_gettime};
+use support::{LONG, namespace, open};
+
+#[test]
+fn a_wait_ends_at_its_deadline_and_not_before() {
+    let mut manager = open(&namespace());
+    let mut queue = manager.interface_mut().open_queue(16).unwrap();
+    let mut tags = tagged_write::Receiver::new(&mut manager, 64, 16).unwrap();
+    let mut inbox = datagram::Receiver::new(&mut manager, 64).unwrap();
+    inbox.ready();
+    let options = stream::StreamOptions::default();
+    let mut stream = stream::Receiver::new(&mut manager, options).unwrap();
+    for millis in [0, 1, 20] {
+        let wait = Wait::millis(millis);
+        let waits: [&mut dyn FnMut(&mut Manager<ProcessHost>); 4] = [
+            &mut |manager| {
+                let found = manager.interface_mut().rcv_block(&mut queue, wait).unwrap();
+                assert_eq!(found, None);
+            },
+            &mut |manager| {
+                assert_eq!(tags.get_tag(manager, wait), Ok(None));
+                assert_eq!(tags.get_specific_tag(manager, 1, wait), Ok(None));
+            },
+            &mut |manager| assert!(inbox.receive(manager, wait).unwrap().is_none()),
+            &mut |manager| assert_eq!(stream.receive(manager, wait), Ok(None)),
+        ];
+        for act in waits {
+            let begun = Instant::now();
+            act(&mut manager);
+            let elapsed = begun.elapsed();
+            assert!(
+                elapsed >= Duration::from_millis(millis),
+                "{elapsed:?} of {millis} ms"
+            );
+            assert!(
+                elapsed < Duration::from_secs(5),
+                "{elapsed:?} of {millis} ms"
+            );
+        }
+    }
+    let begun = Instant::now();
+    manager.wait(Wait::millis(5)).unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(5));
+    // A wait for longer than any clock runs is a wait.
+    let long = Wait::For(Duration::MAX);
+    let ticket = tags.ticket();
+    let sender = tagged_write::Sender::grow(&mut manager, &ticket, long).unwrap();
+    sender.send(&mut manager, 0, &[], 1, long).unwrap();
+    assert_eq!(tags.get_tag(&mut manager, long), Ok(Some(1)));
+}
+
+#[test]
+fn a_sleeper_is_woken_by_each_message() {
+    const ROUNDS: u64 = 300;
+    let namespace = namespace();
+    // Without polling first, every wait sleeps.
+    let sleepy = || {
+        let mut options = Options::default().in_namespace(&namespace);
+        options.spin_ns = Some(0);
+        hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+    };
+    let mut here = sleepy();
+    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 16).unwrap();
+    let ticket = receiver.ticket();
+    std::thread::scope(|scope| {
+        let sleepy = &sleepy;
+        scope.spawn(move || {
+            let mut there = sleepy();
+            let mut answers = tagged_write::Receiver::new(&mut there, 64, 16).unwrap();
+            let sender = tagged_write::Sender::grow(&mut there, &ticket, LONG).unwrap();
+            for round in 0..ROUNDS {
+                let answer = answers.ticket().to_bytes();
+                sender.send(&mut there, 0, &answer, round, LONG).unwrap();
+                assert_eq!(answers.get_tag(&mut there, Wait::Forever), Ok(Some(round)));
+            }
+        });
+        let mut back = None;
+        for round in 0..ROUNDS {
+            assert_eq!(receiver.get_tag(&mut here, Wait::Forever), Ok(Some(round)));
+            let sender = *back.get_or_insert_with(|| {
+                let mut bytes = [0; 52];
+                receiver.area().read_at(0, &mut bytes).unwrap();
+                let ticket = hamlyn::Ticket::from_bytes(&bytes).unwrap();
+                tagged_write::Sender::grow(&mut here, &ticket, LONG).unwrap()
+            });
+            sender.send(&mut here, 0, &[], round, LONG).unwrap();
+        }
+    });
+}
+
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[test]
+fn a_sleeper_costs_no_processor_time() {
+    let mut manager = open(&namespace());
+    let mut receiver = tagged_write::Receiver::new(&mut manager, 64, 16).unwrap();
+    let mut queue = manager.interface_mut().open_queue(16).unwrap();
+    let before = thread_cpu();
+    assert_eq!(receiver.get_tag(&mut manager, Wait::millis(200)), Ok(None));
+    manager
+        .interface_mut()
+        .rcv_block(&mut queue, Wait::millis(200))
+        .unwrap();
+    manager.wait(Wait::millis(200)).unwrap();
+    let used = thread_cpu() - before;
+    // It polls for some microseconds before it sleeps.
+    assert!(used < Duration::from_millis(20), "{used:?} of 600 ms");
+}
+
+/// The loop of an application that waits for other things as well.
+#[test]
+fn an_event_loop_of_others_wakes_up() {
+    const ROUNDS: u64 = 200;
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 256).unwrap();
+    let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
+    inbox.ready();
+    let (ticket, inbox_ticket) = (receiver.ticket(), inbox.ticket());
+    let watch = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+    let descriptor = here.interface().descriptor().unwrap();
+    let data = epoll::EventData::new_u64(0);
+    epoll::add(&watch, descriptor, data, epoll::EventFlags::IN).unwrap();
+    std::thread::scope(|scope| {
+        let namespace = &namespace;
+        scope.spawn(move || {
+            let mut there = open(namespace);
+            let sender = tagged_write::Sender::grow(&mut there, &ticket, LONG).unwrap();
+            let outbox = datagram::Sender::grow(&mut there, &inbox_ticket, LONG).unwrap();
+            for tag in 0..ROUNDS {
+                // In bursts, with pauses in which the loop falls asleep.
+                if tag % 10 == 0 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                sender.send(&mut there, 0, &[], tag, LONG).unwrap();
+            }
+            outbox.send(&mut there, 0, b"end", None, LONG).unwrap();
+        });
+        let mut next = 0;
+        let mut slept = 0;
+        let begun = Instant::now();
+        'all: loop {
+            assert!(begun.elapsed() < support::PATIENCE, "after {next} tags");
+            let before = here.interface().activity();
+            while let Some(tag) = receiver.get_tag(&mut here, Wait::Poll).unwrap() {
+                assert_eq!(tag, next);
+                next += 1;
+            }
+            if let Some(datagram) = inbox.receive(&mut here, Wait::Poll).unwrap() {
+                assert_eq!(datagram.data, b"end");
+                break 'all;
+            }
+            let interface = here.interface_mut();
+            interface.prepare_wait();
+            interface.poll();
+            if interface.activity() == before {
+                slept += 1;
+                // It is readable when epoll says so, and epoll when poll says so.
+                let patience = Timespec {
+                    tv_sec: 10,
+                    tv_nsec: 0,
+                };
+                let mut polled = [PollFd::new(&watch, PollFlags::IN)];
+                let ready = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
+                assert_eq!(ready, 1, "nothing woke the loop after {next} tags");
+            }
+            interface.end_wait();
+        }
+        while let Some(tag) = receiver.get_tag(&mut here, Wait::Poll).unwrap() {
+            assert_eq!(tag, next);
+            next += 1;
+        }
+        assert_eq!(next, ROUNDS);
+        assert!(slept > 0);
+    });
+}
+
+/// Nobody is read while both write, unless writing reads (`Hamlyn 2.8`).
+#[test]
+fn long_sends_of_both_sides_to_each_other_end() {
+    const BYTES: usize = 48 << 20;
+    let namespace = namespace();
+    let tickets = std::sync::Mutex::new([None; 2]);
+    let both = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for me in 0..2_usize {
+            let (namespace, tickets, both) = (&namespace, &tickets, &both);
+            scope.spawn(move || {
+                let mut manager = open(namespace);
+                let interface = manager.interface_mut();
+                let area = interface.allocate(BYTES as u64).unwrap();
+                let mut queue = interface.open_queue(16).unwrap();
+                let new = NewSlot::new(&area).entries(1).queue(&queue);
+                let slot = interface.open_slot(new).unwrap();
+                let ticket = slot.ticket(0, 0, BYTES as u64).unwrap();
+                tickets.lock().unwrap()[me] = Some(ticket);
+                both.wait();
+                let other = tickets.lock().unwrap()[1 - me].unwrap();
+                let target = interface.target(&other, LONG).unwrap();
+                let data = vec![me as u8 + 1; BYTES];
+                let terminus = manager.terminus();
+                let interface = manager.interface_mut();
+                interface
+                    .send_msg(terminus, &target, &Message::new(&data), LONG)
+                    .unwrap();
+                assert!(interface.rcv_block(&mut queue, LONG).unwrap().is_some());
+                let mut got = vec![0; BYTES];
+                area.read_at(0, &mut got).unwrap();
+                assert!(got.iter().all(|&byte| byte == 2 - me as u8));
+                both.wait();
+            });
+        }
+    });
+}
+
+/// A sender that sleeps for want of room in the ring is woken when the room comes back.
+#[test]
+fn a_sender_asleep_for_want_of_room_is_woken() {
+    for messages in [300, 3_000, 20_000_u64] {
+        let namespace = namespace();
+        let mut here = open(&namespace);
+        let mut receiver = tagged_write::Receiver::new(&mut here, 64, 1 << 16).unwrap();
+        let ticket = receiver.ticket();
+        std::thread::scope(|scope| {
+            let namespace = &namespace;
+            let sender = scope.spawn(move || {
+                let mut options = Options::default().in_namespace(namespace);
+                options.spin_ns = Some(0);
+                let mut there = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+                let sender = tagged_write::Sender::grow(&mut there, &ticket, LONG).unwrap();
+                let mut last = None;
+                for tag in 0..messages {
+                    last = Some(sender.send(&mut there, 0, &[7; 64], tag, LONG).unwrap());
+                }
+                // The wait for the rest of the queue sleeps, too.
+                let interface = there.interface_mut();
+                assert_eq!(interface.drain(last.unwrap(), LONG), Ok(Completion::Sent));
+                interface.poll();
+            });
+            // Let it fill everything and sleep; then take all of it.
+            std::thread::sleep(Duration::from_millis(5));
+            for expected in 0..messages {
+                assert_eq!(receiver.get_tag(&mut here, LONG), Ok(Some(expected)));
+            }
+            sender.join().unwrap();
+        });
+    }
+}
+
+/// A stream's sender that sleeps for want of credit is woken by the release.
+#[test]
+fn a_sender_asleep_for_want_of_credit_is_woken() {
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let options = stream::StreamOptions {
+        pieces: 2,
+        piece_bytes: 64,
+        limit_bytes: 128,
+    };
+    let mut receiver = stream::Receiver::new(&mut here, options).unwrap();
+    let seed = receiver.make_seed(&here);
+    std::thread::scope(|scope| {
+        let namespace = &namespace;
+        scope.spawn(move || {
+            let mut options = Options::default().in_namespace(namespace);
+            options.spin_ns = Some(0);
+            let mut there = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+            let mut sender = stream::Sender::grow(&mut there, &seed, LONG).unwrap();
+            for number in 0..200_u8 {
+                sender
+                    .send(&mut there, &[number; 64], Wait::Forever)
+                    .unwrap();
+            }
+            sender.close(&mut there, LONG).unwrap();
+        });
+        for number in 0..200_u8 {
+            let record = receiver.receive(&mut here, LONG).unwrap().unwrap();
+            assert_eq!(receiver.bytes(&record).unwrap(), [number; 64]);
+            if number % 16 == 0 {
+                std::thread::sleep(Duration::from_micros(300));
+            }
+            receiver.release(&mut here, &record);
+        }
+    });
+}
+
+/// What cannot be sent in time is not sent in part without saying so.
+#[test]
+fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
+    let namespace = namespace();
+    let mut here = open(&namespace);
+    let mut there = open(&namespace);
+    let interface = there.interface_mut();
+    let area = interface.allocate(64 << 20).unwrap();
+    let mut queue = interface.open_queue(16).unwrap();
+    let new = NewSlot::new(&area).entries(1).queue(&queue);
+    let slot = interface.open_slot(new).unwrap();
+    let ticket = slot.ticket(0, 0, 64 << 20).unwrap();
+    let target = here.interface_mut().target(&ticket, LONG).unwrap();
+    let data = vec![1; 64 << 20];
+    let terminus = here.terminus();
+    let begun = Instant::now();
+    let message = Message::new(&data);
+    let sent = here
+        .interface_mut()
+        .send_msg(terminus, &target, &message, Wait::millis(20));
+    let error = sent.unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let SendError::Cut { sent_bytes, .. } = error else {
+        panic!("{error}")
+    };
+    assert!(sent_bytes > 0 && sent_bytes < 64 << 20);
+    assert!(error.to_string().contains("re-arm"), "{error}");
+    // The receiver is not notified; it forgets the part, and the next message is whole.
+    let interface = there.interface_mut();
+    assert_eq!(interface.rcv_block(&mut queue, Wait::millis(20)), Ok(None));
+    slot.metadata()
+        .unwrap()
+        .entry(0)
+        .unwrap()
+        .reset_accumulator();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let data = vec![2; 1 << 20];
+            let message = Message::new(&data);
+            here.interface_mut()
+                .send_msg(terminus, &target, &message, LONG)
+                .unwrap();
+        });
+        let found = there.interface_mut().rcv_block(&mut queue, LONG).unwrap();
+        assert!(found.is_some());
+    });
+    let mut got = vec![0; 1 << 20];
+    area.read_at(0, &mut got).unwrap();
+    assert!(got.iter().all(|&byte| byte == 2));
+}
