@@ -19,13 +19,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "fast_mode" => {
             let area = here.interface_mut().allocate(4096)?;
             let mut queue = here.interface_mut().open_queue(1024)?;
-            let slot = here.interface_mut().open_slot(NewSlot::new(&area).queue(&queue))?;
+            let slot = here
+                .interface_mut()
+                .open_slot(NewSlot::new(&area).queue(&queue))?;
             let ticket = slot.fast_ticket(0, 4096)?;
             let terminus = there.terminus();
             let target = there.interface_mut().target(&ticket, wait)?;
             for turn in 0..count {
                 let message = Message::new(&data).at(turn % 64 * 16).word(turn);
-                there.interface_mut().send_msg(terminus, &target, &message, Wait::Forever)?;
+                there
+                    .interface_mut()
+                    .send_msg(terminus, &target, &message, Wait::Forever)?;
                 while here.interface_mut().rcv(&mut queue)?.is_none() {}
             }
         }
@@ -42,7 +46,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let sender = datagram::Sender::grow(&mut there, &receiver.ticket(), wait)?;
             for turn in 0..count {
                 receiver.ready();
-                sender.send(&mut there, (turn % 64 * 16) as u32, &data, None, Wait::Forever)?;
+                sender.send(
+                    &mut there,
+                    (turn % 64 * 16) as u32,
+                    &data,
+                    None,
+                    Wait::Forever,
+                )?;
                 receiver.receive(&mut here, Wait::Forever)?;
             }
         }
