@@ -5,6 +5,17 @@
 //! Receivers and senders are values of their own; calls that move messages
 //! take the manager as `&mut`. So one thread at a time uses an interface, the
 //! compiler sees to it, and no lock is needed. End points, tickets and seeds may be moved between threads.
+//!
+//! Two threads cannot use one manager:
+//!
+//! ```compile_fail,E0499
+//! fn both(manager: &mut hamlyn::Manager<impl hamlyn::Host + Send>) {
+//!     std::thread::scope(|scope| {
+//!         scope.spawn(|| manager.poll_nowait());
+//!         scope.spawn(|| manager.poll_nowait());
+//!     });
+//! }
+//! ```
 
 use std::collections::VecDeque;
 

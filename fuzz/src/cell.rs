@@ -1,0 +1,65 @@
+//! Arbitrary bytes as a cell of a ring. Whatever they say: no panic, and what is accepted lies in the
+//! bulk, is as long as was agreed at most, and looks the same when it is written again.
+
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_link::LinkFault;
+use hamlyn_link::cell::{
+    DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, decode,
+    decode_short, encode,
+};
+
+/// Bytes of a cell.
+pub const CELL_BYTES: usize = 64;
+
+/// What the first bytes choose, and then the cell. Nothing if there are too few.
+pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
+    let (choice, bytes) = bytes.split_first()?;
+    let bulk_bytes = [128 << 10, 1 << 20, 64 << 20][usize::from(*choice) % 3];
+    let payload_max_bytes = [64, 16 << 10, 64 << 10][usize::from(*choice) / 3 % 3];
+    let bytes: &[u8; CELL_BYTES] = bytes.first_chunk()?;
+    let mut cell = [0; CELL_BYTES / 8];
+    for (word, bytes) in cell.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = bytes
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte));
+    }
+    let judged = decode(&cell, bulk_bytes, payload_max_bytes);
+    if let Some((header, words, word)) = decode_short(&cell) {
+        // The short way agrees with the long one.
+        let data = Data::Cell(words);
+        let metadata = Metadata::Word(word);
+        assert_eq!(judged, Ok((header, Placement { data, metadata })));
+    }
+    let (header, placement) = match judged {
+        Ok(accepted) => accepted,
+        Err(fault) => return Some(Err(fault)),
+    };
+    let length = header.length_bytes as usize;
+    let metadata_length = usize::from(header.metadata_length_bytes);
+    assert!(metadata_length <= USER_METADATA_BYTES);
+    assert!(metadata_length + length <= payload_max_bytes);
+    match placement.data {
+        Data::Cell(_) => assert!(length <= INLINE_BYTES),
+        Data::Bulk(at) => {
+            assert!(at as usize + length <= bulk_bytes);
+            assert!((at as usize).is_multiple_of(DATA_ALIGNMENT_BYTES));
+        }
+    }
+    match placement.metadata {
+        Metadata::Word(_) => assert!(metadata_length <= WORD_BYTES),
+        Metadata::Bulk(at) => {
+            assert!(at as usize + metadata_length <= bulk_bytes);
+            let Data::Bulk(data_at) = placement.data else {
+                panic!("metadata in the bulk and data in the cell: {placement:?}");
+            };
+            assert!(at as usize + metadata_length <= data_at as usize);
+        }
+    }
+    let again = encode(&header, &placement);
+    assert_eq!(
+        decode(&again, bulk_bytes, payload_max_bytes),
+        Ok((header, placement))
+    );
+    Some(Ok(placement))
+}

@@ -1,0 +1,39 @@
+//! Arbitrary bytes as a ticket. Whatever they say: no panic, and what is accepted has one
+//! form and stays within what offsets can name.
+
+use hamlyn::ticket::TICKET_BYTES;
+use hamlyn::{Ticket, TicketError};
+
+/// Judges the bytes; and, as no fuzzer finds a check sum, judges them with the right one, too.
+pub fn run(bytes: &[u8]) -> Result<Ticket, TicketError> {
+    let judged = judge(bytes);
+    let Some(fields) = bytes.get(..TICKET_BYTES - 4) else {
+        return judged;
+    };
+    judge(&with_sum(fields))
+}
+
+/// FNV-1a of the bytes, after them.
+pub fn with_sum(fields: &[u8]) -> Vec<u8> {
+    let sum = fields.iter().fold(0x811c_9dc5_u32, |sum, &byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    [fields, &sum.to_le_bytes()].concat()
+}
+
+fn judge(bytes: &[u8]) -> Result<Ticket, TicketError> {
+    let judged = Ticket::from_bytes(bytes);
+    match &judged {
+        Ok(ticket) => {
+            assert_eq!(ticket.to_bytes(), bytes, "a second form of {ticket:?}");
+            let end = ticket.base.checked_add(ticket.length_bytes);
+            assert!(end.is_some(), "{ticket:?}");
+            let whole = ticket.narrow(0, ticket.length_bytes);
+            assert_eq!(whole.as_ref(), Ok(ticket));
+            assert!(ticket.narrow(ticket.length_bytes, 1).is_err());
+            assert!(ticket.narrow(u64::MAX, 2).is_err());
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    judged
+}
