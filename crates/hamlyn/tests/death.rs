@@ -483,6 +483,54 @@ fn a_peer_that_leaves_is_heard_to_the_end() {
     }
 }
 
+/// Grown, filled, closed and gone before the receiver looks for the first time.
+#[test]
+fn a_stream_whose_sender_has_left_is_received_whole() {
+    let _alone = alone();
+    let namespace = namespace();
+    for closes in [true, false] {
+        let mut survivor = open(&namespace);
+        let mut receiver = Receiver::new(&mut survivor, OPTIONS).unwrap();
+        let seed = receiver.make_seed(&survivor);
+        let identity = std::thread::scope(|scope| {
+            let sender = scope.spawn(|| {
+                let mut manager = open(&namespace);
+                let mut sender = Sender::grow(&mut manager, &seed, LONG).unwrap();
+                sender.send(&mut manager, b"one", LONG).unwrap();
+                sender.send(&mut manager, &[2; 1500], LONG).unwrap();
+                if closes {
+                    sender.close(&mut manager, LONG).unwrap();
+                }
+                manager.interface().identity()
+            });
+            sender.join().unwrap()
+        });
+        for expected in [&b"one"[..], &[2; 1500]] {
+            let record = until("a record", || {
+                match receiver.receive(&mut survivor, LONG) {
+                    Ok(found) => found,
+                    // Told once, while nobody had presented himself.
+                    Err(ReceiveError::PeerLost(_)) => None,
+                    Err(error) => panic!("{error}"),
+                }
+            });
+            assert_eq!(receiver.bytes(&record).unwrap(), expected);
+            receiver.release(&mut survivor, &record);
+        }
+        assert_eq!(receiver.sender(), Some(identity));
+        match receiver.receive(&mut survivor, LONG) {
+            Err(ReceiveError::Closed) => assert!(closes),
+            Err(ReceiveError::PeerLost(lost)) => {
+                assert!(!closes);
+                assert_eq!(lost.peer, identity);
+            }
+            other => panic!("{other:?}"),
+        }
+        receiver.close(&mut survivor).unwrap();
+        assert_eq!(survivor.interface().slots_open(), 0);
+    }
+}
+
 #[test]
 fn a_restarted_peer_is_served_and_old_tickets_are_not() {
     let _alone = alone();

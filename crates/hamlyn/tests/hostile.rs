@@ -408,7 +408,7 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
     let own = tagged_write::Receiver::new(&mut manager, 0, 16)
         .unwrap()
         .ticket();
-    let quiet = round % 3 == 0;
+    let quiet = round.is_multiple_of(3);
     let hello = match round % 5 {
         _ if quiet => own.to_bytes().to_vec(),
         // Somebody else's ticket; a ticket to nobody; none at all.
@@ -423,7 +423,7 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
         }
         .to_bytes()
         .to_vec(),
-        2 if round % 2 == 0 => random.bytes(60),
+        2 if round.is_multiple_of(2) => random.bytes(60),
         _ => own.to_bytes().to_vec(),
     };
     let control = |which| {

@@ -72,8 +72,7 @@ fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
             for (number, word) in words.into_iter().enumerate().skip(1) {
                 let _ = memory.store_u64(at + number * 8, word);
             }
-            let first =
-                random.below(3) | random.below(61) << 48 * random.below(2) | random.below(4) << 56;
+            let first = random.below(3) | random.below(61) << 48 | random.below(4) << 56;
             let _ = memory.store_u64(at, first);
         }
     }

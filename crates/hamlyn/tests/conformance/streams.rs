@@ -151,7 +151,7 @@ pub(crate) fn a_receiver_that_holds_everything_gets_more_memory<W: World>(world:
             let mut receiver = receiver(party, options(4, 256, 1 << 20));
             let records: Vec<Record> = (0..RECORDS).map(|_| next(party, &mut receiver)).collect();
             let memory = receiver.memory_bytes();
-            assert!(memory >= RECORDS * 256 && memory <= 1 << 20, "{memory}");
+            assert!((RECORDS * 256..=1 << 20).contains(&memory), "{memory}");
             for (number, record) in records.iter().enumerate() {
                 assert!(receiver.bytes(record).unwrap() == pattern(number as u64, 200));
             }
