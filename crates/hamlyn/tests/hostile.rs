@@ -135,6 +135,16 @@ fn a_flood_of_fast_messages_hurts_its_own_receiver_only() {
                 assert_eq!(echo.get_tag(&mut manager, LONG), Ok(Some(tag)));
             }
         });
+        // The flood is under way when the honest one begins.
+        let mut polls = 0_u64;
+        until("the flood", || {
+            polls += 1;
+            victim.interface_mut().poll();
+            let looked = polls
+                .is_multiple_of(1_000)
+                .then(|| flooded.get_tag(&mut victim, Wait::Poll));
+            matches!(looked, Some(Err(ReceiveError::Overrun(_)))).then_some(())
+        });
         // The honest one waits for its answer each time, so nothing of it may be lost.
         for expected in 0..500 {
             let tag = until("a tag", || other.get_tag(&mut victim, LONG).unwrap());

@@ -13,6 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
 use support::{LONG, namespace, open};
 
+/// A call that waits.
+type Waiting<'a> = &'a mut dyn FnMut(&mut Manager<ProcessHost>);
+
 #[test]
 fn a_wait_ends_at_its_deadline_and_not_before() {
     let mut manager = open(&namespace());
@@ -24,7 +27,7 @@ fn a_wait_ends_at_its_deadline_and_not_before() {
     let mut stream = stream::Receiver::new(&mut manager, options).unwrap();
     for millis in [0, 1, 20] {
         let wait = Wait::millis(millis);
-        let waits: [&mut dyn FnMut(&mut Manager<ProcessHost>); 4] = [
+        let waits: [Waiting<'_>; 4] = [
             &mut |manager| {
                 let found = manager.interface_mut().rcv_block(&mut queue, wait).unwrap();
                 assert_eq!(found, None);
