@@ -287,10 +287,9 @@ impl<H: Host> Manager<H> {
                 }
                 Some(notification) => self.lead(notification),
                 None if polled => return Ok(None),
-                None => {
-                    self.interface.poll();
-                    polled = true;
-                }
+                // Only a packet brings a notification.
+                None if self.interface.poll() == 0 => return Ok(None),
+                None => polled = true,
             }
         }
     }

@@ -25,7 +25,10 @@ impl<H: Host> Interface<H> {
         if let Some(notification) = queue.reader.pop()? {
             return Ok(Some(notification));
         }
-        self.poll();
+        // Only a packet brings a notification.
+        if self.poll() == 0 {
+            return Ok(None);
+        }
         Ok(queue.reader.pop()?)
     }
 

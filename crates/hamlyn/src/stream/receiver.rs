@@ -1,7 +1,5 @@
 //! The receiving end of a stream.
 
-use std::collections::VecDeque;
-
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
@@ -119,7 +117,7 @@ pub struct Receiver {
     class: ClassId,
     options: StreamOptions,
     /// The oldest that still holds records first, the one being filled last.
-    extents: VecDeque<Extent>,
+    extents: Vec<Extent>,
     /// Serial number of the first of them.
     first: u64,
     /// Which of them is being delivered from.
@@ -163,7 +161,7 @@ impl Receiver {
             Ok(extent) => Ok(Self {
                 class,
                 options,
-                extents: VecDeque::from([extent]),
+                extents: vec![extent],
                 first: 0,
                 delivering: 0,
                 packed: None,
@@ -187,7 +185,7 @@ impl Receiver {
     /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
     pub fn make_seed<H: Host>(&self, manager: &Manager<H>) -> StreamSeed {
         let identity = manager.interface().identity();
-        match self.extents.back() {
+        match self.extents.last() {
             Some(extent) => extent.seed(identity),
             None => unreachable!("a stream always has an extent"),
         }
@@ -216,7 +214,7 @@ impl Receiver {
                     }
                     // A sender that sends no records must not keep us for longer than we would wait.
                     fruitless += 1;
-                    if fruitless <= self.extents.back().map_or(0, Extent::pieces) + CONTROL_ENTRIES
+                    if fruitless <= self.extents.last().map_or(0, Extent::pieces) + CONTROL_ENTRIES
                     {
                         continue;
                     }
@@ -258,7 +256,7 @@ impl Receiver {
         if record.extent != self.first {
             return;
         }
-        let Some(extent) = self.extents.front_mut() else {
+        let Some(extent) = self.extents.first_mut() else {
             return;
         };
         extent.release_to(record.release);
@@ -288,7 +286,7 @@ impl Receiver {
 
     /// Packets refused at this stream's present memory, by reason, and more.
     pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<Option<SlotInfo>, OpenError> {
-        match self.extents.back() {
+        match self.extents.last() {
             Some(extent) => Ok(Some(manager.interface().slot_info(extent.slot())?)),
             None => Ok(None),
         }
@@ -422,7 +420,8 @@ impl Receiver {
     }
 
     fn drop_first_extent<H: Host>(&mut self, manager: &mut Manager<H>) {
-        if let Some(extent) = self.extents.pop_front() {
+        if !self.extents.is_empty() {
+            let extent = self.extents.remove(0);
             self.first += 1;
             if let Err(error) = extent.close(manager, self.class) {
                 tracing::debug!(%error, "closing an extent");
@@ -431,25 +430,33 @@ impl Receiver {
     }
 
     /// Takes in one arrival.
+    #[inline]
     fn take<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         arrival: Arrival,
     ) -> Result<(), ReceiveError> {
+        let of_slot = |extent: &Extent| extent.slot_name() == arrival.slot;
+        let Some(index) = self.extents.iter().rposition(of_slot) else {
+            return Ok(());
+        };
+        match self.extents[index].note_arrival(u32::from(arrival.metadata_index)) {
+            None => Ok(()),
+            Some(control) => self.take_control(manager, index, control),
+        }
+    }
+
+    /// Takes in what the sender says beside its records.
+    #[inline(never)]
+    fn take_control<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        index: usize,
+        control: u32,
+    ) -> Result<(), ReceiveError> {
         let newest = self.newest();
-        let first = self.first;
-        let Some((index, extent)) = self
-            .extents
-            .iter_mut()
-            .enumerate()
-            .find(|(_, extent)| extent.slot_name() == arrival.slot)
-        else {
-            return Ok(());
-        };
-        let serial = first + index as u64;
-        let Some(control) = extent.note_arrival(u32::from(arrival.metadata_index)) else {
-            return Ok(());
-        };
+        let serial = self.first + index as u64;
+        let extent = &mut self.extents[index];
         let mut metadata = [0; USER_METADATA_BYTES];
         let length = extent.control(control, &mut metadata);
         let metadata = &metadata[..length];
@@ -481,7 +488,7 @@ impl Receiver {
                     }
                     // It closed before it heard of the newest extent, which stays empty.
                     Ok(position) if serial + 1 == newest && extent.end == Some(position) => {
-                        if let Some(newest) = self.extents.back_mut() {
+                        if let Some(newest) = self.extents.last_mut() {
                             newest.end = Some(0);
                         }
                         self.closed = true;
@@ -528,7 +535,7 @@ impl Receiver {
         let used = if replaces { 0 } else { self.memory_bytes() };
         let piece_bytes = u64::from(self.options.piece_bytes);
         let left = self.options.limit_bytes.saturating_sub(used) / piece_bytes;
-        let present = self.extents.back().map_or(1, Extent::pieces);
+        let present = self.extents.last().map_or(1, Extent::pieces);
         let room = manager.room().saturating_sub(CONTROL_ENTRIES as usize) as u64;
         let most = left.min(room).min(u64::from(PIECES_MAX));
         let wanted = pieces_needed.max(u64::from(present) * 2).min(most);
@@ -539,10 +546,10 @@ impl Receiver {
         };
         match opened {
             Some(extent) => {
-                if let Some(old) = self.extents.back_mut() {
+                if let Some(old) = self.extents.last_mut() {
                     old.end = Some(position);
                 }
-                self.extents.push_back(extent);
+                self.extents.push(extent);
                 self.hungry = None;
                 self.refused = None;
                 self.owed = Some(Owed::Extent);
@@ -567,7 +574,7 @@ impl Receiver {
             && self.packed.is_none()
             && self
                 .extents
-                .back()
+                .last()
                 .is_some_and(|extent| extent.released == position)
     }
 
@@ -605,7 +612,7 @@ impl Receiver {
     }
 
     fn announce<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
-        let (Some(credit), Some(extent)) = (self.credit, self.extents.back()) else {
+        let (Some(credit), Some(extent)) = (self.credit, self.extents.last()) else {
             return false;
         };
         let seed = extent.seed(manager.interface().identity());
@@ -629,7 +636,7 @@ impl Receiver {
     /// The credit of the extent that the sender fills.
     fn credit_now(&self) -> Credit {
         Credit {
-            released: self.extents.back().map_or(0, |extent| extent.released),
+            released: self.extents.last().map_or(0, |extent| extent.released),
             extent: self.newest() as u16 & EXTENT_MASK,
             answer: false,
             denied: false,
@@ -644,7 +651,7 @@ impl Receiver {
         if self.delivering != self.newest() {
             return;
         }
-        let Some(extent) = self.extents.back() else {
+        let Some(extent) = self.extents.last() else {
             return;
         };
         if self
@@ -688,9 +695,9 @@ impl Receiver {
         self.report(manager);
         if self.delivering == self.newest()
             && !self.closed
-            && self.extents.back().is_some_and(Extent::is_held_whole)
+            && self.extents.last().is_some_and(Extent::is_held_whole)
         {
-            let position = self.extents.back().map_or(0, |extent| extent.next);
+            let position = self.extents.last().map_or(0, |extent| extent.next);
             // One attempt: if the limit is reached, the application must release first.
             if self.memory_bytes() < self.options.limit_bytes
                 && self.credit.is_some()

@@ -28,6 +28,7 @@ const PACK_FRACTION: usize = 8;
 /// See the module.
 #[derive(Debug)]
 pub struct Sender {
+    /// To the next piece.
     target: Target,
     pieces: u64,
     piece_bytes: usize,
@@ -91,6 +92,8 @@ impl Sender {
         let credit_key_ticket = slot.fast_ticket(0, 0).map_err(|_| GrowError::Seed {
             what: "its credit slot has no place",
         })?;
+        let mut target = target;
+        target.set_metadata_index(0);
         let mut sender = Self {
             target,
             pieces: u64::from(seed.pieces),
@@ -285,6 +288,7 @@ impl Sender {
             // A receiver that got all of a staged record may be quicker than our look at it.
             Some((seed, target)) if self.staged.as_ref().is_none_or(Staged::is_all_queued) => {
                 self.target = target;
+                self.target.set_metadata_index(0);
                 self.pieces = u64::from(seed.pieces);
                 self.extent += 1;
                 self.next = 0;
@@ -398,13 +402,13 @@ impl Sender {
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        let (target, offset) = self.next_target();
+        let offset = self.next_offset();
         let metadata = piece_word(kind, length_bytes).to_le_bytes();
         let terminus = manager.terminus();
         let message = Message::new(data).at(offset).metadata(&metadata);
         let sent = manager
             .interface_mut()
-            .send_msg(terminus, &target, &message, wait);
+            .send_msg(terminus, &self.target, &message, wait);
         if let Err(SendError::Cut { .. }) = sent {
             self.broken = true;
         }
@@ -418,14 +422,13 @@ impl Sender {
     fn filled(&mut self) {
         self.next += 1;
         self.next_index = after(self.next_index, self.pieces as u32);
+        self.target.set_metadata_index(self.next_index as u16);
     }
 
-    /// The target for the next piece, and where it begins.
+    /// Where the next piece begins.
     #[inline]
-    fn next_target(&self) -> (Target, u64) {
-        let mut target = self.target;
-        target.set_metadata_index(self.next_index as u16);
-        (target, u64::from(self.next_index) * self.piece_bytes as u64)
+    fn next_offset(&self) -> u64 {
+        u64::from(self.next_index) * self.piece_bytes as u64
     }
 
     fn send_control<H: Host>(
@@ -540,11 +543,11 @@ impl Sender {
                 length_bytes: length as u64,
             };
             let metadata = piece_word(kind, said as u32).to_le_bytes();
-            let (target, offset) = self.next_target();
+            let offset = self.next_offset();
             let message = Message::new(&[]).at(offset).metadata(&metadata);
             match manager
                 .interface_mut()
-                .send_gather(terminus, &target, &message, &[piece])
+                .send_gather(terminus, &self.target, &message, &[piece])
             {
                 Ok(handle) => {
                     self.filled();
