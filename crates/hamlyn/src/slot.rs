@@ -12,7 +12,7 @@ use hamlyn_ring::area::Area;
 use crate::interface::Queue;
 use crate::ticket::{OutsideTicket, Ticket};
 
-/// An open slot, in its owner's hands. Closed by [`Interface::close_slot`].
+/// An open slot, in its owner's hands. Closed by [`crate::Interface::close_slot`].
 #[derive(Debug)]
 pub struct Slot {
     pub(crate) name: SlotName,
