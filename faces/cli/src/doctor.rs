@@ -183,7 +183,7 @@ fn locked_memory() -> Finding {
             "locked memory",
             Verdict::Note,
             format!("{}", indicatif::HumanBytes(bytes)),
-            "memory is reserved but may be paged out; ulimit -l unlimited to allow pinning",
+            "areas are present when allocated; where there is swap they may be paged out",
         ),
     }
 }

@@ -13,7 +13,9 @@ impl<H: Host> Interface<H> {
     /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room;
     /// longer ones are sent from where they are, so the call lasts until all of it is handed to the link.
     /// Meanwhile arriving packets are taken in. Blocks for as long as `wait` says;
-    /// with [`Wait::Poll`] it sends nothing rather than wait.
+    /// with [`Wait::Poll`] it sends nothing rather than wait, and so never a message that is
+    /// longer than both a packet of the link and the 128 bytes that the work queue holds
+    /// ([`Interface::send_gather`] does that).
     #[inline]
     pub fn send_msg(
         &mut self,
