@@ -6,37 +6,32 @@
 //! What arrives while it is not ready is refused and counted, not kept; so whoever
 //! hands out a ticket says with it who may send when.
 
+use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::metadata::{MetadataEntry, Permission};
-use hamlyn_engine::slot::{Mode, SlotInfo};
+use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
-use hamlyn_ring::area::HandoverReader;
 
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
-use crate::manager::{ClassId, Manager};
+use crate::manager::Manager;
 use crate::message::{Message, Target};
-use crate::slot::{NewSlot, Slot};
+use crate::place::Place;
 use crate::ticket::{TICKET_BYTES, Ticket};
-use crate::wait::{Patience, Wait};
+use crate::wait::Wait;
 
 /// Bytes of metadata without a reply ticket: offset and length, 32 bits each.
 const PLAIN_BYTES: usize = 8;
 /// Bytes of metadata with one.
 const REPLY_BYTES: usize = PLAIN_BYTES + TICKET_BYTES;
-/// The only metadata entry of a receiver.
-const ENTRY: u16 = 0;
 
 const _: () = assert!(REPLY_BYTES <= USER_METADATA_BYTES);
 
 /// The receiving end. See the module.
 #[derive(Debug)]
 pub struct Receiver {
-    slot: Slot,
-    reader: HandoverReader,
-    class: ClassId,
+    place: Place,
     ready: bool,
-    losses_seen: u64,
 }
 
 /// A datagram in its receiver's buffer. No copy was made.
@@ -60,66 +55,32 @@ impl Receiver {
                 reason: "it has 1 byte to 2 GiB",
             });
         }
-        let class = manager.register_queued(1)?;
-        let opened = Self::open(manager, buffer_bytes, class);
-        if opened.is_err() {
-            manager.unregister(class);
+        let key = manager.interface_mut().new_key()?;
+        let place = Place::open(manager, buffer_bytes, Counting::Bits32)?;
+        let high = place.slot.length_bytes();
+        if let Some(entry) = place.entry() {
+            entry.permit(Permission { key, low: 0, high });
         }
-        opened
-    }
-
-    fn open<H: Host>(
-        manager: &mut Manager<H>,
-        buffer_bytes: u32,
-        class: ClassId,
-    ) -> Result<Self, OpenError> {
-        let piece_bytes = buffer_bytes.next_power_of_two().max(64);
-        let queue = manager.queue().id();
-        let interface = manager.interface_mut();
-        let (area, reader) = interface.allocate_handover(1, piece_bytes)?;
-        let mut new = NewSlot::over(area)
-            .range(0..u64::from(buffer_bytes))
-            .mode(Mode::ParanoidOneShot)
-            .entries(1);
-        new.queue = Some(queue);
-        let slot = interface.open_slot(new)?;
-        let losses_seen = interface.loss_count();
-        let receiver = Self {
-            slot,
-            reader,
-            class,
+        Ok(Self {
+            place,
             ready: false,
-            losses_seen,
-        };
-        let key = interface.new_key()?;
-        if let Some(entry) = receiver.entry() {
-            entry.set_receive_class(class.to_bits());
-            entry.permit(Permission {
-                key,
-                low: 0,
-                high: u64::from(buffer_bytes),
-            });
-        }
-        Ok(receiver)
+        })
     }
 
     fn entry(&self) -> Option<&MetadataEntry> {
-        self.slot.metadata()?.entry(ENTRY)
+        self.place.entry()
     }
 
     /// A ticket for the whole buffer, to be given to whoever may send. Good until [`Receiver::revoke`].
     pub fn ticket(&self) -> Ticket {
-        // The entry's permission was set when the receiver was made.
-        self.slot
-            .ticket(ENTRY, 0, self.slot.length_bytes())
-            .unwrap_or_else(|_| unreachable!("the entry covers the slot"))
+        self.place.ticket()
     }
 
     /// Makes the receiver ready for one datagram; the buffer is the sender's until it
     /// has come.
     pub fn ready(&mut self) {
         if !self.ready {
-            self.reader.open(0..1);
+            self.place.reader.open(0..1);
             self.ready = true;
             if let Some(entry) = self.entry() {
                 entry.arm();
@@ -136,7 +97,7 @@ impl Receiver {
     /// operating system but for the random bits.
     pub fn revoke<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
         let key = manager.interface_mut().new_key()?;
-        let high = self.slot.length_bytes();
+        let high = self.place.slot.length_bytes();
         if let Some(entry) = self.entry() {
             entry.permit(Permission { key, low: 0, high });
         }
@@ -165,16 +126,8 @@ impl Receiver {
         if !self.ready {
             return Err(ReceiveError::NotReady);
         }
-        let mut patience = Patience::new(wait);
-        while manager.next_arrival(self.class)?.is_none() {
-            if wait != Wait::Poll
-                && let Some(lost) = manager.interface().next_loss(&mut self.losses_seen)
-            {
-                return Err(lost.into());
-            }
-            if !manager.pause(&mut patience)? {
-                return Ok(None);
-            }
+        if !self.place.await_message(manager, wait)? {
+            return Ok(None);
         }
         self.ready = false;
         self.read().map(Some)
@@ -201,10 +154,11 @@ impl Receiver {
         }
         let word = entry.metadata_word();
         let (offset, length_bytes) = (word as u32, (word >> 32) as u32);
-        if u64::from(offset) + u64::from(length_bytes) > self.slot.length_bytes() {
+        if u64::from(offset) + u64::from(length_bytes) > self.place.slot.length_bytes() {
             return Err(malformed("its data lie outside the buffer"));
         }
         let data = self
+            .place
             .reader
             .view(u64::from(offset), length_bytes as usize)
             .ok_or(malformed("its data are not in our hands"))?;
@@ -226,14 +180,12 @@ impl Receiver {
 
     /// Packets refused at this receiver, by reason, and more.
     pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
-        Ok(manager.interface().slot_info(&self.slot)?)
+        self.place.info(manager)
     }
 
     /// Closes the receiver; its tickets are worthless.
     pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        manager.interface_mut().close_slot(self.slot)?;
-        manager.unregister(self.class);
-        Ok(())
+        self.place.close(manager)
     }
 }
 

@@ -8,22 +8,19 @@
 use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::metadata::{MetadataEntry, Permission};
-use hamlyn_engine::slot::{Mode, SlotInfo};
+use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
-use hamlyn_ring::area::HandoverReader;
 
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
-use crate::manager::{ClassId, Manager};
+use crate::manager::Manager;
 use crate::message::{Message, Target};
-use crate::slot::{NewSlot, Slot};
+use crate::place::Place;
 use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
-use crate::wait::{Patience, Wait};
+use crate::wait::Wait;
 
 /// Bytes of a member as it travels.
 pub const MEMBER_BYTES: usize = TICKET_BYTES + 8;
-/// The only metadata entry of a group.
-const ENTRY: u16 = 0;
 
 const _: () = assert!(MEMBER_BYTES <= USER_METADATA_BYTES);
 
@@ -131,12 +128,9 @@ fn packets_most(bytes: u64) -> u64 {
 /// The receiving end of a group.
 #[derive(Debug)]
 pub struct Receiver {
-    slot: Slot,
-    reader: HandoverReader,
-    class: ClassId,
+    place: Place,
     counting: Counting,
     open: bool,
-    losses_seen: u64,
 }
 
 impl Receiver {
@@ -153,47 +147,15 @@ impl Receiver {
                 reason: "it has at most 2 GiB",
             });
         }
-        let class = manager.register_queued(1)?;
-        let opened = Self::open(manager, place_bytes, counting, class);
-        if opened.is_err() {
-            manager.unregister(class);
-        }
-        opened
-    }
-
-    fn open<H: Host>(
-        manager: &mut Manager<H>,
-        place_bytes: u32,
-        counting: Counting,
-        class: ClassId,
-    ) -> Result<Self, OpenError> {
-        let queue = manager.queue().id();
-        let interface = manager.interface_mut();
-        let piece_bytes = place_bytes.next_power_of_two().max(64);
-        let (area, reader) = interface.allocate_handover(1, piece_bytes)?;
-        let mut new = NewSlot::over(area)
-            .range(0..u64::from(place_bytes))
-            .mode(Mode::ParanoidOneShot)
-            .entries(1)
-            .counting(counting);
-        new.queue = Some(queue);
-        let slot = interface.open_slot(new)?;
-        if let Some(entry) = slot.metadata().and_then(|area| area.entry(ENTRY)) {
-            entry.set_receive_class(class.to_bits());
-        }
-        let losses_seen = interface.loss_count();
         Ok(Self {
-            slot,
-            reader,
-            class,
+            place: Place::open(manager, place_bytes, counting)?,
             counting,
             open: false,
-            losses_seen,
         })
     }
 
     fn entry(&self) -> Option<&MetadataEntry> {
-        self.slot.metadata()?.entry(ENTRY)
+        self.place.entry()
     }
 
     /// Begins a round: a fresh key, an empty count, and the whole of place and share as
@@ -201,24 +163,20 @@ impl Receiver {
     /// are worthless, so late packets of theirs cannot disturb this one.
     pub fn begin<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<Member, ReceiveError> {
         let key = manager.interface_mut().new_key()?;
-        let high = self.slot.length_bytes();
+        let high = self.place.slot.length_bytes();
         if let Some(entry) = self.entry() {
             entry.disarm();
             entry.permit(Permission { key, low: 0, high });
         }
         // An earlier round that completed unseen must not be taken for this one.
-        while manager.next_arrival(self.class)?.is_some() {}
-        self.reader.open(0..1);
+        while manager.next_arrival(self.place.class)?.is_some() {}
+        self.place.reader.open(0..1);
         if let Some(entry) = self.entry() {
             entry.arm();
         }
         self.open = true;
-        let ticket = self
-            .slot
-            .ticket(ENTRY, 0, high)
-            .unwrap_or_else(|_| unreachable!("the entry covers the slot"));
         Ok(Member {
-            ticket,
+            ticket: self.place.ticket(),
             share: Share::whole(self.counting),
         })
     }
@@ -233,19 +191,11 @@ impl Receiver {
         if !self.open {
             return Err(ReceiveError::NotReady);
         }
-        let mut patience = Patience::new(wait);
-        while manager.next_arrival(self.class)?.is_none() {
-            if wait != Wait::Poll
-                && let Some(lost) = manager.interface().next_loss(&mut self.losses_seen)
-            {
-                return Err(lost.into());
-            }
-            if !manager.pause(&mut patience)? {
-                return Ok(None);
-            }
+        if !self.place.await_message(manager, wait)? {
+            return Ok(None);
         }
         self.open = false;
-        let length = self.slot.length_bytes() as usize;
+        let length = self.place.slot.length_bytes() as usize;
         if length == 0 {
             return Ok(Some(&[]));
         }
@@ -253,19 +203,17 @@ impl Receiver {
             protocol: "group",
             what: "its place is not ours",
         };
-        self.reader.view(0, length).map(Some).ok_or(malformed)
+        self.place.reader.view(0, length).map(Some).ok_or(malformed)
     }
 
     /// Packets refused at this group, by reason, and more.
     pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
-        Ok(manager.interface().slot_info(&self.slot)?)
+        self.place.info(manager)
     }
 
     /// Closes the group; its members are worthless.
     pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        manager.interface_mut().close_slot(self.slot)?;
-        manager.unregister(self.class);
-        Ok(())
+        self.place.close(manager)
     }
 }
 

@@ -47,6 +47,7 @@ pub mod interface;
 mod links;
 pub mod manager;
 pub mod message;
+mod place;
 pub mod rendezvous;
 pub mod slot;
 pub mod stream;
