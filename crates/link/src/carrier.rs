@@ -73,6 +73,11 @@ impl Outgoing {
         self.producer.is_closed()
     }
 
+    /// Gives memory back that an idle ring does not need; how many bytes.
+    pub(crate) fn give_back(&mut self) -> usize {
+        self.producer.give_back()
+    }
+
     /// Sends a packet whose header has the right lengths.
     #[inline(always)]
     pub(crate) fn try_send(
@@ -301,9 +306,9 @@ impl Incoming {
         };
         let result = take(&header, &carried);
         let in_bulk = shape.data_at != IN_CELL;
-        let rings = self
-            .consumer
-            .done(if in_bulk { length as usize } else { 0 });
+        // Metadata alone take a place there too.
+        let bulk_bytes = if in_bulk { (length as usize).max(1) } else { 0 };
+        let rings = self.consumer.done(bulk_bytes);
         Ok(Some((result, rings)))
     }
 
@@ -316,6 +321,12 @@ impl Incoming {
     #[inline]
     pub(crate) fn settle(&mut self) -> bool {
         self.consumer.settle()
+    }
+
+    /// As for [`Incoming::settle`], but nothing is returned unless there is bulk in it.
+    #[inline(always)]
+    pub(crate) fn settle_bulk(&mut self) -> bool {
+        self.consumer.settle_bulk()
     }
 
     pub(crate) fn close(&mut self) {

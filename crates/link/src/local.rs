@@ -72,6 +72,22 @@ impl Link for LocalLink {
         }
     }
 
+    #[inline]
+    fn settle_bulk(&mut self) {
+        match self {
+            Self::Pair(link) => link.settle_bulk(),
+            Self::Loopback(link) => link.settle_bulk(),
+        }
+    }
+
+    #[cold]
+    fn give_back(&mut self) -> usize {
+        match self {
+            Self::Pair(link) => link.give_back(),
+            Self::Loopback(link) => link.give_back(),
+        }
+    }
+
     #[cold]
     fn await_credit(&mut self) {
         match self {

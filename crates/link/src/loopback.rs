@@ -25,9 +25,8 @@ impl Loopback {
     /// A link over new memory.
     pub fn new(geometry: Geometry, payload_max_bytes: usize) -> Result<Self, LinkError> {
         check_payload_max(payload_max_bytes)?;
-        let reserved = geometry.reserved_bytes(payload_max_bytes);
-        // A memory file, so that bulk is reserved when it is first needed.
-        let file = Memfd::create("hamlyn-loopback", geometry.total_bytes(), reserved)?;
+        // A memory file, so that what is seldom needed is reserved when it is.
+        let file = Memfd::create_ring("hamlyn-loopback", geometry, payload_max_bytes)?;
         let mapping = Arc::new(file.map(Access::Writable)?);
         let file = Some(file.into_fd());
         Ok(Self {
@@ -72,6 +71,16 @@ impl Link for Loopback {
     fn settle(&mut self) {
         // Nobody sleeps on the other side of oneself.
         let _ = self.incoming.settle();
+    }
+
+    #[inline]
+    fn settle_bulk(&mut self) {
+        let _ = self.incoming.settle_bulk();
+    }
+
+    #[cold]
+    fn give_back(&mut self) -> usize {
+        self.outgoing.give_back()
     }
 
     #[cold]
