@@ -69,8 +69,6 @@ pub struct Interface<H: Host> {
     bad_keys_max: u32,
     /// The link whose turn it is to be received from.
     turn: usize,
-    /// Polls in a row that found nothing.
-    fruitless_polls: u32,
     /// Packets that it may still send before the next link has its turn.
     burst_left: u32,
     /// See [`Interface::activity`]; without the packets of the turn that is under way.
@@ -91,7 +89,6 @@ impl<H: Host> Interface<H> {
             loss_count: 0,
             bad_keys_max: BAD_KEYS_MAX,
             turn: 0,
-            fruitless_polls: 0,
             burst_left: receiving::RECEIVE_BURST,
             turns_activity: 0,
         }

@@ -72,7 +72,7 @@ fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
             for (number, word) in words.into_iter().enumerate().skip(1) {
                 let _ = memory.store_u64(at + number * 8, word);
             }
-            let first = random.below(3) | random.below(61) << 48 | random.below(4) << 56;
+            let first = random.below(6) | random.below(61) << 48 | random.below(4) << 56;
             let _ = memory.store_u64(at, first);
         }
     }
@@ -90,7 +90,8 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
             random.below(6)
         };
         let words = [
-            1 | random.below(2) << 32 | random.below(4) << 40,
+            // The flag of the first lap.
+            2 | random.below(2) << 32 | random.below(4) << 40,
             slot | [0, 1, 0xFFFF][random.below(3) as usize] << 32,
             if random.below(2) == 0 {
                 known.key.to_bits()
@@ -312,7 +313,7 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
         let link = RawLink::connect(&namespace, identity, HOSTILE + number).unwrap();
         let cells = link.to_victim_geometry.cells_offset();
         // An impossible flag; or a possible one, and a placement outside the bulk.
-        let first = if at == 0 { 77 } else { 1 | 1 << 56 };
+        let first = if at == 0 { 77 } else { 2 | 1 << 56 };
         link.to_victim
             .store_u64(cells + 32, 1 | u64::from(u32::MAX) << 32)
             .unwrap();

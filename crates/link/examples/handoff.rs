@@ -39,8 +39,8 @@ fn pin(processor: usize) {
 }
 
 fn pair(geometry: Geometry) -> (PairLink, PairLink) {
-    let reserved = geometry.reserved_bytes(PAYLOAD_MAX_DEFAULT_BYTES);
-    let memory = || Memfd::create("handoff", geometry.total_bytes(), reserved).expect("memory");
+    let memory =
+        || Memfd::create_ring("handoff", geometry, PAYLOAD_MAX_DEFAULT_BYTES).expect("memory");
     let (one, other) = (memory(), memory());
     let (left, right) = UnixStream::pair().expect("sockets");
     let make = |receive: &Memfd, send: &Memfd, socket: UnixStream| {

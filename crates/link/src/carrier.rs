@@ -73,6 +73,11 @@ impl Outgoing {
         self.producer.is_closed()
     }
 
+    /// Gives memory back that an idle ring does not need; how many bytes.
+    pub(crate) fn give_back(&mut self) -> usize {
+        self.producer.give_back()
+    }
+
     /// Sends a short packet.
     #[inline(always)]
     pub(crate) fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
@@ -253,13 +258,13 @@ impl Incoming {
     /// See [`crate::Link::peek_bare`].
     #[inline(always)]
     pub(crate) fn peek_bare(&self) -> Option<Short> {
-        cell::decode_bare(&self.consumer.peek().ok()??)
+        cell::decode_bare(&self.consumer.peek_due()?)
     }
 
     /// See [`crate::Link::peek_worded`].
     #[inline(always)]
     pub(crate) fn peek_worded(&self) -> Option<Short> {
-        cell::decode_worded(&self.consumer.peek().ok()??)
+        cell::decode_worded(&self.consumer.peek_due()?)
     }
 
     /// The packet that was last shown is taken. Whether the sender must be rung for.
@@ -287,10 +292,10 @@ impl Incoming {
             placement,
         };
         let result = take(&header, &carried);
+        // Metadata alone take a place there too.
         let in_bulk = matches!(placement.data, Data::Bulk(_));
-        let rings = self
-            .consumer
-            .done(if in_bulk { length as usize } else { 0 });
+        let bulk_bytes = if in_bulk { (length as usize).max(1) } else { 0 };
+        let rings = self.consumer.done(bulk_bytes);
         Ok(Some((result, rings)))
     }
 
@@ -303,6 +308,12 @@ impl Incoming {
     #[inline]
     pub(crate) fn settle(&mut self) -> bool {
         self.consumer.settle()
+    }
+
+    /// As for [`Incoming::settle`], but nothing is returned unless there is bulk in it.
+    #[inline(always)]
+    pub(crate) fn settle_bulk(&mut self) -> bool {
+        self.consumer.settle_bulk()
     }
 
     pub(crate) fn close(&mut self) {

@@ -109,6 +109,15 @@ pub trait Link {
     /// Whether there may be more room than when a packet was last [`Unsent::Full`].
     fn credit_came(&self) -> bool;
 
-    /// Returns all credit that is still held back. To be called when a poll found nothing.
+    /// Returns all credit that is still held back. To be called before sleeping.
     fn settle(&mut self);
+
+    /// Returns the credit that is still held back if the sender may wait for it though nothing more
+    /// comes: if there is bulk in it. To be called when a poll found nothing.
+    fn settle_bulk(&mut self);
+
+    /// Gives memory of the outgoing direction back that an idle link does not need, as far as
+    /// the peer has returned it; how many bytes. To be called before sleeping, or after nothing was sent for long.
+    /// Makes system calls, but none if there is nothing to give back.
+    fn give_back(&mut self) -> usize;
 }

@@ -18,9 +18,8 @@ impl PairLink {
     /// A link over new memory whose other end is the same interface.
     pub fn to_itself(geometry: Geometry, payload_max_bytes: usize) -> Result<Self, LinkError> {
         check_payload_max(payload_max_bytes)?;
-        let reserved = geometry.reserved_bytes(payload_max_bytes);
-        // A memory file, so that bulk is reserved when it is first needed.
-        let file = Memfd::create("hamlyn-loopback", geometry.total_bytes(), reserved)?;
+        // A memory file, so that what is seldom needed is reserved when it is.
+        let file = Memfd::create_ring("hamlyn-loopback", geometry, payload_max_bytes)?;
         let mapping = Arc::new(file.map(Access::Writable)?);
         let file = Some(file.into_fd());
         // Nobody ever announces in this page that he sleeps.

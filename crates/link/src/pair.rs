@@ -31,7 +31,7 @@ pub struct PairParts {
     pub receive_geometry: Geometry,
     /// The peer's memory, in which we write.
     pub send: Mapping,
-    /// The file of the peer's memory: more bulk is reserved when it is first needed.
+    /// The file of the peer's memory: more of it is reserved when it is needed, and given back.
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
@@ -42,7 +42,7 @@ pub struct PairParts {
     /// A socket to the peer: a byte in it wakes the peer.
     pub doorbell: OwnedFd,
     /// Largest payload of a packet, in either direction. The peer's memory must have
-    /// [`Geometry::reserved_bytes`] for it.
+    /// [`Geometry::reserved`] for it.
     pub payload_max_bytes: usize,
 }
 
@@ -216,6 +216,18 @@ impl Link for PairLink {
         if self.incoming.settle() {
             self.ring();
         }
+    }
+
+    #[inline]
+    fn settle_bulk(&mut self) {
+        if self.incoming.settle_bulk() {
+            self.ring();
+        }
+    }
+
+    #[cold]
+    fn give_back(&mut self) -> usize {
+        self.outgoing.give_back()
     }
 
     #[cold]

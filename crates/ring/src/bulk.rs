@@ -5,8 +5,8 @@
 //! begin on a line, and become free in the order of their cells.
 //!
 //! Only a *window* at the beginning of the bulk is used. It starts with room for one
-//! payload and doubles when it was found full, so a link that carries little
-//! touches little memory.
+//! payload, doubles when it was found full, and is given back when the link is idle, so a link that
+//! carries little touches little memory.
 
 use std::collections::VecDeque;
 
@@ -32,18 +32,25 @@ pub(crate) struct Bulk {
     /// Where the next place begins, unless it is at 0.
     head: usize,
     window: usize,
+    /// The window at the beginning, and when everything was given back.
+    window_first: usize,
     window_max: usize,
-    /// Cell and beginning of each place in use, oldest first. Never grows beyond its capacity.
+    bulk_bytes: usize,
+    /// Cell and beginning of each place in use, oldest first. Never grows beyond its capacity,
+    /// which [`Bulk::expect_cells`] sees to.
     used: VecDeque<(u64, u32)>,
 }
 
 impl Bulk {
     pub(crate) fn new(cells: u32, window: usize, bulk_bytes: u32) -> Self {
-        let window_max = bulk_bytes as usize;
+        let bulk_bytes = bulk_bytes as usize;
+        let window = window.min(bulk_bytes);
         Self {
             head: 0,
-            window: window.min(window_max),
-            window_max,
+            window,
+            window_first: window,
+            window_max: bulk_bytes,
+            bulk_bytes,
             used: VecDeque::with_capacity(cells as usize),
         }
     }
@@ -92,6 +99,25 @@ impl Bulk {
         while self.used.front().is_some_and(|&(cell, _)| cell < consumed) {
             self.used.pop_front();
         }
+    }
+
+    /// From now on up to so many cells may name places.
+    #[cold]
+    pub(crate) fn expect_cells(&mut self, cells: usize) {
+        self.used.reserve(cells.saturating_sub(self.used.len()));
+    }
+
+    /// If nothing is in use: the first window is enough again, unless `discard` cannot give
+    /// the rest back. Returns how many bytes were given back.
+    #[cold]
+    pub(crate) fn give_back(&mut self, discard: impl FnOnce(usize, usize) -> bool) -> usize {
+        let more = self.window - self.window_first;
+        if !self.used.is_empty() || more == 0 || !discard(self.window_first, self.window) {
+            return 0;
+        }
+        self.window = self.window_first;
+        self.window_max = self.bulk_bytes;
+        more
     }
 
     /// Doubles the window if `reserve` finds memory for it.

@@ -3,6 +3,10 @@
 //! [`CellMemory`] is all that producer and consumer know of memory, so that
 //! the model checker can run the very same logic on its own atomics.
 //! [`SharedCells`] is the memory they have in earnest.
+//!
+//! The producer goes through the cells in *laps*, each from the first cell to one that it
+//! chooses: that cell's flag says that it is the last of its lap. So a lap is as long as there is
+//! need for, and the consumer has to be told nothing else (decision 0005).
 
 use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
@@ -10,23 +14,44 @@ use std::sync::Arc;
 use rustix::fd::{AsFd, OwnedFd};
 
 use crate::geometry::Geometry;
-use crate::memfd::reserve;
-use crate::shared::{LINE_WORDS, Lines, Mapping, OutOfRange, Word};
+use crate::memfd::{discard, reserve};
+use crate::shared::{LINE_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word};
 
-/// A cell: one line. The low 32 bits of its first word are the flag, which counts laps.
+/// A cell: one line. The low 32 bits of its first word are the flag.
 pub type Cell = [u64; LINE_WORDS];
 
 /// The bits of a cell's first word that belong to the ring.
 pub const FLAG_MASK: u64 = u32::MAX as u64;
+/// In a flag: the cell is the last of its lap. The bits above count laps, from 1 on; a cell that
+/// was never written has a flag of zero.
+pub const LAST: u64 = 1;
+/// The flag of the first lap.
+pub(crate) const FIRST_LAP: u64 = 2;
+/// The distance between two cells, in the unit of places.
+pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
+
+/// The flag of the lap after the one of this flag. Zero is nobody's.
+pub(crate) const fn lap_after(flag: u64) -> u64 {
+    match (flag & !LAST) + 2 & FLAG_MASK {
+        0 => FIRST_LAP,
+        flag => flag,
+    }
+}
 
 /// Where cells lie, and the count that the consumer gives back.
+///
+/// A *place* (`at_bytes`) is counted in bytes from the first cell, is a multiple of a line, and is
+/// taken modulo the length of all cells. Other ranges are counted in cells.
 pub trait CellMemory {
     /// Loads the first word of a cell with acquire, and if its flag is `expected`, the other
-    /// words too; else only the first word is returned. Each word is loaded once. The
-    /// index is taken modulo the number of cells.
-    fn load(&self, index: u64, expected: u64) -> Result<Cell, u64>;
+    /// words too; else only the first word is returned. Each word is loaded once.
+    fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64>;
+    /// Loads the first word of a cell alone.
+    fn load_first(&self, at_bytes: u64) -> u64;
     /// Stores a cell, its first word last and with release.
-    fn store(&self, index: u64, cell: &Cell);
+    fn store(&self, at_bytes: u64, cell: &Cell);
+    /// Makes the flag of a cell that nobody looks at zero.
+    fn clear(&self, at_bytes: u64);
     /// Loads the consumer's count with acquire.
     fn load_consumed(&self) -> u64;
     /// Stores the consumer's count with release.
@@ -36,9 +61,16 @@ pub trait CellMemory {
     /// Loads it, after a full barrier: whoever stored it, passed a barrier and saw no new
     /// count is seen here.
     fn load_awaited(&self) -> u64;
+    /// Makes sure that these cells are present. False if that cannot be had.
+    fn reserve_cells(&self, from: u64, to: u64) -> bool;
+    /// Gives these cells back: their flags are zero from then on, and they are not present. False
+    /// if nothing was done.
+    fn discard_cells(&self, from: u64, to: u64) -> bool;
     /// Makes sure that the first `to` bytes of bulk are present, given that the
     /// first `from` are. False if that cannot be had.
     fn grow_bulk(&self, from: usize, to: usize) -> bool;
+    /// Gives these bytes of bulk back. False if nothing was done.
+    fn discard_bulk(&self, from: usize, to: usize) -> bool;
 }
 
 /// Cells in a mapping.
@@ -46,13 +78,13 @@ pub struct SharedCells {
     lines: Lines,
     consumed: Word,
     awaited: Word,
-    bulk_offset: usize,
+    geometry: Geometry,
     file: Option<OwnedFd>,
 }
 
 impl SharedCells {
-    /// The cells of a memory with this layout. `file` is what the mapping shows, if bulk
-    /// has to be reserved when it is first used.
+    /// The cells of a memory with this layout. `file` is what the mapping shows, if memory
+    /// has to be reserved when it is first used; without it all of it is present.
     pub fn new(
         mapping: &Arc<Mapping>,
         geometry: Geometry,
@@ -72,16 +104,43 @@ impl SharedCells {
             lines,
             consumed,
             awaited,
-            bulk_offset: geometry.bulk_offset(),
+            geometry,
             file,
         })
+    }
+
+    #[cold]
+    fn reserve(&self, from_bytes: usize, to_bytes: usize) -> bool {
+        match &self.file {
+            None => true,
+            Some(file) => {
+                let length_bytes = to_bytes.saturating_sub(from_bytes);
+                length_bytes == 0 || reserve(file.as_fd(), from_bytes, length_bytes).is_ok()
+            }
+        }
+    }
+
+    #[cold]
+    fn discard(&self, from_bytes: usize, to_bytes: usize) -> bool {
+        match &self.file {
+            None => false,
+            Some(file) => {
+                let length_bytes = to_bytes.saturating_sub(from_bytes);
+                length_bytes == 0 || discard(file.as_fd(), from_bytes, length_bytes).is_ok()
+            }
+        }
+    }
+
+    fn cell_offset(&self, index: u64) -> usize {
+        let index = index.min(u64::from(self.geometry.cells()));
+        self.geometry.cells_offset() + index as usize * LINE_BYTES
     }
 }
 
 impl CellMemory for SharedCells {
     #[inline(always)]
-    fn load(&self, index: u64, expected: u64) -> Result<Cell, u64> {
-        let line = self.lines.line(index);
+    fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
+        let line = self.lines.line(at_bytes);
         let first = line[0].load(Ordering::Acquire);
         if first & FLAG_MASK != expected {
             return Err(first);
@@ -100,8 +159,13 @@ impl CellMemory for SharedCells {
     }
 
     #[inline(always)]
-    fn store(&self, index: u64, cell: &Cell) {
-        let line = self.lines.line(index);
+    fn load_first(&self, at_bytes: u64) -> u64 {
+        self.lines.line(at_bytes)[0].load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn store(&self, at_bytes: u64, cell: &Cell) {
+        let line = self.lines.line(at_bytes);
         line[1].store(cell[1], Ordering::Relaxed);
         line[2].store(cell[2], Ordering::Relaxed);
         line[3].store(cell[3], Ordering::Relaxed);
@@ -110,6 +174,10 @@ impl CellMemory for SharedCells {
         line[6].store(cell[6], Ordering::Relaxed);
         line[7].store(cell[7], Ordering::Relaxed);
         line[0].store(cell[0], Ordering::Release);
+    }
+
+    fn clear(&self, at_bytes: u64) {
+        self.lines.line(at_bytes)[0].store(0, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -133,11 +201,21 @@ impl CellMemory for SharedCells {
         self.awaited.atomic().load(Ordering::Relaxed)
     }
 
-    #[cold]
+    fn reserve_cells(&self, from: u64, to: u64) -> bool {
+        self.reserve(self.cell_offset(from), self.cell_offset(to))
+    }
+
+    fn discard_cells(&self, from: u64, to: u64) -> bool {
+        self.discard(self.cell_offset(from), self.cell_offset(to))
+    }
+
     fn grow_bulk(&self, from: usize, to: usize) -> bool {
-        match &self.file {
-            None => true,
-            Some(file) => reserve(file.as_fd(), self.bulk_offset + from, to - from).is_ok(),
-        }
+        let bulk = self.geometry.bulk_offset();
+        self.reserve(bulk + from, bulk + to)
+    }
+
+    fn discard_bulk(&self, from: usize, to: usize) -> bool {
+        let bulk = self.geometry.bulk_offset();
+        self.discard(bulk + from, bulk + to)
     }
 }

@@ -3,6 +3,11 @@
 //! A control page (the consumer's count of cells), then cells of one line, then
 //! bulk bytes. Whoever receives makes the memory; both sides compute the same
 //! layout from the two numbers of [`Geometry`] and trust nothing else about it.
+//!
+//! Most of it is address space only. What is [`Geometry::reserved`] is there from the beginning;
+//! the rest the producer reserves when it needs it, and gives back.
+
+use core::ops::Range;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, USER_METADATA_BYTES};
 
@@ -12,6 +17,8 @@ use crate::shared::{LINE_BYTES, PAGE_BYTES};
 pub const CELLS_MIN: u32 = 2;
 /// Most cells of a ring.
 pub const CELLS_MAX: u32 = 1 << 16;
+/// Cells that an idle ring keeps: one page of them.
+pub const CELLS_IDLE: u32 = (PAGE_BYTES / LINE_BYTES) as u32;
 /// Least bulk of a ring, in bytes.
 pub const BULK_MIN_BYTES: u32 = 128 << 10;
 /// Most bulk of a ring, in bytes.
@@ -42,13 +49,16 @@ pub enum BadGeometry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     cells: u32,
+    cells_idle: u32,
     bulk_bytes: u32,
 }
 
 impl Geometry {
-    /// What a link has unless it is told otherwise. Bulk that was never used costs nothing.
+    /// What a link has unless it is told otherwise. Cells and bulk that are not in use cost
+    /// nothing.
     pub const DEFAULT: Self = Self {
-        cells: 256,
+        cells: 8192,
+        cells_idle: CELLS_IDLE,
         bulk_bytes: 1 << 20,
     };
 
@@ -63,12 +73,41 @@ impl Geometry {
         {
             return Err(BadGeometry::Bulk(bulk_bytes));
         }
-        Ok(Self { cells, bulk_bytes })
+        let cells_idle = if cells < CELLS_IDLE {
+            cells
+        } else {
+            CELLS_IDLE
+        };
+        Ok(Self {
+            cells,
+            cells_idle,
+            bulk_bytes,
+        })
     }
 
-    /// How many cells.
+    /// The same, with as many cells present from the beginning as there are: the ring neither
+    /// grows nor gives back.
+    pub const fn fixed(self) -> Self {
+        Self {
+            cells_idle: self.cells,
+            ..self
+        }
+    }
+
+    /// The same, with fewer cells when idle, so that a test sees a ring of a few cells grow.
+    #[cfg(test)]
+    pub(crate) const fn with_idle(self, cells_idle: u32) -> Self {
+        Self { cells_idle, ..self }
+    }
+
+    /// How many cells there can be.
     pub const fn cells(self) -> u32 {
         self.cells
+    }
+
+    /// How many cells are present while the ring is idle.
+    pub const fn cells_idle(self) -> u32 {
+        self.cells_idle
     }
 
     /// How many bytes of bulk.
@@ -114,9 +153,15 @@ impl Geometry {
         }
     }
 
-    /// Bytes at the beginning that whoever makes the memory must reserve.
-    pub const fn reserved_bytes(self, payload_max_bytes: usize) -> usize {
-        self.bulk_offset() + self.window_bytes(payload_max_bytes)
+    /// What whoever makes the memory must reserve: control page and idle cells, and the
+    /// first window of bulk.
+    pub const fn reserved(self, payload_max_bytes: usize) -> [Range<usize>; 2] {
+        let cells_end = self.cells_offset() + self.cells_idle as usize * LINE_BYTES;
+        let bulk = self.bulk_offset();
+        [
+            0..cells_end,
+            bulk..bulk + self.window_bytes(payload_max_bytes),
+        ]
     }
 }
 

@@ -8,6 +8,8 @@
 //! into it. The pages come back as zeros, which is one more hostile value, and are
 //! charged to whoever touches them next.
 
+use core::ops::Range;
+
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
@@ -15,6 +17,7 @@ use rustix::fs::{
 };
 
 use crate::Errno;
+use crate::geometry::Geometry;
 use crate::shared::{Access, Mapping, PAGE_BYTES};
 
 /// `TMPFS_MAGIC`: memory files of ordinary pages lie in the kernel's own tmpfs.
@@ -91,6 +94,20 @@ impl Memfd {
         Ok(file)
     }
 
+    /// The memory of one direction, of which what [`Geometry::reserved`] names is present.
+    pub fn create_ring(
+        name: &str,
+        geometry: Geometry,
+        payload_max_bytes: usize,
+    ) -> Result<Self, MemfdError> {
+        let file = Self::unsealed(name, geometry.total_bytes(), 0)?;
+        for part in geometry.reserved(payload_max_bytes) {
+            file.reserve(part)?;
+        }
+        file.seal(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok(file)
+    }
+
     /// A page that only the returned mapping can write, ever.
     pub fn create_bell(name: &str) -> Result<(Self, Mapping), MemfdError> {
         let file = Self::unsealed(name, PAGE_BYTES, PAGE_BYTES)?;
@@ -116,12 +133,17 @@ impl Memfd {
         ftruncate(&fd, len as u64).map_err(system("ftruncate"))?;
         let file = Self { fd, len };
         if reserved > 0 {
-            reserve(file.as_fd(), 0, reserved).map_err(|errno| MemfdError::Memory {
-                needed_bytes: reserved as u64,
-                errno,
-            })?;
+            file.reserve(0..reserved)?;
         }
         Ok(file)
+    }
+
+    fn reserve(&self, part: Range<usize>) -> Result<(), MemfdError> {
+        let needed_bytes = part.len() as u64;
+        reserve(self.as_fd(), part.start, part.len()).map_err(|errno| MemfdError::Memory {
+            needed_bytes,
+            errno,
+        })
     }
 
     fn seal(&self, seals: SealFlags) -> Result<(), MemfdError> {
@@ -190,6 +212,17 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: usize, len: usize) -> Result<(
     loop {
         // A signal may come in between; the call then has to be repeated.
         match fallocate(fd, FallocateFlags::empty(), offset as u64, len as u64) {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Gives the pages of a range back: they read as zeros from then on.
+pub(crate) fn discard(fd: BorrowedFd<'_>, offset: usize, len: usize) -> Result<(), Errno> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    loop {
+        match fallocate(fd, flags, offset as u64, len as u64) {
             Err(Errno::INTR) => {}
             other => return other,
         }

@@ -321,11 +321,11 @@ pub const LINE_BYTES: usize = 64;
 #[repr(C, align(64))]
 struct Line([AtomicU64; LINE_WORDS]);
 
-/// An array of 64-byte lines in a mapping, a power of two of them. Indices are
-/// masked, so every index is in range.
+/// An array of 64-byte lines in a mapping, a power of two of them. Places are
+/// masked, so every place is in range.
 pub struct Lines {
     first: NonNull<Line>,
-    mask: usize,
+    mask_bytes: usize,
     _mapping: Arc<Mapping>,
 }
 
@@ -345,22 +345,25 @@ impl Lines {
         let first = first.filter(|first| first.is_aligned()).ok_or(OutOfRange)?;
         Ok(Self {
             first,
-            mask: count - 1,
+            mask_bytes: bytes - LINE_BYTES,
             _mapping: mapping,
         })
     }
 
-    /// How many lines there are.
-    pub fn count(&self) -> usize {
-        self.mask + 1
-    }
-
-    /// The line at `index` modulo the count.
+    /// The line that begins `at_bytes` after the first, rounded down to a line, and
+    /// modulo the length of them all.
     #[inline(always)]
-    pub fn line(&self, index: u64) -> &[AtomicU64; LINE_WORDS] {
-        // SAFETY: the masked index is below the count, `new` has checked range,
-        // alignment and writability for all of them, and the mapping lives with us.
-        unsafe { &self.first.add(index as usize & self.mask).as_ref().0 }
+    pub fn line(&self, at_bytes: u64) -> &[AtomicU64; LINE_WORDS] {
+        // SAFETY: the number of lines is a power of two, so what the mask leaves is the beginning of
+        // one of them; `new` has checked range, alignment and writability for all of them, and
+        // the mapping lives with us.
+        unsafe {
+            &self
+                .first
+                .byte_add(at_bytes as usize & self.mask_bytes)
+                .as_ref()
+                .0
+        }
     }
 }
 

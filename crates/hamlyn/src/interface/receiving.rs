@@ -14,9 +14,6 @@ use crate::wait::{Next, Patience, Wait};
 
 /// Packets taken from one link before the next link has its turn.
 pub(super) const RECEIVE_BURST: u32 = 32;
-/// Polls in a row that found nothing before credit that is held back is returned. Later than at
-/// once, as an answer to what was just sent may be on its way; that credit is not what its sender waits for.
-const SETTLE_AFTER_POLLS: u32 = 64;
 /// Packets of queued messages sent per poll.
 const PUMP_BURST: usize = 64;
 
@@ -140,14 +137,6 @@ impl<H: Host> Interface<H> {
             self.next_turn();
         }
         let packets = (self.activity() - before) as usize;
-        self.fruitless_polls = if packets == 0 {
-            self.fruitless_polls.saturating_add(1)
-        } else {
-            0
-        };
-        if self.fruitless_polls == SETTLE_AFTER_POLLS {
-            self.links.settle();
-        }
         if self.transmitter.is_waiting() {
             self.turns_activity +=
                 self.transmitter.pump(&mut self.links, PUMP_BURST).packets as u64;
@@ -184,6 +173,7 @@ impl<H: Host> Interface<H> {
                     }
                 }
                 Ok(None) => {
+                    live.link.settle_bulk();
                     if let Some(cause) = live.lost {
                         self.remove_link(index, LinkEnd::Lost(cause));
                     }

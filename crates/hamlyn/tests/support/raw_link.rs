@@ -37,8 +37,7 @@ impl RawLink {
         rustix::net::connect(&socket, &address.unwrap()).ok()?;
         let geometry = Geometry::DEFAULT;
         let payload_max_bytes = 16 * 1024;
-        let reserved = geometry.reserved_bytes(payload_max_bytes);
-        let memory = Memfd::create("test-ring", geometry.total_bytes(), reserved).unwrap();
+        let memory = Memfd::create_ring("test-ring", geometry, payload_max_bytes).unwrap();
         let (bell, _page) = Memfd::create_bell("test-bell").unwrap();
         let hello = codec::encode(&Message::Hello(Offer {
             interface,

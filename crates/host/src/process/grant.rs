@@ -70,8 +70,8 @@ impl Lender {
     pub(super) fn lend(&self) -> Result<(Lent, LentFile), HostError> {
         let payload_max_bytes = self.payload_max_bytes as usize;
         let total_bytes = self.geometry.total_bytes();
-        let reserved_bytes = self.geometry.reserved_bytes(payload_max_bytes);
-        let file = Memfd::create("hamlyn-ring", total_bytes, reserved_bytes).map_err(memory)?;
+        let file =
+            Memfd::create_ring("hamlyn-ring", self.geometry, payload_max_bytes).map_err(memory)?;
         let mapping = file.map(Access::Writable).map_err(mapped(total_bytes))?;
         Ok((Lent(mapping), LentFile(file)))
     }

@@ -47,7 +47,8 @@ pub struct Options {
     pub namespace: Option<String>,
     /// Who may be linked to this interface.
     pub access: Access,
-    /// Cells of each ring in which we receive: a power of two from 2 to 65536.
+    /// The most cells of each ring in which we receive: a power of two from 2 to 65536. An idle
+    /// ring has 64; more take memory only while they are in use.
     pub cells: u32,
     /// Bytes of each such ring for payloads that do not fit a cell: whole pages, 128 KiB to
     /// 64 MiB. What is never used takes no memory.

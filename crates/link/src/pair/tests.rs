@@ -26,8 +26,7 @@ struct Side {
 }
 
 fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
-    let reserved = geometry.reserved_bytes(payload_max);
-    let memory = || Memfd::create("pair-test", geometry.total_bytes(), reserved).unwrap();
+    let memory = || Memfd::create_ring("pair-test", geometry, payload_max).unwrap();
     let (left_memory, right_memory) = (memory(), memory());
     let bell = || Memfd::create_bell("pair-test-bell").unwrap();
     let ((left_bell, left_page), (right_bell, right_page)) = (bell(), bell());
@@ -233,9 +232,10 @@ fn an_impossible_placement_ends_the_link() {
 
 #[test]
 fn impossible_credit_ends_the_link() {
-    for lie in [1000, u64::MAX] {
+    let cells = u64::from(Geometry::DEFAULT.cells());
+    for lie in [cells + 1, u64::MAX] {
         let (mut left, right) = pair();
-        for _ in 0..256 {
+        for _ in 0..cells {
             send(&mut left, &[], &[1]).unwrap();
         }
         assert_eq!(send(&mut left, &[], &[1]), Err(Unsent::Full));
@@ -243,7 +243,7 @@ fn impossible_credit_ends_the_link() {
         peer.store_u64(Geometry::DEFAULT.consumed_offset(), lie)
             .unwrap();
         assert_eq!(send(&mut left, &[], &[1]), Err(Unsent::Gone));
-        peer.store_u64(Geometry::DEFAULT.consumed_offset(), 256)
+        peer.store_u64(Geometry::DEFAULT.consumed_offset(), cells)
             .unwrap();
         assert_eq!(send(&mut left, &[], &[1]), Err(Unsent::Gone));
         assert!(left.link.is_pending());
@@ -267,11 +267,14 @@ impl Random {
 /// with values that are nearly right.
 fn vandalise(random: &mut Random, memory: &Mapping) {
     let geometry = Geometry::DEFAULT;
-    let near = geometry.bulk_offset() + 64;
+    // Where the traffic of a test is: what an idle ring has, and a little more.
+    let cells = 2 * geometry.cells_idle() as usize;
+    let near = geometry.cells_offset() + cells * 64;
     let word = match random.next() % 8 {
         0 => geometry.consumed_offset(),
-        1..=3 => geometry.cells_offset() + random.next() as usize % geometry.cells() as usize * 64,
-        4..=6 => random.next() as usize % near / 8 * 8,
+        1..=3 => geometry.cells_offset() + random.next() as usize % cells * 64,
+        4..=5 => random.next() as usize % near / 8 * 8,
+        6 => geometry.bulk_offset() + random.next() as usize % (32 << 10) / 8 * 8,
         _ => random.next() as usize % memory.len() / 8 * 8,
     };
     let value = match random.next() % 4 {

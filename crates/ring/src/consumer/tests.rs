@@ -15,7 +15,8 @@ fn ring() -> (Arc<Mapping>, Consumer<SharedCells>, Geometry) {
 
 #[test]
 fn only_the_flag_that_is_due_is_a_cell() {
-    for flag in [2, 3, u32::MAX, 1 << 31] {
+    // Of the lap after the first one, of others, and of one that lies half of all laps ahead.
+    for flag in [4, 5, 6, 7, u32::MAX >> 1] {
         let (mapping, mut consumer, geometry) = ring();
         assert_eq!(consumer.peek(), Ok(None));
         assert!(!consumer.is_pending());
@@ -26,42 +27,102 @@ fn only_the_flag_that_is_due_is_a_cell() {
         assert_eq!(consumer.peek(), Err(Corrupt));
         consumer.close();
         // Corruption does not heal.
-        mapping.store_u64(geometry.cells_offset(), 1).unwrap();
-        assert_eq!(consumer.peek(), Err(Corrupt));
-        assert!(consumer.is_pending());
+        for flag in [2, 3, 0] {
+            mapping.store_u64(geometry.cells_offset(), flag).unwrap();
+            assert_eq!(consumer.peek(), Err(Corrupt));
+            assert!(consumer.is_pending());
+        }
     }
 }
 
 #[test]
-fn the_flag_of_the_lap_before_is_empty() {
+fn flags_of_earlier_laps_are_empty() {
     let (mapping, mut consumer, geometry) = ring();
     let first = geometry.cells_offset();
-    for lap in 1..6 {
-        for cell in [first, first + 64] {
-            mapping.store_u64(cell, 5 << 32 | lap).unwrap();
-            assert_eq!(consumer.peek().unwrap().unwrap()[0], 5 << 32 | lap);
+    for lap in 1..6_u64 {
+        for (cell, last) in [(first, 0), (first + 64, LAST)] {
+            // What any earlier lap may have left there.
+            for old in 0..lap * 2 {
+                mapping.store_u64(cell, old).unwrap();
+                assert_eq!(consumer.peek(), Ok(None));
+                assert!(!consumer.is_pending());
+            }
+            mapping.store_u64(cell, 5 << 32 | lap << 1 | last).unwrap();
+            assert!(consumer.is_pending());
+            let shown = consumer.peek().unwrap().unwrap();
+            assert_eq!(shown[0], 5 << 32 | lap << 1 | last);
             // It is shown until it is done with.
-            assert!(consumer.peek().unwrap().is_some());
+            assert_eq!(consumer.peek(), Ok(Some(shown)));
             let _ = consumer.done(0);
             assert_eq!(consumer.peek(), Ok(None));
         }
     }
-    // A lap that is past is as impossible as one that is to come.
-    mapping.store_u64(first, 3).unwrap();
+    assert_eq!(consumer.taken(), 10);
+}
+
+#[test]
+fn a_lap_ends_where_the_producer_says() {
+    let geometry = Geometry::new(256, crate::geometry::BULK_MIN_BYTES).unwrap();
+    let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
+    let cells = SharedCells::new(&mapping, geometry, None).unwrap();
+    let mut consumer = Consumer::new(cells, geometry);
+    let mut taken = 0;
+    for (lap, length) in [(1, 1), (2, 100), (3, 256), (4, 2), (5, 64)] {
+        for cell in 0..length {
+            let last = u64::from(cell + 1 == length);
+            let at = geometry.cells_offset() + cell * 64;
+            mapping.store_u64(at, lap << 1 | last).unwrap();
+            assert!(consumer.peek().unwrap().is_some());
+            let _ = consumer.done(0);
+            taken += 1;
+        }
+        assert_eq!(consumer.peek(), Ok(None));
+        // At the end of a lap nothing is held back: the next one may be short.
+        assert_eq!(mapping.load_u64(0).unwrap(), taken);
+    }
+}
+
+#[test]
+fn a_lap_without_end_is_corrupt() {
+    let (mapping, mut consumer, geometry) = ring();
+    for cell in 0..2 {
+        mapping
+            .store_u64(geometry.cells_offset() + cell * 64, 2)
+            .unwrap();
+        assert!(consumer.peek().unwrap().is_some());
+        let _ = consumer.done(0);
+    }
     assert_eq!(consumer.peek(), Err(Corrupt));
+    assert!(consumer.is_pending());
+}
+
+#[test]
+fn a_peer_that_takes_the_end_of_a_lap_back_hurts_only_itself() {
+    let (mapping, mut consumer, geometry) = ring();
+    let first = geometry.cells_offset();
+    mapping.store_u64(first, 2 | LAST).unwrap();
+    assert!(consumer.peek().unwrap().is_some());
+    mapping.store_u64(first, 2).unwrap();
+    assert_eq!(consumer.peek(), Ok(None), "it has said otherwise");
+    mapping.store_u64(first, 2 | LAST).unwrap();
+    assert!(consumer.peek().unwrap().is_some());
+    let _ = consumer.done(0);
+    assert_eq!((consumer.at_bytes, consumer.expected), (0, 4));
 }
 
 #[test]
 fn laps_may_wrap() {
     let (mapping, mut consumer, geometry) = ring();
-    consumer.expected = u64::from(u32::MAX);
-    for flag in [u32::MAX, u32::MAX, 0, 0, 1, 1] {
-        let cell = geometry.cells_offset() + consumer.next as usize % 2 * 64;
-        mapping
-            .store_u64(cell, u64::from(flag.wrapping_sub(1)))
-            .unwrap();
-        assert_eq!(consumer.peek(), Ok(None));
-        mapping.store_u64(cell, u64::from(flag)).unwrap();
+    let last_lap = u64::from(u32::MAX - 1);
+    consumer.expected = last_lap;
+    for flag in [last_lap, last_lap | LAST, 2, 2 | LAST, 4, 4 | LAST] {
+        let cell = geometry.cells_offset() + consumer.at_bytes as usize;
+        for absent in [0, flag.wrapping_sub(2) & FLAG_MASK & !LAST, last_lap - 2] {
+            mapping.store_u64(cell, absent).unwrap();
+            assert_eq!(consumer.peek(), Ok(None), "{absent:x} before {flag:x}");
+            assert!(!consumer.is_pending());
+        }
+        mapping.store_u64(cell, flag).unwrap();
         assert!(consumer.peek().unwrap().is_some());
         let _ = consumer.done(0);
     }
@@ -74,21 +135,38 @@ fn credit_is_held_back_but_not_forever() {
     let cells = SharedCells::new(&mapping, geometry, None).unwrap();
     let mut consumer = Consumer::new(cells, geometry);
     let count = || mapping.load_u64(0).unwrap();
-    for _ in 0..31 {
+    for _ in 0..15 {
         let _ = consumer.done(0);
     }
     assert_eq!(count(), 0);
     let _ = consumer.done(0);
-    assert_eq!(count(), 32);
+    assert_eq!(count(), 16);
     let _ = consumer.done(0);
     let _ = consumer.settle();
-    assert_eq!(count(), 33);
-    // Much bulk comes back at once.
+    assert_eq!(count(), 17);
+    // Much bulk comes back at once, and some of it when there is time.
     let _ = consumer.done(geometry.bulk_bytes() as usize / 4 + 1);
-    assert_eq!(count(), 34);
+    assert_eq!(count(), 18);
+    let _ = consumer.done(0);
+    let _ = consumer.settle_bulk();
+    assert_eq!(count(), 18);
+    let _ = consumer.done(1);
+    let _ = consumer.settle_bulk();
+    assert_eq!(count(), 20);
     // What stands there is never read: a peer that overwrites it hurts itself.
     mapping.store_u64(0, u64::MAX).unwrap();
     let _ = consumer.done(0);
     let _ = consumer.settle();
-    assert_eq!(count(), 35);
+    assert_eq!(count(), 21);
+    // The further a lap goes, the more is held back.
+    let mut published = 21;
+    for taken in 22..=256 {
+        let _ = consumer.done(0);
+        if count() != published {
+            published = count();
+            assert_eq!(published, taken);
+        }
+        assert!(taken - published <= (taken / 4).max(16));
+    }
+    assert!(256 - published < 64);
 }

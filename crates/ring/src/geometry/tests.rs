@@ -41,6 +41,11 @@ proptest! {
         prop_assert_eq!(end, geometry.total_bytes());
         // A largest payload fits into the first window, metadata apart.
         prop_assert!(geometry.window_bytes(payload) >= payload + USER_METADATA_BYTES.min(15));
-        prop_assert!(geometry.reserved_bytes(payload) <= geometry.total_bytes());
+        let [cells, bulk] = geometry.reserved(payload);
+        prop_assert!(cells.start == 0 && cells.end > geometry.cells_offset());
+        prop_assert!(cells.end <= cells_end && bulk.start == geometry.bulk_offset());
+        prop_assert!(bulk.end <= geometry.total_bytes());
+        let [all, _] = geometry.fixed().reserved(payload);
+        prop_assert_eq!(all, 0..cells_end);
     }
 }

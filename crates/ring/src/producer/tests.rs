@@ -1,10 +1,13 @@
-//! Both ends together: against a reference, against the model checker, and the
-//! sending end alone with a consumer that breaks the rules.
+//! Both ends together against a reference, and the sending end alone with a consumer that
+//! breaks the rules. `loom` has both ends against the model checker, `laps` laps that grow and
+//! shrink.
+
+mod laps;
+mod loom;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use core::sync::atomic::Ordering;
 use proptest::prelude::*;
 
 use super::*;
@@ -21,7 +24,7 @@ struct Ring {
 }
 
 fn ring(cells: u32, window: usize) -> Ring {
-    let geometry = Geometry::new(cells, BULK_MIN_BYTES).unwrap();
+    let geometry = Geometry::new(cells, BULK_MIN_BYTES).unwrap().fixed();
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let memory = || SharedCells::new(&mapping, geometry, None).unwrap();
     let producer = Producer::new(memory(), geometry, window);
@@ -207,155 +210,4 @@ proptest! {
         let _ = ring.consumer.settle();
         prop_assert!(ring.producer.room().unwrap().place(3 * PAGE_BYTES).is_ok());
     }
-}
-
-/// Cells on the model checker's atomics, and bulk in which it reports every
-/// access that is not ordered against the others.
-struct Modelled {
-    cells: [[loom::sync::atomic::AtomicU64; 2]; 2],
-    consumed: loom::sync::atomic::AtomicU64,
-    awaited: loom::sync::atomic::AtomicU64,
-    /// Whether the consumer passes a barrier before it looks who waits.
-    barrier: bool,
-    bulk: [loom::cell::UnsafeCell<u64>; 2],
-}
-
-impl CellMemory for loom::sync::Arc<Modelled> {
-    fn load(&self, index: u64, expected: u64) -> Result<Cell, u64> {
-        let line = &self.cells[index as usize % 2];
-        let first = line[0].load(Ordering::Acquire);
-        if first & FLAG_MASK != expected {
-            return Err(first);
-        }
-        Ok([first, line[1].load(Ordering::Relaxed), 0, 0, 0, 0, 0, 0])
-    }
-    fn store(&self, index: u64, cell: &Cell) {
-        let line = &self.cells[index as usize % 2];
-        line[1].store(cell[1], Ordering::Relaxed);
-        line[0].store(cell[0], Ordering::Release);
-    }
-    fn load_consumed(&self) -> u64 {
-        self.consumed.load(Ordering::Acquire)
-    }
-    fn store_consumed(&self, count: u64) {
-        self.consumed.store(count, Ordering::Release);
-    }
-    fn store_awaited(&self, count: u64) {
-        self.awaited.store(count, Ordering::Release);
-    }
-    fn load_awaited(&self) -> u64 {
-        if self.barrier {
-            loom::sync::atomic::fence(Ordering::SeqCst);
-        }
-        self.awaited.load(Ordering::Relaxed)
-    }
-    fn grow_bulk(&self, _: usize, _: usize) -> bool {
-        false
-    }
-}
-
-fn modelled(barrier: bool) -> loom::sync::Arc<Modelled> {
-    loom::sync::Arc::new(Modelled {
-        cells: Default::default(),
-        consumed: loom::sync::atomic::AtomicU64::new(0),
-        awaited: loom::sync::atomic::AtomicU64::new(0),
-        barrier,
-        bulk: Default::default(),
-    })
-}
-
-/// The ring is full, and its producer goes to sleep while the consumer takes a cell.
-fn nobody_sleeps_beside_credit(barrier: bool) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(move || {
-        let memory = modelled(barrier);
-        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
-        let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
-        for _ in 0..2 {
-            producer.room().unwrap().publish([0; 8]);
-        }
-        assert_eq!(producer.room().err(), Some(NoRoom::Full));
-        let consumer = loom::thread::spawn(move || {
-            let mut consumer = Consumer::new(memory, geometry);
-            assert!(consumer.peek().unwrap().is_some());
-            let at_once = consumer.done(0);
-            at_once | consumer.settle()
-        });
-        producer.await_credit();
-        loom::sync::atomic::fence(Ordering::SeqCst);
-        let came = producer.credit_came();
-        let rung = consumer.join().unwrap();
-        assert!(came || rung, "slept beside credit");
-        assert!(producer.credit_came() && producer.room().is_ok());
-    });
-}
-
-#[test]
-fn no_wake_up_for_credit_is_lost() {
-    nobody_sleeps_beside_credit(true);
-}
-
-#[test]
-fn without_the_barrier_the_checker_finds_a_sleeper_beside_credit() {
-    let found = std::panic::catch_unwind(|| nobody_sleeps_beside_credit(false));
-    assert!(found.is_err());
-}
-
-/// Two cells, room for one payload, three messages of which two have one: bulk
-/// is used again only when the consumer has given it back.
-#[test]
-fn the_model_checker_finds_no_disorder() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.check(|| {
-        let memory = modelled(true);
-        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
-        let sender = {
-            let memory = loom::sync::Arc::clone(&memory);
-            loom::thread::spawn(move || {
-                let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
-                for number in 1..=3 {
-                    loop {
-                        let sent = producer.room().and_then(|mut room| {
-                            let mut cell = [0; 8];
-                            cell[1] = number;
-                            if number == 2 {
-                                room.publish(cell);
-                                return Ok(());
-                            }
-                            let place = room.place(64)?;
-                            let at = place.offset() as usize / 64;
-                            memory.bulk[at].with_mut(|_| ());
-                            room.publish_with(cell, place);
-                            Ok(())
-                        });
-                        match sent {
-                            Ok(()) => break,
-                            Err(reason) => assert_eq!(reason, NoRoom::Full),
-                        }
-                        loom::thread::yield_now();
-                    }
-                }
-            })
-        };
-        let mut consumer = Consumer::new(loom::sync::Arc::clone(&memory), geometry);
-        for number in 1..=3 {
-            let cell = loop {
-                match consumer.peek().unwrap() {
-                    Some(cell) => break cell,
-                    None => {
-                        let _ = consumer.settle();
-                        loom::thread::yield_now();
-                    }
-                }
-            };
-            assert_eq!(cell[1], number);
-            if number != 2 {
-                memory.bulk[0].with(|_| ());
-            }
-            let _ = consumer.done(0);
-        }
-        sender.join().unwrap();
-    });
 }

@@ -1,0 +1,228 @@
+//! Both ends on the model checker's atomics.
+
+use core::sync::atomic::Ordering;
+
+use super::super::*;
+use crate::consumer::Consumer;
+use crate::geometry::BULK_MIN_BYTES;
+
+const CELLS: usize = 8;
+
+/// Cells on the model checker's atomics, and bulk in which it reports every
+/// access that is not ordered against the others.
+struct Modelled {
+    cells: [[loom::sync::atomic::AtomicU64; 2]; CELLS],
+    consumed: loom::sync::atomic::AtomicU64,
+    awaited: loom::sync::atomic::AtomicU64,
+    /// Whether the consumer passes a barrier before it looks who waits.
+    barrier: bool,
+    bulk: [loom::cell::UnsafeCell<u64>; 2],
+}
+
+impl CellMemory for loom::sync::Arc<Modelled> {
+    fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
+        let line = self.line(at_bytes);
+        let first = line[0].load(Ordering::Acquire);
+        if first & FLAG_MASK != expected {
+            return Err(first);
+        }
+        Ok([first, line[1].load(Ordering::Relaxed), 0, 0, 0, 0, 0, 0])
+    }
+    fn load_first(&self, at_bytes: u64) -> u64 {
+        self.line(at_bytes)[0].load(Ordering::Acquire)
+    }
+    fn clear(&self, at_bytes: u64) {
+        self.line(at_bytes)[0].store(0, Ordering::Relaxed);
+    }
+    fn store(&self, at_bytes: u64, cell: &Cell) {
+        let line = self.line(at_bytes);
+        line[1].store(cell[1], Ordering::Relaxed);
+        line[0].store(cell[0], Ordering::Release);
+    }
+    fn load_consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Acquire)
+    }
+    fn store_consumed(&self, count: u64) {
+        self.consumed.store(count, Ordering::Release);
+    }
+    fn store_awaited(&self, count: u64) {
+        self.awaited.store(count, Ordering::Release);
+    }
+    fn load_awaited(&self) -> u64 {
+        if self.barrier {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+        self.awaited.load(Ordering::Relaxed)
+    }
+    fn reserve_cells(&self, _: u64, _: u64) -> bool {
+        true
+    }
+    fn discard_cells(&self, from: u64, to: u64) -> bool {
+        for cell in from..to {
+            self.clear(cell * STEP_BYTES);
+        }
+        true
+    }
+    fn grow_bulk(&self, _: usize, _: usize) -> bool {
+        false
+    }
+    fn discard_bulk(&self, _: usize, _: usize) -> bool {
+        false
+    }
+}
+
+impl Modelled {
+    fn line(&self, at_bytes: u64) -> &[loom::sync::atomic::AtomicU64; 2] {
+        &self.cells[(at_bytes / STEP_BYTES) as usize % CELLS]
+    }
+}
+
+fn modelled(barrier: bool) -> loom::sync::Arc<Modelled> {
+    loom::sync::Arc::new(Modelled {
+        cells: Default::default(),
+        consumed: loom::sync::atomic::AtomicU64::new(0),
+        awaited: loom::sync::atomic::AtomicU64::new(0),
+        barrier,
+        bulk: Default::default(),
+    })
+}
+
+/// The ring is full, and its producer goes to sleep while the consumer takes a cell.
+fn nobody_sleeps_beside_credit(barrier: bool) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let memory = modelled(barrier);
+        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+        let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
+        for _ in 0..2 {
+            producer.room().unwrap().publish([0; 8]);
+        }
+        assert_eq!(producer.room().err(), Some(NoRoom::Full));
+        let consumer = loom::thread::spawn(move || {
+            let mut consumer = Consumer::new(memory, geometry);
+            assert!(consumer.peek().unwrap().is_some());
+            let at_once = consumer.done(0);
+            at_once | consumer.settle()
+        });
+        producer.await_credit();
+        loom::sync::atomic::fence(Ordering::SeqCst);
+        let came = producer.credit_came();
+        let rung = consumer.join().unwrap();
+        assert!(came || rung, "slept beside credit");
+        assert!(producer.credit_came() && producer.room().is_ok());
+    });
+}
+
+#[test]
+fn no_wake_up_for_credit_is_lost() {
+    nobody_sleeps_beside_credit(true);
+}
+
+#[test]
+fn without_the_barrier_the_checker_finds_a_sleeper_beside_credit() {
+    let found = std::panic::catch_unwind(|| nobody_sleeps_beside_credit(false));
+    assert!(found.is_err());
+}
+
+/// Two cells, room for one payload, three messages of which two have one: bulk
+/// is used again only when the consumer has given it back.
+#[test]
+fn the_model_checker_finds_no_disorder() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let memory = modelled(true);
+        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+        let sender = {
+            let memory = loom::sync::Arc::clone(&memory);
+            loom::thread::spawn(move || {
+                let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
+                for number in 1..=3 {
+                    loop {
+                        let sent = producer.room().and_then(|mut room| {
+                            let mut cell = [0; 8];
+                            cell[1] = number;
+                            if number == 2 {
+                                room.publish(cell);
+                                return Ok(());
+                            }
+                            let place = room.place(64)?;
+                            let at = place.offset() as usize / 64;
+                            memory.bulk[at].with_mut(|_| ());
+                            room.publish_with(cell, place);
+                            Ok(())
+                        });
+                        match sent {
+                            Ok(()) => break,
+                            Err(reason) => assert_eq!(reason, NoRoom::Full),
+                        }
+                        loom::thread::yield_now();
+                    }
+                }
+            })
+        };
+        let mut consumer = Consumer::new(loom::sync::Arc::clone(&memory), geometry);
+        for number in 1..=3 {
+            let cell = loop {
+                match consumer.peek().unwrap() {
+                    Some(cell) => break cell,
+                    None => {
+                        let _ = consumer.settle();
+                        loom::thread::yield_now();
+                    }
+                }
+            };
+            assert_eq!(cell[1], number);
+            if number != 2 {
+                memory.bulk[0].with(|_| ());
+            }
+            let _ = consumer.done(0);
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// Laps of one cell become longer and shorter again, while the consumer follows.
+#[test]
+fn the_model_checker_finds_every_message_of_growing_laps() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let memory = modelled(true);
+        let geometry = Geometry::new(CELLS as u32, BULK_MIN_BYTES).unwrap();
+        let geometry = geometry.with_idle(1);
+        let sender = {
+            let memory = loom::sync::Arc::clone(&memory);
+            loom::thread::spawn(move || {
+                let mut producer = Producer::new(memory, geometry, 64);
+                // Long enough for more than one lap, short enough to be checked.
+                producer.lap.depth = 2;
+                for number in 1..=4 {
+                    loop {
+                        match producer.room() {
+                            Ok(room) => break room.publish([0, number, 0, 0, 0, 0, 0, 0]),
+                            Err(reason) => assert_eq!(reason, NoRoom::Full),
+                        }
+                        loom::thread::yield_now();
+                    }
+                    if number == 2 {
+                        producer.give_back();
+                    }
+                }
+            })
+        };
+        let mut consumer = Consumer::new(memory, geometry);
+        for number in 1..=4 {
+            let cell = loop {
+                match consumer.peek().unwrap() {
+                    Some(cell) => break cell,
+                    None => loom::thread::yield_now(),
+                }
+            };
+            assert_eq!(cell[1], number);
+            let _ = consumer.done(0);
+        }
+        sender.join().unwrap();
+    });
+}
