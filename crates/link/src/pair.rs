@@ -3,7 +3,7 @@
 //! Each side makes the memory that it receives in; the other writes there. The
 //! peer is trusted in nothing (ARCHITECTURE.md, trust): what it writes is checked by the ring
 //! and by [`crate::cell::decode`], and the first thing that no correct peer does ends this
-//! link, and only this one.
+//! end, whose owner ends the other; and only this link.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use hamlyn_ring::shared::Mapping;
 use rustix::net::{SendFlags, send};
 
 use crate::carrier::{Carried, Incoming, Outgoing, check_payload_max};
-use crate::{Link, LinkError, LinkFault};
+use crate::{Link, LinkError, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
 pub const PAYLOAD_MAX_DEFAULT_BYTES: usize = 16 << 10;
@@ -49,13 +49,10 @@ pub struct PairParts {
 /// A link to another process of this host, to another interface of this one, or
 /// ([`PairLink::to_itself`]) to the same interface.
 pub struct PairLink {
-    outgoing: Outgoing,
-    incoming: Incoming,
-    waker: Waker,
-    /// None if the peer is this interface itself.
-    doorbell: Option<OwnedFd>,
-    /// The first fault; both directions are closed from then on.
-    fault: Option<LinkFault>,
+    /// What goes out.
+    pub transmit: PairTransmit,
+    /// What comes in.
+    pub receive: PairReceive,
 }
 
 impl PairLink {
@@ -82,79 +79,150 @@ impl PairLink {
         outgoing: Outgoing,
         incoming: Incoming,
         waker: Waker,
-        doorbell: Option<OwnedFd>,
+        socket: Option<OwnedFd>,
     ) -> Self {
+        let doorbell = Arc::new(Doorbell { socket });
         Self {
-            outgoing,
-            incoming,
-            waker,
-            doorbell,
-            fault: None,
-        }
-    }
-
-    /// What the peer did wrong, if it did.
-    pub fn fault(&self) -> Option<LinkFault> {
-        self.fault
-    }
-
-    /// Ends both directions; the first fault is the one that is reported.
-    #[cold]
-    #[inline(never)]
-    fn condemn(&mut self, fault: LinkFault) -> LinkFault {
-        self.outgoing.close();
-        self.incoming.close();
-        *self.fault.get_or_insert(fault)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn not_sent(&mut self, reason: Unsent) -> Unsent {
-        if self.outgoing.is_closed() {
-            self.condemn(LinkFault::Credit);
-        }
-        reason
-    }
-
-    /// Wakes the peer.
-    #[cold]
-    #[inline(never)]
-    fn ring(&mut self) {
-        let Some(doorbell) = &self.doorbell else {
-            return;
-        };
-        loop {
-            match send(doorbell, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                Err(Errno::INTR) => {}
-                // A full socket has bytes that the peer has not read: it will wake.
-                // A closed one has nobody behind it.
-                Ok(_) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
-                    return;
-                }
-                Err(_) => return self.waker.not_rung(),
-            }
+            transmit: PairTransmit {
+                outgoing,
+                waker,
+                doorbell: Arc::clone(&doorbell),
+            },
+            receive: PairReceive {
+                incoming,
+                doorbell,
+                owes_ring: false,
+                fault: None,
+            },
         }
     }
 }
 
 impl Link for PairLink {
-    type Payload<'a> = Carried<'a>;
+    type Transmit = PairTransmit;
+    type Receive = PairReceive;
 
+    fn split(self) -> (PairTransmit, PairReceive) {
+        (self.transmit, self.receive)
+    }
+}
+
+/// Wakes the peer.
+struct Doorbell {
+    /// None if the peer is this interface itself.
+    socket: Option<OwnedFd>,
+}
+
+impl Doorbell {
+    /// False if it must be tried again.
+    #[cold]
+    #[inline(never)]
+    fn ring(&self) -> bool {
+        let Some(socket) = &self.socket else {
+            return true;
+        };
+        loop {
+            match send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Err(Errno::INTR) => {}
+                // A full socket has bytes that the peer has not read: it will wake.
+                // A closed one has nobody behind it.
+                Ok(_) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
+                    return true;
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// The transmitting end of a pair link.
+pub struct PairTransmit {
+    outgoing: Outgoing,
+    waker: Waker,
+    doorbell: Arc<Doorbell>,
+}
+
+impl PairTransmit {
+    #[inline(always)]
+    fn wake(&mut self) {
+        if self.waker.must_ring() && !self.doorbell.ring() {
+            self.waker.not_rung();
+        }
+    }
+}
+
+impl TransmitEnd for PairTransmit {
     #[inline]
     fn payload_max_bytes(&self) -> usize {
         self.outgoing.payload_max()
     }
 
-    #[inline(always)]
-    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
-        if let Err(reason) = self.outgoing.try_send_short(short) {
-            return Err(self.not_sent(reason));
-        }
-        if self.waker.must_ring() {
-            self.ring();
-        }
+    #[inline]
+    fn try_send(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        self.outgoing.try_send(header, metadata, parts)?;
+        self.wake();
         Ok(())
     }
+
+    #[inline(always)]
+    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
+        self.outgoing.try_send_short(short)?;
+        self.wake();
+        Ok(())
+    }
+
+    fn fault(&self) -> Option<LinkFault> {
+        self.outgoing.is_closed().then_some(LinkFault::Credit)
+    }
+
+    #[cold]
+    fn await_credit(&mut self) {
+        self.outgoing.await_credit();
+    }
+
+    fn credit_came(&self) -> bool {
+        self.outgoing.credit_came()
+    }
+
+    #[cold]
+    fn give_back(&mut self) -> usize {
+        self.outgoing.give_back()
+    }
+}
+
+/// The receiving end of a pair link.
+pub struct PairReceive {
+    incoming: Incoming,
+    doorbell: Arc<Doorbell>,
+    /// The peer waits to be rung for, but that could not be done.
+    owes_ring: bool,
+    /// The first fault; nothing comes out of this end from then on.
+    fault: Option<LinkFault>,
+}
+
+impl PairReceive {
+    #[inline(always)]
+    fn ring_if(&mut self, rings: bool) {
+        if rings {
+            self.owes_ring = !self.doorbell.ring();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn condemn(&mut self, fault: LinkFault) -> LinkFault {
+        self.incoming.close();
+        *self.fault.get_or_insert(fault)
+    }
+}
+
+impl ReceiveEnd for PairReceive {
+    type Payload<'a> = Carried<'a>;
 
     #[inline(always)]
     fn peek_bare(&self) -> Option<Short> {
@@ -168,25 +236,8 @@ impl Link for PairLink {
 
     #[inline(always)]
     fn short_done(&mut self) {
-        if self.incoming.short_done() {
-            self.ring();
-        }
-    }
-
-    #[inline]
-    fn try_send(
-        &mut self,
-        header: &Header,
-        metadata: &[u8],
-        parts: &[Part<'_, Area>],
-    ) -> Result<(), Unsent> {
-        if let Err(reason) = self.outgoing.try_send(header, metadata, parts) {
-            return Err(self.not_sent(reason));
-        }
-        if self.waker.must_ring() {
-            self.ring();
-        }
-        Ok(())
+        let rings = self.incoming.short_done();
+        self.ring_if(rings);
     }
 
     #[inline]
@@ -196,9 +247,7 @@ impl Link for PairLink {
     ) -> Result<Option<R>, LinkFault> {
         match self.incoming.receive(take) {
             Ok(Some((result, rings))) => {
-                if rings {
-                    self.ring();
-                }
+                self.ring_if(rings);
                 Ok(Some(result))
             }
             Ok(None) => Ok(None),
@@ -213,30 +262,14 @@ impl Link for PairLink {
 
     #[inline]
     fn settle(&mut self) {
-        if self.incoming.settle() {
-            self.ring();
-        }
+        let rings = self.incoming.settle();
+        self.ring_if(rings || self.owes_ring);
     }
 
     #[inline]
     fn settle_bulk(&mut self) {
-        if self.incoming.settle_bulk() {
-            self.ring();
-        }
-    }
-
-    #[cold]
-    fn give_back(&mut self) -> usize {
-        self.outgoing.give_back()
-    }
-
-    #[cold]
-    fn await_credit(&mut self) {
-        self.outgoing.await_credit();
-    }
-
-    fn credit_came(&self) -> bool {
-        self.outgoing.credit_came()
+        let rings = self.incoming.settle_bulk();
+        self.ring_if(rings || self.owes_ring);
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn wait_readable(
 }
 
 /// The same, but a signal ends it, too, and the deadline may be missing.
-pub(super) fn wait_once(
+pub(crate) fn wait_once(
     descriptor: impl AsFd,
     deadline_ns: Option<u64>,
 ) -> Result<bool, rustix::io::Errno> {

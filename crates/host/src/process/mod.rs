@@ -9,6 +9,7 @@
 //! * `credentials`: who the kernel says is at the other end.
 //! * `reach`, `connect`, `ask`: the side of a handshake that begins it.
 //! * `attendant`: the other side; it also notices deaths.
+//! * `driver`: events and sleep, for whoever drives the interface.
 //! * `registry`: the links, shared by the owner's thread and the attendant.
 //!
 //! # Trust
@@ -35,12 +36,13 @@
 
 mod ask;
 mod attendant;
-mod clock;
+pub(crate) mod clock;
 pub mod codec;
 mod connect;
 mod counters;
 mod credentials;
 mod disposal;
+mod driver;
 mod exchange;
 mod grant;
 pub mod name;
@@ -51,32 +53,28 @@ mod registry;
 mod source;
 
 pub use counters::RendezvousCounters;
+pub use driver::ProcessDriver;
 pub use options::{Access, Options};
 
-use crate::{Address, ConnectError, Connected, Destination, Errno, Event, Host, HostError, Supply};
+use crate::bell::Bell;
+use crate::{Address, ConnectError, Connected, Destination, Errno, Host, HostError, Supply};
 use attendant::Attendant;
 use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::pair::PairLink;
 use hamlyn_ring::area::{Area, HandoverReader};
-use hamlyn_ring::doorbell::SleepWord;
 use name::Name;
 use offers::Offers;
 use options::Settings;
 use registry::{PeerKey, Registry};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 use std::thread::JoinHandle;
 
 /// Connections that the kernel keeps for us until the attendant accepts them.
 const BACKLOG: i32 = 4096;
-/// How long we sleep at most when peers may have missed that we sleep.
-const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
-
 /// The attendant needs little; a subscriber of its log may need more.
 const ATTENDANT_STACK_BYTES: usize = 512 * 1024;
 
@@ -107,11 +105,7 @@ impl Interior {
 /// A host that is embedded in an application. Dropping it ends all its links and frees its name.
 pub struct ProcessHost {
     interior: Arc<Interior>,
-    word: SleepWord,
-    /// The last announcement may not have reached every sender.
-    unannounced: bool,
-    /// Nobody was asked to ring since rings were last taken.
-    rings_taken: bool,
+    driver: Option<ProcessDriver>,
     attendant: Option<JoinHandle<()>>,
 }
 
@@ -160,11 +154,10 @@ impl ProcessHost {
                 call: "clone",
                 errno: Errno(error.raw_os_error().unwrap_or(0)),
             })?;
+        let driver = Some(ProcessDriver::new(Arc::clone(&interior), word));
         Ok(Self {
             interior,
-            word,
-            unannounced: false,
-            rings_taken: true,
+            driver,
             attendant: Some(attendant),
         })
     }
@@ -183,14 +176,6 @@ impl ProcessHost {
     pub fn namespace(&self) -> &str {
         self.interior.settings.namespace.as_str()
     }
-
-    fn take_rings(&mut self) -> Result<(), HostError> {
-        self.rings_taken = true;
-        match self.interior.registry.take_rings() {
-            Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
-        }
-    }
 }
 
 impl Drop for ProcessHost {
@@ -205,6 +190,7 @@ impl Drop for ProcessHost {
 
 impl Host for ProcessHost {
     type Link = PairLink;
+    type Driver = ProcessDriver;
 
     fn identity(&self) -> Destination {
         self.interior.identity
@@ -276,53 +262,12 @@ impl Host for ProcessHost {
         self.interior.registry.disconnect(token);
     }
 
-    #[inline]
-    fn attention(&self) -> bool {
-        self.interior.registry.attention()
+    fn take_driver(&mut self) -> Option<ProcessDriver> {
+        self.driver.take()
     }
 
-    fn next_event(&mut self) -> Option<Event<Self::Link>> {
-        self.interior.registry.next_event()
-    }
-
-    fn prepare_sleep(&mut self) {
-        self.rings_taken = false;
-        let lender = &self.interior.lender;
-        let mut unannounced = false;
-        self.word.prepare(|| {
-            // For those that pass a barrier of their own, and for our own next look.
-            fence(Ordering::SeqCst);
-            if lender.takes_barriers() {
-                // For those that do not.
-                unannounced = membarrier(MembarrierCommand::GlobalExpedited).is_err();
-            }
-        });
-        self.unannounced = unannounced;
-    }
-
-    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        if self.attention() {
-            return Ok(());
-        }
-        let deadline_ns = if self.unannounced {
-            let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
-            Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))
-        } else {
-            deadline_ns
-        };
-        let bells = self.interior.registry.bells();
-        match clock::wait_once(bells, deadline_ns) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => self.take_rings(),
-            Err(errno) => Err(exchange::system("ppoll", 0, errno)),
-        }
-    }
-
-    fn end_sleep(&mut self) {
-        self.word.end();
-        if !self.rings_taken {
-            // What cannot be taken now only makes the next sleep short.
-            let _ = self.take_rings();
-        }
+    fn new_bell(&mut self) -> Result<Bell, HostError> {
+        Bell::new().map_err(|errno| exchange::system("eventfd", 1, errno))
     }
 
     #[inline]
@@ -332,10 +277,6 @@ impl Host for ProcessHost {
 
     fn spin_ns(&self) -> u64 {
         self.interior.settings.spin_ns
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.interior.registry.bells())
     }
 }
 

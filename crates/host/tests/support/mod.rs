@@ -104,18 +104,21 @@ pub(crate) fn try_send(link: &mut PairLink, bytes: &[u8]) -> bool {
         flags: Flags::NONE,
         kind: Kind::WRITE,
     };
-    link.try_send(&header, &[], &[Part::Bytes(bytes)]).is_ok()
+    link.transmit
+        .try_send(&header, &[], &[Part::Bytes(bytes)])
+        .is_ok()
 }
 
 pub(crate) fn try_receive(link: &mut PairLink) -> Option<Vec<u8>> {
-    link.receive(|header, payload| {
-        let area = Area::new(1 << 16).unwrap();
-        payload.deposit(&area, 0).unwrap();
-        let mut bytes = vec![0; header.length_bytes as usize];
-        area.read_at(0, &mut bytes).unwrap();
-        bytes
-    })
-    .unwrap()
+    link.receive
+        .receive(|header, payload| {
+            let area = Area::new(1 << 16).unwrap();
+            payload.deposit(&area, 0).unwrap();
+            let mut bytes = vec![0; header.length_bytes as usize];
+            area.read_at(0, &mut bytes).unwrap();
+            bytes
+        })
+        .unwrap()
 }
 
 /// A packet each way.
@@ -125,7 +128,7 @@ pub(crate) fn exchange(a: &mut PairLink, b: &mut PairLink) {
         assert_eq!(try_receive(b).as_deref(), Some(bytes));
         assert!(try_send(b, bytes));
         assert_eq!(try_receive(a).as_deref(), Some(bytes));
-        a.settle();
-        b.settle();
+        a.receive.settle();
+        b.receive.settle();
     }
 }

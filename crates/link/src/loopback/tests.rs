@@ -3,8 +3,8 @@
 use hamlyn_engine::memory::{Part, Unsent};
 
 use super::*;
-use crate::Link;
 use crate::carrier::tests::{bytes, carries_everything, header, receive};
+use crate::{ReceiveEnd, TransmitEnd};
 
 #[test]
 fn carries_packets_of_every_shape() {
@@ -12,17 +12,17 @@ fn carries_packets_of_every_shape() {
         let mut link = PairLink::to_itself(Geometry::DEFAULT, payload_max).unwrap();
         carries_everything(
             |link: &mut PairLink, header, metadata, parts| {
-                link.try_send(header, metadata, parts).unwrap();
-                assert!(link.is_pending());
+                link.transmit.try_send(header, metadata, parts).unwrap();
+                assert!(link.receive.is_pending());
             },
             &mut link,
             |link| {
                 let packet = receive(link).unwrap();
-                link.settle();
+                link.receive.settle();
                 packet
             },
         );
-        assert!(!link.is_pending());
+        assert!(!link.receive.is_pending());
     }
 }
 
@@ -40,6 +40,7 @@ fn full_until_something_is_taken() {
     let data = bytes(0, 16);
     let mut sent = 0;
     while link
+        .transmit
         .try_send(&header(0, 16), &[], &[Part::Bytes(&data)])
         .is_ok()
     {
@@ -47,13 +48,15 @@ fn full_until_something_is_taken() {
     }
     assert_eq!(sent, 8);
     assert!(receive(&mut link).unwrap().is_some());
-    link.settle();
+    link.receive.settle();
     assert_eq!(
-        link.try_send(&header(0, 16), &[], &[Part::Bytes(&data)]),
+        link.transmit
+            .try_send(&header(0, 16), &[], &[Part::Bytes(&data)]),
         Ok(())
     );
     assert_eq!(
-        link.try_send(&header(0, 16), &[], &[Part::Bytes(&data)]),
+        link.transmit
+            .try_send(&header(0, 16), &[], &[Part::Bytes(&data)]),
         Err(Unsent::Full)
     );
 }
