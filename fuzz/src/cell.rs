@@ -4,8 +4,8 @@
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
-    DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, decode,
-    decode_short, encode,
+    DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, decode, decode_bare,
+    decode_worded, encode,
 };
 
 /// Bytes of a cell.
@@ -25,11 +25,14 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
     let judged = decode(&cell, bulk_bytes, payload_max_bytes);
-    if let Some((header, words, word)) = decode_short(&cell) {
+    let short = decode_bare(&cell).or_else(|| decode_worded(&cell));
+    if let Some(short) = short
+        && !(short.has_metadata && short.to.is_fast())
+    {
         // The short way agrees with the long one.
-        let data = Data::Cell(words);
-        let metadata = Metadata::Word(word);
-        assert_eq!(judged, Ok((header, Placement { data, metadata })));
+        let data = Data::Cell(short.data);
+        let metadata = Metadata::Word(if short.has_metadata { short.word } else { 0 });
+        assert_eq!(judged, Ok((short.header(), Placement { data, metadata })));
     }
     let (header, placement) = match judged {
         Ok(accepted) => accepted,

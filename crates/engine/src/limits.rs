@@ -22,6 +22,8 @@ pub const GATHER_PIECES_MAX: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
 /// longer messages are pulled from a send-buffer area or a borrowed slice.
 pub const DIRECT_BYTES_MAX: usize = 128;
+/// Bytes of data in a packet that goes the shortest way.
+pub const SHORT_BYTES: usize = 16;
 /// Packets of a borrowed message that are sent before the caller may look at what came in.
 pub const BORROWED_BURST: usize = 16;
 /// Smallest payload limit a link may have.
@@ -39,6 +41,8 @@ pub const MESSAGE_BYTES_MAX: u64 = 1 << 37;
 const _: () = {
     // The first packet of a message carries all of its metadata.
     assert!(USER_METADATA_BYTES <= PACKET_PAYLOAD_MIN);
+    // Short data and a word of metadata fit the smallest packet.
+    assert!(SHORT_BYTES + 8 <= PACKET_PAYLOAD_MIN);
     // A slot name has 16 bits of index.
     assert!(SLOTS_MAX <= 1 << 16 && SLOTS_MAX.is_power_of_two());
     // A message on the link with the smallest packets stays below one share of 2^32

@@ -3,7 +3,7 @@
 //! copying itself is done by whoever lends the memory.
 
 use crate::limits::USER_METADATA_BYTES;
-use crate::packet::Header;
+use crate::packet::{Header, Short};
 
 /// Why a host would not carry out a copy that the engine had checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,13 @@ pub trait Area: Clone {
 
     /// Copies `from` into the area.
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Denied>;
+
+    /// Writes two words, lowest byte first.
+    #[inline]
+    fn write_words(&self, offset: u64, words: [u64; 2]) -> Result<(), Denied> {
+        let bytes = u128::from(words[0]) | u128::from(words[1]) << 64;
+        self.write(offset, &bytes.to_le_bytes())
+    }
 
     /// Copies out of the area.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied>;
@@ -103,6 +110,15 @@ pub trait Outlet<A: Area> {
         metadata: &[u8],
         parts: &[Part<'_, A>],
     ) -> Result<(), Unsent>;
+
+    /// Offers a short packet, for which a link may have a shorter way.
+    #[inline]
+    fn offer_short(&mut self, link: LinkId, short: &Short) -> Result<(), Unsent> {
+        let header = short.header();
+        let (bytes, metadata) = (short.bytes(), short.word.to_le_bytes());
+        let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
+        self.offer(link, &header, metadata, &[Part::Bytes(&bytes)])
+    }
 }
 
 /// Names a link of this interface. Never used twice for different links.

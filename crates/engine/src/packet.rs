@@ -5,7 +5,7 @@
 //! each link's affair.
 
 use crate::key::Key;
-use crate::limits::FAST_INDEX;
+use crate::limits::{FAST_INDEX, SHORT_BYTES};
 
 /// A slot as peers name it: 16 bits of index and 16 bits of generation. An
 /// index is used again only under a new generation, so a stale name never
@@ -116,5 +116,92 @@ impl Header {
     #[inline]
     pub const fn is_fast(&self) -> bool {
         self.metadata_index == FAST_INDEX
+    }
+}
+
+/// A slot and a metadata entry of it, or none, as one number: so that both are compared at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct Address(u64);
+
+impl Address {
+    /// No packet is for this address: it has more bits than a slot name and an index.
+    pub(crate) const NOBODY: Self = Self(u64::MAX);
+
+    /// The entry of that index of the slot; fast mode if it is [`FAST_INDEX`].
+    #[inline]
+    pub const fn new(slot: SlotName, metadata_index: u16) -> Self {
+        Self(slot.to_bits() as u64 | (metadata_index as u64) << 32)
+    }
+
+    /// As it travels; the highest 16 bits of an address are zero.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// As it travels.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The slot.
+    #[inline]
+    pub const fn slot(self) -> SlotName {
+        SlotName::from_bits(self.0 as u32)
+    }
+
+    /// The entry; [`FAST_INDEX`] in fast mode.
+    #[inline]
+    pub const fn metadata_index(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
+
+    /// Whether it names no metadata entry.
+    #[inline]
+    pub const fn is_fast(self) -> bool {
+        self.metadata_index() == FAST_INDEX
+    }
+}
+
+/// A short packet: an announced message of [`SHORT_BYTES`] alone, all of it in this one packet. What a [`Header`] and
+/// its payload say, without what is the same in every such packet: the kind is
+/// [`Kind::WRITE`], there are no flags, and the delta is zero (`Hamlyn 2.5`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Short {
+    /// Where to.
+    pub to: Address,
+    /// The key.
+    pub key: Key,
+    /// Where in the slot the data begin.
+    pub offset: u64,
+    /// The word of a message in fast mode; otherwise eight bytes of metadata, lowest first.
+    pub word: u64,
+    /// Whether the word is metadata.
+    pub has_metadata: bool,
+    /// The data, lowest byte first.
+    pub data: [u64; 2],
+}
+
+impl Short {
+    /// The header of this packet.
+    pub const fn header(&self) -> Header {
+        Header {
+            slot: self.to.slot(),
+            metadata_index: self.to.metadata_index(),
+            key: self.key,
+            offset: self.offset,
+            length_bytes: SHORT_BYTES as u32,
+            word: if self.has_metadata { 0 } else { self.word },
+            metadata_length_bytes: if self.has_metadata { 8 } else { 0 },
+            flags: Flags::NONE,
+            kind: Kind::WRITE,
+        }
+    }
+
+    /// The data.
+    pub const fn bytes(&self) -> [u8; SHORT_BYTES] {
+        (self.data[0] as u128 | (self.data[1] as u128) << 64).to_le_bytes()
     }
 }

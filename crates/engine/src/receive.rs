@@ -6,13 +6,13 @@
 use alloc::vec::Vec;
 
 use crate::key::Key;
-use crate::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, Payload};
 use crate::metadata::MetadataEntry;
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
 };
-use crate::packet::{Flags, Header, Kind, SlotName};
+use crate::packet::{Flags, Header, Kind, Short, SlotName};
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 
@@ -21,8 +21,10 @@ use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotT
 pub enum Received {
     /// Deposited; more of its message or group is to come.
     Deposited,
-    /// Deposited, and its message or group is complete.
+    /// Deposited, and its message or group is complete; announced, if it was to be.
     Complete,
+    /// Complete, and the announcement is here instead of in the queue: see [`Receiver::receive_for`].
+    Handed(Notification),
 }
 
 /// Whether the interface takes packets (`Hamlyn 2.8`).
@@ -44,6 +46,8 @@ pub struct Receiver<A> {
     slots: SlotTable<A>,
     queues: Vec<Option<NotificationWriter>>,
     refusals: Refusals,
+    /// Notifications put into queues, all together.
+    announced: u64,
     gate: Gate,
     handshake_period_ns: Option<u64>,
     handshake_ns: u64,
@@ -58,6 +62,7 @@ impl<A: Area> Receiver<A> {
             slots: SlotTable::new(),
             queues: Vec::new(),
             refusals: Refusals::default(),
+            announced: 0,
             gate: Gate::NotSetUp,
             handshake_period_ns,
             handshake_ns: 0,
@@ -66,7 +71,7 @@ impl<A: Area> Receiver<A> {
 
     /// The host is ready: packets are let in from now on.
     pub fn set_up(&mut self, now_ns: u64) {
-        self.gate = Gate::Open;
+        self.set_gate(Gate::Open);
         self.handshake_ns = now_ns;
     }
 
@@ -74,7 +79,7 @@ impl<A: Area> Receiver<A> {
     pub fn handshake(&mut self, now_ns: u64) {
         self.handshake_ns = now_ns;
         if self.gate == Gate::Lapsed {
-            self.gate = Gate::Open;
+            self.set_gate(Gate::Open);
         }
     }
 
@@ -82,9 +87,14 @@ impl<A: Area> Receiver<A> {
     pub fn tick(&mut self, now_ns: u64) -> Option<u64> {
         let deadline = self.handshake_ns.saturating_add(self.handshake_period_ns?);
         if self.gate == Gate::Open && now_ns >= deadline {
-            self.gate = Gate::Lapsed;
+            self.set_gate(Gate::Lapsed);
         }
         (self.gate == Gate::Open).then_some(deadline)
+    }
+
+    fn set_gate(&mut self, gate: Gate) {
+        self.gate = gate;
+        self.slots.set_gate(gate == Gate::Open);
     }
 
     /// Opens a notification queue of at least `entries` entries. Allocates.
@@ -101,13 +111,13 @@ impl<A: Area> Receiver<A> {
             }
         };
         self.queues[index] = Some(writer);
-        Ok((QueueId(index as u32), reader))
+        Ok((QueueId::at(index), reader))
     }
 
     /// Closes a queue. Slots that still name it announce nothing any more, so
     /// close them first: the number is used again.
     pub fn close_queue(&mut self, queue: QueueId) {
-        if let Some(place) = self.queues.get_mut(queue.0 as usize) {
+        if let Some(place) = self.queues.get_mut(queue.place()) {
             *place = None;
         }
     }
@@ -115,10 +125,7 @@ impl<A: Area> Receiver<A> {
     /// Opens a slot (`Hamlyn 2.2`). Allocates.
     pub fn open_slot(&mut self, options: SlotOptions<A>) -> Result<SlotName, SlotError> {
         if let Some(queue) = options.queue
-            && self
-                .queues
-                .get(queue.0 as usize)
-                .is_none_or(Option::is_none)
+            && self.queues.get(queue.place()).is_none_or(Option::is_none)
         {
             return Err(SlotError::NoSuchQueue);
         }
@@ -132,19 +139,15 @@ impl<A: Area> Receiver<A> {
 
     /// Changes a slot's key; who holds the old one is shut out. Undoes a revocation.
     pub fn rekey_slot(&mut self, name: SlotName, key: Key) -> Result<(), SlotError> {
-        let slot = self.slots.get_mut(name).ok_or(SlotError::NotOpen(name))?;
-        slot.key = key;
-        slot.revoked = false;
-        Ok(())
+        self.slots.change(name, |slot| {
+            slot.key = key;
+            slot.revoked = false;
+        })
     }
 
     /// Shuts out everybody until the slot is re-keyed.
     pub fn revoke_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
-        self.slots
-            .get_mut(name)
-            .ok_or(SlotError::NotOpen(name))?
-            .revoked = true;
-        Ok(())
+        self.slots.change(name, |slot| slot.revoked = true)
     }
 
     /// What is known of a slot.
@@ -162,6 +165,13 @@ impl<A: Area> Receiver<A> {
         &self.refusals
     }
 
+    /// How many notifications were put into queues so far, all queues together. As long as it
+    /// stays the same, an empty queue is empty.
+    #[inline]
+    pub fn announced(&self) -> u64 {
+        self.announced
+    }
+
     /// Takes one packet. `header` must be a private copy; `payload` may change
     /// at any time. Nothing that a packet can say panics, blocks or writes
     /// outside the bounds its key opens.
@@ -171,10 +181,79 @@ impl<A: Area> Receiver<A> {
         header: &Header,
         payload: &P,
     ) -> Result<Received, Refusal> {
-        match self.admit(header, payload) {
+        self.receive_for(header, payload, None)
+    }
+
+    /// As [`Receiver::receive`], for a caller who just found the queue `waiting` empty and would
+    /// take the notification out of it at once: it is handed over without the detour.
+    #[inline(always)]
+    pub fn receive_for<P: Payload<A>>(
+        &mut self,
+        header: &Header,
+        payload: &P,
+        waiting: Option<QueueId>,
+    ) -> Result<Received, Refusal> {
+        match self.admit(header, payload, waiting) {
             Ok(received) => Ok(received),
             Err(reason) => Err(self.refuse(header, reason)),
         }
+    }
+
+    /// The shortest way: for a packet in fast mode to a slot whose key alone decides, announced in
+    /// the empty queue `waiting`. Nothing for any other packet, and for one that is refused: that has
+    /// had no effect, and [`Receiver::receive_for`] is to judge it.
+    #[inline(always)]
+    pub fn receive_short(&mut self, short: &Short, waiting: QueueId) -> Option<Notification> {
+        let slot = self.slots.plain(short.to)?;
+        if short.has_metadata
+            || slot.key != short.key
+            || short.offset > slot.last_short
+            || slot.queue != Some(waiting)
+        {
+            return None;
+        }
+        slot.area
+            .write_words(slot.base + short.offset, short.data)
+            .ok()?;
+        Some(Notification {
+            slot: short.to.slot(),
+            metadata_index: FAST_INDEX,
+            word: short.word,
+        })
+    }
+
+    /// As [`Receiver::receive_short`], for a packet with a word of metadata to an entry of a
+    /// `paranoid_one_shot` slot.
+    #[inline(always)]
+    pub fn receive_guarded(&mut self, short: &Short, waiting: QueueId) -> Option<Notification> {
+        let slot = self.slots.guarded(short.to)?;
+        let metadata_index = short.to.metadata_index();
+        let entry = slot.metadata.as_ref()?.entry(metadata_index)?;
+        let (permission, armed) = entry.admission(true)?;
+        let limit = permission.high.min(slot.length_bytes);
+        if short.key != permission.key
+            || short.offset < permission.low
+            || short.offset > slot.last_short
+            || short.offset + SHORT_BYTES as u64 > limit
+            || !armed
+            || !short.has_metadata
+            || slot.queue != Some(waiting)
+        {
+            return None;
+        }
+        slot.area
+            .write_words(slot.base + short.offset, short.data)
+            .ok()?;
+        entry.store_metadata_word(short.word, size_of_val(&short.word));
+        let word = entry.receive_class();
+        slot.area
+            .message_complete(slot.base + permission.low, slot.base + limit);
+        entry.spend();
+        Some(Notification {
+            slot: short.to.slot(),
+            metadata_index,
+            word,
+        })
     }
 
     #[cold]
@@ -186,8 +265,13 @@ impl<A: Area> Receiver<A> {
     }
 
     #[inline(always)]
-    fn admit<P: Payload<A>>(&mut self, header: &Header, payload: &P) -> Result<Received, Refusal> {
-        if self.gate != Gate::Open {
+    fn admit<P: Payload<A>>(
+        &mut self,
+        header: &Header,
+        payload: &P,
+        waiting: Option<QueueId>,
+    ) -> Result<Received, Refusal> {
+        if !self.slots.gate_is_open() {
             return Err(match self.gate {
                 Gate::NotSetUp => Refusal::NotSetUp,
                 _ => Refusal::HandshakeLapsed,
@@ -283,15 +367,23 @@ impl<A: Area> Receiver<A> {
                 entry.spend();
             }
         }
-        if !header.flags.is_silent()
-            && let Some(queue) = slot.queue
-            && let Some(Some(writer)) = self.queues.get_mut(queue.0 as usize)
-        {
-            writer.push(Notification {
-                slot: header.slot,
-                metadata_index: header.metadata_index,
-                word,
-            });
+        let Some(queue) = slot.queue else {
+            return Ok(Received::Complete);
+        };
+        if header.flags.is_silent() {
+            return Ok(Received::Complete);
+        }
+        let notification = Notification {
+            slot: header.slot,
+            metadata_index: header.metadata_index,
+            word,
+        };
+        if waiting == Some(queue) {
+            return Ok(Received::Handed(notification));
+        }
+        if let Some(Some(writer)) = self.queues.get_mut(queue.place()) {
+            writer.push(notification);
+            self.announced += 1;
         }
         Ok(Received::Complete)
     }

@@ -2,13 +2,14 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use crate::counting::Counting;
 use crate::key::Key;
-use crate::limits::SLOTS_MAX;
+use crate::limits::{FAST_INDEX, SHORT_BYTES, SLOTS_MAX};
 use crate::memory::Area;
 use crate::metadata::MetadataArea;
-use crate::packet::SlotName;
+use crate::packet::{Address, SlotName};
 use crate::refusal::{Refusal, Refusals};
 
 /// What holders of the key may do. Reading and atomic operations will join.
@@ -42,7 +43,20 @@ pub enum Mode {
 
 /// Names a notification queue of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct QueueId(pub(crate) u32);
+pub struct QueueId(pub(crate) NonZeroU32);
+
+impl QueueId {
+    /// The queue at that place of the table.
+    pub(crate) const fn at(place: usize) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(place as u32))
+    }
+
+    /// Its place in the table.
+    #[inline]
+    pub(crate) const fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 /// What a slot is opened with.
 #[derive(Clone, Debug)]
@@ -127,22 +141,62 @@ pub(crate) struct Slot<A> {
     pub(crate) revoked: bool,
     pub(crate) metadata: Option<MetadataArea>,
     pub(crate) queue: Option<QueueId>,
+    /// The last offset at which short data fit.
+    pub(crate) last_short: u64,
     refusals: Box<Refusals>,
 }
 
+impl<A> Slot<A> {
+    /// Whether nothing about the slot itself keeps short data out.
+    fn takes_short(&self) -> bool {
+        !self.revoked && self.rights.grant(Rights::WRITE) && self.length_bytes >= SHORT_BYTES as u64
+    }
+}
+
 #[derive(Debug)]
+#[repr(align(128))]
 struct Place<A> {
+    /// The address of the fast-mode packets that the slot's key alone lets in; or
+    /// [`Address::NOBODY`]. So one comparison says that the interface takes packets and the slot is open
+    /// under that name, in normal mode, writable and not revoked.
+    plain: Address,
+    /// The same for packets to entries of a `paranoid_one_shot` slot, but for the entry: the address
+    /// of its entry 0.
+    guarded: Address,
     generation: u16,
     slot: Option<Slot<A>>,
 }
 
-/// The slots of an interface.
+impl<A> Place<A> {
+    const VACANT: Self = Self {
+        plain: Address::NOBODY,
+        guarded: Address::NOBODY,
+        generation: 0,
+        slot: None,
+    };
+
+    /// To be called after every change of the slot or the gate.
+    fn note_ways(&mut self, index: u16, gate_is_open: bool) {
+        (self.plain, self.guarded) = (Address::NOBODY, Address::NOBODY);
+        let name = SlotName::new(index, self.generation);
+        match &self.slot {
+            Some(slot) if gate_is_open && slot.takes_short() => match slot.mode {
+                Mode::Normal => self.plain = Address::new(name, FAST_INDEX),
+                Mode::ParanoidOneShot => self.guarded = Address::new(name, 0),
+                Mode::Paranoid => {}
+            },
+            _ => {}
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct SlotTable<A> {
     /// Padded to a power of two with closed places, so that a masked index is always inside.
     places: Vec<Place<A>>,
     free: Vec<u16>,
     used: usize,
+    gate_is_open: bool,
 }
 
 impl<A: Area> SlotTable<A> {
@@ -151,6 +205,23 @@ impl<A: Area> SlotTable<A> {
             places: Vec::new(),
             free: Vec::new(),
             used: 0,
+            gate_is_open: false,
+        }
+    }
+
+    /// Whether the interface takes packets at all.
+    #[inline]
+    pub(crate) fn gate_is_open(&self) -> bool {
+        self.gate_is_open
+    }
+
+    /// Opens or closes all slots at once.
+    pub(crate) fn set_gate(&mut self, open: bool) {
+        if self.gate_is_open != open {
+            self.gate_is_open = open;
+            for (index, place) in self.places.iter_mut().enumerate() {
+                place.note_ways(index as u16, open);
+            }
         }
     }
 
@@ -178,10 +249,7 @@ impl<A: Area> SlotTable<A> {
                 }
                 if self.used == self.places.len() {
                     let length = (self.used * 2).clamp(8, SLOTS_MAX);
-                    self.places.resize_with(length, || Place {
-                        generation: 0,
-                        slot: None,
-                    });
+                    self.places.resize_with(length, || Place::VACANT);
                 }
                 self.used += 1;
                 (self.used - 1) as u16
@@ -199,8 +267,10 @@ impl<A: Area> SlotTable<A> {
             revoked: false,
             metadata: options.metadata,
             queue: options.queue,
+            last_short: options.length_bytes.saturating_sub(SHORT_BYTES as u64),
             refusals: Box::default(),
         });
+        place.note_ways(index, self.gate_is_open);
         Ok(SlotName::new(index, place.generation))
     }
 
@@ -208,6 +278,7 @@ impl<A: Area> SlotTable<A> {
         self.get_mut(name).ok_or(SlotError::NotOpen(name))?;
         let place = &mut self.places[usize::from(name.index())];
         place.slot = None;
+        place.note_ways(name.index(), self.gate_is_open);
         // A place whose generations are used up is never opened again.
         if let Some(generation) = place.generation.checked_add(1) {
             place.generation = generation;
@@ -216,12 +287,45 @@ impl<A: Area> SlotTable<A> {
         Ok(())
     }
 
-    pub(crate) fn get_mut(&mut self, name: SlotName) -> Option<&mut Slot<A>> {
+    /// Changes an open slot.
+    pub(crate) fn change(
+        &mut self,
+        name: SlotName,
+        change: impl FnOnce(&mut Slot<A>),
+    ) -> Result<(), SlotError> {
+        change(self.get_mut(name).ok_or(SlotError::NotOpen(name))?);
+        self.places[usize::from(name.index())].note_ways(name.index(), self.gate_is_open);
+        Ok(())
+    }
+
+    fn get_mut(&mut self, name: SlotName) -> Option<&mut Slot<A>> {
         let place = self.places.get_mut(usize::from(name.index()))?;
         if place.generation != name.generation() {
             return None;
         }
         place.slot.as_mut()
+    }
+
+    /// The slot that a fast-mode packet names, if its key alone decides whether the packet is let in.
+    #[inline(always)]
+    pub(crate) fn plain(&self, to: Address) -> Option<&Slot<A>> {
+        let mask = self.places.len().wrapping_sub(1);
+        let place = self.places.get(usize::from(to.slot().index()) & mask)?;
+        if place.plain != to {
+            return None;
+        }
+        place.slot.as_ref()
+    }
+
+    /// The `paranoid_one_shot` slot of whose entries a packet names one, or would.
+    #[inline(always)]
+    pub(crate) fn guarded(&self, to: Address) -> Option<&Slot<A>> {
+        let mask = self.places.len().wrapping_sub(1);
+        let place = self.places.get(usize::from(to.slot().index()) & mask)?;
+        if place.guarded != Address::new(to.slot(), 0) {
+            return None;
+        }
+        place.slot.as_ref()
     }
 
     /// The slot that a packet names. The index is the peer's: after the bounds

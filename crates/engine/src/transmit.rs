@@ -13,7 +13,7 @@ use crate::limits::{
     TERMINI_MAX, USER_METADATA_BYTES,
 };
 use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
-use crate::packet::Header;
+use crate::packet::{Header, Short};
 use crate::segment::Segmenter;
 use crate::terminus::{
     CompletionWord, GatherPiece, PartList, PostError, SendHandle, SendTag, Terminus, TerminusError,
@@ -257,6 +257,27 @@ impl<A: Area> Transmitter<A> {
             }
         }
         self.post_slowly(id, message, metadata, data, outlet)
+    }
+
+    /// As [`Transmitter::post`], for a message that is a short packet. Nothing if it cannot go at
+    /// once, for whatever reason; [`Transmitter::post`] knows what to do then.
+    #[inline(always)]
+    pub fn post_short<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        short: &Short,
+        outlet: &mut O,
+    ) -> Option<SendHandle> {
+        if self.queued != 0 {
+            return None;
+        }
+        let terminus = self.termini.get_mut(id.0 as usize)?.as_mut()?;
+        outlet.offer_short(link, short).ok()?;
+        Some(SendHandle {
+            terminus: id,
+            sequence: terminus.sent_at_once(),
+        })
     }
 
     #[inline(never)]

@@ -575,6 +575,7 @@ fn the_histories_reach_every_refusal_and_every_mode() {
                         fast += u32::from(packet.header.is_fast());
                         silent += u32::from(packet.header.flags.is_silent());
                     }
+                    Ok(Received::Handed(_)) => unreachable!("nobody waits at the model's queues"),
                     Err(_) => {}
                 }
             }

@@ -37,6 +37,8 @@ pub struct Queue {
     pub(crate) reader: NotificationReader,
     /// Losses of peers that waits on this queue have reported.
     pub(crate) losses_seen: u64,
+    /// How much the interface had announced when the queue was last found empty.
+    pub(crate) empty_at: u64,
 }
 
 impl Queue {
@@ -65,10 +67,12 @@ pub struct Interface<H: Host> {
     losses: std::collections::VecDeque<PeerLost>,
     loss_count: u64,
     bad_keys_max: u32,
-    /// Polls in a row that found something.
-    streak: u32,
-    /// See [`Interface::activity`].
-    activity: u64,
+    /// The link whose turn it is to be received from.
+    turn: usize,
+    /// Packets that it may still send before the next link has its turn.
+    burst_left: u32,
+    /// See [`Interface::activity`]; without the packets of the turn that is under way.
+    turns_activity: u64,
 }
 
 impl<H: Host> Interface<H> {
@@ -84,8 +88,9 @@ impl<H: Host> Interface<H> {
             losses: std::collections::VecDeque::with_capacity(LOSSES_KEPT),
             loss_count: 0,
             bad_keys_max: BAD_KEYS_MAX,
-            streak: 0,
-            activity: 0,
+            turn: 0,
+            burst_left: receiving::RECEIVE_BURST,
+            turns_activity: 0,
         }
     }
 
@@ -137,6 +142,7 @@ impl<H: Host> Interface<H> {
             id,
             reader,
             losses_seen: self.loss_count,
+            empty_at: u64::MAX,
         })
     }
 

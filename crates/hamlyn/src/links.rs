@@ -1,7 +1,7 @@
 //! The links of an interface, as its transmitting half sees them.
 
 use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
-use hamlyn_engine::packet::Header;
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_host::{Destination, LossCause, Peer};
 use hamlyn_link::Link;
 use hamlyn_ring::area::Area;
@@ -20,6 +20,8 @@ pub(crate) struct Live<L> {
 
 struct Place<L> {
     generation: u32,
+    /// The generation, if there is a link and its peer is not lost; else zero.
+    sendable: u32,
     live: Option<Live<L>>,
     /// Why the last link of this place ended.
     cause: Option<LinkEnd>,
@@ -59,6 +61,7 @@ impl<L: Link> Links<L> {
             None => {
                 self.places.push(Place {
                     generation: 0,
+                    sendable: 0,
                     live: None,
                     cause: None,
                 });
@@ -66,7 +69,9 @@ impl<L: Link> Links<L> {
             }
         };
         let place = &mut self.places[index];
-        place.generation = place.generation.wrapping_add(1);
+        // Zero is nobody's.
+        place.generation = place.generation.wrapping_add(1).max(1);
+        place.sendable = place.generation;
         place.cause = None;
         place.live = Some(Live {
             link,
@@ -95,6 +100,7 @@ impl<L: Link> Links<L> {
     pub(crate) fn remove_at(&mut self, index: usize, cause: LinkEnd) -> Option<Live<L>> {
         let place = self.places.get_mut(index)?;
         let live = place.live.take()?;
+        place.sendable = 0;
         place.cause = Some(cause);
         Some(live)
     }
@@ -129,11 +135,35 @@ impl<L: Link> Links<L> {
         })
     }
 
-    pub(crate) fn by_token(&mut self, token: u64) -> Option<&mut Live<L>> {
+    pub(crate) fn by_token(&self, token: u64) -> Option<&Live<L>> {
         self.places
-            .iter_mut()
-            .filter_map(|place| place.live.as_mut())
+            .iter()
+            .filter_map(|place| place.live.as_ref())
             .find(|live| live.peer.token == token)
+    }
+
+    /// Notes that the peer with that token is lost. Nothing if that is known, or there is none.
+    pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<Destination> {
+        let place = self
+            .places
+            .iter_mut()
+            .find(|place| matches!(&place.live, Some(live) if live.peer.token == token))?;
+        let live = place.live.as_mut()?;
+        if live.lost.is_some() {
+            return None;
+        }
+        live.lost = Some(cause);
+        place.sendable = 0;
+        Some(live.peer.destination)
+    }
+
+    /// Returns all credit that is held back.
+    pub(crate) fn settle(&mut self) {
+        for place in &mut self.places {
+            if let Some(live) = &mut place.live {
+                live.link.settle();
+            }
+        }
     }
 
     /// The links over which a packet could not be sent for lack of room.
@@ -169,6 +199,18 @@ impl<L: Link> Outlet<Area> for Links<L> {
     }
 
     #[inline(always)]
+    fn offer_short(&mut self, link: LinkId, short: &Short) -> Result<(), Unsent> {
+        match self.places.get_mut(link.index as usize) {
+            Some(Place {
+                sendable,
+                live: Some(live),
+                ..
+            }) if *sendable == link.generation => live.link.try_send_short(short),
+            _ => Err(Unsent::Gone),
+        }
+    }
+
+    #[inline]
     fn offer(
         &mut self,
         link: LinkId,
@@ -178,10 +220,10 @@ impl<L: Link> Outlet<Area> for Links<L> {
     ) -> Result<(), Unsent> {
         match self.places.get_mut(link.index as usize) {
             Some(Place {
-                generation,
+                sendable,
                 live: Some(live),
                 ..
-            }) if *generation == link.generation && live.lost.is_none() => {
+            }) if *sendable == link.generation => {
                 let sent = live.link.try_send(header, metadata, parts);
                 if let Err(Unsent::Full) = sent {
                     live.starving = true;

@@ -276,9 +276,9 @@ impl<H: Host> Manager<H> {
         {
             return Ok(Some(arrival));
         }
-        let mut polled = false;
-        loop {
-            match self.queue.reader.pop()? {
+        // What is for others waits with them, so a flood of that ends too.
+        for _ in 0..=self.queue.capacity() {
+            match self.interface.next_guarded(&mut self.queue)? {
                 Some(notification) if notification.word == id.0 && !notification.is_fast() => {
                     return Ok(Some(Arrival {
                         slot: notification.slot,
@@ -286,12 +286,10 @@ impl<H: Host> Manager<H> {
                     }));
                 }
                 Some(notification) => self.lead(notification),
-                None if polled => return Ok(None),
-                // Only a packet brings a notification.
-                None if self.interface.poll() == 0 => return Ok(None),
-                None => polled = true,
+                None => return Ok(None),
             }
         }
+        Ok(None)
     }
 
     /// Gives up a send-buffer area of the manager's terminus, at once or when nothing queued uses

@@ -1,8 +1,9 @@
 //! Messages of the lower layer (`Hamlyn 3.2`): what is sent, and where to.
 
 use hamlyn_engine::counting::Share;
+use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES};
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::{Flags, Header, Kind};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short};
 use hamlyn_engine::transmit::Message as EngineMessage;
 
 use crate::ticket::{OutsideTicket, Ticket};
@@ -18,6 +19,35 @@ impl Target {
     /// The ticket.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
+    }
+
+    /// The message as a short packet, if it is one and lies in the ticket's bounds.
+    #[inline(always)]
+    pub(crate) fn short(&self, message: &Message<'_>) -> Option<Short> {
+        let ticket = &self.ticket;
+        let data: [u8; SHORT_BYTES] = message.data.try_into().ok()?;
+        let data = u128::from_le_bytes(data);
+        let end = message.offset.checked_add(SHORT_BYTES as u64)?;
+        if end > ticket.length_bytes || message.share.is_some() || message.silent {
+            return None;
+        }
+        let is_fast = ticket.metadata_index == FAST_INDEX;
+        let word = if is_fast && message.metadata.is_empty() {
+            message.word
+        } else if !is_fast && message.metadata.len() == 8 {
+            u64::from_le_bytes(message.metadata.try_into().ok()?)
+        } else {
+            return None;
+        };
+        Some(Short {
+            to: Address::new(ticket.slot, ticket.metadata_index),
+            key: ticket.key,
+            // It wraps only if the fields were made up here; then the place is wrong, no more.
+            offset: ticket.base.wrapping_add(message.offset),
+            word,
+            has_metadata: !is_fast,
+            data: [data as u64, (data >> 64) as u64],
+        })
     }
 
     /// The same, for another metadata entry.

@@ -4,12 +4,12 @@ mod support;
 
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Address, Connected, Event, Host};
-use hamlyn_link::local::LocalLink;
+use hamlyn_link::pair::PairLink;
 use std::sync::Barrier;
 use support::*;
 
 /// The link that a connection came to, in whatever way.
-fn settle(host: &mut ProcessHost, connected: Connected<LocalLink>) -> (u64, LocalLink) {
+fn settle(host: &mut ProcessHost, connected: Connected<PairLink>) -> (u64, PairLink) {
     match connected {
         Connected::New(peer, link) => (peer.token, link),
         Connected::Already { token } => {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{self, Denied, Part, Unsent};
-use hamlyn_engine::packet::Header;
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::SharedCells;
 use hamlyn_ring::consumer::Consumer;
-use hamlyn_ring::geometry::{BULK_MAX_BYTES, Geometry};
+use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
 use hamlyn_ring::shared::{Mapping, OutOfRange};
 
@@ -78,8 +78,16 @@ impl Outgoing {
         self.producer.give_back()
     }
 
-    /// Sends a packet whose header has the right lengths.
+    /// Sends a short packet.
     #[inline(always)]
+    pub(crate) fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
+        let room = self.producer.room().map_err(unsent)?;
+        room.publish(cell::encode_short(short));
+        Ok(())
+    }
+
+    /// Sends a packet whose header has the right lengths.
+    #[inline]
     pub(crate) fn try_send(
         &mut self,
         header: &Header,
@@ -87,26 +95,6 @@ impl Outgoing {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         let room = self.producer.room().map_err(unsent)?;
-        // The shortest way is that of the most frequent packets: 16 bytes, and no metadata or a
-        // word of them.
-        if let &[Part::Bytes(bytes)] = parts
-            && let Ok(bytes) = <&[u8; INLINE_BYTES]>::try_from(bytes)
-            && let Some(metadata_word) = whole_word(header, metadata)
-        {
-            debug_assert_eq!(header.length_bytes as usize, INLINE_BYTES);
-            debug_assert_eq!(header.metadata_length_bytes as usize, metadata.len());
-            let placement = Placement {
-                data: Data::Cell(words(bytes)),
-                metadata: Metadata::Word(metadata_word),
-            };
-            let header = Header {
-                length_bytes: INLINE_BYTES as u32,
-                metadata_length_bytes: metadata.len() as u8,
-                ..*header
-            };
-            room.publish(cell::encode(&header, &placement));
-            return Ok(());
-        }
         let target = Target {
             mapping: &self.mapping,
             bulk_offset: self.bulk_offset,
@@ -121,16 +109,6 @@ fn unsent(reason: NoRoom) -> Unsent {
         NoRoom::Full => Unsent::Full,
         NoRoom::Corrupt => Unsent::Gone,
     }
-}
-
-/// No metadata, or a word of them that can travel in the cell's.
-#[inline(always)]
-fn whole_word(header: &Header, metadata: &[u8]) -> Option<u64> {
-    if metadata.is_empty() {
-        return Some(0);
-    }
-    let word = <[u8; cell::WORD_BYTES]>::try_from(metadata).ok()?;
-    cell::word_is_free(header, cell::WORD_BYTES).then_some(u64::from_le_bytes(word))
 }
 
 /// Bytes as the words of a cell.
@@ -277,9 +255,27 @@ impl Incoming {
         })
     }
 
+    /// See [`crate::Link::peek_bare`].
+    #[inline(always)]
+    pub(crate) fn peek_bare(&self) -> Option<Short> {
+        cell::decode_bare(&self.consumer.peek_due()?)
+    }
+
+    /// See [`crate::Link::peek_worded`].
+    #[inline(always)]
+    pub(crate) fn peek_worded(&self) -> Option<Short> {
+        cell::decode_worded(&self.consumer.peek_due()?)
+    }
+
+    /// The packet that was last shown is taken. Whether the sender must be rung for.
+    #[inline(always)]
+    pub(crate) fn short_done(&mut self) -> bool {
+        self.consumer.done(0)
+    }
+
     /// What `take` made of the next packet; and whether the sender must be rung for,
     /// because it waits for the room.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn receive<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
@@ -287,26 +283,17 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        // Both ways meet in plain numbers, and `take` is called in one place: so it
-        // becomes part of this function, and a short packet stays in registers.
-        let (header, shape) = match cell::decode_short(&cell) {
-            Some((header, words, metadata)) => (header, Shape::short(words, metadata)),
-            None => {
-                let copy = cell;
-                let (header, placement) = cell::decode(&copy, self.bulk_bytes, self.payload_max)?;
-                (header, Shape::from(placement))
-            }
-        };
+        let (header, placement) = cell::decode(&cell, self.bulk_bytes, self.payload_max)?;
         let length = header.length_bytes;
         let carried = Carried {
             mapping: &self.mapping,
             bulk_offset: self.bulk_offset,
             length,
-            shape,
+            placement,
         };
         let result = take(&header, &carried);
-        let in_bulk = shape.data_at != IN_CELL;
         // Metadata alone take a place there too.
+        let in_bulk = matches!(placement.data, Data::Bulk(_));
         let bulk_bytes = if in_bulk { (length as usize).max(1) } else { 0 };
         let rings = self.consumer.done(bulk_bytes);
         Ok(Some((result, rings)))
@@ -334,87 +321,48 @@ impl Incoming {
     }
 }
 
-/// Stands for a place in the bulk when the bytes are in the cell.
-const IN_CELL: u32 = u32::MAX;
-
-const _: () = assert!(BULK_MAX_BYTES < IN_CELL);
-
-/// A [`Placement`] as plain numbers.
-#[derive(Clone, Copy)]
-struct Shape {
-    words: [u64; 2],
-    metadata_word: u64,
-    data_at: u32,
-    metadata_at: u32,
-}
-
-impl Shape {
-    #[inline(always)]
-    fn short(words: [u64; 2], metadata_word: u64) -> Self {
-        Self {
-            words,
-            metadata_word,
-            data_at: IN_CELL,
-            metadata_at: IN_CELL,
-        }
-    }
-}
-
-impl From<Placement> for Shape {
-    #[inline(always)]
-    fn from(placement: Placement) -> Self {
-        let (words, data_at) = match placement.data {
-            Data::Cell(words) => (words, IN_CELL),
-            Data::Bulk(at) => ([0; 2], at),
-        };
-        let (metadata_word, metadata_at) = match placement.metadata {
-            Metadata::Word(word) => (word, IN_CELL),
-            Metadata::Bulk(at) => (0, at),
-        };
-        Self {
-            words,
-            metadata_word,
-            data_at,
-            metadata_at,
-        }
-    }
-}
-
 /// The bytes that came with a packet: in the copy of its cell, or in the bulk,
 /// where the peer may still change them.
 pub struct Carried<'a> {
     mapping: &'a Mapping,
     bulk_offset: usize,
     length: u32,
-    shape: Shape,
+    placement: Placement,
 }
 
 impl memory::Payload<Area> for Carried<'_> {
     #[inline]
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
-        if self.shape.metadata_at == IN_CELL {
-            into[..cell::WORD_BYTES].copy_from_slice(&self.shape.metadata_word.to_le_bytes());
-        } else {
-            let into = &mut into[..length_bytes.min(USER_METADATA_BYTES)];
-            let from = self.bulk_offset + self.shape.metadata_at as usize;
-            let copied = self.mapping.copy_out(from, into);
-            debug_assert!(copied.is_ok(), "the placement was checked");
+        match self.placement.metadata {
+            Metadata::Word(word) => {
+                into[..cell::WORD_BYTES].copy_from_slice(&word.to_le_bytes());
+            }
+            Metadata::Bulk(at) => {
+                let into = &mut into[..length_bytes.min(USER_METADATA_BYTES)];
+                let copied = self.mapping.copy_out(self.bulk_offset + at as usize, into);
+                debug_assert!(copied.is_ok(), "the placement was checked");
+            }
         }
     }
 
     #[inline(always)]
     fn metadata_word(&self) -> Option<u64> {
-        (self.shape.metadata_at == IN_CELL).then_some(self.shape.metadata_word)
+        match self.placement.metadata {
+            Metadata::Word(word) => Some(word),
+            Metadata::Bulk(_) => None,
+        }
     }
 
     #[inline(always)]
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
         let length = self.length as usize;
-        if self.shape.data_at == IN_CELL {
-            return area.write_short(offset, self.shape.words, length);
+        match self.placement.data {
+            Data::Cell(words) => area.write_short(offset, words, length),
+            Data::Bulk(at) => {
+                let from = self.bulk_offset + at as usize;
+                deposit_bulk(area, offset, self.mapping, from, length)
+            }
         }
-        let from = self.bulk_offset + self.shape.data_at as usize;
-        deposit_bulk(area, offset, self.mapping, from, length)
     }
 }
 

@@ -8,13 +8,12 @@
 
 pub mod carrier;
 pub mod cell;
-pub mod local;
-pub mod loopback;
+mod loopback;
 pub mod pair;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
-use hamlyn_engine::packet::Header;
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
@@ -78,6 +77,19 @@ pub trait Link {
         metadata: &[u8],
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent>;
+
+    /// Offers a short packet; otherwise as [`Link::try_send`].
+    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent>;
+
+    /// A copy of the next packet, if there is one and it is short and without metadata. It stays
+    /// the next one until [`Link::short_done`].
+    fn peek_bare(&self) -> Option<Short>;
+
+    /// As [`Link::peek_bare`], for a short packet with a word of metadata.
+    fn peek_worded(&self) -> Option<Short>;
+
+    /// The packet that was last shown by one of the two is taken; its room is given back.
+    fn short_done(&mut self);
 
     /// Takes the next packet, if there is one, shows it to `take` once, and
     /// gives its room back to the peer. Does not block.

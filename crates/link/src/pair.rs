@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hamlyn_engine::memory::{Part, Unsent};
-use hamlyn_engine::packet::Header;
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::{Fence, Waker};
@@ -46,12 +46,14 @@ pub struct PairParts {
     pub payload_max_bytes: usize,
 }
 
-/// A link to another process of this host.
+/// A link to another process of this host, to another interface of this one, or
+/// ([`PairLink::to_itself`]) to the same interface.
 pub struct PairLink {
     outgoing: Outgoing,
     incoming: Incoming,
     waker: Waker,
-    doorbell: OwnedFd,
+    /// None if the peer is this interface itself.
+    doorbell: Option<OwnedFd>,
     /// The first fault; both directions are closed from then on.
     fault: Option<LinkFault>,
 }
@@ -68,13 +70,27 @@ impl PairLink {
             Some(parts.send_file),
         )?;
         let receive = Arc::new(parts.receive);
-        Ok(Self {
+        Ok(Self::over(
             outgoing,
-            incoming: Incoming::new(receive, parts.receive_geometry, payload_max)?,
-            waker: Waker::new(Arc::new(parts.bell), parts.fence)?,
-            doorbell: parts.doorbell,
+            Incoming::new(receive, parts.receive_geometry, payload_max)?,
+            Waker::new(Arc::new(parts.bell), parts.fence)?,
+            Some(parts.doorbell),
+        ))
+    }
+
+    pub(crate) fn over(
+        outgoing: Outgoing,
+        incoming: Incoming,
+        waker: Waker,
+        doorbell: Option<OwnedFd>,
+    ) -> Self {
+        Self {
+            outgoing,
+            incoming,
+            waker,
+            doorbell,
             fault: None,
-        })
+        }
     }
 
     /// What the peer did wrong, if it did.
@@ -104,12 +120,11 @@ impl PairLink {
     #[cold]
     #[inline(never)]
     fn ring(&mut self) {
+        let Some(doorbell) = &self.doorbell else {
+            return;
+        };
         loop {
-            match send(
-                &self.doorbell,
-                &[1],
-                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-            ) {
+            match send(doorbell, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Err(Errno::INTR) => {}
                 // A full socket has bytes that the peer has not read: it will wake.
                 // A closed one has nobody behind it.
@@ -131,6 +146,34 @@ impl Link for PairLink {
     }
 
     #[inline(always)]
+    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
+        if let Err(reason) = self.outgoing.try_send_short(short) {
+            return Err(self.not_sent(reason));
+        }
+        if self.waker.must_ring() {
+            self.ring();
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn peek_bare(&self) -> Option<Short> {
+        self.incoming.peek_bare()
+    }
+
+    #[inline(always)]
+    fn peek_worded(&self) -> Option<Short> {
+        self.incoming.peek_worded()
+    }
+
+    #[inline(always)]
+    fn short_done(&mut self) {
+        if self.incoming.short_done() {
+            self.ring();
+        }
+    }
+
+    #[inline]
     fn try_send(
         &mut self,
         header: &Header,
@@ -146,7 +189,7 @@ impl Link for PairLink {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn receive<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,

@@ -172,6 +172,12 @@ impl memory::Area for Area {
         self.write_at(offset, from)
     }
 
+    #[inline(always)]
+    fn write_words(&self, offset: u64, words: [u64; 2]) -> Result<(), Denied> {
+        self.memory
+            .write_words(self.pen.as_ref(), place(offset)?, words)
+    }
+
     #[inline]
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied> {
         self.read_at(offset, into)

@@ -236,31 +236,32 @@ impl Mapping {
         Ok(())
     }
 
+    /// Stores two words (little-endian).
+    #[inline(always)]
+    pub fn store_words(&self, offset: usize, words: [u64; 2]) -> Result<(), OutOfRange> {
+        let to = self.writable(offset, size_of_val(&words))?;
+        // SAFETY: the 16 bytes were checked.
+        unsafe {
+            raw::store_u64(to, words[0].to_le());
+            raw::store_u64(to.add(8), words[1].to_le());
+        }
+        Ok(())
+    }
+
     /// Stores the first `len` bytes of two words (little-endian, at most 16 bytes).
-    #[inline]
     pub fn store_short(
         &self,
         offset: usize,
         words: [u64; 2],
         len: usize,
     ) -> Result<(), OutOfRange> {
-        let to = self.writable(offset, len)?;
         let words = words.map(u64::to_le);
-        if len == 16 {
-            // SAFETY: the 16 bytes were checked.
-            unsafe {
-                raw::store_u64(to, words[0]);
-                raw::store_u64(to.add(8), words[1]);
-            }
-            return Ok(());
-        }
-        // A copy, so that the words can stay in registers on the way above.
-        let few = words;
-        if len > size_of_val(&few) {
+        if len > size_of_val(&words) {
             return Err(OutOfRange);
         }
+        let to = self.writable(offset, len)?;
         // SAFETY: `len` bytes of target were checked, and the words have as many.
-        unsafe { raw::copy(to, few.as_ptr().cast(), len) };
+        unsafe { raw::copy(to, words.as_ptr().cast(), len) };
         Ok(())
     }
 

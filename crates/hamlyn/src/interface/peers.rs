@@ -148,7 +148,7 @@ impl<H: Host> Interface<H> {
         let Some(live) = self.links.remove_at(index, end) else {
             return;
         };
-        self.activity += 1;
+        self.turns_activity += 1;
         if !matches!(end, LinkEnd::Lost(_)) {
             tracing::debug!(peer = ?live.peer.destination, %end, "link closed");
             self.host.disconnect(live.peer.token);
@@ -178,18 +178,13 @@ impl<H: Host> Interface<H> {
     #[inline(never)]
     fn attend(&mut self) {
         while let Some(event) = self.host.next_event() {
-            self.activity += 1;
+            self.turns_activity += 1;
             match event {
                 Event::Linked(peer, link) => {
                     self.links.insert(peer, link);
                 }
                 Event::Lost { token, cause } => {
-                    let Some(live) = self.links.by_token(token) else {
-                        continue;
-                    };
-                    if live.lost.is_none() {
-                        live.lost = Some(cause);
-                        let peer = live.peer.destination;
+                    if let Some(peer) = self.links.lose(token, cause) {
                         self.note_loss(PeerLost {
                             peer,
                             end: LinkEnd::Lost(cause),

@@ -1,7 +1,9 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
-use hamlyn_engine::notification::Notification;
+use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::slot::QueueId;
 use hamlyn_host::{Host, HostError};
 use hamlyn_link::Link;
 
@@ -10,26 +12,85 @@ use crate::error::ReceiveError;
 use crate::links::LinkEnd;
 use crate::wait::{Next, Patience, Wait};
 
-/// Packets taken from one link before the next link has its turn, while packets keep coming.
-const RECEIVE_BURST: usize = 32;
-/// Polls in a row that must have found something before more than one packet is taken at a
-/// time: a lone message is handed on at once, without a look for a second.
-const BURST_AFTER: u32 = 2;
+/// Packets taken from one link before the next link has its turn.
+pub(super) const RECEIVE_BURST: u32 = 32;
 /// Packets of queued messages sent per poll.
 const PUMP_BURST: usize = 64;
 
 impl<H: Host> Interface<H> {
     /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block.
-    #[inline]
+    #[inline(always)]
     pub fn rcv(&mut self, queue: &mut Queue) -> Result<Option<Notification>, ReceiveError> {
+        Ok(self.next_notification(queue)?)
+    }
+
+    /// As [`Interface::rcv`]; nothing else can go wrong.
+    #[inline(always)]
+    pub(crate) fn next_notification(
+        &mut self,
+        queue: &mut Queue,
+    ) -> Result<Option<Notification>, Overrun> {
+        // Known to be empty, and only a packet can change that: what the next one announces
+        // need not go through the queue.
+        if queue.empty_at == self.receiver.announced()
+            && let Some(notification) = self.take_handed(queue.id)
+        {
+            return Ok(Some(notification));
+        }
+        self.rcv_slowly(queue)
+    }
+
+    /// As [`Interface::next_notification`], the shortest way for messages to one-shot entries.
+    #[inline(always)]
+    pub(crate) fn next_guarded(
+        &mut self,
+        queue: &mut Queue,
+    ) -> Result<Option<Notification>, Overrun> {
+        if queue.empty_at == self.receiver.announced()
+            && let Some(notification) = self.take_guarded(queue.id)
+        {
+            return Ok(Some(notification));
+        }
+        self.rcv_slowly(queue)
+    }
+
+    /// As [`Interface::take_handed`], for a message to a one-shot entry.
+    #[inline(always)]
+    fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
+        let burst_left = self.burst_left.checked_sub(1)?;
+        let live = self.links.at(self.turn)?;
+        let short = live.link.peek_worded()?;
+        let notification = self.receiver.receive_guarded(&short, queue)?;
+        live.link.short_done();
+        self.burst_left = burst_left;
+        Some(notification)
+    }
+
+    /// The next packet of the link whose turn it is, if it announces itself in `queue`, which is empty.
+    #[inline(always)]
+    fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
+        // At the end of its turn the rest of the interface is looked after.
+        let burst_left = self.burst_left.checked_sub(1)?;
+        let live = self.links.at(self.turn)?;
+        let short = live.link.peek_bare()?;
+        let notification = self.receiver.receive_short(&short, queue)?;
+        live.link.short_done();
+        self.burst_left = burst_left;
+        Some(notification)
+    }
+
+    #[inline(never)]
+    fn rcv_slowly(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
         if let Some(notification) = queue.reader.pop()? {
             return Ok(Some(notification));
         }
-        // Only a packet brings a notification.
-        if self.poll() == 0 {
-            return Ok(None);
+        queue.empty_at = self.receiver.announced();
+        match self.poll_for(Some(queue.id)) {
+            (_, Some(notification)) => Ok(Some(notification)),
+            // Only a packet brings a notification.
+            (0, None) => Ok(None),
+            (_, None) => queue.reader.pop(),
         }
-        Ok(queue.reader.pop()?)
     }
 
     /// Waits for a message (`h_rcv_block`). Nothing if none came in time. The loss of a peer
@@ -55,70 +116,89 @@ impl<H: Host> Interface<H> {
 
     /// Moves packets: takes what has come, sends what is queued, learns of
     /// connections and losses. Returns the number of packets taken. Does not block.
-    #[inline]
     pub fn poll(&mut self) -> usize {
-        self.attend_if_asked();
-        let burst = if self.streak >= BURST_AFTER {
-            RECEIVE_BURST
-        } else {
-            1
-        };
-        let mut packets = 0;
-        for index in 0..self.links.places() {
-            packets += self.poll_link(index, burst);
-        }
-        self.streak = if packets == 0 {
-            0
-        } else {
-            self.streak.saturating_add(1)
-        };
-        self.activity += packets as u64;
-        if self.transmitter.is_waiting() {
-            self.activity += self.transmitter.pump(&mut self.links, PUMP_BURST).packets as u64;
-        }
-        packets
+        self.poll_for(None).0
     }
 
-    #[inline(always)]
-    fn poll_link(&mut self, index: usize, burst: usize) -> usize {
-        let Some(live) = self.links.at(index) else {
-            return 0;
-        };
-        let receiver = &mut self.receiver;
-        let mut packets = 0;
-        let end = loop {
-            match live
+    /// As [`Interface::poll`], but stops at the first packet that announces itself in `waiting`,
+    /// which must be empty, and returns that notification.
+    fn poll_for(&mut self, waiting: Option<QueueId>) -> (usize, Option<Notification>) {
+        self.attend_if_asked();
+        if self.burst_left == 0 {
+            self.next_turn();
+        }
+        let before = self.activity();
+        let mut handed = None;
+        for _ in 0..self.links.places() {
+            handed = self.poll_link(self.turn, waiting);
+            if handed.is_some() {
+                break;
+            }
+            self.next_turn();
+        }
+        let packets = (self.activity() - before) as usize;
+        if self.transmitter.is_waiting() {
+            self.turns_activity +=
+                self.transmitter.pump(&mut self.links, PUMP_BURST).packets as u64;
+        }
+        (packets, handed)
+    }
+
+    /// The next link has its turn.
+    fn next_turn(&mut self) {
+        self.turns_activity += u64::from(RECEIVE_BURST - self.burst_left);
+        self.burst_left = RECEIVE_BURST;
+        self.turn += 1;
+        if self.turn >= self.links.places() {
+            self.turn = 0;
+        }
+    }
+
+    /// Takes packets of that link until there is none, the turn is over, or one announces itself
+    /// in `waiting`.
+    fn poll_link(&mut self, index: usize, waiting: Option<QueueId>) -> Option<Notification> {
+        while self.burst_left > 0 {
+            let live = self.links.at(index)?;
+            let receiver = &mut self.receiver;
+            let taken = live
                 .link
-                .receive(|header, payload| receiver.receive(header, payload))
-            {
-                Ok(Some(Ok(_))) => {}
-                Ok(Some(Err(refusal))) => {
-                    if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey) {
-                        live.bad_keys += 1;
-                        if live.bad_keys > self.bad_keys_max {
-                            break LinkEnd::BadKeys;
-                        }
+                .receive(|header, payload| receiver.receive_for(header, payload, waiting));
+            match taken {
+                Ok(Some(received)) => {
+                    self.burst_left -= 1;
+                    match received {
+                        Ok(Received::Handed(notification)) => return Some(notification),
+                        Ok(_) => {}
+                        Err(refusal) => self.refused(index, refusal),
                     }
                 }
                 Ok(None) => {
-                    // Not while there is something to do for the application.
-                    if packets == 0 {
-                        live.link.settle();
+                    live.link.settle_bulk();
+                    if let Some(cause) = live.lost {
+                        self.remove_link(index, LinkEnd::Lost(cause));
                     }
-                    match live.lost {
-                        None => return packets,
-                        Some(cause) => break LinkEnd::Lost(cause),
-                    }
+                    return None;
                 }
-                Err(fault) => break LinkEnd::Fault(fault),
+                Err(fault) => {
+                    self.remove_link(index, LinkEnd::Fault(fault));
+                    return None;
+                }
             }
-            packets += 1;
-            if packets == burst {
-                return packets;
+        }
+        None
+    }
+
+    /// A packet of that link was refused.
+    #[cold]
+    fn refused(&mut self, index: usize, refusal: Refusal) {
+        if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey)
+            && let Some(live) = self.links.at(index)
+        {
+            live.bad_keys += 1;
+            if live.bad_keys > self.bad_keys_max {
+                self.remove_link(index, LinkEnd::BadKeys);
             }
-        };
-        self.remove_link(index, end);
-        packets
+        }
     }
 
     /// One step of a wait: false when its time is over.
@@ -135,7 +215,7 @@ impl<H: Host> Interface<H> {
             Next::Sleep(deadline_ns) => {
                 // Only if nothing at all changed while the caller looked: what it looked at
                 // first may have changed by what it did last.
-                if patience.is_news(self.activity) {
+                if patience.is_news(self.activity()) {
                     return Ok(true);
                 }
                 self.sleep(deadline_ns).map(|()| true)
@@ -145,12 +225,12 @@ impl<H: Host> Interface<H> {
 
     #[cold]
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        let before = self.activity;
+        let before = self.activity();
         self.prepare_wait();
         // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
         // the caller has not seen yet.
         self.poll();
-        let result = if self.activity == before
+        let result = if self.activity() == before
             && !self.host.attention()
             && !self.links.starving().any(|live| live.link.credit_came())
         {
@@ -165,7 +245,7 @@ impl<H: Host> Interface<H> {
     /// Counts what happens here: packets taken and sent from queues, connections, losses. An event
     /// loop compares it to know that nothing came since it last looked at its queues.
     pub fn activity(&self) -> u64 {
-        self.activity
+        self.turns_activity + u64::from(RECEIVE_BURST - self.burst_left)
     }
 
     /// For event loops of others: announces that this program is about to wait on
@@ -173,6 +253,7 @@ impl<H: Host> Interface<H> {
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
     /// call [`Interface::end_wait`] in any case.
     pub fn prepare_wait(&mut self) {
+        self.links.settle();
         for live in self.links.starving() {
             live.link.await_credit();
         }

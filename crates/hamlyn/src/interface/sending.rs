@@ -16,8 +16,40 @@ impl<H: Host> Interface<H> {
     /// with [`Wait::Poll`] it sends nothing rather than wait, and so never a message that is
     /// longer than both a packet of the link and the 128 bytes that the work queue holds
     /// ([`Interface::send_gather`] does that).
-    #[inline]
+    #[inline(always)]
     pub fn send_msg(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        if let Some(handle) = self.send_short(terminus, target, message) {
+            return Ok(handle);
+        }
+        // A copy, so that on the way above the message need not be in memory.
+        let message = *message;
+        self.send_any(terminus, target, &message, wait)
+    }
+
+    /// Sends a message that is one short packet, if nothing stands in its way.
+    #[inline(always)]
+    fn send_short(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        let short = target.short(message)?;
+        if self.host.attention() {
+            return None;
+        }
+        self.transmitter
+            .post_short(terminus, target.link, &short, &mut self.links)
+    }
+
+    #[inline(never)]
+    fn send_any(
         &mut self,
         terminus: TerminusId,
         target: &Target,

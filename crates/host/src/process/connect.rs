@@ -7,7 +7,7 @@ use super::grant::Unlinkable;
 use super::reach::{Backoff, Contact, Setback, Target, Whom};
 use super::registry::{Entrant, Outgoing, PeerKey};
 use crate::{Address, ConnectError, Connected, HostError, Peer, RefusedBecause};
-use hamlyn_link::local::LocalLink;
+use hamlyn_link::pair::PairLink;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use std::time::Duration;
     reason = "it is made once and taken apart at once"
 )]
 enum Attempt {
-    Made(Connected<LocalLink>),
+    Made(Connected<PairLink>),
     /// The peer's own attempt is to be used.
     Incoming(PeerKey),
     /// It is ourselves.
@@ -28,7 +28,7 @@ pub(super) fn connect(
     interior: &Interior,
     to: Address<'_>,
     deadline_ns: u64,
-) -> Result<Connected<LocalLink>, ConnectError> {
+) -> Result<Connected<PairLink>, ConnectError> {
     let target = match Whom::of(interior, to)? {
         Whom::Oneself => return oneself(interior),
         Whom::Another(target) => target,
@@ -61,7 +61,7 @@ pub(super) fn connect(
 }
 
 /// A link to the interface itself.
-fn oneself(interior: &Interior) -> Result<Connected<LocalLink>, ConnectError> {
+fn oneself(interior: &Interior) -> Result<Connected<PairLink>, ConnectError> {
     let link = interior.lender.loopback()?;
     let (token, is_new) = interior.registry.loopback();
     if !is_new {

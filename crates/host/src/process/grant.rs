@@ -9,8 +9,6 @@ use super::exchange::DESCRIPTORS;
 use super::options::Settings;
 use crate::{Errno, HostError};
 use hamlyn_link::LinkError;
-use hamlyn_link::local::LocalLink;
-use hamlyn_link::loopback::Loopback;
 use hamlyn_link::pair::{PairLink, PairParts};
 use hamlyn_ring::doorbell::{Fence, SleepWord};
 use hamlyn_ring::geometry::Geometry;
@@ -102,7 +100,7 @@ impl Lender {
         offer: &Offer,
         [ring, bell]: [OwnedFd; DESCRIPTORS],
         control: &OwnedFd,
-    ) -> Result<LocalLink, Unlinkable> {
+    ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.bulk_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
         let ring = Memfd::adopt(ring, send_geometry.total_bytes(), Require::Ring)
@@ -132,19 +130,18 @@ impl Lender {
             payload_max_bytes: self.payload_max_bytes.min(offer.payload_max_bytes) as usize,
         };
         PairLink::new(parts)
-            .map(LocalLink::Pair)
             .map_err(|_| Unlinkable::Invalid("its memory does not fit its own description"))
     }
 
     /// A link of the interface with itself.
-    pub(super) fn loopback(&self) -> Result<LocalLink, HostError> {
-        Loopback::new(self.geometry, self.payload_max_bytes as usize)
-            .map(LocalLink::Loopback)
-            .map_err(|error| match error {
+    pub(super) fn loopback(&self) -> Result<PairLink, HostError> {
+        PairLink::to_itself(self.geometry, self.payload_max_bytes as usize).map_err(|error| {
+            match error {
                 LinkError::Memory(error) => memory(error),
                 LinkError::Map(errno) => mapped(self.geometry.total_bytes())(errno),
                 _ => invalid("mmap"),
-            })
+            }
+        })
     }
 }
 

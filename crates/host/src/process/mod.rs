@@ -58,7 +58,7 @@ use attendant::Attendant;
 use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
-use hamlyn_link::local::LocalLink;
+use hamlyn_link::pair::PairLink;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::doorbell::SleepWord;
 use name::Name;
@@ -204,7 +204,7 @@ impl Drop for ProcessHost {
 }
 
 impl Host for ProcessHost {
-    type Link = LocalLink;
+    type Link = PairLink;
 
     fn identity(&self) -> Destination {
         self.interior.identity

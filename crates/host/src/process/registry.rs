@@ -11,7 +11,7 @@ use super::counters::{Outcome, Tally};
 use super::exchange::{self, drain, hang_up};
 use super::source::Source;
 use crate::{Event, HostError, LossCause, Peer};
-use hamlyn_link::local::LocalLink;
+use hamlyn_link::pair::PairLink;
 use rustix::event::{EventfdFlags, PollFlags, epoll, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{HashMap, VecDeque};
@@ -40,7 +40,7 @@ struct Entry {
 
 #[derive(Default)]
 struct State {
-    events: VecDeque<Event<LocalLink>>,
+    events: VecDeque<Event<PairLink>>,
     links: HashMap<u64, Entry>,
     by_key: HashMap<PeerKey, u64>,
     /// Whom the owner is shaking hands with.
@@ -79,7 +79,7 @@ pub(super) struct Entrant {
     pub(super) peer: Peer,
     pub(super) control: Arc<OwnedFd>,
     pub(super) process: Option<OwnedFd>,
-    pub(super) link: LocalLink,
+    pub(super) link: PairLink,
 }
 
 /// See the module.
@@ -142,7 +142,7 @@ impl Registry {
         self.attention.load(Ordering::Relaxed)
     }
 
-    pub(super) fn next_event(&self) -> Option<Event<LocalLink>> {
+    pub(super) fn next_event(&self) -> Option<Event<PairLink>> {
         if !self.attention() {
             return None;
         }
@@ -228,7 +228,7 @@ impl Registry {
     pub(super) fn enter_outgoing(
         &self,
         entrant: Entrant,
-    ) -> Result<Result<(Peer, LocalLink), u64>, HostError> {
+    ) -> Result<Result<(Peer, PairLink), u64>, HostError> {
         let mut state = self.lock();
         let key = key_of(&entrant.peer);
         state.connecting = None;
@@ -263,7 +263,7 @@ impl Registry {
             self.unwatch(&mut state, token, &entry);
             hang_up(&entry.control);
         }
-        let of_token = |event: &Event<LocalLink>| match event {
+        let of_token = |event: &Event<PairLink>| match event {
             Event::Linked(peer, _) => peer.token == token,
             Event::Lost { token: lost, .. } => *lost == token,
         };
@@ -415,7 +415,7 @@ impl Registry {
         Some(token)
     }
 
-    fn enter(&self, state: &mut State, entrant: Entrant) -> Result<(Peer, LocalLink), HostError> {
+    fn enter(&self, state: &mut State, entrant: Entrant) -> Result<(Peer, PairLink), HostError> {
         let Entrant {
             mut peer,
             control,
@@ -483,7 +483,7 @@ impl Registry {
         state.links.insert(token, entry);
     }
 
-    fn tell(&self, state: &mut State, event: Event<LocalLink>) {
+    fn tell(&self, state: &mut State, event: Event<PairLink>) {
         state.events.push_back(event);
         self.attention.store(true, Ordering::Relaxed);
         signal(&self.wake);

@@ -8,7 +8,7 @@ use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_host::process::{Options, ProcessHost};
 use hamlyn_host::{Address, Connected, Event, Host, LossCause, Peer};
 use hamlyn_link::Link;
-use hamlyn_link::local::LocalLink;
+use hamlyn_link::pair::PairLink;
 use hamlyn_ring::area::Area;
 pub(crate) mod raw;
 
@@ -56,11 +56,11 @@ pub(crate) fn wait_for<R>(
     }
 }
 
-pub(crate) fn event(host: &mut ProcessHost) -> Event<LocalLink> {
+pub(crate) fn event(host: &mut ProcessHost) -> Event<PairLink> {
     wait_for(host, |host| host.next_event())
 }
 
-pub(crate) fn linked(host: &mut ProcessHost) -> (Peer, LocalLink) {
+pub(crate) fn linked(host: &mut ProcessHost) -> (Peer, PairLink) {
     match event(host) {
         Event::Linked(peer, link) => (peer, link),
         Event::Lost { token, cause } => panic!("link {token} is lost: {cause}"),
@@ -74,7 +74,7 @@ pub(crate) fn lost(host: &mut ProcessHost) -> (u64, LossCause) {
     }
 }
 
-pub(crate) fn connect(host: &mut ProcessHost, to: Address<'_>) -> (Peer, LocalLink) {
+pub(crate) fn connect(host: &mut ProcessHost, to: Address<'_>) -> (Peer, PairLink) {
     let deadline_ns = after_ns(host, PATIENCE_NS);
     match host.connect(to, deadline_ns).unwrap() {
         Connected::New(peer, link) => (peer, link),
@@ -86,13 +86,13 @@ pub(crate) fn connect(host: &mut ProcessHost, to: Address<'_>) -> (Peer, LocalLi
 pub(crate) fn pair(
     from: &mut ProcessHost,
     to: &mut ProcessHost,
-) -> ((Peer, LocalLink), (Peer, LocalLink)) {
+) -> ((Peer, PairLink), (Peer, PairLink)) {
     let destination = to.identity();
     let here = connect(from, Address::Destination(destination));
     (here, linked(to))
 }
 
-pub(crate) fn try_send(link: &mut LocalLink, bytes: &[u8]) -> bool {
+pub(crate) fn try_send(link: &mut PairLink, bytes: &[u8]) -> bool {
     let header = Header {
         slot: SlotName::new(1, 2),
         metadata_index: 3,
@@ -107,7 +107,7 @@ pub(crate) fn try_send(link: &mut LocalLink, bytes: &[u8]) -> bool {
     link.try_send(&header, &[], &[Part::Bytes(bytes)]).is_ok()
 }
 
-pub(crate) fn try_receive(link: &mut LocalLink) -> Option<Vec<u8>> {
+pub(crate) fn try_receive(link: &mut PairLink) -> Option<Vec<u8>> {
     link.receive(|header, payload| {
         let area = Area::new(1 << 16).unwrap();
         payload.deposit(&area, 0).unwrap();
@@ -119,7 +119,7 @@ pub(crate) fn try_receive(link: &mut LocalLink) -> Option<Vec<u8>> {
 }
 
 /// A packet each way.
-pub(crate) fn exchange(a: &mut LocalLink, b: &mut LocalLink) {
+pub(crate) fn exchange(a: &mut PairLink, b: &mut PairLink) {
     for bytes in [b"sixteen bytes ok".as_slice(), &[7; 5000], b"", b"x"] {
         assert!(try_send(a, bytes));
         assert_eq!(try_receive(b).as_deref(), Some(bytes));

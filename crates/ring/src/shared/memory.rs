@@ -103,7 +103,7 @@ impl Memory {
         })
     }
 
-    #[inline]
+    #[inline(never)]
     pub(crate) fn write_short(
         &self,
         pen: Option<&Pen>,
@@ -113,6 +113,18 @@ impl Memory {
     ) -> Result<(), Denied> {
         self.store(pen, offset, len, move |mapping| {
             mapping.store_short(offset, words, len)
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn write_words(
+        &self,
+        pen: Option<&Pen>,
+        offset: usize,
+        words: [u64; 2],
+    ) -> Result<(), Denied> {
+        self.store(pen, offset, size_of_val(&words), move |mapping| {
+            mapping.store_words(offset, words)
         })
     }
 
