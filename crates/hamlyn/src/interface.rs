@@ -24,6 +24,7 @@ use hamlyn_ring::area::{Area, HandoverReader};
 use crate::error::{OpenError, PeerLost};
 use crate::links::Links;
 use crate::slot::{NewSlot, Slot};
+use crate::watching::Watching;
 
 /// Losses remembered for end points that have not heard of them yet.
 const LOSSES_KEPT: usize = 64;
@@ -64,6 +65,7 @@ pub struct Interface<H: Host> {
     receiver: Receiver<Area>,
     transmitter: Transmitter<Area>,
     links: Links<H::Link>,
+    watching: Watching,
     losses: std::collections::VecDeque<PeerLost>,
     loss_count: u64,
     bad_keys_max: u32,
@@ -77,14 +79,16 @@ pub struct Interface<H: Host> {
 
 impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets.
-    pub fn new(host: H) -> Self {
+    pub fn new(mut host: H) -> Self {
         let mut receiver = Receiver::new(None);
         receiver.set_up(host.now_ns());
+        let watching = Watching::new(host.notes());
         Self {
             host,
             receiver,
             transmitter: Transmitter::new(),
             links: Links::new(),
+            watching,
             losses: std::collections::VecDeque::with_capacity(LOSSES_KEPT),
             loss_count: 0,
             bad_keys_max: BAD_KEYS_MAX,

@@ -54,6 +54,7 @@ pub mod stream;
 pub mod tagged_write;
 pub mod ticket;
 mod wait;
+mod watching;
 
 pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError};
 pub use hamlyn_engine as engine;

@@ -143,18 +143,19 @@ impl<L: Link> Links<L> {
     }
 
     /// Notes that the peer with that token is lost. Nothing if that is known, or there is none.
-    pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<Destination> {
-        let place = self
+    pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<(usize, Destination)> {
+        let (index, place) = self
             .places
             .iter_mut()
-            .find(|place| matches!(&place.live, Some(live) if live.peer.token == token))?;
+            .enumerate()
+            .find(|(_, place)| matches!(&place.live, Some(live) if live.peer.token == token))?;
         let live = place.live.as_mut()?;
         if live.lost.is_some() {
             return None;
         }
         live.lost = Some(cause);
         place.sendable = 0;
-        Some(live.peer.destination)
+        Some((index, live.peer.destination))
     }
 
     /// Returns all credit that is held back.

@@ -11,6 +11,7 @@ pub mod process;
 
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::notes::Notes;
 
 /// Where an interface is: what a ticket needs in order to be usable anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -168,7 +169,12 @@ pub trait Host {
     /// The next event, if any. Does not block.
     fn next_event(&mut self) -> Option<Event<Self::Link>>;
 
-    /// Announces to all peers that this interface is about to sleep. The caller
+    /// The page in which peers leave notes; to be taken once. Without it, links that are looked at seldom
+    /// are found only by looking.
+    fn notes(&mut self) -> Option<Notes>;
+
+    /// To be called when it was announced on every link that this interface is about to sleep
+    /// ([`Link::announce_sleep`]): all peers see that, or what they sent is seen here, after this. The caller
     /// must then look once more at its links and at [`Host::attention`], and call
     /// [`Host::sleep`] only if there is nothing, and [`Host::end_sleep`] in any case.
     fn prepare_sleep(&mut self);

@@ -335,11 +335,13 @@ fn the_descriptor_serves_an_event_loop() {
     bob.prepare_sleep();
     bob.end_sleep();
     for _ in 0..50 {
+        there.announce_sleep();
         bob.prepare_sleep();
         assert!(!is_readable(&bob, Duration::ZERO));
         assert!(try_send(&mut here, b"ding"));
         assert!(is_readable(&bob, Duration::from_secs(20)));
         bob.end_sleep();
+        there.watch();
         assert!(
             !is_readable(&bob, Duration::ZERO),
             "end_sleep takes the rings"

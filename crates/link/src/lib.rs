@@ -116,6 +116,22 @@ pub trait Link {
     /// comes: if there is bulk in it. To be called when a poll found nothing.
     fn settle_bulk(&mut self);
 
+    /// The number under which the peer leaves notes, in the page of this interface, that it has
+    /// sent something (`hamlyn_ring::notes`). A number beyond those is none.
+    fn peer_note(&self) -> u32;
+
+    /// We look at this link often from now on: its peer need not leave notes, nor ring. What it sent before
+    /// it saw this must be looked for once.
+    fn watch(&mut self);
+
+    /// We look at this link seldom from now on: its peer is to leave notes. False if it cannot be told, and
+    /// the link must be looked at as often as before.
+    fn unwatch(&mut self) -> bool;
+
+    /// We are about to sleep: the peer is to ring. The caller must pass a barrier that the peer
+    /// passes, too, and then look once at this link.
+    fn announce_sleep(&mut self);
+
     /// Gives memory of the outgoing direction back that an idle link does not need, as far as
     /// the peer has returned it; how many bytes. To be called before sleeping, or after nothing was sent for long.
     /// Makes system calls, but none if there is nothing to give back.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use hamlyn_ring::doorbell::{Fence, Waker};
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::shared::{Access, Mapping, PAGE_BYTES};
+use hamlyn_ring::notes::NotePad;
+use hamlyn_ring::shared::Access;
 
 use crate::LinkError;
 use crate::carrier::{Incoming, Outgoing, check_payload_max};
@@ -22,13 +23,11 @@ impl PairLink {
         let file = Memfd::create_ring("hamlyn-loopback", geometry, payload_max_bytes)?;
         let mapping = Arc::new(file.map(Access::Writable)?);
         let file = Some(file.into_fd());
-        // Nobody ever announces in this page that he sleeps.
-        let awake = Arc::new(Mapping::anonymous(PAGE_BYTES)?);
         Ok(Self::over(
             Outgoing::new(Arc::clone(&mapping), geometry, payload_max_bytes, file)?,
-            Incoming::new(mapping, geometry, payload_max_bytes)?,
-            Waker::new(awake, Fence::Light)?,
-            None,
+            Incoming::new(Arc::clone(&mapping), geometry, payload_max_bytes)?,
+            // Nobody ever announces here that he sleeps.
+            Waker::new(mapping, geometry, Fence::Light, NotePad::none())?,
         ))
     }
 }

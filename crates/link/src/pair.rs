@@ -12,8 +12,9 @@ use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::doorbell::{Fence, Waker};
+use hamlyn_ring::doorbell::{Attention, Fence, Waker};
 use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::notes::{NOTES_MAX, NotePad, SharedNotes};
 use hamlyn_ring::shared::Mapping;
 use rustix::net::{SendFlags, send};
 
@@ -35,8 +36,14 @@ pub struct PairParts {
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
-    /// The peer's bell page, mapped for loads.
-    pub bell: Mapping,
+    /// The page in which the peer's senders leave notes.
+    pub notes: Mapping,
+    /// Our number there.
+    pub note: u32,
+    /// The peer's number in our page.
+    pub peer_note: u32,
+    /// Dropped with the link: gives the peer's number back to whoever gave it out.
+    pub peer_note_lease: Option<Box<dyn Send>>,
     /// Who pays for the barrier of the sleep protocol.
     pub fence: Fence,
     /// A socket to the peer: a byte in it wakes the peer.
@@ -52,6 +59,10 @@ pub struct PairLink {
     outgoing: Outgoing,
     incoming: Incoming,
     waker: Waker,
+    /// None if the peer is this interface itself, and never asleep when it sends.
+    attention: Option<Attention>,
+    peer_note: u32,
+    _peer_note_lease: Option<Box<dyn Send>>,
     /// None if the peer is this interface itself.
     doorbell: Option<OwnedFd>,
     /// The first fault; both directions are closed from then on.
@@ -63,32 +74,32 @@ impl PairLink {
     pub fn new(parts: PairParts) -> Result<Self, LinkError> {
         let payload_max = parts.payload_max_bytes;
         check_payload_max(payload_max)?;
-        let outgoing = Outgoing::new(
-            Arc::new(parts.send),
-            parts.send_geometry,
-            payload_max,
-            Some(parts.send_file),
-        )?;
+        let send = Arc::new(parts.send);
+        let notes = NotePad::new(SharedNotes::new(Arc::new(parts.notes))?, parts.note);
+        let waker = Waker::new(Arc::clone(&send), parts.send_geometry, parts.fence, notes)?;
+        let file = Some(parts.send_file);
+        let outgoing = Outgoing::new(send, parts.send_geometry, payload_max, file)?;
         let receive = Arc::new(parts.receive);
-        Ok(Self::over(
-            outgoing,
-            Incoming::new(receive, parts.receive_geometry, payload_max)?,
-            Waker::new(Arc::new(parts.bell), parts.fence)?,
-            Some(parts.doorbell),
-        ))
+        let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
+        let incoming = Incoming::new(receive, parts.receive_geometry, payload_max)?;
+        Ok(Self {
+            attention: Some(attention),
+            peer_note: parts.peer_note,
+            _peer_note_lease: parts.peer_note_lease,
+            doorbell: Some(parts.doorbell),
+            ..Self::over(outgoing, incoming, waker)
+        })
     }
 
-    pub(crate) fn over(
-        outgoing: Outgoing,
-        incoming: Incoming,
-        waker: Waker,
-        doorbell: Option<OwnedFd>,
-    ) -> Self {
+    pub(crate) fn over(outgoing: Outgoing, incoming: Incoming, waker: Waker) -> Self {
         Self {
             outgoing,
             incoming,
             waker,
-            doorbell,
+            attention: None,
+            peer_note: NOTES_MAX,
+            _peer_note_lease: None,
+            doorbell: None,
             fault: None,
         }
     }
@@ -222,6 +233,33 @@ impl Link for PairLink {
     fn settle_bulk(&mut self) {
         if self.incoming.settle_bulk() {
             self.ring();
+        }
+    }
+
+    fn peer_note(&self) -> u32 {
+        self.peer_note
+    }
+
+    #[inline]
+    fn watch(&mut self) {
+        if let Some(attention) = &mut self.attention {
+            attention.watch();
+        }
+    }
+
+    #[cold]
+    fn unwatch(&mut self) -> bool {
+        match &mut self.attention {
+            Some(attention) => attention.unwatch(),
+            None => return false,
+        }
+        true
+    }
+
+    #[cold]
+    fn announce_sleep(&mut self) {
+        if let Some(attention) = &mut self.attention {
+            attention.sleep();
         }
     }
 

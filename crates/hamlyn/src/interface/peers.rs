@@ -42,7 +42,7 @@ impl<H: Host> Interface<H> {
     pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
         let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
         match self.host.connect(to, deadline_ns)? {
-            Connected::New(peer, link) => Ok(self.links.insert(peer, link)),
+            Connected::New(peer, link) => Ok(self.enter_link(peer, link)),
             Connected::Already { token } => {
                 self.attend();
                 if let Some(live) = self.links.by_token(token) {
@@ -143,11 +143,20 @@ impl<H: Host> Interface<H> {
         self.host.ask(to, item, deadline_ns)
     }
 
+    fn enter_link(&mut self, peer: Peer, link: H::Link) -> LinkId {
+        let id = self.links.insert(peer, link);
+        self.watching.enter(&mut self.links, id.index as usize);
+        self.turn = self.watching.current();
+        id
+    }
+
     #[cold]
     pub(super) fn remove_link(&mut self, index: usize, end: LinkEnd) {
         let Some(live) = self.links.remove_at(index, end) else {
             return;
         };
+        self.watching.leave(index);
+        self.turn = self.watching.current();
         self.turns_activity += 1;
         if !matches!(end, LinkEnd::Lost(_)) {
             tracing::debug!(peer = ?live.peer.destination, %end, "link closed");
@@ -181,10 +190,12 @@ impl<H: Host> Interface<H> {
             self.turns_activity += 1;
             match event {
                 Event::Linked(peer, link) => {
-                    self.links.insert(peer, link);
+                    self.enter_link(peer, link);
                 }
                 Event::Lost { token, cause } => {
-                    if let Some(peer) = self.links.lose(token, cause) {
+                    if let Some((place, peer)) = self.links.lose(token, cause) {
+                        // It has turns until all that it had sent is taken.
+                        self.watching.watch(&mut self.links, place);
                         self.note_loss(PeerLost {
                             peer,
                             end: LinkEnd::Lost(cause),

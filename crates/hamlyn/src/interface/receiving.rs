@@ -124,12 +124,15 @@ impl<H: Host> Interface<H> {
     /// which must be empty, and returns that notification.
     fn poll_for(&mut self, waiting: Option<QueueId>) -> (usize, Option<Notification>) {
         self.attend_if_asked();
+        if self.watching.is_any_unwatched() {
+            self.watching.heed(&mut self.links);
+        }
         if self.burst_left == 0 {
             self.next_turn();
         }
         let before = self.activity();
         let mut handed = None;
-        for _ in 0..self.links.places() {
+        for _ in 0..self.watching.turns() {
             handed = self.poll_link(self.turn, waiting);
             if handed.is_some() {
                 break;
@@ -147,11 +150,9 @@ impl<H: Host> Interface<H> {
     /// The next link has its turn.
     fn next_turn(&mut self) {
         self.turns_activity += u64::from(RECEIVE_BURST - self.burst_left);
+        let is_silent = self.burst_left == RECEIVE_BURST;
         self.burst_left = RECEIVE_BURST;
-        self.turn += 1;
-        if self.turn >= self.links.places() {
-            self.turn = 0;
-        }
+        self.turn = self.watching.next(&mut self.links, is_silent);
     }
 
     /// Takes packets of that link until there is none, the turn is over, or one announces itself
@@ -257,12 +258,15 @@ impl<H: Host> Interface<H> {
         for live in self.links.starving() {
             live.link.await_credit();
         }
+        self.watching.announce_sleep(&mut self.links);
         self.host.prepare_sleep();
+        self.watching.look_everywhere(&mut self.links);
     }
 
     /// Ends what [`Interface::prepare_wait`] began.
     pub fn end_wait(&mut self) {
         self.host.end_sleep();
+        self.watching.end_sleep(&mut self.links);
         for live in self.links.starving() {
             live.starving = false;
         }

@@ -106,7 +106,7 @@ fn attempt(interior: &Interior, target: &Target, deadline_ns: u64) -> Result<Att
     }
     let _claim = Claim(interior);
     let (lent, file) = interior.lender.lend()?;
-    let hello = Message::Hello(interior.lender.offer());
+    let hello = Message::Hello(interior.lender.offer(&lent));
     contact.say(&hello, &interior.lender.descriptors(&file))?;
     drop(file);
     let arrived = contact.await_message(deadline_ns)?;

@@ -44,6 +44,7 @@ mod disposal;
 mod exchange;
 mod grant;
 pub mod name;
+mod numbers;
 mod offers;
 mod options;
 mod reach;
@@ -60,7 +61,7 @@ use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::pair::PairLink;
 use hamlyn_ring::area::{Area, HandoverReader};
-use hamlyn_ring::doorbell::SleepWord;
+use hamlyn_ring::notes::Notes;
 use name::Name;
 use offers::Offers;
 use options::Settings;
@@ -107,7 +108,8 @@ impl Interior {
 /// A host that is embedded in an application. Dropping it ends all its links and frees its name.
 pub struct ProcessHost {
     interior: Arc<Interior>,
-    word: SleepWord,
+    /// Until the owner takes them.
+    notes: Option<Notes>,
     /// The last announcement may not have reached every sender.
     unannounced: bool,
     /// Nobody was asked to ring since rings were last taken.
@@ -132,7 +134,7 @@ impl ProcessHost {
             })?;
             listeners.push(listener);
         }
-        let (lender, word) = Lender::new(interface, &settings)?;
+        let (lender, notes) = Lender::new(interface, &settings)?;
         let identity = Destination {
             node: 0,
             user: rustix::process::geteuid().as_raw(),
@@ -162,7 +164,7 @@ impl ProcessHost {
             })?;
         Ok(Self {
             interior,
-            word,
+            notes: Some(notes),
             unannounced: false,
             rings_taken: true,
             attendant: Some(attendant),
@@ -285,19 +287,18 @@ impl Host for ProcessHost {
         self.interior.registry.next_event()
     }
 
+    fn notes(&mut self) -> Option<Notes> {
+        self.notes.take()
+    }
+
     fn prepare_sleep(&mut self) {
         self.rings_taken = false;
         let lender = &self.interior.lender;
-        let mut unannounced = false;
-        self.word.prepare(|| {
-            // For those that pass a barrier of their own, and for our own next look.
-            fence(Ordering::SeqCst);
-            if lender.takes_barriers() {
-                // For those that do not.
-                unannounced = membarrier(MembarrierCommand::GlobalExpedited).is_err();
-            }
-        });
-        self.unannounced = unannounced;
+        // For those that pass a barrier of their own, and for our own next look.
+        fence(Ordering::SeqCst);
+        // For those that do not.
+        self.unannounced =
+            lender.takes_barriers() && membarrier(MembarrierCommand::GlobalExpedited).is_err();
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
@@ -318,7 +319,6 @@ impl Host for ProcessHost {
     }
 
     fn end_sleep(&mut self) {
-        self.word.end();
         if !self.rings_taken {
             // What cannot be taken now only makes the next sleep short.
             let _ = self.take_rings();
