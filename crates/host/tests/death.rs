@@ -143,7 +143,7 @@ fn contained(namespace: &str) {
     let (peer, mut link) = connect(&mut host, Address::Name("parent"));
     println!("{READY}process {}", peer.process);
     // Until the parent hangs up, which is known without seeing its process.
-    let echo = wait_for(&mut host, |_| try_receive(&mut link));
+    let echo = packet(&mut host, &mut link);
     assert!(try_send(&mut link, &echo));
     let (token, cause) = lost(&mut host);
     assert_eq!(token, peer.token);
@@ -354,7 +354,7 @@ fn a_peer_whose_process_cannot_be_seen() {
     let (peer, mut link) = linked(&mut parent);
     assert_ne!(peer.process, 0);
     assert!(try_send(&mut link, b"hello"));
-    assert_eq!(wait_for(&mut parent, |_| try_receive(&mut link)), b"hello");
+    assert_eq!(packet(&mut parent, &mut link), b"hello");
     drop(parent);
     assert!(actor.0.wait().unwrap().success());
 }

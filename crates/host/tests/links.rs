@@ -282,7 +282,7 @@ fn a_sleeper_is_woken_by_a_packet() {
     let ((_, mut here), (_, mut there)) = pair(&mut alice, &mut bob);
     let echo = std::thread::spawn(move || {
         for _ in 0..ROUNDS {
-            let bytes = wait_for(&mut bob, |_| try_receive(&mut there));
+            let bytes = packet(&mut bob, &mut there);
             assert!(try_send(&mut there, &bytes));
             there.settle();
         }
@@ -292,7 +292,7 @@ fn a_sleeper_is_woken_by_a_packet() {
     for round in 0..ROUNDS {
         let bytes = (round as u64).to_le_bytes();
         assert!(try_send(&mut here, &bytes));
-        let back = wait_for(&mut alice, |_| try_receive(&mut here));
+        let back = packet(&mut alice, &mut here);
         assert_eq!(back, bytes);
         here.settle();
     }

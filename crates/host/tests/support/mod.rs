@@ -56,6 +56,25 @@ pub(crate) fn wait_for<R>(
     }
 }
 
+/// Sleeps until something comes over that link.
+pub(crate) fn packet(host: &mut ProcessHost, link: &mut PairLink) -> Vec<u8> {
+    let deadline_ns = after_ns(host, PATIENCE_NS);
+    loop {
+        link.announce_sleep();
+        host.prepare_sleep();
+        if let Some(found) = try_receive(link) {
+            host.end_sleep();
+            link.watch();
+            return found;
+        }
+        assert!(host.now_ns() < deadline_ns, "nothing came");
+        if !host.attention() {
+            host.sleep(Some(deadline_ns)).unwrap();
+        }
+        host.end_sleep();
+    }
+}
+
 pub(crate) fn event(host: &mut ProcessHost) -> Event<PairLink> {
     wait_for(host, |host| host.next_event())
 }
