@@ -192,8 +192,8 @@ pub trait Host {
     /// How long a blocking call polls before it sleeps, in nanoseconds.
     fn spin_ns(&self) -> u64;
 
-    /// A descriptor that becomes readable when a peer rings or an event comes,
-    /// provided that [`Host::prepare_sleep`] was called. None in a simulator.
+    /// A descriptor that becomes readable when a peer rings or an event comes after
+    /// [`Host::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct RawLink {
     pub(crate) to_victim_geometry: Geometry,
     /// Where we receive: the victim writes.
     pub(crate) from_victim: Mapping,
+    /// Where the victim's peers leave notes.
+    pub(crate) notes: Mapping,
 }
 
 impl RawLink {
@@ -64,11 +66,14 @@ impl RawLink {
                     let ring = descriptors.remove(0);
                     let length = to_victim_geometry.total_bytes();
                     let ring = Memfd::adopt(ring, length, Require::Ring).unwrap();
+                    let notes = descriptors.remove(0);
+                    let notes = Memfd::adopt(notes, NOTES_BYTES, Require::Ring).unwrap();
                     return Some(Self {
                         socket,
                         to_victim: ring.map(Access::Writable).unwrap(),
                         to_victim_geometry,
                         from_victim: memory.map(Access::Writable).unwrap(),
+                        notes: notes.map(Access::Writable).unwrap(),
                     });
                 }
                 _ => return None,

@@ -28,21 +28,28 @@ pub(super) fn wait_readable(
     deadline_ns: u64,
 ) -> Result<bool, rustix::io::Errno> {
     loop {
-        match wait_once(&descriptor, Some(deadline_ns)) {
+        match wait_once(&descriptor, deadline_ns) {
             Err(rustix::io::Errno::INTR) => {}
             waited => return waited,
         }
     }
 }
 
-/// The same, but a signal ends it, too, and the deadline may be missing.
-pub(super) fn wait_once(
-    descriptor: impl AsFd,
-    deadline_ns: Option<u64>,
-) -> Result<bool, rustix::io::Errno> {
+/// The same, but a signal ends it, too.
+fn wait_once(descriptor: impl AsFd, deadline_ns: u64) -> Result<bool, rustix::io::Errno> {
     let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+    rustix::event::poll(&mut polled, Some(&until(deadline_ns))).map(|ready| ready > 0)
+}
+
+/// Sleeps until something that an epoll set watches comes, or the deadline passes.
+pub(super) fn wait_for_events(
+    set: impl AsFd,
+    deadline_ns: Option<u64>,
+) -> Result<(), rustix::io::Errno> {
+    // One is enough to wake; which it is, is looked at later.
+    let mut room = [const { std::mem::MaybeUninit::uninit() }; 1];
     let span = deadline_ns.map(until);
-    rustix::event::poll(&mut polled, span.as_ref()).map(|ready| ready > 0)
+    rustix::event::epoll::wait(set, &mut room, span.as_ref()).map(|_| ())
 }
 
 /// Whether `descriptor` reports any of `flags` at once.

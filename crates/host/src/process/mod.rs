@@ -112,8 +112,8 @@ pub struct ProcessHost {
     notes: Option<Notes>,
     /// The last announcement may not have reached every sender.
     unannounced: bool,
-    /// Nobody was asked to ring since rings were last taken.
-    rings_taken: bool,
+    /// Peers may have rung since rings were last taken.
+    rung: bool,
     attendant: Option<JoinHandle<()>>,
 }
 
@@ -166,7 +166,7 @@ impl ProcessHost {
             interior,
             notes: Some(notes),
             unannounced: false,
-            rings_taken: true,
+            rung: false,
             attendant: Some(attendant),
         })
     }
@@ -186,8 +186,7 @@ impl ProcessHost {
         self.interior.settings.namespace.as_str()
     }
 
-    fn take_rings(&mut self) -> Result<(), HostError> {
-        self.rings_taken = true;
+    fn take_rings(&self) -> Result<(), HostError> {
         match self.interior.registry.take_rings() {
             Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
@@ -292,11 +291,16 @@ impl Host for ProcessHost {
     }
 
     fn prepare_sleep(&mut self) {
-        self.rings_taken = false;
-        let lender = &self.interior.lender;
+        if self.rung {
+            // Of the sleep before this one. If one is of this sleep, what it was for is found by the
+            // caller's look. What cannot be taken now only makes the sleep short.
+            self.rung = false;
+            let _ = self.take_rings();
+        }
         // For those that pass a barrier of their own, and for our own next look.
         fence(Ordering::SeqCst);
         // For those that do not.
+        let lender = &self.interior.lender;
         self.unannounced =
             lender.takes_barriers() && membarrier(MembarrierCommand::GlobalExpedited).is_err();
     }
@@ -312,17 +316,15 @@ impl Host for ProcessHost {
             deadline_ns
         };
         let bells = self.interior.registry.bells();
-        match clock::wait_once(bells, deadline_ns) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => self.take_rings(),
-            Err(errno) => Err(exchange::system("ppoll", 0, errno)),
+        // What was rung for is looked at first; the rings themselves are taken before the next sleep.
+        match clock::wait_for_events(bells, deadline_ns) {
+            Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
         }
     }
 
     fn end_sleep(&mut self) {
-        if !self.rings_taken {
-            // What cannot be taken now only makes the next sleep short.
-            let _ = self.take_rings();
-        }
+        self.rung = true;
     }
 
     #[inline]
