@@ -22,13 +22,16 @@ impl<T> Half<T> {
         }
     }
 
-    /// A half to be lent, and what the network processor gets of it.
-    pub(crate) fn lent(half: T) -> (Self, Arc<Turnstile<T>>) {
+    /// A half; and if it is to be lent, what the network processor gets of it.
+    pub(crate) fn new(half: T, lent: bool) -> (Self, Option<Arc<Turnstile<T>>>) {
+        if !lent {
+            return (Half::Own(half), None);
+        }
         let turnstile = Arc::new(Turnstile {
             half: Mutex::new(half),
             wanted: AtomicU32::new(0),
         });
-        (Half::Shared(Arc::clone(&turnstile)), turnstile)
+        (Half::Shared(Arc::clone(&turnstile)), Some(turnstile))
     }
 
     /// Uses the half, however it is held. May wait until the network processor has finished a poll.

@@ -9,33 +9,22 @@ use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
 use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::notes::Notes;
 
+use crate::inlets::Inlets;
 use crate::links::LinkEnd;
+use crate::watching::Watching;
 
 /// Packets taken from one link before the next link has its turn.
 const BURST_PACKETS: u32 = 32;
 /// Wrong keys from one peer before it is cut off, unless set otherwise.
 const BAD_KEYS_MAX: u32 = 65_536;
 
-/// A link that packets come from.
-struct Inlet<R> {
-    end: R,
-    token: u64,
-    /// The peer is gone; what it sent is still to be taken.
-    lost: Option<LossCause>,
-    /// Packets with a wrong key that came over it.
-    bad_keys: u32,
-}
-
-struct Place<R> {
-    generation: u32,
-    inlet: Option<Inlet<R>>,
-}
-
 /// See the module.
 pub(crate) struct Inbound<R> {
     pub(crate) receiver: Receiver<Area>,
-    places: Vec<Place<R>>,
+    inlets: Inlets<R>,
+    watching: Watching,
     /// The link whose turn it is.
     turn: usize,
     /// Packets that it may still send before the next link has its turn.
@@ -48,10 +37,11 @@ pub(crate) struct Inbound<R> {
 }
 
 impl<R: ReceiveEnd> Inbound<R> {
-    pub(crate) fn new(receiver: Receiver<Area>) -> Self {
+    pub(crate) fn new(receiver: Receiver<Area>, notes: Option<Notes>) -> Self {
         Self {
             receiver,
-            places: Vec::new(),
+            inlets: Inlets::new(),
+            watching: Watching::new(notes),
             turn: 0,
             burst_left: BURST_PACKETS,
             turns_packets: 0,
@@ -66,59 +56,36 @@ impl<R: ReceiveEnd> Inbound<R> {
         self.turns_packets + u64::from(BURST_PACKETS - self.burst_left)
     }
 
-    /// Takes in a new link, and names it.
+    /// Takes in a new link, and names it. Its peer need not ring, so whoever drives must be awake, or be woken.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
-        let index = match self.places.iter().position(|place| place.inlet.is_none()) {
-            Some(index) => index,
-            None => {
-                self.places.push(Place {
-                    generation: 0,
-                    inlet: None,
-                });
-                self.ended.reserve(self.places.len());
-                self.places.len() - 1
-            }
-        };
-        let place = &mut self.places[index];
-        // Zero is nobody's.
-        place.generation = place.generation.wrapping_add(1).max(1);
-        place.inlet = Some(Inlet {
-            end,
-            token,
-            lost: None,
-            bad_keys: 0,
-        });
-        LinkId {
-            index: index as u32,
-            generation: place.generation,
-        }
+        let id = self.inlets.insert(token, end);
+        self.ended.reserve(self.inlets.places());
+        self.watching.enter(&mut self.inlets, id.index as usize);
+        self.turn = self.watching.current();
+        id
     }
 
     /// Notes that the peer with that token is lost: its link ends when it is empty. Nothing if that is
     /// known, or there is none.
     pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<LinkId> {
-        let (index, place) = self
-            .places
-            .iter_mut()
-            .enumerate()
-            .find(|(_, place)| matches!(&place.inlet, Some(inlet) if inlet.token == token))?;
-        let inlet = place.inlet.as_mut()?;
-        if inlet.lost.is_some() {
-            return None;
-        }
-        inlet.lost = Some(cause);
-        Some(LinkId {
-            index: index as u32,
-            generation: place.generation,
-        })
+        let id = self.inlets.lose(token, cause)?;
+        // It has turns until all that it had sent is taken.
+        self.watching.watch(&mut self.inlets, id.index as usize);
+        Some(id)
     }
 
-    /// Ends a link without a word; false if there is none of that name.
-    pub(crate) fn remove(&mut self, id: LinkId) -> bool {
-        match self.places.get_mut(id.index as usize) {
-            Some(place) if place.generation == id.generation => place.inlet.take().is_some(),
-            _ => false,
+    /// Ends a link without a word.
+    pub(crate) fn remove(&mut self, id: LinkId) {
+        if self.inlets.contains(id) {
+            self.take_out(id.index as usize);
         }
+    }
+
+    fn take_out(&mut self, index: usize) -> Option<LinkId> {
+        let id = self.inlets.remove_at(index)?;
+        self.watching.leave(index);
+        self.turn = self.watching.current();
+        Some(id)
     }
 
     /// Links that ended here since this was last called.
@@ -132,25 +99,27 @@ impl<R: ReceiveEnd> Inbound<R> {
         !self.ended.is_empty()
     }
 
-    /// Returns all credit that is held back.
-    pub(crate) fn settle(&mut self) {
-        for place in &mut self.places {
-            if let Some(inlet) = &mut place.inlet {
-                inlet.end.settle();
-            }
-        }
+    /// Returns all credit that is held back, and tells all peers that we are about to sleep. To be
+    /// followed by a barrier that they pass, too, and [`Inbound::look_everywhere`].
+    pub(crate) fn announce_sleep(&mut self) {
+        self.inlets.settle();
+        self.watching.announce_sleep(&mut self.inlets);
+    }
+
+    /// Whatever was sent by somebody who saw us awake is taken by the next poll.
+    pub(crate) fn look_everywhere(&mut self) {
+        self.watching.look_everywhere(&mut self.inlets);
+    }
+
+    /// We are awake.
+    pub(crate) fn end_sleep(&mut self) {
+        self.watching.end_sleep(&mut self.inlets);
     }
 
     #[cold]
     #[inline(never)]
     fn end(&mut self, index: usize, end: LinkEnd) {
-        if let Some(place) = self.places.get_mut(index)
-            && place.inlet.take().is_some()
-        {
-            let id = LinkId {
-                index: index as u32,
-                generation: place.generation,
-            };
+        if let Some(id) = self.take_out(index) {
             self.ended.push((id, end));
         }
     }
@@ -161,7 +130,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     pub(crate) fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
         // At the end of its turn the rest of the interface is looked after.
         let burst_left = self.burst_left.checked_sub(1)?;
-        let inlet = self.places.get_mut(self.turn)?.inlet.as_mut()?;
+        let inlet = self.inlets.at(self.turn)?;
         let short = inlet.end.peek_bare()?;
         let notification = self.receiver.receive_short(&short, queue)?;
         inlet.end.short_done();
@@ -173,7 +142,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     #[inline(always)]
     pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
         let burst_left = self.burst_left.checked_sub(1)?;
-        let inlet = self.places.get_mut(self.turn)?.inlet.as_mut()?;
+        let inlet = self.inlets.at(self.turn)?;
         let short = inlet.end.peek_worded()?;
         let notification = self.receiver.receive_guarded(&short, queue)?;
         inlet.end.short_done();
@@ -184,10 +153,13 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Takes what has come, a turn of every link at most; stops at the first packet that announces
     /// itself in `waiting`, which must be empty, and returns that notification.
     pub(crate) fn poll(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
+        if self.watching.is_any_unwatched() {
+            self.watching.heed(&mut self.inlets);
+        }
         if self.burst_left == 0 {
             self.next_turn();
         }
-        for _ in 0..self.places.len() {
+        for _ in 0..self.watching.turns() {
             let handed = self.poll_link(self.turn, waiting);
             if handed.is_some() {
                 return handed;
@@ -199,19 +171,17 @@ impl<R: ReceiveEnd> Inbound<R> {
 
     /// The next link has its turn.
     fn next_turn(&mut self) {
+        let is_silent = self.burst_left == BURST_PACKETS;
         self.turns_packets = self.packets();
         self.burst_left = BURST_PACKETS;
-        self.turn += 1;
-        if self.turn >= self.places.len() {
-            self.turn = 0;
-        }
+        self.turn = self.watching.next(&mut self.inlets, is_silent);
     }
 
     /// Takes packets of that link until there is none, the turn is over, or one announces itself
     /// in `waiting`.
     fn poll_link(&mut self, index: usize, waiting: Option<QueueId>) -> Option<Notification> {
         while self.burst_left > 0 {
-            let inlet = self.places.get_mut(index)?.inlet.as_mut()?;
+            let inlet = self.inlets.at(index)?;
             let receiver = &mut self.receiver;
             let taken = inlet
                 .end
@@ -245,8 +215,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     #[cold]
     fn refused(&mut self, index: usize, refusal: Refusal) {
         if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey)
-            && let Some(place) = self.places.get_mut(index)
-            && let Some(inlet) = &mut place.inlet
+            && let Some(inlet) = self.inlets.at(index)
         {
             inlet.bad_keys += 1;
             if inlet.bad_keys > self.bad_keys_max {

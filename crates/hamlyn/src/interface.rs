@@ -97,43 +97,33 @@ impl<H: Host> Interface<H> {
             value: 2,
             reason: "it has one",
         })?;
-        let (inbound, outbound) = (Inbound::new(receiver), Outbound::new());
+        let inbound = Inbound::new(receiver, host.notes());
+        let (inbound, lent_inbound) = Half::new(inbound, strategy != Strategy::Proc);
+        let (outbound, lent_outbound) = Half::new(Outbound::new(), strategy == Strategy::Np);
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),
             driver: None,
-            inbound: Half::Own(inbound),
-            outbound: Half::Own(outbound),
+            inbound,
+            outbound,
             links: Links::new(),
             strategy,
             other_activity: 0,
             host,
         };
-        if strategy == Strategy::Proc {
-            interface.driver = Some(driver);
-            return Ok(interface);
+        match lent_inbound {
+            None => interface.driver = Some(driver),
+            Some(inbound) => interface.start(Charge {
+                strategy,
+                driver,
+                inbound,
+                outbound: lent_outbound,
+            })?,
         }
-        interface.lend(driver)?;
         Ok(interface)
     }
 
-    /// Has a network processor drive what the strategy says. Nothing has been opened yet.
-    fn lend(&mut self, driver: H::Driver) -> Result<(), OpenError> {
-        let mut receiver = Receiver::new(None);
-        receiver.set_up(self.host.now_ns());
-        let (half, inbound) = Half::lent(Inbound::new(receiver));
-        self.inbound = half;
-        let outbound = (self.strategy == Strategy::Np).then(|| {
-            let (half, outbound) = Half::lent(Outbound::new());
-            self.outbound = half;
-            outbound
-        });
-        let charge = Charge {
-            strategy: self.strategy,
-            driver,
-            inbound,
-            outbound,
-        };
+    fn start(&mut self, charge: Charge<H::Driver>) -> Result<(), OpenError> {
         let bell = self.host.new_bell()?;
         let processor = processor::start(charge, bell).map_err(|error| HostError::System {
             call: "clone",

@@ -45,6 +45,7 @@ pub mod error;
 pub mod group;
 mod half;
 mod inbound;
+mod inlets;
 pub mod interface;
 mod links;
 pub mod manager;
@@ -58,6 +59,7 @@ pub mod stream;
 pub mod tagged_write;
 pub mod ticket;
 mod wait;
+mod watching;
 
 pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError};
 pub use hamlyn_engine as engine;

@@ -154,7 +154,7 @@ impl<T> Exchange<T> {
     }
 
     /// Makes the network processor look.
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) {
             (self.alarm)();
@@ -330,15 +330,16 @@ impl<D: Driver> Charge<D> {
     }
 
     fn sleep(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> Result<(), HostError> {
-        self.inbound.stay().settle();
         if let Some(outbound) = &self.outbound {
             let mut outbound = outbound.stay();
             outbound.outlets.give_back();
             outbound.outlets.await_credit();
         }
         exchange.asleep.store(true, Ordering::Relaxed);
+        self.inbound.stay().announce_sleep();
         self.driver.prepare_sleep();
         fence(Ordering::SeqCst);
+        self.inbound.stay().look_everywhere();
         // Whoever saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.look(exchange, 1);
         let credit_came = self
@@ -355,6 +356,7 @@ impl<D: Driver> Charge<D> {
             self.driver.sleep(None)
         };
         self.driver.end_sleep();
+        self.inbound.stay().end_sleep();
         exchange.asleep.store(false, Ordering::Relaxed);
         if let Some(outbound) = &self.outbound {
             outbound.stay().outlets.end_wait();

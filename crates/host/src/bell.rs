@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
+use crate::HostError;
 use crate::process::clock;
 
 /// See the module.
@@ -39,10 +40,13 @@ impl Bell {
     }
 
     /// Waits until the bell is rung or `deadline_ns` passes. May return early.
-    pub fn wait(&self, deadline_ns: Option<u64>) -> Result<(), Errno> {
+    pub fn wait(&self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         match clock::wait_once(&self.event, deadline_ns) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno),
+            Err(errno) => Err(HostError::System {
+                call: "ppoll",
+                errno: crate::Errno(errno.raw_os_error()),
+            }),
         }
     }
 

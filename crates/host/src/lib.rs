@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use crate::bell::Bell;
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::notes::Notes;
 
 /// Where an interface is: what a ticket needs in order to be usable anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -175,6 +176,10 @@ pub trait Host {
     /// A bell of this process, for a thread that waits for another that drives.
     fn new_bell(&mut self) -> Result<Bell, HostError>;
 
+    /// The page in which peers leave notes; to be taken once. Without it, links that are looked at seldom
+    /// are found only by looking.
+    fn notes(&mut self) -> Option<Notes>;
+
     /// Called in loops that wait without sleeping: pauses the processor, and in
     /// the simulator lets time pass.
     fn relax(&mut self);
@@ -195,7 +200,8 @@ pub trait Driver {
     /// The next event, if any. Does not block.
     fn next_event(&mut self) -> Option<Event<Self::Link>>;
 
-    /// Announces to all peers that this interface is about to sleep. The caller
+    /// To be called when it was announced on every link that this interface is about to sleep
+    /// ([`hamlyn_link::ReceiveEnd::announce_sleep`]): all peers see that, or what they sent is seen here, after this. The caller
     /// must then look once more at its links and at [`Driver::attention`], and call
     /// [`Driver::sleep`] only if there is nothing, and [`Driver::end_sleep`] in any case.
     fn prepare_sleep(&mut self);
@@ -215,8 +221,8 @@ pub trait Driver {
     /// How long to poll before sleeping: [`Host::spin_ns`].
     fn spin_ns(&self) -> u64;
 
-    /// A descriptor that becomes readable when a peer rings or an event comes,
-    /// provided that [`Driver::prepare_sleep`] was called. None in a simulator.
+    /// A descriptor that becomes readable when a peer rings or an event comes after
+    /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
 }
 

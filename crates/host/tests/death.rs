@@ -3,9 +3,9 @@
 
 mod support;
 
-use hamlyn_host::process::{Options, ProcessHost};
+use hamlyn_host::process::Options;
 use hamlyn_host::{Address, ConnectError, Connected, Event, Host, LossCause};
-use hamlyn_link::Link;
+use hamlyn_link::ReceiveEnd;
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -143,7 +143,7 @@ fn contained(namespace: &str) {
     let (peer, mut link) = connect(&mut host, Address::Name("parent"));
     println!("{READY}process {}", peer.process);
     // Until the parent hangs up, which is known without seeing its process.
-    let echo = wait_for(&mut host, |_| try_receive(&mut link));
+    let echo = packet(&mut host, &mut link);
     assert!(try_send(&mut link, &echo));
     let (token, cause) = lost(&mut host);
     assert_eq!(token, peer.token);
@@ -203,7 +203,7 @@ fn killed_in_the_middle_of_a_handshake() {
         live.insert(linked(&mut parent).0.token);
         let began = Instant::now();
         let pause = instant(round, Duration::from_millis(4));
-        let take = |parent: &mut ProcessHost, live: &mut HashSet<u64>| {
+        let take = |parent: &mut Owner, live: &mut HashSet<u64>| {
             while let Some(event) = parent.next_event() {
                 match event {
                     Event::Linked(peer, _) => assert!(live.insert(peer.token)),
@@ -309,7 +309,7 @@ fn a_real_stranger_is_refused() {
         users: vec![STRANGER],
         groups: vec![],
     };
-    let mut listing = ProcessHost::open(listing).unwrap();
+    let mut listing = Owner::open(listing).unwrap();
     let mut command = Actor::command("stranger", &namespace);
     command.uid(STRANGER).gid(STRANGER);
     match command.spawn() {
@@ -354,7 +354,7 @@ fn a_peer_whose_process_cannot_be_seen() {
     let (peer, mut link) = linked(&mut parent);
     assert_ne!(peer.process, 0);
     assert!(try_send(&mut link, b"hello"));
-    assert_eq!(wait_for(&mut parent, |_| try_receive(&mut link)), b"hello");
+    assert_eq!(packet(&mut parent, &mut link), b"hello");
     drop(parent);
     assert!(actor.0.wait().unwrap().success());
 }

@@ -3,8 +3,8 @@
 
 mod support;
 
+use hamlyn_host::process::Options;
 use hamlyn_host::process::codec::{self, MESSAGE_BYTES, Message, VERSION};
-use hamlyn_host::process::{Options, ProcessHost};
 use hamlyn_host::{Address, ConnectError, Destination, Event, Host, LossCause, RefusedBecause};
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
@@ -17,7 +17,7 @@ use support::raw::{Memory, Raw, RawListener};
 use support::*;
 
 /// The victim still makes and uses links.
-fn is_well(victim: &mut ProcessHost, namespace: &str) {
+fn is_well(victim: &mut Owner, namespace: &str) {
     let mut honest = unnamed(namespace);
     let ((_, mut here), (_, mut there)) = pair(&mut honest, victim);
     exchange(&mut here, &mut there);
@@ -196,7 +196,7 @@ fn a_server_that_lends_a_pipe_is_named() {
             let memory = Memory::new();
             let (pipe, _) = rustix::pipe::pipe().unwrap();
             let welcome = codec::encode(&Message::Welcome(memory.offer(7)));
-            client.send(&welcome, &[pipe.as_fd(), memory.bell.as_fd()]);
+            client.send(&welcome, &[pipe.as_fd(), memory.notes.as_fd()]);
             while client.receive().is_some() {}
         },
         PATIENCE_NS,
@@ -266,7 +266,7 @@ fn memory_that_could_be_taken_away_is_refused() {
     let namespace = namespace();
     let mut victim = unnamed(&namespace);
     let interface = victim.identity().interface;
-    let Memory { ring, bell } = Memory::new();
+    let Memory { ring, notes } = Memory::new();
     let total_bytes = Geometry::DEFAULT.total_bytes();
     let (pipe, _) = rustix::pipe::pipe().unwrap();
     let unsealed = memfd_create("unsealed", MemfdFlags::ALLOW_SEALING).unwrap();
@@ -274,19 +274,19 @@ fn memory_that_could_be_taken_away_is_refused() {
     let small = Memfd::create("small", total_bytes - 4096, 0).unwrap();
     let large = Memfd::create("large", total_bytes + 4096, 0).unwrap();
     let file = std::fs::File::open("/proc/self/exe").unwrap();
-    let (ring, bell) = (ring.as_fd(), bell.as_fd());
+    let (ring, notes) = (ring.as_fd(), notes.as_fd());
     let lent: [&[BorrowedFd<'_>]; 12] = [
         &[],
         &[ring],
-        &[ring, bell, bell],
-        &[ring, bell, bell, bell, bell, bell],
-        &[pipe.as_fd(), bell],
+        &[ring, notes, notes],
+        &[ring, notes, notes, notes, notes, notes],
+        &[pipe.as_fd(), notes],
         &[ring, pipe.as_fd()],
-        &[file.as_fd(), bell],
-        &[unsealed.as_fd(), bell],
-        &[small.as_fd(), bell],
-        &[large.as_fd(), bell],
-        &[bell, ring],
+        &[file.as_fd(), notes],
+        &[unsealed.as_fd(), notes],
+        &[small.as_fd(), notes],
+        &[large.as_fd(), notes],
+        &[notes, ring],
         &[ring, ring],
     ];
     let offer = Memory::new().offer(1);
@@ -312,7 +312,7 @@ fn memory_that_could_be_taken_away_is_refused() {
         let mut offer = offer.clone();
         (offer.cells, offer.bulk_bytes) = (cells, bulk_bytes);
         let client = Raw::connect(&namespace, interface);
-        assert!(client.send(&codec::encode(&Message::Hello(offer)), &[ring, bell]));
+        assert!(client.send(&codec::encode(&Message::Hello(offer)), &[ring, notes]));
         assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);
     }
     assert_eq!(victim.rendezvous_counters().invalid, 12 + 5);
@@ -327,7 +327,7 @@ fn those_who_stall_hold_up_nobody_for_long() {
     let mut options = Options::default().in_namespace(&namespace);
     options.handshakes_max = HANDSHAKES;
     options.handshake_timeout = Duration::from_millis(300);
-    let mut victim = ProcessHost::open(options).unwrap();
+    let mut victim = Owner::open(options).unwrap();
     let interface = victim.identity().interface;
     let stalled: Vec<Raw> = (0..HANDSHAKES / 2)
         .map(|_| {
@@ -478,7 +478,7 @@ fn descriptors_that_cannot_be_closed_hold_up_nobody() {
         unread.push(other);
         let client = Raw::connect(&namespace, victim.identity().interface);
         client.greeted();
-        assert!(client.send(&hello, &[stream.as_fd(), memory.bell.as_fd()]));
+        assert!(client.send(&hello, &[stream.as_fd(), memory.notes.as_fd()]));
         // From now on the victim's is the last.
         drop(stream);
         assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);

@@ -22,6 +22,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
+use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::shared::Access;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -44,7 +45,7 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
     let (one, other) = (memory(), memory());
     let (left, right) = UnixStream::pair().expect("sockets");
     let make = |receive: &Memfd, send: &Memfd, socket: UnixStream| {
-        let (bell, _) = Memfd::create_bell("handoff-bell").expect("bell");
+        let notes = Memfd::create("handoff-notes", NOTES_BYTES, NOTES_BYTES).expect("notes");
         PairLink::new(PairParts {
             receive: receive.map(Access::Writable).expect("map"),
             receive_geometry: geometry,
@@ -53,7 +54,10 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
                 .try_clone_to_owned()
                 .expect("descriptor"),
             send_geometry: geometry,
-            bell: bell.map(Access::ReadOnly).expect("map"),
+            notes: notes.map(Access::Writable).expect("map"),
+            note: 0,
+            peer_note: 0,
+            peer_note_lease: None,
             fence: Fence::Light,
             doorbell: socket.into(),
             payload_max_bytes: PAYLOAD_MAX_DEFAULT_BYTES,

@@ -8,7 +8,6 @@
 
 pub mod carrier;
 pub mod cell;
-mod loopback;
 pub mod pair;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
@@ -138,4 +137,20 @@ pub trait ReceiveEnd {
     /// Returns the credit that is still held back if the sender may wait for it though nothing more
     /// comes: if there is bulk in it. To be called when a poll found nothing.
     fn settle_bulk(&mut self);
+
+    /// The number under which the peer leaves notes, in the page of this interface, that it has
+    /// sent something (`hamlyn_ring::notes`). A number beyond those is none.
+    fn peer_note(&self) -> u32;
+
+    /// We look at this link often from now on: its peer need not leave notes, nor ring. What it sent before
+    /// it saw this must be looked for once.
+    fn watch(&mut self);
+
+    /// We look at this link seldom from now on: its peer is to leave notes. False if it cannot be told, and
+    /// the link must be looked at as often as before.
+    fn unwatch(&mut self) -> bool;
+
+    /// We are about to sleep: the peer is to ring. The caller must pass a barrier that the peer
+    /// passes, too, and then look once at this link.
+    fn announce_sleep(&mut self);
 }

@@ -12,9 +12,11 @@ use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::doorbell::{Fence, Waker};
+use hamlyn_ring::doorbell::{Attention, Fence, Waker};
 use hamlyn_ring::geometry::Geometry;
-use hamlyn_ring::shared::Mapping;
+use hamlyn_ring::memfd::Memfd;
+use hamlyn_ring::notes::{NOTES_MAX, NotePad, SharedNotes};
+use hamlyn_ring::shared::{Access, Mapping};
 use rustix::net::{SendFlags, send};
 
 use crate::carrier::{Carried, Incoming, Outgoing, check_payload_max};
@@ -35,8 +37,14 @@ pub struct PairParts {
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
-    /// The peer's bell page, mapped for loads.
-    pub bell: Mapping,
+    /// The page in which the peer's senders leave notes.
+    pub notes: Mapping,
+    /// Our number there.
+    pub note: u32,
+    /// The peer's number in our page.
+    pub peer_note: u32,
+    /// Dropped with the link: gives the peer's number back to whoever gave it out.
+    pub peer_note_lease: Option<Box<dyn Send>>,
     /// Who pays for the barrier of the sleep protocol.
     pub fence: Fence,
     /// A socket to the peer: a byte in it wakes the peer.
@@ -60,29 +68,16 @@ impl PairLink {
     pub fn new(parts: PairParts) -> Result<Self, LinkError> {
         let payload_max = parts.payload_max_bytes;
         check_payload_max(payload_max)?;
-        let outgoing = Outgoing::new(
-            Arc::new(parts.send),
-            parts.send_geometry,
-            payload_max,
-            Some(parts.send_file),
-        )?;
+        let send = Arc::new(parts.send);
+        let notes = NotePad::new(SharedNotes::new(Arc::new(parts.notes))?, parts.note);
+        let waker = Waker::new(Arc::clone(&send), parts.send_geometry, parts.fence, notes)?;
+        let file = Some(parts.send_file);
+        let outgoing = Outgoing::new(send, parts.send_geometry, payload_max, file)?;
         let receive = Arc::new(parts.receive);
-        Ok(Self::over(
-            outgoing,
-            Incoming::new(receive, parts.receive_geometry, payload_max)?,
-            Waker::new(Arc::new(parts.bell), parts.fence)?,
-            Some(parts.doorbell),
-        ))
-    }
-
-    pub(crate) fn over(
-        outgoing: Outgoing,
-        incoming: Incoming,
-        waker: Waker,
-        socket: Option<OwnedFd>,
-    ) -> Self {
-        let doorbell = Arc::new(Doorbell { socket });
-        Self {
+        let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
+        let incoming = Incoming::new(receive, parts.receive_geometry, payload_max)?;
+        let doorbell = Arc::new(Doorbell::Socket(parts.doorbell));
+        Ok(Self {
             transmit: PairTransmit {
                 outgoing,
                 waker,
@@ -90,11 +85,47 @@ impl PairLink {
             },
             receive: PairReceive {
                 incoming,
+                attention,
                 doorbell,
+                peer_note: parts.peer_note,
+                _peer_note_lease: parts.peer_note_lease,
                 owes_ring: false,
                 fault: None,
             },
-        }
+        })
+    }
+
+    /// A link over new memory whose other end is the same interface. `alarm` is an eventfd that ends the
+    /// sleep of whoever drives it, which need not be who sends.
+    pub fn to_itself(
+        geometry: Geometry,
+        payload_max_bytes: usize,
+        fence: Fence,
+        alarm: OwnedFd,
+    ) -> Result<Self, LinkError> {
+        check_payload_max(payload_max_bytes)?;
+        // A memory file, so that what is seldom needed is reserved when it is.
+        let file = Memfd::create_ring("hamlyn-loopback", geometry, payload_max_bytes)?;
+        let mapping = Arc::new(file.map(Access::Writable)?);
+        let file = Some(file.into_fd());
+        let doorbell = Arc::new(Doorbell::Alarm(alarm));
+        let pad = NotePad::none();
+        Ok(Self {
+            transmit: PairTransmit {
+                outgoing: Outgoing::new(Arc::clone(&mapping), geometry, payload_max_bytes, file)?,
+                waker: Waker::new(Arc::clone(&mapping), geometry, fence, pad)?,
+                doorbell: Arc::clone(&doorbell),
+            },
+            receive: PairReceive {
+                attention: Attention::new(Arc::clone(&mapping), geometry)?,
+                incoming: Incoming::new(mapping, geometry, payload_max_bytes)?,
+                doorbell,
+                peer_note: NOTES_MAX,
+                _peer_note_lease: None,
+                owes_ring: false,
+                fault: None,
+            },
+        })
     }
 }
 
@@ -108,9 +139,11 @@ impl Link for PairLink {
 }
 
 /// Wakes the peer.
-struct Doorbell {
-    /// None if the peer is this interface itself.
-    socket: Option<OwnedFd>,
+enum Doorbell {
+    /// A socket to it.
+    Socket(OwnedFd),
+    /// Of an interface that is linked to itself: an eventfd.
+    Alarm(OwnedFd),
 }
 
 impl Doorbell {
@@ -118,13 +151,16 @@ impl Doorbell {
     #[cold]
     #[inline(never)]
     fn ring(&self) -> bool {
-        let Some(socket) = &self.socket else {
-            return true;
-        };
         loop {
-            match send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            let rung = match self {
+                Doorbell::Socket(socket) => {
+                    send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+                }
+                Doorbell::Alarm(event) => rustix::io::write(event, &1_u64.to_ne_bytes()),
+            };
+            match rung {
                 Err(Errno::INTR) => {}
-                // A full socket has bytes that the peer has not read: it will wake.
+                // A full one has rings that were not yet heard: the peer will wake.
                 // A closed one has nobody behind it.
                 Ok(_) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
                     return true;
@@ -198,7 +234,10 @@ impl TransmitEnd for PairTransmit {
 /// The receiving end of a pair link.
 pub struct PairReceive {
     incoming: Incoming,
+    attention: Attention,
     doorbell: Arc<Doorbell>,
+    peer_note: u32,
+    _peer_note_lease: Option<Box<dyn Send>>,
     /// The peer waits to be rung for, but that could not be done.
     owes_ring: bool,
     /// The first fault; nothing comes out of this end from then on.
@@ -271,7 +310,33 @@ impl ReceiveEnd for PairReceive {
         let rings = self.incoming.settle_bulk();
         self.ring_if(rings || self.owes_ring);
     }
+
+    fn peer_note(&self) -> u32 {
+        self.peer_note
+    }
+
+    #[inline]
+    fn watch(&mut self) {
+        self.attention.watch();
+    }
+
+    #[cold]
+    fn unwatch(&mut self) -> bool {
+        // Nobody leaves notes for himself.
+        if let Doorbell::Alarm(_) = *self.doorbell {
+            return false;
+        }
+        self.attention.unwatch();
+        true
+    }
+
+    #[cold]
+    fn announce_sleep(&mut self) {
+        self.attention.sleep();
+    }
 }
 
+#[cfg(test)]
+mod loopback_tests;
 #[cfg(test)]
 mod tests;

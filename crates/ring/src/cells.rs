@@ -32,7 +32,7 @@ pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
 
 /// The flag of the lap after the one of this flag. Zero is nobody's.
 pub(crate) const fn lap_after(flag: u64) -> u64 {
-    match (flag & !LAST) + 2 & FLAG_MASK {
+    match ((flag & !LAST) + 2) & FLAG_MASK {
         0 => FIRST_LAP,
         flag => flag,
     }

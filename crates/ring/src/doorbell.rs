@@ -1,22 +1,34 @@
-//! Announcing sleep, and waking only those that sleep.
+//! Announcing whether we look at a link, and waking only those that sleep (decision 0005).
 //!
-//! Whoever is about to sleep makes a word odd, in a page that peers can only
-//! read, and then makes sure that every sender sees it or is seen: either the
-//! sender's next look finds the odd word, or the sleeper's last look at its rings finds
+//! For every link its receiver keeps one word, in the memory of that link, and its sender loads it
+//! after each message. As long as the receiver looks at the link often (*watched*) there is nothing
+//! more to do. If not, the sender also leaves a note ([`crate::notes`]), and if the receiver sleeps, it
+//! rings.
+//!
+//! A note may be lost or forged, so it may only hasten what happens anyway. A ring may not: whoever is about to sleep
+//! announces it on every link, and then makes sure that every sender sees it or is seen: either the
+//! sender's next look finds the announcement, or the sleeper's last look at its rings finds
 //! what was sent. For that there must be a full barrier on both sides between the
 //! store and the look. The sleeper's barrier may stand in for the senders' (`membarrier`); then a
 //! sender pays one plain load ([`Fence::Light`]).
 //!
-//! Nobody can suppress, forge or use up another's wake-up: each sender rings
-//! on a line of its own, at most once for every sleep that it sees.
+//! The word lies where the sender can write, too. What it can spoil there is only its own wake-up; nobody
+//! else sees that memory, and the receiver never reads it. So nobody can suppress, forge or use up another's
+//! wake-up: each sender rings on a line of its own, at most once for every announcement that it sees.
 
 use core::sync::atomic::{Ordering, compiler_fence, fence};
 use std::sync::Arc;
 
-use crate::shared::{Mapping, OutOfRange, ReadWord, Word};
+use crate::geometry::Geometry;
+use crate::notes::NotePad;
+use crate::shared::{Mapping, OutOfRange, Word};
 
-/// Where a bell page has its word.
-pub const BELL_OFFSET: usize = 0;
+/// In the word: the receiver sleeps, or is about to.
+const ASLEEP: u64 = 1;
+/// In the word: the receiver looks seldom, unless there is a note.
+const UNWATCHED: u64 = 2;
+/// The bits above count announcements of sleep.
+const SLEEP: u64 = 4;
 
 /// Who pays for the barrier between sending and looking whether the receiver sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,33 +39,25 @@ pub enum Fence {
     Heavy,
 }
 
-/// The word, as the one who sleeps sees it.
-pub trait SleepMemory {
+/// The word, as both sides see it. The receiver stores, and only the sender loads.
+pub trait BellMemory {
     /// Stores the word with release.
     fn store(&self, value: u64);
-}
-
-/// The word, as senders see it.
-pub trait BellMemory {
     /// Loads the word, unordered.
     fn load(&self) -> u64;
     /// The barrier between what was sent and the load.
     fn fence(&self, fence: Fence);
 }
 
-/// Our own word, in our bell page.
-impl SleepMemory for Word {
+impl BellMemory for Word {
     #[inline]
     fn store(&self, value: u64) {
         self.atomic().store(value, Ordering::Release);
     }
-}
 
-/// A peer's word, in its bell page.
-impl BellMemory for ReadWord {
     #[inline(always)]
     fn load(&self) -> u64 {
-        ReadWord::load(self)
+        self.atomic().load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -71,80 +75,113 @@ fn heavy_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// Our announcement: odd while we sleep, or are about to.
-pub struct SleepWord<M = Word> {
+/// The receiver's side of the word of one link.
+pub struct Attention<M = Word> {
     memory: M,
     value: u64,
 }
 
-impl SleepWord {
-    /// The word of our own bell page, which is new and therefore zero.
-    pub fn new(page: Arc<Mapping>) -> Result<Self, OutOfRange> {
-        Ok(Self::over(Word::new(page, BELL_OFFSET)?))
+impl Attention {
+    /// The word in the memory in which we receive, which is new and therefore says that we watch.
+    pub fn new(mapping: Arc<Mapping>, geometry: Geometry) -> Result<Self, OutOfRange> {
+        Ok(Self::over(Word::new(mapping, geometry.attention_offset())?))
     }
 }
 
-impl<M: SleepMemory> SleepWord<M> {
+impl<M: BellMemory> Attention<M> {
     /// A word that is zero.
     pub fn over(memory: M) -> Self {
         Self { memory, value: 0 }
     }
 
-    /// Announces that we are about to sleep. `barrier` must be a full barrier, and one that
-    /// senders pass too if they use [`Fence::Light`]. Afterwards look once more
-    /// at everything that can be sent to, and only then sleep.
-    pub fn prepare(&mut self, barrier: impl FnOnce()) {
-        if !self.is_announced() {
-            self.value += 1;
-        }
-        self.memory.store(self.value);
-        barrier();
+    /// We look at this link often from now on. What was sent before the sender sees this must be
+    /// looked for once.
+    #[inline]
+    pub fn watch(&mut self) {
+        self.put(self.value & !(ASLEEP | UNWATCHED));
     }
 
-    /// Takes the announcement back.
-    pub fn end(&mut self) {
-        if self.is_announced() {
-            self.value += 1;
-            self.memory.store(self.value);
+    /// We look at this link seldom from now on. What was sent before the sender sees this has
+    /// no note.
+    #[cold]
+    pub fn unwatch(&mut self) {
+        self.put(self.value & !ASLEEP | UNWATCHED);
+    }
+
+    /// We are about to sleep. The caller must then pass a full barrier, and one that
+    /// senders pass too if they use [`Fence::Light`], look once more at everything that can be
+    /// sent to, and only then sleep. Nothing is stored if this was announced already and the link was not
+    /// watched since: whoever has sent in between has rung.
+    #[cold]
+    pub fn sleep(&mut self) {
+        if !self.is_asleep() {
+            self.put((self.value & !UNWATCHED).wrapping_add(SLEEP) | ASLEEP | UNWATCHED);
         }
     }
 
-    /// Whether senders are asked to ring.
-    pub fn is_announced(&self) -> bool {
-        self.value % 2 == 1
+    /// Whether the sender is asked to ring.
+    pub fn is_asleep(&self) -> bool {
+        self.value & ASLEEP != 0
+    }
+
+    /// Whether the sender is asked for nothing.
+    pub fn is_watched(&self) -> bool {
+        self.value & (ASLEEP | UNWATCHED) == 0
+    }
+
+    fn put(&mut self, value: u64) {
+        if value != self.value {
+            self.value = value;
+            self.memory.store(value);
+        }
     }
 }
 
-/// The sender's side of a receiver's word.
-pub struct Waker<M = ReadWord> {
+/// The sender's side of the word of one link.
+pub struct Waker<M = Word, N = NotePad> {
     memory: M,
     fence: Fence,
     rung: u64,
+    notes: N,
+}
+
+/// Where a sender leaves a note.
+pub trait LeaveNote {
+    /// Leaves the note of this link.
+    fn leave(&self);
 }
 
 impl Waker {
-    /// Looks at the word of a peer's bell page.
-    pub fn new(page: Arc<Mapping>, fence: Fence) -> Result<Self, OutOfRange> {
-        Ok(Self::over(ReadWord::new(page, BELL_OFFSET)?, fence))
+    /// Looks at the word in the memory in which the peer receives.
+    pub fn new(
+        mapping: Arc<Mapping>,
+        geometry: Geometry,
+        fence: Fence,
+        notes: NotePad,
+    ) -> Result<Self, OutOfRange> {
+        let word = Word::new(mapping, geometry.attention_offset())?;
+        Ok(Self::over(word, fence, notes))
     }
 }
 
-impl<M: BellMemory> Waker<M> {
+impl<M: BellMemory, N: LeaveNote> Waker<M, N> {
     /// Looks at a word.
-    pub fn over(memory: M, fence: Fence) -> Self {
+    pub fn over(memory: M, fence: Fence, notes: N) -> Self {
         Self {
             memory,
             fence,
             rung: 0,
+            notes,
         }
     }
 
-    /// To be called after something was sent: whether the receiver must be rung for.
+    /// To be called after something was sent: whether the receiver must be rung for. Leaves a note if
+    /// the receiver does not watch.
     #[inline(always)]
     pub fn must_ring(&mut self) -> bool {
         self.memory.fence(self.fence);
         let value = self.memory.load();
-        value % 2 == 1 && self.first_for(value)
+        value & (ASLEEP | UNWATCHED) != 0 && self.call(value)
     }
 
     /// The ring that was asked for could not be made: ask again next time.
@@ -154,7 +191,11 @@ impl<M: BellMemory> Waker<M> {
     }
 
     #[cold]
-    fn first_for(&mut self, value: u64) -> bool {
+    fn call(&mut self, value: u64) -> bool {
+        self.notes.leave();
+        if value & ASLEEP == 0 {
+            return false;
+        }
         let first = value != self.rung;
         self.rung = value;
         first

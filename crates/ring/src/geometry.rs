@@ -126,6 +126,12 @@ impl Geometry {
         2 * LINE_BYTES
     }
 
+    /// Where the consumer says whether it looks at this direction: on a line of its own, which
+    /// the producer loads after each cell.
+    pub const fn attention_offset(self) -> usize {
+        4 * LINE_BYTES
+    }
+
     /// Where the cells begin.
     pub const fn cells_offset(self) -> usize {
         PAGE_BYTES

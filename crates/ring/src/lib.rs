@@ -14,6 +14,7 @@
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
+//! * [`watch`], [`notes`]: which of many links to look at.
 
 #![deny(unsafe_code)]
 
@@ -25,11 +26,13 @@ pub mod doorbell;
 pub mod geometry;
 mod handover;
 pub mod memfd;
+pub mod notes;
 pub mod producer;
 #[allow(
     unsafe_code,
     reason = "the one module that touches memory others may touch"
 )]
 pub mod shared;
+pub mod watch;
 
 pub use rustix::io::Errno;

@@ -186,14 +186,7 @@ impl<H: Host> Interface<H> {
             return Err(failure);
         }
         processor.take_over();
-        processor
-            .exchange
-            .bell
-            .wait(deadline_ns)
-            .map_err(|errno| HostError::System {
-                call: "ppoll",
-                errno: hamlyn_host::Errno(errno.raw_os_error()),
-            })
+        processor.exchange.bell.wait(deadline_ns)
     }
 
     fn own_credit_came(&mut self) -> bool {
@@ -218,15 +211,14 @@ impl<H: Host> Interface<H> {
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
     /// call [`Interface::end_wait`] in any case.
     pub fn prepare_wait(&mut self) {
-        if let Half::Own(inbound) = &mut self.inbound {
-            inbound.settle();
-        }
         if let Half::Own(outbound) = &mut self.outbound {
             outbound.outlets.give_back();
             outbound.outlets.await_credit();
         }
-        if let Some(driver) = &mut self.driver {
+        if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
+            inbound.announce_sleep();
             driver.prepare_sleep();
+            inbound.look_everywhere();
         }
         if let Some(processor) = &self.processor {
             processor.exchange.bell.prepare();
@@ -235,8 +227,9 @@ impl<H: Host> Interface<H> {
 
     /// Ends what [`Interface::prepare_wait`] began.
     pub fn end_wait(&mut self) {
-        if let Some(driver) = &mut self.driver {
+        if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
             driver.end_sleep();
+            inbound.end_sleep();
         }
         if let Some(processor) = &self.processor {
             processor.exchange.bell.end();

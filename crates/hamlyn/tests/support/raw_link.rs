@@ -9,6 +9,7 @@ use hamlyn_host::process::codec::{self, Message, Offer};
 use hamlyn_host::process::name::Namespace;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, Require};
+use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
@@ -23,6 +24,8 @@ pub(crate) struct RawLink {
     pub(crate) to_victim_geometry: Geometry,
     /// Where we receive: the victim writes.
     pub(crate) from_victim: Mapping,
+    /// Where the victim's peers leave notes.
+    pub(crate) notes: Mapping,
 }
 
 impl RawLink {
@@ -38,7 +41,7 @@ impl RawLink {
         let geometry = Geometry::DEFAULT;
         let payload_max_bytes = 16 * 1024;
         let memory = Memfd::create_ring("test-ring", geometry, payload_max_bytes).unwrap();
-        let (bell, _page) = Memfd::create_bell("test-bell").unwrap();
+        let notes = Memfd::create("test-notes", NOTES_BYTES, NOTES_BYTES).unwrap();
         let hello = codec::encode(&Message::Hello(Offer {
             interface,
             name: None,
@@ -46,8 +49,9 @@ impl RawLink {
             bulk_bytes: geometry.bulk_bytes(),
             payload_max_bytes: payload_max_bytes as u32,
             takes_barriers: false,
+            note: 0,
         }));
-        let descriptors = [memory.as_fd(), bell.as_fd()];
+        let descriptors = [memory.as_fd(), notes.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
@@ -62,11 +66,14 @@ impl RawLink {
                     let ring = descriptors.remove(0);
                     let length = to_victim_geometry.total_bytes();
                     let ring = Memfd::adopt(ring, length, Require::Ring).unwrap();
+                    let notes = descriptors.remove(0);
+                    let notes = Memfd::adopt(notes, NOTES_BYTES, Require::Ring).unwrap();
                     return Some(Self {
                         socket,
                         to_victim: ring.map(Access::Writable).unwrap(),
                         to_victim_geometry,
                         from_victim: memory.map(Access::Writable).unwrap(),
+                        notes: notes.map(Access::Writable).unwrap(),
                     });
                 }
                 _ => return None,

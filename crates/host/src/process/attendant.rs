@@ -312,13 +312,13 @@ impl Attendant {
     ) -> Result<Entrant, Outcome> {
         let lender = &self.interior.lender;
         let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;
+        let welcome = Message::Welcome(lender.offer(&lent));
         let link = lender
             .join(lent, offer, descriptors, socket)
             .map_err(|error| match error {
                 Unlinkable::Invalid(_) => Outcome::Invalid,
                 Unlinkable::Host(_) => Outcome::Resources,
             })?;
-        let welcome = Message::Welcome(lender.offer());
         exchange::send(socket, &welcome, &lender.descriptors(&file))
             .map_err(|Errno(_)| Outcome::HungUp)?;
         Ok(Entrant {

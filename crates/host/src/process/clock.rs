@@ -35,7 +35,7 @@ pub(super) fn wait_readable(
     }
 }
 
-/// The same, but a signal ends it, too, and the deadline may be missing.
+/// The same, but a signal ends it, too.
 pub(crate) fn wait_once(
     descriptor: impl AsFd,
     deadline_ns: Option<u64>,
@@ -43,6 +43,17 @@ pub(crate) fn wait_once(
     let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
     let span = deadline_ns.map(until);
     rustix::event::poll(&mut polled, span.as_ref()).map(|ready| ready > 0)
+}
+
+/// Sleeps until something that an epoll set watches comes, or the deadline passes.
+pub(super) fn wait_for_events(
+    set: impl AsFd,
+    deadline_ns: Option<u64>,
+) -> Result<(), rustix::io::Errno> {
+    // One is enough to wake; which it is, is looked at later.
+    let mut room = [const { std::mem::MaybeUninit::uninit() }; 1];
+    let span = deadline_ns.map(until);
+    rustix::event::epoll::wait(set, &mut room, span.as_ref()).map(|_| ())
 }
 
 /// Whether `descriptor` reports any of `flags` at once.

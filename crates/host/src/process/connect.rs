@@ -62,7 +62,9 @@ pub(super) fn connect(
 
 /// A link to the interface itself.
 fn oneself(interior: &Interior) -> Result<Connected<PairLink>, ConnectError> {
-    let link = interior.lender.loopback()?;
+    let link = interior
+        .lender
+        .loopback(interior.registry.alarm_descriptor()?)?;
     let (token, is_new) = interior.registry.loopback();
     if !is_new {
         return Ok(Connected::Already { token });
@@ -106,7 +108,7 @@ fn attempt(interior: &Interior, target: &Target, deadline_ns: u64) -> Result<Att
     }
     let _claim = Claim(interior);
     let (lent, file) = interior.lender.lend()?;
-    let hello = Message::Hello(interior.lender.offer());
+    let hello = Message::Hello(interior.lender.offer(&lent));
     contact.say(&hello, &interior.lender.descriptors(&file))?;
     drop(file);
     let arrived = contact.await_message(deadline_ns)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use hamlyn_link::pair::PairLink;
-use hamlyn_ring::doorbell::SleepWord;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -19,25 +18,22 @@ const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
 /// See the module.
 pub struct ProcessDriver {
     interior: Arc<Interior>,
-    word: SleepWord,
     /// The last announcement may not have reached every sender.
     unannounced: bool,
-    /// Nobody was asked to ring since rings were last taken.
-    rings_taken: bool,
+    /// Peers may have rung since rings were last taken.
+    rung: bool,
 }
 
 impl ProcessDriver {
-    pub(super) fn new(interior: Arc<Interior>, word: SleepWord) -> Self {
+    pub(super) fn new(interior: Arc<Interior>) -> Self {
         Self {
             interior,
-            word,
             unannounced: false,
-            rings_taken: true,
+            rung: false,
         }
     }
 
-    fn take_rings(&mut self) -> Result<(), HostError> {
-        self.rings_taken = true;
+    fn take_rings(&self) -> Result<(), HostError> {
         match self.interior.registry.take_rings() {
             Ok(()) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
@@ -58,18 +54,18 @@ impl Driver for ProcessDriver {
     }
 
     fn prepare_sleep(&mut self) {
-        self.rings_taken = false;
+        if self.rung {
+            // Of the sleep before this one. If one is of this sleep, what it was for is found by the
+            // caller's look. What cannot be taken now only makes the sleep short.
+            self.rung = false;
+            let _ = self.take_rings();
+        }
+        // For those that pass a barrier of their own, and for our own next look.
+        fence(Ordering::SeqCst);
+        // For those that do not.
         let lender = &self.interior.lender;
-        let mut unannounced = false;
-        self.word.prepare(|| {
-            // For those that pass a barrier of their own, and for our own next look.
-            fence(Ordering::SeqCst);
-            if lender.takes_barriers() {
-                // For those that do not.
-                unannounced = membarrier(MembarrierCommand::GlobalExpedited).is_err();
-            }
-        });
-        self.unannounced = unannounced;
+        self.unannounced =
+            lender.takes_barriers() && membarrier(MembarrierCommand::GlobalExpedited).is_err();
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
@@ -83,18 +79,15 @@ impl Driver for ProcessDriver {
             deadline_ns
         };
         let bells = self.interior.registry.bells();
-        match clock::wait_once(bells, deadline_ns) {
-            Ok(_) | Err(Errno::INTR) => self.take_rings(),
-            Err(errno) => Err(exchange::system("ppoll", 0, errno)),
+        // What was rung for is looked at first; the rings themselves are taken before the next sleep.
+        match clock::wait_for_events(bells, deadline_ns) {
+            Ok(()) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
         }
     }
 
     fn end_sleep(&mut self) {
-        self.word.end();
-        if !self.rings_taken {
-            // What cannot be taken now only makes the next sleep short.
-            let _ = self.take_rings();
-        }
+        self.rung = true;
     }
 
     fn alarm(&self) -> Box<dyn Fn() + Send + Sync> {

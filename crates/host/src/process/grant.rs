@@ -6,14 +6,16 @@
 
 use super::codec::Offer;
 use super::exchange::DESCRIPTORS;
+use super::numbers::{Lease, Numbers};
 use super::options::Settings;
 use crate::{Errno, HostError};
 use hamlyn_link::LinkError;
 use hamlyn_link::pair::{PairLink, PairParts};
-use hamlyn_ring::doorbell::{Fence, SleepWord};
+use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, MemfdError, Require, Unsuitable};
-use hamlyn_ring::shared::{Access, Mapping, PAGE_BYTES};
+use hamlyn_ring::notes::{NOTES_BYTES, Notes, SharedNotes};
+use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::Arc;
@@ -24,12 +26,16 @@ pub(super) struct Lender {
     geometry: Geometry,
     payload_max_bytes: u32,
     name: Option<super::name::Name>,
-    bell: Memfd,
+    notes: Memfd,
+    numbers: Arc<Numbers>,
     takes_barriers: bool,
 }
 
-/// Memory in which we are to receive over one link.
-pub(super) struct Lent(Mapping);
+/// Memory in which we are to receive over one link, and the peer's number in our page of notes.
+pub(super) struct Lent {
+    receive: Mapping,
+    note: Lease,
+}
 
 /// The file of such memory, for the peer.
 pub(super) struct LentFile(Memfd);
@@ -44,10 +50,11 @@ pub(super) enum Unlinkable {
 }
 
 impl Lender {
-    /// The lender of an interface, and its sleep word.
-    pub(super) fn new(interface: u64, settings: &Settings) -> Result<(Self, SleepWord), HostError> {
-        let (bell, page) = Memfd::create_bell("hamlyn-bell").map_err(memory)?;
-        let word = SleepWord::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
+    /// The lender of an interface, and the notes that its peers will leave.
+    pub(super) fn new(interface: u64, settings: &Settings) -> Result<(Self, Notes), HostError> {
+        let notes = Memfd::create("hamlyn-notes", NOTES_BYTES, NOTES_BYTES).map_err(memory)?;
+        let page = notes.map(Access::Writable).map_err(mapped(NOTES_BYTES))?;
+        let page = SharedNotes::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
         // From now on this process passes the barriers of those that go to sleep.
         let takes_barriers = membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok();
         let lender = Self {
@@ -55,10 +62,11 @@ impl Lender {
             geometry: settings.geometry,
             payload_max_bytes: settings.payload_max_bytes,
             name: settings.name.clone(),
-            bell,
+            notes,
+            numbers: Arc::default(),
             takes_barriers,
         };
-        Ok((lender, word))
+        Ok((lender, Notes::new(page)))
     }
 
     /// Whether barriers work here, in both directions.
@@ -73,11 +81,15 @@ impl Lender {
         let file =
             Memfd::create_ring("hamlyn-ring", self.geometry, payload_max_bytes).map_err(memory)?;
         let mapping = file.map(Access::Writable).map_err(mapped(total_bytes))?;
-        Ok((Lent(mapping), LentFile(file)))
+        let lent = Lent {
+            receive: mapping,
+            note: self.numbers.lend(),
+        };
+        Ok((lent, LentFile(file)))
     }
 
     /// What we say of it.
-    pub(super) fn offer(&self) -> Offer {
+    pub(super) fn offer(&self, lent: &Lent) -> Offer {
         Offer {
             interface: self.interface,
             name: self.name.clone(),
@@ -85,45 +97,45 @@ impl Lender {
             bulk_bytes: self.geometry.bulk_bytes(),
             payload_max_bytes: self.payload_max_bytes,
             takes_barriers: self.takes_barriers,
+            note: lent.note.number,
         }
     }
 
     /// The descriptors that go with the offer.
     pub(super) fn descriptors<'a>(&'a self, file: &'a LentFile) -> [BorrowedFd<'a>; DESCRIPTORS] {
-        [file.0.as_fd(), self.bell.as_fd()]
+        [file.0.as_fd(), self.notes.as_fd()]
     }
 
     /// Makes a link of our half and the peer's.
     pub(super) fn join(
         &self,
-        Lent(receive): Lent,
+        lent: Lent,
         offer: &Offer,
-        [ring, bell]: [OwnedFd; DESCRIPTORS],
+        [ring, notes]: [OwnedFd; DESCRIPTORS],
         control: &OwnedFd,
     ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.bulk_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
         let ring = Memfd::adopt(ring, send_geometry.total_bytes(), Require::Ring)
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
-        let bell = Memfd::adopt(bell, PAGE_BYTES, Require::Bell)
-            .map_err(|_| Unlinkable::Invalid("its bell is not a sealed page of memory"))?;
+        let notes = Memfd::adopt(notes, NOTES_BYTES, Require::Ring)
+            .map_err(|_| Unlinkable::Invalid("its notes are not a sealed page of memory"))?;
         let send = ring.map(Access::Writable).map_err(mapped(ring.len()))?;
-        let bell = bell.map(Access::ReadOnly).map_err(mapped(PAGE_BYTES))?;
+        let notes = notes.map(Access::Writable).map_err(mapped(NOTES_BYTES))?;
         let doorbell = control
             .try_clone()
             .map_err(|_| HostError::Descriptors { needed: 1 })?;
-        let fence = if self.takes_barriers && offer.takes_barriers {
-            Fence::Light
-        } else {
-            Fence::Heavy
-        };
+        let fence = self.fence(offer.takes_barriers);
         let parts = PairParts {
-            receive,
+            receive: lent.receive,
             receive_geometry: self.geometry,
             send,
             send_file: ring.into_fd(),
             send_geometry,
-            bell,
+            notes,
+            note: offer.note,
+            peer_note: lent.note.number,
+            peer_note_lease: Some(Box::new(lent.note)),
             fence,
             doorbell,
             // Each side has reserved memory for what it offered, so for the lesser of both.
@@ -133,15 +145,26 @@ impl Lender {
             .map_err(|_| Unlinkable::Invalid("its memory does not fit its own description"))
     }
 
-    /// A link of the interface with itself.
-    pub(super) fn loopback(&self) -> Result<PairLink, HostError> {
-        PairLink::to_itself(self.geometry, self.payload_max_bytes as usize).map_err(|error| {
+    /// A link of the interface with itself, whose doorbell is `alarm`.
+    pub(super) fn loopback(&self, alarm: OwnedFd) -> Result<PairLink, HostError> {
+        let payload_max_bytes = self.payload_max_bytes as usize;
+        let fence = self.fence(true);
+        PairLink::to_itself(self.geometry, payload_max_bytes, fence, alarm).map_err(|error| {
             match error {
                 LinkError::Memory(error) => memory(error),
                 LinkError::Map(errno) => mapped(self.geometry.total_bytes())(errno),
                 _ => invalid("mmap"),
             }
         })
+    }
+
+    /// Who pays for barriers on a link with somebody who takes them, or does not.
+    fn fence(&self, peer_takes_barriers: bool) -> Fence {
+        if self.takes_barriers && peer_takes_barriers {
+            Fence::Light
+        } else {
+            Fence::Heavy
+        }
     }
 }
 

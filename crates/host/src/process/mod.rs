@@ -46,6 +46,7 @@ mod driver;
 mod exchange;
 mod grant;
 pub mod name;
+mod numbers;
 mod offers;
 mod options;
 mod reach;
@@ -64,6 +65,7 @@ use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::pair::PairLink;
 use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::notes::Notes;
 use name::Name;
 use offers::Offers;
 use options::Settings;
@@ -106,6 +108,8 @@ impl Interior {
 pub struct ProcessHost {
     interior: Arc<Interior>,
     driver: Option<ProcessDriver>,
+    /// Until the owner takes them.
+    notes: Option<Notes>,
     attendant: Option<JoinHandle<()>>,
 }
 
@@ -126,7 +130,7 @@ impl ProcessHost {
             })?;
             listeners.push(listener);
         }
-        let (lender, word) = Lender::new(interface, &settings)?;
+        let (lender, notes) = Lender::new(interface, &settings)?;
         let identity = Destination {
             node: 0,
             user: rustix::process::geteuid().as_raw(),
@@ -154,10 +158,11 @@ impl ProcessHost {
                 call: "clone",
                 errno: Errno(error.raw_os_error().unwrap_or(0)),
             })?;
-        let driver = Some(ProcessDriver::new(Arc::clone(&interior), word));
+        let driver = Some(ProcessDriver::new(Arc::clone(&interior)));
         Ok(Self {
             interior,
             driver,
+            notes: Some(notes),
             attendant: Some(attendant),
         })
     }
@@ -268,6 +273,10 @@ impl Host for ProcessHost {
 
     fn new_bell(&mut self) -> Result<Bell, HostError> {
         Bell::new().map_err(|errno| exchange::system("eventfd", 1, errno))
+    }
+
+    fn notes(&mut self) -> Option<Notes> {
+        self.notes.take()
     }
 
     #[inline]

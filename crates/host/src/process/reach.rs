@@ -17,7 +17,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// Descriptors that a connection needs on our side: the socket, the memories
-/// of both sides, the peer's bell and its process.
+/// of both sides, the peer's notes and its process.
 const DESCRIPTORS: u32 = 5;
 
 /// Whom an address means.

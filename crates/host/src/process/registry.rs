@@ -142,6 +142,13 @@ impl Registry {
         &self.attention
     }
 
+    /// A descriptor to ring that alarm with.
+    pub(super) fn alarm_descriptor(&self) -> Result<OwnedFd, HostError> {
+        self.wake
+            .try_clone()
+            .map_err(|_| HostError::Descriptors { needed: 1 })
+    }
+
     /// Ends the owner's sleep, or the next one.
     pub(super) fn alarm(&self) {
         signal(&self.wake);

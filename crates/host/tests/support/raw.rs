@@ -5,6 +5,7 @@ use hamlyn_host::process::codec::{self, Message, Offer};
 use hamlyn_host::process::name::{Name, Namespace};
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
+use hamlyn_ring::notes::NOTES_BYTES;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
@@ -128,7 +129,7 @@ impl RawListener {
 /// The memory that a correct peer lends.
 pub(crate) struct Memory {
     pub(crate) ring: Memfd,
-    pub(crate) bell: Memfd,
+    pub(crate) notes: Memfd,
 }
 
 impl Memory {
@@ -136,7 +137,7 @@ impl Memory {
         let geometry = Geometry::DEFAULT;
         Self {
             ring: Memfd::create("test-ring", geometry.total_bytes(), 4096).unwrap(),
-            bell: Memfd::create_bell("test-bell").unwrap().0,
+            notes: Memfd::create("test-notes", NOTES_BYTES, NOTES_BYTES).unwrap(),
         }
     }
 
@@ -148,10 +149,11 @@ impl Memory {
             bulk_bytes: Geometry::DEFAULT.bulk_bytes(),
             payload_max_bytes: 1024,
             takes_barriers: false,
+            note: 0,
         }
     }
 
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.ring.as_fd(), self.bell.as_fd()]
+        [self.ring.as_fd(), self.notes.as_fd()]
     }
 }

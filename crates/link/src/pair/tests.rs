@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hamlyn_ring::doorbell::SleepWord;
 use hamlyn_ring::memfd::{Memfd, Require};
+use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::shared::Access;
 
 use super::*;
@@ -16,7 +16,6 @@ use crate::carrier::tests::{Packet, bytes, carries_everything, header, receive};
 /// One side of a link, and what its peer can do to it.
 struct Side {
     link: PairLink,
-    sleep: SleepWord,
     /// Rings arrive here.
     socket: UnixStream,
     /// The memory it receives in, as its peer has it.
@@ -28,10 +27,10 @@ struct Side {
 fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
     let memory = || Memfd::create_ring("pair-test", geometry, payload_max).unwrap();
     let (left_memory, right_memory) = (memory(), memory());
-    let bell = || Memfd::create_bell("pair-test-bell").unwrap();
-    let ((left_bell, left_page), (right_bell, right_page)) = (bell(), bell());
+    let page = || Memfd::create("pair-test-notes", NOTES_BYTES, NOTES_BYTES).unwrap();
+    let (left_notes, right_notes) = (page(), page());
     let (left_socket, right_socket) = UnixStream::pair().unwrap();
-    let side = |own: &Memfd, peers: &Memfd, bell: &Memfd, page, socket: UnixStream| {
+    let side = |own: &Memfd, peers: &Memfd, notes: &Memfd, socket: UnixStream| {
         let fd = peers.as_fd().try_clone_to_owned().unwrap();
         let adopted = Memfd::adopt(fd, geometry.total_bytes(), Require::Ring).unwrap();
         socket.set_nonblocking(true).unwrap();
@@ -41,33 +40,23 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
             send: adopted.map(Access::Writable).unwrap(),
             send_file: adopted.into_fd(),
             send_geometry: geometry,
-            bell: bell.map(Access::ReadOnly).unwrap(),
+            notes: notes.map(Access::Writable).unwrap(),
+            note: 5,
+            peer_note: 5,
+            peer_note_lease: None,
             fence,
             doorbell: socket.try_clone().unwrap().into(),
             payload_max_bytes: payload_max,
         });
         Side {
             link: link.unwrap(),
-            sleep: SleepWord::new(Arc::new(page)).unwrap(),
             socket,
             receives_in: own.map(Access::Writable).unwrap(),
             sends_to: peers.map(Access::Writable).unwrap(),
         }
     };
-    let left = side(
-        &left_memory,
-        &right_memory,
-        &right_bell,
-        left_page,
-        left_socket,
-    );
-    let right = side(
-        &right_memory,
-        &left_memory,
-        &left_bell,
-        right_page,
-        right_socket,
-    );
+    let left = side(&left_memory, &right_memory, &right_notes, left_socket);
+    let right = side(&right_memory, &left_memory, &left_notes, right_socket);
     (left, right)
 }
 
@@ -112,14 +101,17 @@ fn refuses_parts_that_do_not_fit() {
     let make = |send_len: usize, access, payload_max_bytes| {
         let receive = Memfd::create("pair-test", geometry.total_bytes(), 0).unwrap();
         let send = Memfd::create("pair-test", send_len, 0).unwrap();
-        let (bell, _page) = Memfd::create_bell("pair-test-bell").unwrap();
+        let notes = Memfd::create("pair-test-notes", NOTES_BYTES, NOTES_BYTES).unwrap();
         let parts = PairParts {
             receive: receive.map(Access::Writable).unwrap(),
             receive_geometry: geometry,
             send: send.map(access).unwrap(),
             send_file: send.into_fd(),
             send_geometry: geometry,
-            bell: bell.map(Access::ReadOnly).unwrap(),
+            notes: notes.map(Access::Writable).unwrap(),
+            note: 5,
+            peer_note: 5,
+            peer_note_lease: None,
             fence: Fence::Light,
             doorbell: UnixStream::pair().unwrap().0.into(),
             payload_max_bytes,
@@ -168,18 +160,16 @@ fn rings_only_for_those_that_sleep() {
     send(&mut left, &[], &[1]).unwrap();
     assert_eq!(rings(&mut right), 0);
     for _ in 0..2 {
-        right
-            .sleep
-            .prepare(|| std::sync::atomic::fence(Ordering::SeqCst));
+        right.link.receive.announce_sleep();
         send(&mut left, &[], &[1]).unwrap();
         send(&mut left, &[], &[1]).unwrap();
         assert_eq!(rings(&mut right), 1, "once for each sleep");
-        right.sleep.end();
+        right.link.receive.watch();
         send(&mut left, &[], &[1]).unwrap();
         assert_eq!(rings(&mut right), 0);
     }
     // A peer that is gone, or whose socket is full, does not hold us up.
-    right.sleep.prepare(|| {});
+    right.link.receive.announce_sleep();
     drop(right.socket);
     drop(right.link);
     send(&mut left, &[], &[1]).unwrap();

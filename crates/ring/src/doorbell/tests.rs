@@ -6,8 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::*;
-use crate::memfd::{Memfd, Require};
-use crate::shared::{Access, PAGE_BYTES};
+use crate::geometry::BULK_MIN_BYTES;
 
 /// The word, and whether senders pass the barrier (be it the receiver's doing or their own).
 struct Modelled {
@@ -15,13 +14,10 @@ struct Modelled {
     barrier: bool,
 }
 
-impl SleepMemory for Modelled {
+impl BellMemory for Modelled {
     fn store(&self, value: u64) {
         self.word.store(value, Ordering::Release);
     }
-}
-
-impl BellMemory for Modelled {
     fn load(&self) -> u64 {
         self.word.load(Ordering::Relaxed)
     }
@@ -30,6 +26,12 @@ impl BellMemory for Modelled {
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }
+}
+
+struct NoNotes;
+
+impl LeaveNote for NoNotes {
+    fn leave(&self) {}
 }
 
 fn nobody_sleeps_beside_a_message(barrier: bool) {
@@ -48,15 +50,17 @@ fn nobody_sleeps_beside_a_message(barrier: bool) {
             };
             let (message, rung) = (Arc::clone(&message), Arc::clone(&rung));
             loom::thread::spawn(move || {
-                let mut waker = Waker::over(memory, Fence::Light);
+                let mut waker = Waker::over(memory, Fence::Light, NoNotes);
                 message.store(true, Ordering::Release);
                 if waker.must_ring() {
                     rung.store(true, Ordering::Release);
                 }
             })
         };
-        let mut sleep = SleepWord::over(Modelled { word, barrier });
-        sleep.prepare(|| loom::sync::atomic::fence(Ordering::SeqCst));
+        let mut attention = Attention::over(Modelled { word, barrier });
+        attention.unwatch();
+        attention.sleep();
+        loom::sync::atomic::fence(Ordering::SeqCst);
         let found = message.load(Ordering::Acquire);
         sender.join().unwrap();
         // Had it slept without finding the message, it would have been rung for.
@@ -64,7 +68,6 @@ fn nobody_sleeps_beside_a_message(barrier: bool) {
             found || rung.load(Ordering::Acquire),
             "slept beside a message"
         );
-        sleep.end();
     });
 }
 
@@ -79,28 +82,75 @@ fn without_the_barrier_the_checker_finds_a_lost_wake_up() {
     assert!(found.is_err());
 }
 
+/// A receiver that woke for another link announces nothing anew on this one. Its sender, which may
+/// send at any moment of two sleeps, rings before one of them ends, or is found.
 #[test]
-fn rings_once_for_each_sleep() {
-    let (file, page) = Memfd::create_bell("bell").unwrap();
-    let file = Memfd::adopt(file.into_fd(), PAGE_BYTES, Require::Bell).unwrap();
-    let mut sleep = SleepWord::new(std::sync::Arc::new(page)).unwrap();
-    let theirs = std::sync::Arc::new(file.map(Access::ReadOnly).unwrap());
+fn an_announcement_that_stands_is_good_for_the_next_sleep() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let word = Arc::new(AtomicU64::new(0));
+        let message = Arc::new(AtomicBool::new(false));
+        let rings = Arc::new(AtomicU64::new(0));
+        let modelled = |word| Modelled {
+            word,
+            barrier: true,
+        };
+        let mut attention = Attention::over(modelled(Arc::clone(&word)));
+        let sender = {
+            let (message, rings) = (Arc::clone(&message), Arc::clone(&rings));
+            loom::thread::spawn(move || {
+                let mut waker = Waker::over(modelled(word), Fence::Light, NoNotes);
+                message.store(true, Ordering::Release);
+                if waker.must_ring() {
+                    rings.fetch_add(1, Ordering::Release);
+                }
+            })
+        };
+        let mut found = false;
+        for _ in 0..2 {
+            attention.sleep();
+            loom::sync::atomic::fence(Ordering::SeqCst);
+            found |= message.load(Ordering::Acquire);
+        }
+        sender.join().unwrap();
+        assert!(found || rings.load(Ordering::Acquire) == 1);
+    });
+}
+
+#[test]
+fn rings_once_for_each_announcement_and_asks_for_notes_without_sleep() {
+    struct Counted(std::rc::Rc<std::cell::Cell<u32>>);
+    impl LeaveNote for Counted {
+        fn leave(&self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+    let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+    let mapping = std::sync::Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
+    let mut attention = Attention::new(std::sync::Arc::clone(&mapping), geometry).unwrap();
     for fence in [Fence::Light, Fence::Heavy] {
-        let mut waker = Waker::new(std::sync::Arc::clone(&theirs), fence).unwrap();
+        let left = std::rc::Rc::new(std::cell::Cell::new(0));
+        let at = geometry.attention_offset();
+        let word = Word::new(std::sync::Arc::clone(&mapping), at).unwrap();
+        let mut waker = Waker::over(word, fence, Counted(left.clone()));
         assert!(!waker.must_ring());
+        attention.unwatch();
+        assert!(!waker.must_ring() && !waker.must_ring());
+        assert_eq!(left.take(), 2);
         for _ in 0..3 {
-            let mut barriers = 0;
-            sleep.prepare(|| barriers += 1);
-            sleep.prepare(|| barriers += 1);
-            assert_eq!(barriers, 2);
-            assert!(sleep.is_announced());
+            attention.sleep();
+            attention.sleep();
+            assert!(attention.is_asleep() && !attention.is_watched());
             assert!(waker.must_ring());
             assert!(!waker.must_ring());
             waker.not_rung();
             assert!(waker.must_ring());
-            sleep.end();
-            sleep.end();
-            assert!(!sleep.is_announced() && !waker.must_ring());
+            assert_eq!(left.take(), 3);
+            attention.watch();
+            assert!(!attention.is_asleep() && attention.is_watched());
+            assert!(!waker.must_ring());
+            assert_eq!(left.take(), 0);
         }
     }
 }

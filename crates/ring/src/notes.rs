@@ -1,0 +1,183 @@
+//! Notes: which links have something, said by their senders (decision 0005).
+//!
+//! One page per receiver, which all its peers can write: a bit for each link, and a summary of 64 bits,
+//! one for each word of them. So a receiver learns with one load whether there are notes, and with few more which.
+//!
+//! Anybody who has the page may set, clear or overwrite any note. So a note is a hint: it can make the receiver look
+//! at a link for nothing, a bounded number of times per poll, and its absence can make the receiver look later;
+//! what decides is the link itself. Nothing else may be put here.
+
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use crate::doorbell::LeaveNote;
+use crate::shared::{LINE_BYTES, Mapping, OutOfRange, PAGE_BYTES, Word};
+
+/// Words of notes.
+const WORDS: u32 = 64;
+/// How many links can leave notes. Others are found without.
+pub const NOTES_MAX: u32 = WORDS * u64::BITS;
+/// Most words looked into per call of [`Notes::take`].
+const WORDS_PER_TAKE: u32 = 8;
+
+/// Bytes of the page.
+pub const NOTES_BYTES: usize = PAGE_BYTES;
+
+const SUMMARY_OFFSET: usize = 0;
+const WORDS_OFFSET: usize = LINE_BYTES;
+
+const _: () = assert!(WORDS_OFFSET + WORDS as usize * 8 <= NOTES_BYTES);
+
+/// The words of the page. The summary is number 0.
+pub trait NoteMemory {
+    /// Sets bits, after all earlier stores.
+    fn set(&self, word: u32, bits: u64);
+    /// Loads a word, unordered.
+    fn load(&self, word: u32) -> u64;
+    /// Takes all bits of a word, before all later loads.
+    fn take(&self, word: u32) -> u64;
+}
+
+/// The page in a mapping.
+pub struct SharedNotes {
+    mapping: Arc<Mapping>,
+    summary: Word,
+}
+
+impl SharedNotes {
+    /// A page of [`NOTES_BYTES`].
+    pub fn new(mapping: Arc<Mapping>) -> Result<Self, OutOfRange> {
+        if mapping.len() < NOTES_BYTES {
+            return Err(OutOfRange);
+        }
+        Ok(Self {
+            summary: Word::new(Arc::clone(&mapping), SUMMARY_OFFSET)?,
+            mapping,
+        })
+    }
+
+    fn word(&self, word: u32) -> &core::sync::atomic::AtomicU64 {
+        match word.checked_sub(1) {
+            None => self.summary.atomic(),
+            Some(place) => {
+                let at = WORDS_OFFSET + place as usize % WORDS as usize * 8;
+                // In a page whose length was checked, so there is no error.
+                self.mapping.atomic_u64(at).unwrap_or(self.summary.atomic())
+            }
+        }
+    }
+}
+
+impl NoteMemory for SharedNotes {
+    fn set(&self, word: u32, bits: u64) {
+        self.word(word).fetch_or(bits, Ordering::SeqCst);
+    }
+
+    #[inline(always)]
+    fn load(&self, word: u32) -> u64 {
+        self.word(word).load(Ordering::Relaxed)
+    }
+
+    fn take(&self, word: u32) -> u64 {
+        self.word(word).swap(0, Ordering::SeqCst)
+    }
+}
+
+/// The sender's side.
+pub struct NotePad<M = SharedNotes> {
+    memory: Option<M>,
+    number: u32,
+}
+
+impl<M: NoteMemory> NotePad<M> {
+    /// Leaves notes under this number; none at all if there is no such note.
+    pub fn new(memory: M, number: u32) -> Self {
+        Self {
+            memory: (number < NOTES_MAX).then_some(memory),
+            number,
+        }
+    }
+
+    /// Leaves none.
+    pub fn none() -> Self {
+        Self {
+            memory: None,
+            number: NOTES_MAX,
+        }
+    }
+}
+
+impl<M: NoteMemory> LeaveNote for NotePad<M> {
+    fn leave(&self) {
+        let Some(memory) = &self.memory else {
+            return;
+        };
+        let word = self.number / u64::BITS;
+        // The note first: who finds the summary finds it, too. The summary even if others are there:
+        // whoever left them may not have said so.
+        memory.set(word + 1, 1 << (self.number % u64::BITS));
+        if memory.load(0) & 1 << word == 0 {
+            memory.set(0, 1 << word);
+        }
+    }
+}
+
+/// The receiver's side.
+pub struct Notes<M = SharedNotes> {
+    memory: M,
+    /// Words of the last summary that were not looked into yet.
+    words: u64,
+    /// Notes of the last word that were not taken yet.
+    bits: u64,
+    word: u32,
+}
+
+impl<M: NoteMemory> Notes<M> {
+    /// An unused page.
+    pub fn new(memory: M) -> Self {
+        Self {
+            memory,
+            words: 0,
+            bits: 0,
+            word: 0,
+        }
+    }
+
+    /// Whether there may be notes. One load.
+    #[inline(always)]
+    pub fn is_any(&self) -> bool {
+        self.words | self.bits | self.memory.load(0) != 0
+    }
+
+    /// Takes up to `most` notes: the numbers of links that may have something.
+    #[cold]
+    pub fn take(&mut self, most: u32, mut noted: impl FnMut(u32)) {
+        let (mut left, mut words_left, mut summaries_left) = (most, WORDS_PER_TAKE, 1);
+        while left > 0 {
+            if self.bits == 0 {
+                if self.words == 0 {
+                    if summaries_left == 0 {
+                        return;
+                    }
+                    summaries_left -= 1;
+                    self.words = self.memory.take(0);
+                }
+                if self.words == 0 || words_left == 0 {
+                    return;
+                }
+                words_left -= 1;
+                self.word = self.words.trailing_zeros();
+                self.words &= self.words - 1;
+                self.bits = self.memory.take(self.word + 1);
+            } else {
+                left -= 1;
+                let bit = self.bits.trailing_zeros();
+                self.bits &= self.bits - 1;
+                noted(self.word * u64::BITS + bit);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Notes that arrive, and notes that somebody forges or wipes out.
+
+use std::collections::BTreeSet;
+
+use loom::sync::atomic::AtomicU64;
+use proptest::prelude::*;
+
+use super::*;
+
+fn page() -> Arc<Mapping> {
+    Arc::new(Mapping::anonymous(NOTES_BYTES).unwrap())
+}
+
+fn pad(page: &Arc<Mapping>, number: u32) -> NotePad {
+    NotePad::new(SharedNotes::new(Arc::clone(page)).unwrap(), number)
+}
+
+fn notes(page: &Arc<Mapping>) -> Notes {
+    Notes::new(SharedNotes::new(Arc::clone(page)).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn what_is_left_is_taken(
+        rounds in prop::collection::vec(
+            (prop::collection::vec(0..NOTES_MAX + 3, 0..40), 1_u32..50), 1..20),
+    ) {
+        let page = page();
+        let mut notes = notes(&page);
+        // A note that is left again while the receiver holds it comes twice.
+        let (mut reference, mut ever) = (BTreeSet::new(), BTreeSet::new());
+        for (left, most) in rounds {
+            for number in left {
+                pad(&page, number).leave();
+                if number < NOTES_MAX {
+                    reference.insert(number);
+                    ever.insert(number);
+                }
+            }
+            let mut taken = 0;
+            notes.take(most, |number| {
+                assert!(ever.contains(&number), "{number} was not left");
+                reference.remove(&number);
+                taken += 1;
+            });
+            prop_assert!(taken <= most);
+            prop_assert!(notes.is_any() || reference.is_empty());
+        }
+        for _ in 0..1000 {
+            notes.take(64, |number| {
+                reference.remove(&number);
+            });
+        }
+        prop_assert!(reference.is_empty() && !notes.is_any());
+    }
+}
+
+#[test]
+fn forged_notes_cost_a_bounded_look() {
+    let page = page();
+    let mut notes = notes(&page);
+    for _ in 0..100 {
+        // Whatever is in the page, and put there again at once.
+        for offset in (0..NOTES_BYTES).step_by(8) {
+            page.store_u64(offset, u64::MAX).unwrap();
+        }
+        let mut taken = 0;
+        notes.take(16, |number| {
+            assert!(number < NOTES_MAX);
+            taken += 1;
+        });
+        assert_eq!(taken, 16);
+    }
+    // A summary without notes.
+    for offset in (WORDS_OFFSET..NOTES_BYTES).step_by(8) {
+        page.store_u64(offset, 0).unwrap();
+    }
+    for _ in 0..100 {
+        page.store_u64(SUMMARY_OFFSET, u64::MAX).unwrap();
+        notes.take(16, |_| ());
+    }
+    page.store_u64(SUMMARY_OFFSET, 0).unwrap();
+    // What was wiped out is left again by the next message.
+    pad(&page, 77).leave();
+    page.store_u64(SUMMARY_OFFSET, 0).unwrap();
+    pad(&page, 77).leave();
+    let mut taken = Vec::new();
+    for _ in 0..64 {
+        notes.take(16, |number| taken.push(number));
+    }
+    assert!(taken.contains(&77));
+}
+
+#[test]
+fn a_page_that_is_too_small_or_cannot_be_written_is_refused() {
+    let small = Arc::new(Mapping::anonymous(NOTES_BYTES / 2).unwrap());
+    assert!(SharedNotes::new(small).is_err());
+}
+
+/// The page on the model checker's atomics.
+#[derive(Default)]
+struct Modelled([AtomicU64; 2]);
+
+impl NoteMemory for loom::sync::Arc<Modelled> {
+    fn set(&self, word: u32, bits: u64) {
+        self.0[word as usize].fetch_or(bits, Ordering::SeqCst);
+    }
+    fn load(&self, word: u32) -> u64 {
+        self.0[word as usize].load(Ordering::Relaxed)
+    }
+    fn take(&self, word: u32) -> u64 {
+        self.0[word as usize].swap(0, Ordering::SeqCst)
+    }
+}
+
+/// Two senders leave notes while the receiver takes some: whatever it did not take is still there, and whoever is
+/// noted has sent.
+#[test]
+fn the_model_checker_finds_no_message_without_a_note() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let memory = loom::sync::Arc::new(Modelled::default());
+        let sent: [_; 2] = std::array::from_fn(|_| loom::sync::Arc::new(AtomicU64::new(0)));
+        let senders: Vec<_> = (0..2_u32)
+            .map(|number| {
+                let pad = NotePad::new(loom::sync::Arc::clone(&memory), number);
+                let sent = loom::sync::Arc::clone(&sent[number as usize]);
+                loom::thread::spawn(move || {
+                    sent.store(1, Ordering::Release);
+                    pad.leave();
+                })
+            })
+            .collect();
+        let mut notes = Notes::new(memory);
+        let mut found = 0;
+        let mut look = |notes: &mut Notes<_>| {
+            notes.take(8, |number: u32| {
+                assert_eq!(sent[number as usize].load(Ordering::Acquire), 1);
+                found |= 1 << number;
+            });
+        };
+        look(&mut notes);
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        look(&mut notes);
+        assert_eq!(found, 3);
+    });
+}
