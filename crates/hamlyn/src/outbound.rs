@@ -38,7 +38,7 @@ impl<T: TransmitEnd> Outbound<T> {
 struct Place<T> {
     /// The generation of the link that is here and whose peer is not lost; else zero.
     sendable: u32,
-    /// A packet found no room since the last sleep.
+    /// A packet found no room, and none has come since.
     starving: bool,
     end: Option<T>,
 }
@@ -90,15 +90,23 @@ impl<T: TransmitEnd> Outlets<T> {
         !self.broken.is_empty()
     }
 
-    /// For who is about to sleep: those links that had no room are to wake him when they have.
-    pub(crate) fn await_credit(&mut self) {
+    /// For who is about to sleep: those links that had no room are to wake him when they have. True if
+    /// one has room already: then there is something to do.
+    pub(crate) fn await_credit(&mut self) -> bool {
+        let mut came = false;
         for place in &mut self.places {
             if let Some(end) = &mut place.end
                 && place.starving
             {
-                end.await_credit();
+                if end.credit_came() {
+                    place.starving = false;
+                    came = true;
+                } else {
+                    end.await_credit();
+                }
             }
         }
+        came
     }
 
     /// Whether a link that had no room may have some.
@@ -107,13 +115,6 @@ impl<T: TransmitEnd> Outlets<T> {
             place.starving && place.end.as_ref().is_some_and(TransmitEnd::credit_came)
         };
         self.places.iter().any(came)
-    }
-
-    /// Ends what [`Outlets::await_credit`] began.
-    pub(crate) fn end_wait(&mut self) {
-        for place in &mut self.places {
-            place.starving = false;
-        }
     }
 
     /// Gives back memory that idle links do not need.

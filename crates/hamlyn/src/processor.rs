@@ -333,12 +333,19 @@ impl<D: Driver> Charge<D> {
         if let Some(outbound) = &self.outbound {
             let mut outbound = outbound.stay();
             outbound.outlets.give_back();
-            outbound.outlets.await_credit();
+            if outbound.outlets.await_credit() {
+                drop(outbound);
+                exchange.posted.store(true, Ordering::Relaxed);
+                exchange.note_activity(1);
+                return Ok(());
+            }
         }
         exchange.asleep.store(true, Ordering::Relaxed);
         self.inbound.stay().announce_sleep();
         self.driver.prepare_sleep();
         fence(Ordering::SeqCst);
+        // Rings that came while we were awake were taken just now; they may have been the application's.
+        exchange.bell.ring();
         self.inbound.stay().look_everywhere();
         // Whoever saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.look(exchange, 1);
@@ -358,9 +365,6 @@ impl<D: Driver> Charge<D> {
         self.driver.end_sleep();
         self.inbound.stay().end_sleep();
         exchange.asleep.store(false, Ordering::Relaxed);
-        if let Some(outbound) = &self.outbound {
-            outbound.stay().outlets.end_wait();
-        }
         result
     }
 }

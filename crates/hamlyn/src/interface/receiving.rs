@@ -60,7 +60,7 @@ impl<H: Host> Interface<H> {
         match &self.inbound {
             Half::Own(inbound) => queue.empty_at = inbound.receiver.announced(),
             Half::Shared(_) => {
-                self.poll();
+                self.poll_for(Some(queue.id));
                 return queue.reader.pop();
             }
         }
@@ -94,8 +94,8 @@ impl<H: Host> Interface<H> {
     }
 
     /// Moves packets: takes what has come, sends what is queued, learns of
-    /// connections and losses. Returns the number of packets taken. Does not block. What a
-    /// network processor does by itself, it does not wait for.
+    /// connections and losses. Returns the number of packets taken here. Does not block, but for a poll of the
+    /// network processor, if there is one.
     pub fn poll(&mut self) -> usize {
         self.poll_for(None).0
     }
@@ -111,6 +111,15 @@ impl<H: Host> Interface<H> {
                 handed = inbound.poll(waiting);
                 packets = inbound.packets() - before;
                 has_ended = inbound.has_ended();
+            }
+            // What has come is taken when this returns, whoever takes it.
+            (Half::Shared(turnstile), _) if waiting.is_none() => {
+                let mut inbound = turnstile.enter();
+                let before = inbound.packets();
+                inbound.poll(None);
+                packets = inbound.packets() - before;
+                has_ended = inbound.has_ended();
+                self.other_activity += packets;
             }
             // Whoever is free: perhaps the network processor is at it already.
             (Half::Shared(turnstile), Some(processor)) if self.strategy == Strategy::Receive => {
@@ -166,7 +175,7 @@ impl<H: Host> Interface<H> {
         // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
         // the caller has not seen yet.
         self.poll();
-        let result = if self.activity() == before && !self.is_asked() && !self.own_credit_came() {
+        let result = if self.activity() == before && !self.is_asked() && !self.credit_came() {
             self.sleep_now(deadline_ns)
         } else {
             Ok(())
@@ -189,10 +198,8 @@ impl<H: Host> Interface<H> {
         processor.exchange.bell.wait(deadline_ns)
     }
 
-    fn own_credit_came(&mut self) -> bool {
-        self.outbound
-            .own()
-            .is_some_and(|outbound| outbound.outlets.credit_came())
+    fn credit_came(&self) -> bool {
+        self.outbound.look(|outbound| outbound.outlets.credit_came())
     }
 
     /// Counts what happens here: packets taken and sent from queues, connections, losses. An event
@@ -211,10 +218,11 @@ impl<H: Host> Interface<H> {
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
     /// call [`Interface::end_wait`] in any case.
     pub fn prepare_wait(&mut self) {
-        if let Half::Own(outbound) = &mut self.outbound {
+        let has_room = self.outbound.with(|outbound| {
             outbound.outlets.give_back();
-            outbound.outlets.await_credit();
-        }
+            outbound.outlets.await_credit()
+        });
+        self.other_activity += u64::from(has_room);
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
             inbound.announce_sleep();
             driver.prepare_sleep();
@@ -233,9 +241,6 @@ impl<H: Host> Interface<H> {
         }
         if let Some(processor) = &self.processor {
             processor.exchange.bell.end();
-        }
-        if let Half::Own(outbound) = &mut self.outbound {
-            outbound.outlets.end_wait();
         }
     }
 

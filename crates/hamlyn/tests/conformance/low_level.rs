@@ -464,7 +464,8 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing<W: World>(world: &W) {
                 assert!(matches!(error, SendError::WouldBlock { .. }), "{error}");
                 (terminus, sent, last.unwrap())
             });
-            assert!(sent > WORK_QUEUE_ENTRIES as u64);
+            // A network processor need not have sent any of it yet.
+            assert!(sent >= WORK_QUEUE_ENTRIES as u64);
             party.tell("sent", &sent.to_le_bytes());
             let completion = party.until("the queue's end", |manager, _| {
                 let interface = manager.interface_mut();
