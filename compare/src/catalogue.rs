@@ -252,7 +252,12 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: "aeron",
         build: Build::Java { directory: "aeron" },
-        version: &["sed", "-n", "s:.*<aeron.version>\\(.*\\)</aeron.version>.*:\\1:p", "peers/aeron/pom.xml"],
+        version: &[
+            "sed",
+            "-n",
+            "s:.*<aeron.version>\\(.*\\)</aeron.version>.*:\\1:p",
+            "peers/aeron/pom.xml",
+        ],
     },
     Library {
         name: "zeromq",
@@ -303,9 +308,8 @@ fn path(path: &Path) -> Vec<Word> {
 pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
     let binary = |name: &str| path(&places.binaries.join(name));
     let built = |name: &str| path(&places.built().join(name));
-    let hamlyn = |name, label, variant| {
-        Peer::each(HAMLYN, name, label, binary("compare-hamlyn"), variant)
-    };
+    let hamlyn =
+        |name, label, variant| Peer::each(HAMLYN, name, label, binary("compare-hamlyn"), variant);
     let iceoryx2 = |name, label, variant| {
         Peer::each("iceoryx2", name, label, binary("compare-iceoryx2"), variant)
     };
@@ -327,22 +331,44 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         Peer::perftest("ucx_put", "UCX put", "ucp_put_lat", "ucp_put_bw"),
         Peer::perftest("ucx_tag", "UCX tag", "tag_lat", "tag_bw"),
         Peer::perftest("ucx_am", "UCX active message", "ucp_am_lat", "ucp_am_bw"),
-        Peer::each("libfabric", "libfabric_shm", "libfabric shm", built("libfabric"), "shm"),
-        Peer::each("openmpi", "openmpi", "Open MPI", openmpi(built("openmpi")), "openmpi")
-            .launched()
-            .crowd()
-            .environment(&[
-                ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ]),
+        Peer::each(
+            "libfabric",
+            "libfabric_shm",
+            "libfabric shm",
+            built("libfabric"),
+            "shm",
+        ),
+        Peer::each(
+            "openmpi",
+            "openmpi",
+            "Open MPI",
+            openmpi(built("openmpi")),
+            "openmpi",
+        )
+        .launched()
+        .crowd()
+        .environment(&[
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ]),
         Peer::each("mpich", "mpich", "MPICH", mpich(built("mpich")), "mpich")
             .launched()
             .crowd(),
-        iceoryx2("iceoryx2_copy", "iceoryx2, copied in and out", "copy"),
-        iceoryx2("iceoryx2_loan", "iceoryx2, written and read in place", "loan"),
-        Peer::each("aeron", "aeron_ipc", "Aeron IPC", aeron(&places.built()), "ipc")
-            .crowd()
-            .warm_up(400_000),
+        iceoryx2("iceoryx2_copy", "iceoryx2, copied in and out", "copy").crowd(),
+        iceoryx2(
+            "iceoryx2_loan",
+            "iceoryx2, written and read in place",
+            "loan",
+        ),
+        Peer::each(
+            "aeron",
+            "aeron_ipc",
+            "Aeron IPC",
+            aeron(&places.built()),
+            "ipc",
+        )
+        .crowd()
+        .warm_up(400_000),
         Peer::each("zeromq", "zeromq_ipc", "ZeroMQ ipc", built("zeromq"), "ipc")
             .floating()
             .crowd(),

@@ -87,9 +87,7 @@ impl Figure {
         match self {
             Figure::OneWay { size_bytes } => ((1 << 20) / size_bytes as u64).clamp(4, 200),
             Figure::Rate | Figure::Senders { .. } => 2_000,
-            Figure::Bandwidth { size_bytes, .. } => {
-                ((4 << 20) / size_bytes as u64).clamp(2, 200)
-            }
+            Figure::Bandwidth { size_bytes, .. } => ((4 << 20) / size_bytes as u64).clamp(2, 200),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod figure;
+mod interruption;
 mod perftest;
 mod pin;
 mod plot;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
 }
 
 fn compare(arguments: &Arguments) -> Result<()> {
+    interruption::watch()?;
     let cores = pin::Cores::choose(&arguments.cores)?;
     let places = Places {
         compare: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
@@ -79,11 +81,15 @@ fn compare(arguments: &Arguments) -> Result<()> {
             .to_owned(),
     };
     let effort = Effort {
-        rounds: arguments.rounds.unwrap_or(if arguments.quick { 2 } else { 5 }).max(1),
+        rounds: arguments
+            .rounds
+            .unwrap_or(if arguments.quick { 2 } else { 5 })
+            .max(1),
         lasts: Duration::from_millis(if arguments.quick { 8 } else { 30 }),
     };
     let mut circumstances = Circumstances::now(cores, effort, arguments.quick)?;
     for library in prepare::chosen(&arguments.only)? {
+        interruption::check()?;
         eprintln!("== {}", library.name);
         match prepare::prepare(&library, &places, !arguments.no_install) {
             Ok(version) => {
@@ -108,13 +114,14 @@ fn compare(arguments: &Arguments) -> Result<()> {
         .collect();
     let to_run: Vec<Peer> = peers
         .iter()
-        .filter(|peer| {
-            peer.name != REFERENCE && circumstances.versions.contains_key(peer.library)
-        })
+        .filter(|peer| peer.name != REFERENCE && circumstances.versions.contains_key(peer.library))
         .cloned()
         .collect();
     let crowds = to_run.iter().filter(|peer| peer.crowd).count();
-    let bar = bar(((to_run.len() + crowds) * effort.rounds) as u64, arguments.json);
+    let bar = bar(
+        ((to_run.len() + crowds) * effort.rounds) as u64,
+        arguments.json,
+    );
     let measured = run::run(&to_run, &reference, &raw, effort, cores, &bar)?;
     bar.finish_and_clear();
     let report = Report {
@@ -129,7 +136,10 @@ fn compare(arguments: &Arguments) -> Result<()> {
     };
     write(&report, &output)?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report.json(&figures()))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report.json(&figures()))?
+        );
     } else {
         println!("{}", table::terminal(&report));
         println!("written to {}", output.display());
@@ -157,7 +167,8 @@ fn program(peers: &[Peer], name: &str) -> Result<Program> {
 fn write(report: &Report, output: &Path) -> Result<()> {
     std::fs::create_dir_all(output).with_context(|| format!("making {}", output.display()))?;
     report.write_raw(&output.join("raw.jsonl"))?;
-    std::fs::write(output.join("table.md"), table::markdown(report)).context("writing the table")?;
+    std::fs::write(output.join("table.md"), table::markdown(report))
+        .context("writing the table")?;
     plot::write(report, output)
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::figure::Figure;
+use crate::interruption;
 use crate::pin::{Cores, Place};
 use crate::session::{Outcome, end};
 
@@ -80,6 +81,7 @@ impl Running {
     fn finish(mut self) -> Result<String> {
         let deadline = Instant::now() + RUN_MAX;
         loop {
+            interruption::check()?;
             let mut done = true;
             for child in &mut self.0 {
                 match child.try_wait()? {
@@ -93,7 +95,10 @@ impl Running {
             if done {
                 break;
             }
-            ensure!(Instant::now() < deadline, "ucx_perftest did not end in time");
+            ensure!(
+                Instant::now() < deadline,
+                "ucx_perftest did not end in time"
+            );
             std::thread::sleep(Duration::from_millis(2));
         }
         let client = self.0.last_mut().context("no client")?;
@@ -121,7 +126,12 @@ fn said(child: &mut Child) -> String {
         // What cannot be read is not said.
         let _ = errors.read_to_string(&mut text);
     }
-    text.lines().last().unwrap_or_default().chars().take(300).collect()
+    text.lines()
+        .last()
+        .unwrap_or_default()
+        .chars()
+        .take(300)
+        .collect()
 }
 
 fn start(place: Place, cores: Cores, arguments: &[&str]) -> Result<Child> {

@@ -22,7 +22,9 @@ impl Cores {
     /// The two that were asked for, or the first two that this process may use.
     pub(crate) fn choose(asked: &[usize]) -> Result<Self> {
         let set = sched_getaffinity(None).context("asking for the cores")?;
-        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect();
+        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU)
+            .filter(|&core| set.is_set(core))
+            .collect();
         let chosen = if asked.is_empty() { &allowed } else { asked };
         let [receiver, sender, ..] = *chosen else {
             bail!(

@@ -147,7 +147,12 @@ fn draw(
 ) -> Result<(), Failure> {
     area.fill(&WHITE)?;
     let (left, right) = area.split_horizontally(WIDTH - NAMES_WIDTH);
-    let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.1);
+    let values = || {
+        lines
+            .iter()
+            .flat_map(|line| &line.points)
+            .map(|point| point.1)
+    };
     let least = values().fold(f64::INFINITY, f64::min) / 1.5;
     let most = values().fold(0.0, f64::max) * 1.5;
     let from = picture.points.first().map_or(1.0, |point| point.0) / 1.2;
@@ -160,7 +165,9 @@ fn draw(
         .y_label_area_size(72)
         .build_cartesian_2d(
             (from..to).log_scale().with_key_points(places),
-            (least..most).log_scale().with_key_points(decades(least, most)),
+            (least..most)
+                .log_scale()
+                .with_key_points(decades(least, most)),
         )?;
     let name = |x: &f64| {
         picture
@@ -186,7 +193,11 @@ fn draw(
         let style = style_of(line.peer, lines);
         chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
         let size = if line.peer.name == REFERENCE { 5 } else { 3 };
-        chart.draw_series(line.points.iter().map(|&point| Circle::new(point, size, style.filled())))?;
+        chart.draw_series(
+            line.points
+                .iter()
+                .map(|&point| Circle::new(point, size, style.filled())),
+        )?;
     }
     for (row, line) in lines.iter().enumerate() {
         let y = 60 + row as i32 * 21;
@@ -237,9 +248,9 @@ fn style_of(peer: &Peer, lines: &[Line]) -> ShapeStyle {
     libraries.sort_unstable();
     libraries.dedup();
     libraries.retain(|&library| {
-        lines
-            .iter()
-            .any(|line| line.peer.library == library && !line.peer.is_ours() && !line.peer.is_machine())
+        lines.iter().any(|line| {
+            line.peer.library == library && !line.peer.is_ours() && !line.peer.is_machine()
+        })
     });
     let index = libraries
         .iter()

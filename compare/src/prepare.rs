@@ -28,7 +28,14 @@ pub(crate) fn prepare(library: &Library, places: &Places, install: bool) -> Resu
                 .join(source)
                 .join(format!("{source}.c"));
             run(Command::new(compiler)
-                .args(["-std=gnu11", "-O3", "-march=native", "-Wall", "-Wextra", "-o"])
+                .args([
+                    "-std=gnu11",
+                    "-O3",
+                    "-march=native",
+                    "-Wall",
+                    "-Wextra",
+                    "-o",
+                ])
                 .arg(places.built().join(program))
                 .arg(source)
                 .args(libraries))
@@ -37,7 +44,14 @@ pub(crate) fn prepare(library: &Library, places: &Places, install: bool) -> Resu
         Build::Cargo { package } => {
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
             run(Command::new(cargo)
-                .args(["build", "--release", "--locked", "--quiet", "--package", package])
+                .args([
+                    "build",
+                    "--release",
+                    "--locked",
+                    "--quiet",
+                    "--package",
+                    package,
+                ])
                 .arg("--manifest-path")
                 .arg(places.compare.join("Cargo.toml")))
             .context("it does not build")?;
@@ -126,7 +140,10 @@ pub(crate) fn chosen(only: &[String]) -> Result<Vec<Library>> {
     for name in only {
         if !LIBRARIES.iter().any(|library| library.name == name) {
             let known: Vec<_> = LIBRARIES.iter().map(|library| library.name).collect();
-            bail!("--only: there is no {name:?}; there are {}", known.join(", "));
+            bail!(
+                "--only: there is no {name:?}; there are {}",
+                known.join(", ")
+            );
         }
     }
     Ok(LIBRARIES
@@ -148,7 +165,11 @@ mod tests {
     fn ours_are_always_chosen() {
         let names = |only: &[&str]| -> Vec<&str> {
             let only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
-            chosen(&only).unwrap().iter().map(|library| library.name).collect()
+            chosen(&only)
+                .unwrap()
+                .iter()
+                .map(|library| library.name)
+                .collect()
         };
         assert_eq!(names(&["ucx"]), ["machine", "hamlyn", "ucx"]);
         assert_eq!(names(&[]).len(), LIBRARIES.len());

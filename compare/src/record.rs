@@ -60,9 +60,11 @@ fn date(seconds: i64) -> String {
     let shifted = days + 719_468;
     let cycle = shifted.div_euclid(146_097);
     let day_of_cycle = shifted.rem_euclid(146_097);
-    let year_of_cycle =
-        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
+    let year_of_cycle = (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524
+        - day_of_cycle / 146_096)
+        / 365;
+    let day_of_year =
+        day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = (month_from_march + 2) % 12 + 1;
@@ -121,11 +123,7 @@ impl Report {
             .copied()
             .collect();
         raw.sort_by(f64::total_cmp);
-        Some([
-            *raw.first()?,
-            crate::statistics::median(&raw),
-            *raw.last()?,
-        ])
+        Some([*raw.first()?, crate::statistics::median(&raw), *raw.last()?])
     }
 
     pub(crate) fn cell(&self, peer: &Peer, figure: Figure) -> Cell {
@@ -228,7 +226,10 @@ impl Report {
             for (figure, results) in self.measured.figures.get(peer.name).into_iter().flatten() {
                 let rounds = &results.rounds;
                 let of = |value: fn(&Round) -> f64| {
-                    rounds.iter().map(|round| short(value(round))).collect::<Vec<_>>()
+                    rounds
+                        .iter()
+                        .map(|round| short(value(round)))
+                        .collect::<Vec<_>>()
                 };
                 let mut row = serde_json::to_value(figure)?;
                 row["peer"] = json!(peer.name);
@@ -238,10 +239,15 @@ impl Report {
                     row["messages"] = json!(results.count);
                     row["values"] = json!(of(|round| round.value));
                     row["ours"] = json!(of(|round| round.ours));
-                    row["steady"] = json!(rounds.iter().map(|round| round.steady).collect::<Vec<_>>());
                 }
                 if figure.is_time() && !rounds.is_empty() {
-                    let raw = rounds.iter().map(|round| round.raw_ns.iter().map(|&ns| short(ns)).collect());
+                    let steady: Vec<bool> = rounds.iter().map(|round| round.steady).collect();
+                    row["steady"] = json!(steady);
+                    let repeats: Vec<usize> = rounds.iter().map(|round| round.repeats).collect();
+                    row["repeats"] = json!(repeats);
+                    let raw = rounds
+                        .iter()
+                        .map(|round| round.raw_ns.iter().map(|&ns| short(ns)).collect());
                     row["raw_ns"] = json!(raw.collect::<Vec<Vec<f64>>>());
                 }
                 if let Some(reason) = &results.failure {

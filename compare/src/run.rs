@@ -11,6 +11,7 @@ use indicatif::ProgressBar;
 
 use crate::catalogue::{Means, Peer, Program};
 use crate::figure::{Figure, SENDERS_MAX};
+use crate::interruption;
 use crate::perftest;
 use crate::pin::Cores;
 use crate::session::{Outcome, Session};
@@ -23,8 +24,10 @@ const REPEATS_MAX: usize = 4;
 /// Round trips of a measurement of the raw hand-off.
 const RAW_ROUND_TRIPS: u64 = 5_000;
 const RAW_FIGURE: Figure = Figure::OneWay { size_bytes: 16 };
-/// Failures after which a peer is not tried again.
+/// Failures to start after which a peer is not tried again.
 const FAILURES_MAX: usize = 3;
+/// Failures after which a figure is not tried again.
+const FIGURE_FAILURES_MAX: usize = 2;
 /// Bounds of the messages of one measurement.
 const COUNT_MIN: u64 = 3;
 const COUNT_MAX: u64 = 50_000_000;
@@ -45,8 +48,16 @@ pub(crate) struct Results {
     pub(crate) unsupported: Option<String>,
     /// Why it failed, if it did.
     pub(crate) failure: Option<String>,
+    failures: usize,
     /// Messages of a measurement of the peer.
     pub(crate) count: u64,
+}
+
+impl Results {
+    fn fail(&mut self, error: &anyhow::Error) {
+        self.failure = Some(format!("{error:#}"));
+        self.failures += 1;
+    }
 }
 
 /// Everything that was measured.
@@ -129,16 +140,13 @@ pub(crate) fn run(
 ) -> Result<Measured> {
     let mut measured = Measured::default();
     let mut counts = BTreeMap::new();
+    let mut own_failures = 0;
     let mut failed: BTreeMap<&'static str, usize> = BTreeMap::new();
     for (figures, senders) in [
         (Figure::of_a_pair(), 1),
         (Figure::of_a_crowd(), SENDERS_MAX),
     ] {
-        let mut beside = Beside {
-            ours: Session::open(reference, senders, cores).context("ours")?,
-            raw: Session::open(raw, 1, cores).context("the raw hand-off")?,
-            counts: BTreeMap::new(),
-        };
+        let mut beside = Beside::open(reference, raw, senders, cores)?;
         for round in 0..effort.rounds {
             for peer in peers.iter().filter(|peer| senders == 1 || peer.crowd) {
                 bar.set_message(peer.label);
@@ -152,13 +160,26 @@ pub(crate) fn run(
                         counts: &mut counts,
                         results,
                     };
-                    if let Err(error) =
-                        of_peer.round(&figures, round, effort, &mut beside)
-                    {
-                        *failures += 1;
-                        measured
-                            .failures
-                            .insert(peer.name, format!("{error:#}"));
+                    match of_peer.round(&figures, round, effort, &mut beside) {
+                        Ok(()) => {}
+                        Err(Trouble::Theirs(error)) => {
+                            interruption::check()?;
+                            *failures += 1;
+                            measured.failures.insert(peer.name, format!("{error:#}"));
+                        }
+                        Err(Trouble::Ours(error)) => {
+                            interruption::check()?;
+                            own_failures += 1;
+                            if own_failures == FAILURES_MAX {
+                                return Err(
+                                    error.context("on our side, and not for the first time")
+                                );
+                            }
+                            bar.suspend(|| {
+                                eprintln!("on our side, beside {}: {error:#}", peer.label)
+                            });
+                            beside = Beside::open(reference, raw, senders, cores)?;
+                        }
                     }
                 }
                 bar.inc(1);
@@ -185,16 +206,20 @@ impl OfPeer<'_> {
         round: usize,
         effort: Effort,
         beside: &mut Beside,
-    ) -> Result<()> {
+    ) -> Result<(), Trouble> {
         let mut theirs = None;
         for &figure in figures {
             let results = self.results.entry(figure).or_default();
-            if results.unsupported.is_some() || results.failure.is_some() {
+            interruption::check().map_err(Trouble::Theirs)?;
+            if results.unsupported.is_some() || results.failures == FIGURE_FAILURES_MAX {
                 continue;
             }
             let theirs_open = match &mut theirs {
                 Some(open) => open,
-                None => theirs.insert(Measurable::open(self.peer, self.senders, self.cores)?),
+                None => theirs.insert(
+                    Measurable::open(self.peer, self.senders, self.cores)
+                        .map_err(Trouble::Theirs)?,
+                ),
             };
             let key = (self.peer.name, figure);
             if let std::collections::btree_map::Entry::Vacant(vacant) = self.counts.entry(key) {
@@ -207,7 +232,7 @@ impl OfPeer<'_> {
                         continue;
                     }
                     Err(error) => {
-                        results.failure = Some(format!("{error:#}"));
+                        results.fail(&error);
                         theirs = None;
                         continue;
                     }
@@ -217,10 +242,10 @@ impl OfPeer<'_> {
             match beside.round(theirs_open, figure, results.count, round, effort.lasts) {
                 Ok(round) => results.rounds.push(round),
                 Err(Trouble::Theirs(error)) => {
-                    results.failure = Some(format!("{error:#}"));
+                    results.fail(&error);
                     theirs = None;
                 }
-                Err(Trouble::Ours(error)) => return Err(error.context("on our side")),
+                Err(ours) => return Err(ours),
             }
         }
         Ok(())
@@ -234,6 +259,14 @@ enum Trouble {
 }
 
 impl Beside {
+    fn open(reference: &Program, raw: &Program, senders: usize, cores: Cores) -> Result<Self> {
+        Ok(Self {
+            ours: Session::open(reference, senders, cores).context("ours")?,
+            raw: Session::open(raw, 1, cores).context("the raw hand-off")?,
+            counts: BTreeMap::new(),
+        })
+    }
+
     fn round(
         &mut self,
         theirs: &mut Measurable,
@@ -256,13 +289,23 @@ impl Beside {
             self.raw_into(figure, &mut raw_ns)?;
             // Whoever is measured second finds the caches warm or cold from the first; so they take turns.
             for half in 0..2 {
-                if (round + half) % 2 == 0 {
-                    ours = measure(&mut |count| self.ours.order(figure, count), figure, ours_count, true)
-                        .map_err(Trouble::Ours)?;
+                if (round + half).is_multiple_of(2) {
+                    ours = measure(
+                        &mut |count| self.ours.order(figure, count),
+                        figure,
+                        ours_count,
+                        true,
+                    )
+                    .map_err(Trouble::Ours)?;
                 } else {
                     let warms = !theirs.warms_up();
-                    value = measure(&mut |count| theirs.order(figure, count), figure, count, warms)
-                        .map_err(Trouble::Theirs)?;
+                    value = measure(
+                        &mut |count| theirs.order(figure, count),
+                        figure,
+                        count,
+                        warms,
+                    )
+                    .map_err(Trouble::Theirs)?;
                 }
                 self.raw_into(figure, &mut raw_ns)?;
             }
@@ -273,6 +316,7 @@ impl Beside {
                     ours,
                     raw_ns,
                     steady,
+                    repeats,
                 });
             }
             repeats += 1;
@@ -314,7 +358,11 @@ fn measure(order: Ordering<'_>, figure: Figure, count: u64, warm_up: bool) -> Re
     }
 }
 
-fn calibrated(theirs: &mut Measurable, figure: Figure, lasts: Duration) -> Result<Result<u64, String>> {
+fn calibrated(
+    theirs: &mut Measurable,
+    figure: Figure,
+    lasts: Duration,
+) -> Result<Result<u64, String>> {
     calibrate(&mut |count| theirs.order(figure, count), figure, lasts)
 }
 

@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use crate::catalogue::{Program, Start};
 use crate::figure::Figure;
+use crate::interruption;
 use crate::pin::{Cores, Place};
 
 /// How long a peer may take to start.
@@ -106,7 +107,10 @@ impl Session {
         let deadline = Instant::now() + OPENING_MAX;
         for role in 0..=senders {
             let answer = session.hear(role, deadline).context("while it started")?;
-            ensure!(answer.open, "role {role} said something else than that it is open");
+            ensure!(
+                answer.open,
+                "role {role} said something else than that it is open"
+            );
         }
         Ok(session)
     }
@@ -202,7 +206,11 @@ impl Session {
     /// The next answer of a role.
     fn hear(&mut self, role: usize, deadline: Instant) -> Result<Answer> {
         loop {
-            if let Some(end) = self.lines[role].heard.iter().position(|&byte| byte == b'\n') {
+            if let Some(end) = self.lines[role]
+                .heard
+                .iter()
+                .position(|&byte| byte == b'\n')
+            {
                 let line: Vec<u8> = self.lines[role].heard.drain(..=end).collect();
                 let text = String::from_utf8_lossy(&line);
                 let answer: Answer = serde_json::from_str(&text)
@@ -218,13 +226,18 @@ impl Session {
 
     /// Waits until the role has said something, has died, or the time is up.
     fn listen(&mut self, role: usize, deadline: Instant) -> Result<()> {
+        interruption::check()?;
         let line = &mut self.lines[role];
         let timeout = rustix::event::Timespec {
             tv_sec: 0,
             tv_nsec: LOOK.as_nanos() as i64,
         };
         let mut polled = [PollFd::new(&line.answers, PollFlags::IN)];
-        if poll(&mut polled, Some(&timeout)).context("waiting for an answer")? > 0 {
+        let heard = match poll(&mut polled, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            heard => heard.context("waiting for an answer")? > 0,
+        };
+        if heard {
             let mut bytes = [0; 512];
             let read = line.answers.read(&mut bytes).context("reading an answer")?;
             line.heard.extend_from_slice(&bytes[..read]);
@@ -266,7 +279,10 @@ impl Session {
     fn errors(&self) -> String {
         let text = std::fs::read(self.errors_path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
-        let mut last: VecDeque<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let mut last: VecDeque<&str> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
         while last.len() > 3 {
             last.pop_front();
         }

@@ -27,6 +27,8 @@ pub(crate) struct Round {
     pub(crate) raw_ns: Vec<f64>,
     /// Whether the machine kept still.
     pub(crate) steady: bool,
+    /// Measurements thrown away before this one because it did not.
+    pub(crate) repeats: usize,
 }
 
 /// What the rounds come to.
@@ -85,6 +87,7 @@ mod tests {
             ours,
             raw_ns: vec![10.0, 20.0, 30.0],
             steady,
+            repeats: 0,
         }
     }
 

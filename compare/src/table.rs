@@ -5,9 +5,7 @@ use std::fmt::Write;
 use comfy_table::{ContentArrangement, Table, presets::UTF8_HORIZONTAL_ONLY};
 
 use crate::catalogue::{Peer, REFERENCE};
-use crate::figure::{
-    BANDWIDTH_SIZES_BYTES, Figure, SENDERS, TIME_SIZES_BYTES, size_name,
-};
+use crate::figure::{BANDWIDTH_SIZES_BYTES, Figure, SENDERS, TIME_SIZES_BYTES, size_name};
 use crate::record::{Cell, Report};
 use crate::statistics::Summary;
 
@@ -24,7 +22,12 @@ pub(crate) struct Section {
 pub(crate) fn sections() -> Vec<Section> {
     let bandwidth = |fresh| {
         BANDWIDTH_SIZES_BYTES
-            .map(|size_bytes| (size_name(size_bytes), Figure::Bandwidth { size_bytes, fresh }))
+            .map(|size_bytes| {
+                (
+                    size_name(size_bytes),
+                    Figure::Bandwidth { size_bytes, fresh },
+                )
+            })
             .to_vec()
     };
     vec![
@@ -109,10 +112,16 @@ pub(crate) fn terminal(report: &Report) -> String {
             .set_content_arrangement(ContentArrangement::Disabled)
             .set_header([section.title.to_owned()].into_iter().chain(heads));
         for (peer, cells) in rows {
-            let shown = cells.iter().zip(&section.columns).map(|(cell, &(_, figure))| {
-                match cell {
+            let shown = cells
+                .iter()
+                .zip(&section.columns)
+                .map(|(cell, &(_, figure))| match cell {
                     Cell::Measured(summary) => {
-                        let mark = if is_ahead(peer, figure, summary) { AHEAD } else { "" };
+                        let mark = if is_ahead(peer, figure, summary) {
+                            AHEAD
+                        } else {
+                            ""
+                        };
                         let unsteady = if summary.steady { "" } else { "~" };
                         format!(
                             "{}/{}{unsteady}{mark}\n{}/{}",
@@ -124,8 +133,7 @@ pub(crate) fn terminal(report: &Report) -> String {
                     }
                     Cell::Unsupported(_) | Cell::Absent => "–".to_owned(),
                     Cell::Failed(_) => "failed".to_owned(),
-                }
-            });
+                });
             table.add_row([peer.label.to_owned()].into_iter().chain(shown));
         }
         let _ = writeln!(text, "{table}\n");
@@ -176,7 +184,11 @@ pub(crate) fn markdown(report: &Report) -> String {
         circumstances.cores[1],
         circumstances.kernel,
         circumstances.rounds,
-        if circumstances.quick { ", a quick run" } else { "" },
+        if circumstances.quick {
+            ", a quick run"
+        } else {
+            ""
+        },
     );
     if let Some([least, median, most]) = report.raw_ns() {
         let _ = writeln!(

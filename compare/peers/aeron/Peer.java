@@ -164,6 +164,9 @@ public final class Peer implements FragmentHandler {
   }
 
   private void invoke() {
+    if (role == RECEIVER) {
+      driver.sharedAgentInvoker().invoke();
+    }
     aeron.conductorAgentInvoker().invoke();
   }
 

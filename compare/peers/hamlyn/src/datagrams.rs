@@ -24,7 +24,11 @@ impl Datagrams {
             &format!("ticket.{}", session.role),
             &receiver.ticket().to_bytes(),
         )?;
-        let other = if session.role == RECEIVER { 1 } else { RECEIVER };
+        let other = if session.role == RECEIVER {
+            1
+        } else {
+            RECEIVER
+        };
         let ticket = Ticket::from_bytes(&session.awaited(&format!("ticket.{other}"))?)?;
         let sender = datagram::Sender::grow(&mut manager, &ticket, SETTING_UP)?;
         Ok(Self {

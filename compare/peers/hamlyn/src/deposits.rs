@@ -163,7 +163,11 @@ impl Deposits {
         };
         let tickets = [fast.to_bytes(), entry.to_bytes()].concat();
         session.publish(&format!("tickets.{}", session.role), &tickets)?;
-        let other = if session.role == RECEIVER { 1 } else { RECEIVER };
+        let other = if session.role == RECEIVER {
+            1
+        } else {
+            RECEIVER
+        };
         let tickets = session.awaited(&format!("tickets.{other}"))?;
         let (fast, entry) = tickets
             .split_at_checked(tickets.len() / 2)

@@ -26,7 +26,11 @@ impl Records {
         let receiver = stream::Receiver::new(&mut manager, options)?;
         let seed = receiver.make_seed(&manager).to_bytes();
         session.publish(&format!("seed.{}", session.role), &seed)?;
-        let other = if session.role == RECEIVER { 1 } else { RECEIVER };
+        let other = if session.role == RECEIVER {
+            1
+        } else {
+            RECEIVER
+        };
         let seed = stream::StreamSeed::from_bytes(&session.awaited(&format!("seed.{other}"))?)?;
         let sender = stream::Sender::grow(&mut manager, &seed, SETTING_UP)?;
         Ok(Self {

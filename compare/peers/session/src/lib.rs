@@ -314,10 +314,20 @@ mod tests {
     #[test]
     fn orders() {
         let order = Order::parse("stream 4096 17 2 fresh\n").unwrap();
-        assert_eq!((order.size_bytes, order.count, order.senders), (4096, 17, 2));
+        assert_eq!(
+            (order.size_bytes, order.count, order.senders),
+            (4096, 17, 2)
+        );
         assert!(order.is_fresh && !order.is_latency);
         assert!(Order::parse("latency 16 1 1 reused").unwrap().is_latency);
-        for line in ["quit", "", "stream 7 1 1 fresh", "stream 8 0 1 fresh", "stream 8 1 0 fresh", "stream 8 1 1"] {
+        for line in [
+            "quit",
+            "",
+            "stream 7 1 1 fresh",
+            "stream 8 0 1 fresh",
+            "stream 8 1 0 fresh",
+            "stream 8 1 1",
+        ] {
             assert_eq!(Order::parse(line), None, "{line:?}");
         }
     }
