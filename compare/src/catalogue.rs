@@ -61,6 +61,22 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// Processes that the comparison starts, each on a core of its own.
+    fn each(words: Vec<Word>, variant: &'static str) -> Self {
+        Self {
+            words,
+            variant,
+            start: Start::Each,
+            confined: true,
+            environment: Vec::new(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(words: &[&str], variant: &'static str) -> Self {
+        Self::each(text(words), variant)
+    }
+
     /// The command for a session of so many senders, but for the arguments that all programs take.
     pub(crate) fn command(&self, senders: usize) -> Vec<OsString> {
         self.words
@@ -122,13 +138,7 @@ impl Peer {
             name,
             label,
             library,
-            means: Means::Session(Program {
-                words,
-                variant,
-                start: Start::Each,
-                confined: true,
-                environment: Vec::new(),
-            }),
+            means: Means::Session(Program::each(words, variant)),
             crowd: false,
             warm_up: 0,
         }

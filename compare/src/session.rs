@@ -359,3 +359,6 @@ fn fifo(directory: &Path, name: &str) -> Result<File> {
         .open(&path)
         .context("opening a FIFO")
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@
 //!
 //! Each size has a service of its own, opened with the order, so that a sample is as large as a message.
 
+use std::mem::MaybeUninit;
+
 use anyhow::{Context, Result, bail};
 use hamlyn_compare_session::{Order, Peer, RECEIVER, REGION_BYTES, Session, Stamp};
 use iceoryx2::config::Config;
@@ -12,6 +14,7 @@ use iceoryx2::node::{Node, NodeBuilder};
 use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
+use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service::port_factory::publish_subscribe::PortFactory;
 
 /// Samples on their way: as many bytes as stay in a cache.
@@ -49,6 +52,8 @@ struct Samples {
 struct Ports {
     publisher: Publisher<ipc::Service, [u8], ()>,
     subscriber: Option<Subscriber<ipc::Service, [u8], ()>>,
+    /// Loaned while there is time: right after the last was sent.
+    next: Option<SampleMutUninit<ipc::Service, [MaybeUninit<u8>], ()>>,
     /// Kept: a service lives as long as somebody has it open.
     _services: [PortFactory<ipc::Service, [u8], ()>; 2],
 }
@@ -115,12 +120,13 @@ impl Samples {
             .publisher_builder()
             .initial_max_slice_len(order.size_bytes)
             .backpressure_strategy(BackpressureStrategy::RetryUntilDelivered)
-            .max_loaned_samples(1)
+            .max_loaned_samples(2)
             .create()
             .context("a publisher")?;
         Ok(Ports {
             publisher,
             subscriber,
+            next: None,
             _services: [there, back],
         })
     }
@@ -151,13 +157,18 @@ impl Peer for Samples {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<()> {
-        let ports = self.ports.as_ref().context("no ports")?;
+        let ports = self.ports.as_mut().context("no ports")?;
         // A full buffer is waited for only when the subscriber has seen the publisher; until then
         // a sample that does not fit reaches nobody.
         loop {
             let reached = if self.copies {
-                let sample = ports.publisher.loan_slice_uninit(message.len())?;
-                sample.write_from_slice(message).send()?
+                let sample = match ports.next.take() {
+                    Some(sample) => sample,
+                    None => ports.publisher.loan_slice_uninit(message.len())?,
+                };
+                let reached = sample.write_from_slice(message).send()?;
+                ports.next = Some(ports.publisher.loan_slice_uninit(message.len())?);
+                reached
             } else {
                 let mut sample = ports.publisher.loan_slice(message.len())?;
                 if let Some(stamp) = Stamp::read(message) {
