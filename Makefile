@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test build bench compare tools fmt clippy docs bare papers tests
+.PHONY: demo test build bench compare check-compare tools fmt clippy docs bare papers tests
 
 demo: build
 	@echo "== the demonstration"
@@ -25,8 +25,14 @@ bench: build
 COMPARE ?=
 compare: tools
 	@echo "== building the comparison"
-	$(CARGO) build --release --locked --manifest-path compare/Cargo.toml -p hamlyn-compare
-	$(CARGO) run --quiet --release --locked --manifest-path compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
+	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
+
+# What `make test` does for the product, for the comparison's driver and our programs in it.
+check-compare: tools
+	$(CARGO) fmt --all --check --manifest-path compare/Cargo.toml
+	$(CARGO) clippy --workspace --all-targets --manifest-path compare/Cargo.toml -- -D warnings
+	$(CARGO) test --workspace --manifest-path compare/Cargo.toml
 
 test: tools fmt clippy docs bare papers tests
 	@echo "== all of it passed"

@@ -89,6 +89,14 @@ impl Program {
     }
 }
 
+/// Messages before those that count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WarmUp {
+    pub(crate) round_trips: u64,
+    /// One way, of all senders together.
+    pub(crate) messages: u64,
+}
+
 /// What measures a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Means {
@@ -111,8 +119,8 @@ pub(crate) struct Peer {
     pub(crate) means: Means,
     /// Whether several senders can send to one receiver.
     pub(crate) crowd: bool,
-    /// Messages to send before it is at its speed, for languages that compile as they run.
-    pub(crate) warm_up: u64,
+    /// What it needs before it is at its speed, for languages that compile as they run.
+    pub(crate) warm_up: Option<WarmUp>,
 }
 
 impl Peer {
@@ -140,7 +148,7 @@ impl Peer {
             library,
             means: Means::Session(Program::each(words, variant)),
             crowd: false,
-            warm_up: 0,
+            warm_up: None,
         }
     }
 
@@ -156,7 +164,7 @@ impl Peer {
             library: "ucx",
             means: Means::Perftest { time, bandwidth },
             crowd: false,
-            warm_up: 0,
+            warm_up: None,
         }
     }
 
@@ -166,8 +174,8 @@ impl Peer {
         self
     }
 
-    fn warm_up(mut self, messages: u64) -> Self {
-        self.warm_up = messages;
+    fn warm_up(mut self, warm_up: WarmUp) -> Self {
+        self.warm_up = Some(warm_up);
         self
     }
 
@@ -378,7 +386,10 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
             "ipc",
         )
         .crowd()
-        .warm_up(400_000),
+        .warm_up(WarmUp {
+            round_trips: 100_000,
+            messages: 4_000_000,
+        }),
         Peer::each("zeromq", "zeromq_ipc", "ZeroMQ ipc", built("zeromq"), "ipc")
             .floating()
             .crowd(),

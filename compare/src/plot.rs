@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::catalogue::{Peer, REFERENCE};
+use crate::catalogue::{self, LIBRARIES, Peer, REFERENCE};
 use crate::figure::{BANDWIDTH_SIZES_BYTES, Figure, SENDERS, TIME_SIZES_BYTES, size_name};
 use crate::record::{Cell, Report};
 
@@ -17,17 +17,20 @@ const HEIGHT: u32 = 620;
 const NAMES_WIDTH: u32 = 300;
 const OURS: RGBColor = RGBColor(200, 30, 30);
 const MACHINE: RGBColor = RGBColor(110, 110, 110);
-/// Distinct to most eyes, colour-blind ones too (Okabe and Ito, and darker relatives).
-const OTHERS: [RGBColor; 8] = [
+/// One for each library in the catalogue's order, the same in all pictures; distinct to most eyes.
+const OTHERS: [RGBColor; 10] = [
     RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
     RGBColor(86, 180, 233),
-    RGBColor(204, 121, 167),
-    RGBColor(120, 94, 40),
     RGBColor(70, 60, 150),
-    RGBColor(30, 30, 30),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+    RGBColor(150, 80, 30),
+    RGBColor(150, 150, 40),
+    RGBColor(0, 158, 115),
+    RGBColor(120, 200, 120),
 ];
+const _: () = assert!(OTHERS.len() + 2 == LIBRARIES.len());
 
 /// One picture.
 struct Picture {
@@ -112,6 +115,8 @@ pub(crate) fn write(report: &Report, directory: &Path) -> Result<()> {
 
 struct Line<'a> {
     peer: &'a Peer,
+    /// Which of its library's lines it is.
+    variant: usize,
     points: Vec<(f64, f64)>,
 }
 
@@ -122,6 +127,12 @@ fn lines<'a>(report: &'a Report, picture: &Picture) -> Vec<Line<'a>> {
         .iter()
         .map(|peer| Line {
             peer,
+            variant: report
+                .peers
+                .iter()
+                .filter(|other| other.library == peer.library)
+                .position(|other| other.name == peer.name)
+                .unwrap_or_default(),
             points: picture
                 .points
                 .iter()
@@ -190,20 +201,19 @@ fn draw(
     // Ours last, so that it lies on top.
     let order = lines.iter().filter(|line| !line.peer.is_ours());
     for line in order.chain(lines.iter().filter(|line| line.peer.is_ours())) {
-        let style = style_of(line.peer, lines);
+        let style = style_of(line.peer);
         chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
-        let size = if line.peer.name == REFERENCE { 5 } else { 3 };
-        chart.draw_series(
-            line.points
-                .iter()
-                .map(|&point| Circle::new(point, size, style.filled())),
-        )?;
+        let size = if line.peer.name == REFERENCE { 5 } else { 4 };
+        for point in &line.points {
+            let at = chart.backend_coord(point);
+            mark(area, at, line.variant, size, style.filled())?;
+        }
     }
     for (row, line) in lines.iter().enumerate() {
         let y = 60 + row as i32 * 21;
-        let style = style_of(line.peer, lines);
+        let style = style_of(line.peer);
         right.draw(&PathElement::new(vec![(4, y), (34, y)], style))?;
-        right.draw(&Circle::new((19, y), 3, style.filled()))?;
+        mark(&right, (19, y), line.variant, 4, style.filled())?;
         let weight = if line.peer.is_ours() {
             FontStyle::Bold
         } else {
@@ -234,40 +244,46 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Ours is red and thick; each library has one colour, its variants differ in strength.
-fn style_of(peer: &Peer, lines: &[Line]) -> ShapeStyle {
+/// What tells a library's lines apart: a disc, or a polygon of three corners and more.
+fn mark(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    at: (i32, i32),
+    variant: usize,
+    size: i32,
+    style: ShapeStyle,
+) -> Result<(), Failure> {
+    if variant == 0 {
+        return Ok(area.draw(&Circle::new(at, size, style))?);
+    }
+    let corners = variant + 2;
+    let radius = f64::from(size) * 1.4;
+    let polygon = (0..corners).map(|corner| {
+        let angle = std::f64::consts::TAU * corner as f64 / corners as f64;
+        (
+            at.0 + (radius * angle.sin()).round() as i32,
+            at.1 - (radius * angle.cos()).round() as i32,
+        )
+    });
+    Ok(area.draw(&Polygon::new(polygon.collect::<Vec<_>>(), style))?)
+}
+
+/// Ours is red, and thick where it is what the others are compared with; each library has one colour.
+fn style_of(peer: &Peer) -> ShapeStyle {
     if peer.is_ours() {
-        let width = if peer.name == REFERENCE { 4 } else { 2 };
-        let strength = if peer.name == REFERENCE { 1.0 } else { 0.55 };
-        return OURS.mix(strength).stroke_width(width);
+        let is_reference = peer.name == REFERENCE;
+        return OURS
+            .mix(if is_reference { 1.0 } else { 0.55 })
+            .stroke_width(if is_reference { 4 } else { 2 });
     }
     if peer.is_machine() {
         return MACHINE.stroke_width(1);
     }
-    let mut libraries: Vec<&str> = lines.iter().map(|line| line.peer.library).collect();
-    libraries.sort_unstable();
-    libraries.dedup();
-    libraries.retain(|&library| {
-        lines.iter().any(|line| {
-            line.peer.library == library && !line.peer.is_ours() && !line.peer.is_machine()
-        })
-    });
-    let index = libraries
+    let index = LIBRARIES
         .iter()
-        .position(|&library| library == peer.library)
+        .filter(|library| ![catalogue::HAMLYN, catalogue::MACHINE].contains(&library.name))
+        .position(|library| library.name == peer.library)
         .unwrap_or_default();
-    let mut variants: Vec<&str> = lines
-        .iter()
-        .filter(|line| line.peer.library == peer.library)
-        .map(|line| line.peer.name)
-        .collect();
-    variants.sort_unstable();
-    let variant = variants
-        .iter()
-        .position(|&name| name == peer.name)
-        .unwrap_or_default();
-    let strength = 1.0 - 0.14 * variant.min(5) as f64;
-    OTHERS[index % OTHERS.len()].mix(strength).stroke_width(2)
+    OTHERS[index % OTHERS.len()].stroke_width(2)
 }
 
 #[cfg(test)]

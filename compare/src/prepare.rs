@@ -44,14 +44,7 @@ pub(crate) fn prepare(library: &Library, places: &Places, install: bool) -> Resu
         Build::Cargo { package } => {
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
             run(Command::new(cargo)
-                .args([
-                    "build",
-                    "--release",
-                    "--locked",
-                    "--quiet",
-                    "--package",
-                    package,
-                ])
+                .args(["build", "--release", "--quiet", "--package", package])
                 .arg("--manifest-path")
                 .arg(places.compare.join("Cargo.toml")))
             .context("it does not build")?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 
-use crate::catalogue::{Means, Peer, Program};
+use crate::catalogue::{Means, Peer, Program, WarmUp};
 use crate::figure::{Figure, SENDERS_MAX};
 use crate::interruption;
 use crate::perftest;
@@ -84,8 +84,8 @@ impl Measurable {
         Ok(match &peer.means {
             Means::Session(program) => {
                 let mut session = Session::open(program, senders, cores)?;
-                if peer.warm_up > 0 {
-                    warm_up(&mut session, peer.warm_up)?;
+                if let Some(needed) = peer.warm_up {
+                    warm_up(&mut session, needed, senders)?;
                 }
                 Measurable::Session(session)
             }
@@ -114,9 +114,14 @@ impl Measurable {
     }
 }
 
-fn warm_up(session: &mut Session, messages: u64) -> Result<()> {
-    for figure in [RAW_FIGURE, Figure::Rate, RAW_FIGURE] {
-        session.order(figure, messages).context("warming up")?;
+fn warm_up(session: &mut Session, needed: WarmUp, senders: usize) -> Result<()> {
+    let messages = needed.messages / senders as u64;
+    for (figure, count) in [
+        (RAW_FIGURE, needed.round_trips),
+        (Figure::Senders { senders }, messages),
+        (RAW_FIGURE, needed.round_trips),
+    ] {
+        session.order(figure, count).context("warming up")?;
     }
     Ok(())
 }

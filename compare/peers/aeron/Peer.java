@@ -56,7 +56,11 @@ public final class Peer implements FragmentHandler {
   private Aeron aeron;
   private Publication publication;
   private Subscription subscription;
+  private final FragmentAssembler assembler = new FragmentAssembler(this);
+
+  /** This itself, unless messages come in fragments. */
   private FragmentHandler handler;
+
   private UnsafeBuffer memory = new UnsafeBuffer(0, 0);
   private int polls;
 
@@ -118,12 +122,13 @@ public final class Peer implements FragmentHandler {
       Files.createFile(directory.resolve("driver"));
     }
     aeron = Aeron.connect(context);
-    publication = aeron.addPublication("aeron:ipc", role == RECEIVER ? BACK : THERE);
+    final int out = role == RECEIVER ? BACK : THERE;
+    publication =
+        senders == 1 ? aeron.addExclusivePublication("aeron:ipc", out) : aeron.addPublication("aeron:ipc", out);
     // Only one sender is ever answered; another subscriber that does not read would hold up the log.
     if (role <= 1) {
       subscription = aeron.addSubscription("aeron:ipc", role == RECEIVER ? THERE : BACK);
     }
-    handler = new FragmentAssembler(this);
     final long deadline = System.nanoTime() + OPENING_NS;
     boolean told = false;
     while (true) {
@@ -209,6 +214,7 @@ public final class Peer implements FragmentHandler {
   private void prepare(final int bytes) {
     handled = 0;
     checked = 0;
+    handler = size > publication.maxPayloadLength() ? assembler : this;
     java.util.Arrays.fill(expected, 0);
     if (memory.capacity() < bytes) {
       final ByteBuffer buffer = BufferUtil.allocateDirectAligned(bytes, 64).order(ByteOrder.LITTLE_ENDIAN);

@@ -20,7 +20,7 @@ pub(crate) fn run(json: bool, quick: bool) -> Result<ExitCode> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["run", "--release", "--locked", "--quiet"])
+        .args(["run", "--release", "--quiet"])
         .arg("--manifest-path")
         .arg(&manifest)
         .args(["--package", "hamlyn-compare", "--"]);
