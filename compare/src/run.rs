@@ -153,6 +153,10 @@ pub(crate) fn run(
     ] {
         let mut beside = Beside::open(reference, raw, senders, cores)?;
         for round in 0..effort.rounds {
+            if bar.is_hidden() {
+                let rounds = effort.rounds;
+                eprintln!("== round {} of {rounds}, senders: {senders}", round + 1);
+            }
             for peer in peers.iter().filter(|peer| senders == 1 || peer.crowd) {
                 bar.set_message(peer.label);
                 let failures = failed.entry(peer.name).or_default();

@@ -16,7 +16,12 @@ const AHEAD: &str = "◀";
 pub(crate) struct Section {
     pub(crate) title: &'static str,
     pub(crate) columns: Vec<(String, Figure)>,
+    /// A time that is also shown as a multiple of the raw hand-off beside it: that can be compared
+    /// between rounds in which the cores were near and such in which they were far from each other.
+    pub(crate) over_raw: Option<Figure>,
 }
+
+const OVER_RAW: &str = "16 B over raw";
 
 /// All tables, in order.
 pub(crate) fn sections() -> Vec<Section> {
@@ -36,6 +41,7 @@ pub(crate) fn sections() -> Vec<Section> {
             columns: TIME_SIZES_BYTES
                 .map(|size_bytes| (size_name(size_bytes), Figure::OneWay { size_bytes }))
                 .to_vec(),
+            over_raw: Some(Figure::OneWay { size_bytes: 16 }),
         },
         Section {
             title: "16-byte messages, million a second",
@@ -43,14 +49,17 @@ pub(crate) fn sections() -> Vec<Section> {
                 .into_iter()
                 .chain(SENDERS.map(|senders| (several(senders), Figure::Senders { senders })))
                 .collect(),
+            over_raw: None,
         },
         Section {
             title: "Bandwidth from buffers used again, GB/s",
             columns: bandwidth(false),
+            over_raw: None,
         },
         Section {
             title: "Bandwidth from fresh buffers, GB/s",
             columns: bandwidth(true),
+            over_raw: None,
         },
     ]
 }
@@ -66,6 +75,18 @@ fn several(senders: usize) -> String {
 /// Whether a peer's figure is ahead of ours, by the median of the ratios.
 fn is_ahead(peer: &Peer, figure: Figure, summary: &Summary) -> bool {
     !peer.is_ours() && !peer.is_machine() && figure.is_ahead(summary.over_ours, 1.0)
+}
+
+/// The last column of a table that has it.
+fn over_raw(report: &Report, peer: &Peer, section: &Section) -> Option<String> {
+    let figure = section.over_raw?;
+    Some(match report.cell(peer, figure) {
+        Cell::Measured(Summary {
+            over_raw: Some(times),
+            ..
+        }) => ratio(times),
+        _ => "–".to_owned(),
+    })
 }
 
 /// Peers that have something in this table.
@@ -110,7 +131,12 @@ pub(crate) fn terminal(report: &Report) -> String {
         table
             .load_preset(UTF8_HORIZONTAL_ONLY)
             .set_content_arrangement(ContentArrangement::Disabled)
-            .set_header([section.title.to_owned()].into_iter().chain(heads));
+            .set_header(
+                [section.title.to_owned()]
+                    .into_iter()
+                    .chain(heads)
+                    .chain(section.over_raw.map(|_| OVER_RAW.to_owned())),
+            );
         for (peer, cells) in rows {
             let shown = cells
                 .iter()
@@ -134,7 +160,8 @@ pub(crate) fn terminal(report: &Report) -> String {
                     Cell::Unsupported(_) | Cell::Absent => "–".to_owned(),
                     Cell::Failed(_) => "failed".to_owned(),
                 });
-            table.add_row([peer.label.to_owned()].into_iter().chain(shown));
+            let last = over_raw(report, peer, &section);
+            table.add_row([peer.label.to_owned()].into_iter().chain(shown).chain(last));
         }
         let _ = writeln!(text, "{table}\n");
     }
@@ -208,8 +235,13 @@ pub(crate) fn markdown(report: &Report) -> String {
         for (head, _) in &section.columns {
             let _ = write!(text, " {head} |");
         }
+        let last = section
+            .over_raw
+            .map_or(String::new(), |_| format!(" {OVER_RAW} |"));
+        text.push_str(&last);
         text.push_str("\n|---|");
-        text.push_str(&"---:|".repeat(section.columns.len()));
+        let columns = section.columns.len() + usize::from(section.over_raw.is_some());
+        text.push_str(&"---:|".repeat(columns));
         text.push('\n');
         for (peer, cells) in rows {
             let _ = write!(text, "| {} |", peer.label);
@@ -232,6 +264,9 @@ pub(crate) fn markdown(report: &Report) -> String {
                     Cell::Failed(_) => "failed".to_owned(),
                 };
                 let _ = write!(text, " {shown} |");
+            }
+            if let Some(last) = over_raw(report, peer, &section) {
+                let _ = write!(text, " {last} |");
             }
             text.push('\n');
         }
