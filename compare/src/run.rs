@@ -28,6 +28,8 @@ const RAW_FIGURE: Figure = Figure::OneWay { size_bytes: 16 };
 const FAILURES_MAX: usize = 3;
 /// Failures after which a figure is not tried again.
 const FIGURE_FAILURES_MAX: usize = 2;
+/// The part of the time that the figures of a pair may take; the rest is for several senders.
+const PAIR_SHARE: f64 = 0.8;
 /// Bounds of the messages of one measurement.
 const COUNT_MIN: u64 = 3;
 const COUNT_MAX: u64 = 50_000_000;
@@ -38,6 +40,9 @@ pub(crate) struct Effort {
     pub(crate) rounds: usize,
     /// How long one measurement lasts, about.
     pub(crate) lasts: Duration,
+    /// No round is begun that would end later than this after the start, but for the first: a
+    /// machine that is busy otherwise is measured in fewer rounds.
+    pub(crate) time_max: Duration,
 }
 
 /// What is known of one figure of one peer.
@@ -147,12 +152,22 @@ pub(crate) fn run(
     let mut counts = BTreeMap::new();
     let mut own_failures = 0;
     let mut failed: BTreeMap<&'static str, usize> = BTreeMap::new();
-    for (figures, senders) in [
-        (Figure::of_a_pair(), 1),
-        (Figure::of_a_crowd(), SENDERS_MAX),
+    let start = Instant::now();
+    for (figures, senders, time_max) in [
+        (Figure::of_a_pair(), 1, effort.time_max.mul_f64(PAIR_SHARE)),
+        (Figure::of_a_crowd(), SENDERS_MAX, effort.time_max),
     ] {
+        let mut longest = Duration::ZERO;
         let mut beside = Beside::open(reference, raw, senders, cores)?;
         for round in 0..effort.rounds {
+            if round > 0 && start.elapsed() + longest > time_max {
+                let rounds = effort.rounds;
+                let message =
+                    format!("time is up after {round} of {rounds} rounds, senders: {senders}");
+                bar.suspend(|| eprintln!("== {message}"));
+                break;
+            }
+            let round_start = Instant::now();
             if bar.is_hidden() {
                 let rounds = effort.rounds;
                 eprintln!("== round {} of {rounds}, senders: {senders}", round + 1);
@@ -193,6 +208,7 @@ pub(crate) fn run(
                 }
                 bar.inc(1);
             }
+            longest = longest.max(round_start.elapsed());
         }
     }
     Ok(measured)

@@ -204,7 +204,7 @@ pub(crate) fn failures(report: &Report) -> Vec<(String, String)> {
 pub(crate) fn markdown(report: &Report) -> String {
     let circumstances = &report.circumstances;
     let mut text = format!(
-        "Measured {} on {} (cores {} and {}), Linux {}, median of {} rounds{}.\n",
+        "Measured {} on {} (cores {} and {}), Linux {}, median of up to {} rounds{}.\n",
         circumstances.date,
         circumstances.processor,
         circumstances.cores[0],
