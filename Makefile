@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test build bench tools fmt clippy docs bare papers tests
+.PHONY: demo test build bench compare check-compare tools fmt clippy docs bare papers tests
 
 demo: build
 	@echo "== the demonstration"
@@ -19,6 +19,20 @@ build: tools
 
 bench: build
 	target/release/hamlyn bench
+
+# The interface beside its peers, in one run. It installs the peers, which needs root, and says
+# what it installs. `make compare COMPARE="--quick --only ucx,zeromq"` for less.
+COMPARE ?=
+compare: tools
+	@echo "== building the comparison"
+	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
+
+# What `make test` does for the product, for the comparison's driver and our programs in it.
+check-compare: tools
+	$(CARGO) fmt --all --check --manifest-path compare/Cargo.toml
+	$(CARGO) clippy --workspace --all-targets --manifest-path compare/Cargo.toml -- -D warnings
+	$(CARGO) test --workspace --manifest-path compare/Cargo.toml
 
 test: tools fmt clippy docs bare papers tests
 	@echo "== all of it passed"

@@ -4,6 +4,7 @@
 //! hand-off of a cache line measured just before and just after; if that moved by
 //! more than 15 %, the machine was disturbed, and the measurement is repeated.
 
+mod comparison;
 mod latency;
 mod memory;
 mod pair;
@@ -35,6 +36,10 @@ pub(crate) struct Arguments {
     /// Measure the latency of this protocol and nothing else.
     #[arg(long, value_enum)]
     only: Option<latency::Protocol>,
+    /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
+    /// them in turn with ours. Needs a checkout, and root to install.
+    #[arg(long, conflicts_with = "only")]
+    peers: bool,
 }
 
 /// How much to measure.
@@ -75,6 +80,9 @@ impl Effort {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.peers {
+        return comparison::run(arguments.json, arguments.quick);
+    }
     let effort = Effort::of(arguments);
     let processors = processors()?;
     if processors.len() < 2 {

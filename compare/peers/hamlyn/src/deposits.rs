@@ -1,0 +1,356 @@
+//! Messages whose places the sender names: the raw interface, and tagged write.
+//!
+//! Sender and receiver walk through the same places. In a stream of messages that are longer than a cell,
+//! the receiver says from time to time how many it has seen, so that no place is
+//! written again before it was read.
+
+use anyhow::{Context, Result, ensure};
+use hamlyn::host::process::ProcessHost;
+use hamlyn::tagged_write;
+use hamlyn::{Area, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
+use hamlyn_compare_session::{
+    MESSAGE_BYTES_MAX, Order, Peer, RECEIVER, REGION_BYTES, Session, Stamp,
+};
+
+use crate::{SETTING_UP, open};
+
+/// Metadata entries, and so the most messages in flight that are longer than a packet.
+const ENTRIES: u64 = 64;
+/// In flight, all together; more would leave the cache.
+const WINDOW_BYTES: u64 = 1 << 20;
+/// Messages up to this size are not counted back: there are more places than messages on their way.
+const UNCOUNTED_BYTES_MAX: usize = 64;
+const UNCOUNTED_PLACES: u64 = 1 << 14;
+/// What the answer of a round trip needs.
+const BACK_BYTES: u64 = 1 << 20;
+/// Packets carry this much unless set otherwise.
+const PACKET_BYTES: usize = 16 << 10;
+const QUEUE_ENTRIES: usize = 1 << 16;
+
+/// By which calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    Raw,
+    Tagged,
+}
+
+/// The receiving end.
+enum Inbox {
+    Raw {
+        slot: Slot,
+        queue: Queue,
+        area: Area,
+    },
+    Tagged(tagged_write::Receiver),
+}
+
+impl Inbox {
+    fn area(&self) -> &Area {
+        match self {
+            Inbox::Raw { area, .. } => area,
+            Inbox::Tagged(receiver) => receiver.area(),
+        }
+    }
+}
+
+/// The sending end.
+struct Outbox {
+    fast: Target,
+    /// For messages longer than a packet, by metadata entry.
+    entries: Vec<Target>,
+    tagged: Option<tagged_write::Sender>,
+}
+
+/// The places of an order.
+#[derive(Clone, Copy, Default)]
+struct Places {
+    size: u64,
+    /// Where this sender's begin.
+    base: u64,
+    many: u64,
+    /// Messages in flight at most; 0 if they are not counted.
+    window: u64,
+}
+
+impl Places {
+    fn of(order: &Order, sender: usize) -> Self {
+        let size = order.size_bytes as u64;
+        if order.is_latency {
+            return Self {
+                size,
+                base: 0,
+                many: (4096 / size).max(1),
+                window: 0,
+            };
+        }
+        if order.size_bytes <= UNCOUNTED_BYTES_MAX {
+            return Self {
+                size,
+                base: (sender as u64 - 1) * UNCOUNTED_PLACES * size,
+                many: UNCOUNTED_PLACES,
+                window: 0,
+            };
+        }
+        let least = if size > (16 << 20) { 2 } else { 4 };
+        let window = (WINDOW_BYTES / size).clamp(least, ENTRIES);
+        let many = if order.is_fresh {
+            REGION_BYTES as u64 / size
+        } else {
+            window
+        };
+        Self {
+            size,
+            base: 0,
+            many,
+            window,
+        }
+    }
+
+    /// Messages that are reported together.
+    #[inline]
+    fn batch(&self) -> u64 {
+        (self.window / 4).max(1)
+    }
+
+    #[inline]
+    fn at(&self, turn: u64) -> u64 {
+        self.base + turn % self.many * self.size
+    }
+}
+
+pub(crate) struct Deposits {
+    manager: Manager<ProcessHost>,
+    role: usize,
+    inbox: Inbox,
+    /// To the receiver; or, if this is the receiver, to the first sender.
+    outbox: Outbox,
+    order: Order,
+    places: Places,
+    sent: u64,
+    received: u64,
+    /// Sent messages that the receiver has seen.
+    seen: u64,
+    /// Whether the inbox was touched all over, as fresh places must have been.
+    touched: bool,
+}
+
+impl Deposits {
+    pub(crate) fn open(session: &Session, way: Way) -> Result<Self> {
+        let mut manager = open()?;
+        let bytes = if session.role == RECEIVER {
+            REGION_BYTES.max(MESSAGE_BYTES_MAX * 2) as u64
+        } else {
+            BACK_BYTES
+        };
+        let inbox = match way {
+            Way::Raw => {
+                let interface = manager.interface_mut();
+                let area = interface.allocate(bytes)?;
+                let queue = interface.open_queue(QUEUE_ENTRIES)?;
+                let new = NewSlot::new(&area).queue(&queue).entries(ENTRIES as usize);
+                let slot = interface.open_slot(new)?;
+                Inbox::Raw { slot, queue, area }
+            }
+            Way::Tagged => Inbox::Tagged(tagged_write::Receiver::new(
+                &mut manager,
+                bytes,
+                QUEUE_ENTRIES,
+            )?),
+        };
+        let (fast, entry) = match &inbox {
+            Inbox::Raw { slot, .. } => (slot.fast_ticket(0, bytes)?, slot.ticket(0, 0, bytes)?),
+            Inbox::Tagged(receiver) => (receiver.ticket(), receiver.ticket()),
+        };
+        let tickets = [fast.to_bytes(), entry.to_bytes()].concat();
+        session.publish(&format!("tickets.{}", session.role), &tickets)?;
+        let other = if session.role == RECEIVER {
+            1
+        } else {
+            RECEIVER
+        };
+        let tickets = session.awaited(&format!("tickets.{other}"))?;
+        let (fast, entry) = tickets
+            .split_at_checked(tickets.len() / 2)
+            .context("no tickets")?;
+        let fast = Ticket::from_bytes(fast)?;
+        let entry = Ticket::from_bytes(entry)?;
+        let tagged = match way {
+            Way::Raw => None,
+            Way::Tagged => Some(tagged_write::Sender::grow(&mut manager, &fast, SETTING_UP)?),
+        };
+        let interface = manager.interface_mut();
+        let entries: Result<Vec<Target>, _> = (0..ENTRIES)
+            .map(|index| {
+                let metadata_index = index as u16;
+                interface.target(
+                    &Ticket {
+                        metadata_index,
+                        ..entry
+                    },
+                    SETTING_UP,
+                )
+            })
+            .collect();
+        let outbox = Outbox {
+            fast: interface.target(&fast, SETTING_UP)?,
+            entries: entries?,
+            tagged,
+        };
+        Ok(Self {
+            manager,
+            role: session.role,
+            inbox,
+            outbox,
+            order: Order {
+                is_latency: true,
+                size_bytes: 8,
+                count: 1,
+                senders: 1,
+                is_fresh: false,
+            },
+            places: Places::default(),
+            sent: 0,
+            received: 0,
+            seen: 0,
+            touched: false,
+        })
+    }
+
+    fn is_long(&self) -> bool {
+        self.order.size_bytes > PACKET_BYTES
+    }
+
+    /// The next notification's word and metadata entry, if there is one.
+    #[inline]
+    fn notification(&mut self) -> Result<Option<(u64, u16)>> {
+        Ok(match &mut self.inbox {
+            Inbox::Raw { queue, .. } => self
+                .manager
+                .interface_mut()
+                .rcv(queue)?
+                .map(|notification| (notification.word, notification.metadata_index)),
+            Inbox::Tagged(receiver) => receiver
+                .get_tag(&mut self.manager, Wait::Poll)?
+                .map(|tag| (tag, 0)),
+        })
+    }
+
+    /// Waits until fewer than `in_flight` messages are on their way.
+    fn await_seen(&mut self, in_flight: u64) -> Result<()> {
+        while self.sent - self.seen >= in_flight {
+            if let Some((word, _)) = self.notification()? {
+                self.seen = word;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the sender how many messages were seen.
+    fn report(&mut self) -> Result<()> {
+        let terminus = self.manager.terminus();
+        let message = Message::new(&[]).word(self.received);
+        self.manager.interface_mut().send_msg(
+            terminus,
+            &self.outbox.fast,
+            &message,
+            Wait::Forever,
+        )?;
+        Ok(())
+    }
+}
+
+impl Peer for Deposits {
+    fn prepare(&mut self, order: &Order) -> Result<Option<String>> {
+        self.order = *order;
+        self.places = Places::of(order, if self.role == RECEIVER { 1 } else { self.role });
+        (self.sent, self.received, self.seen) = (0, 0, 0);
+        if self.is_long() && self.outbox.tagged.is_some() {
+            return Ok(Some("a tagged write is one packet".to_owned()));
+        }
+        if order.is_fresh && self.role == RECEIVER && !self.touched {
+            let area = self.inbox.area();
+            area.fill(0, REGION_BYTES as u64, 1)
+                .ok()
+                .context("the area is too short")?;
+            self.touched = true;
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<()> {
+        let place = self.places.at(self.sent);
+        if self.places.window > 0 && self.sent - self.seen >= self.places.window {
+            self.await_seen(self.places.window)?;
+        }
+        let wait = Wait::Forever;
+        if let Some(tagged) = &self.outbox.tagged {
+            tagged.send(&mut self.manager, place, message, place, wait)?;
+        } else {
+            let target = if self.is_long() {
+                let entries = self.places.window.max(1);
+                &self.outbox.entries[(self.sent % entries) as usize]
+            } else {
+                &self.outbox.fast
+            };
+            let put = Message::new(message).at(place);
+            let put = if self.is_long() { put } else { put.word(place) };
+            let terminus = self.manager.terminus();
+            self.manager
+                .interface_mut()
+                .send_msg(terminus, target, &put, wait)?;
+        }
+        self.sent += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Result<Stamp> {
+        let (word, index) = loop {
+            if let Some(found) = self.notification()? {
+                break found;
+            }
+        };
+        let place = if self.is_long() {
+            let entries = self.places.window.max(1);
+            ensure!(
+                u64::from(index) == self.received % entries,
+                "a message is missing"
+            );
+            self.places.at(self.received)
+        } else {
+            word
+        };
+        let area = self.inbox.area();
+        let word = |offset| {
+            area.load_u64(offset)
+                .ok()
+                .context("a place outside the area")
+        };
+        let stamp = Stamp {
+            first: word(place)?,
+            last: word(place + self.places.size - 8)?,
+        };
+        self.received += 1;
+        // In batches, but so that the sender never waits for one that has begun.
+        if self.places.window > 0 && self.received.is_multiple_of(self.places.batch()) {
+            self.report()?;
+        }
+        Ok(stamp)
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        if self.places.window > 0 && self.role == RECEIVER {
+            if !self.received.is_multiple_of(self.places.batch()) {
+                self.report()?;
+            }
+        } else if self.places.window > 0 {
+            self.await_seen(1)?;
+        }
+        ensure!(
+            self.manager.interface_mut().flush(SETTING_UP)?,
+            "what was sent is still waiting"
+        );
+        Ok(())
+    }
+}

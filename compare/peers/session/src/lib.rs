@@ -1,0 +1,348 @@
+//! A Rust peer program's side of the comparison: where it runs, what it is ordered to do, what it
+//! answers. The protocol is described in `compare/README.md`; `peers/harness` is the same in C.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// What fresh buffers walk through: several times the last cache.
+pub const REGION_BYTES: usize = 128 << 20;
+/// The largest message.
+pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// The role that receives; the others send.
+pub const RECEIVER: usize = 0;
+const SENDERS_MAX: usize = 64;
+const OPENING_MAX: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_micros(500);
+/// A stamp is the sender's number above this bit, and the message's below.
+const SENDER_SHIFT: u32 = 48;
+
+/// An order: round trips, or a stream from some senders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// Round trips, rather than a stream.
+    pub is_latency: bool,
+    /// Bytes of a message.
+    pub size_bytes: usize,
+    /// Messages of each sender.
+    pub count: u64,
+    /// Senders that take part: 1 to this.
+    pub senders: usize,
+    /// Whether each message has buffers that were not used lately.
+    pub is_fresh: bool,
+}
+
+impl Order {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let order = Self {
+            is_latency: match words.next()? {
+                "latency" => true,
+                "stream" => false,
+                _ => return None,
+            },
+            size_bytes: words.next()?.parse().ok()?,
+            count: words.next()?.parse().ok()?,
+            senders: words.next()?.parse().ok()?,
+            is_fresh: words.next()? == "fresh",
+        };
+        let possible = (8..=MESSAGE_BYTES_MAX).contains(&order.size_bytes)
+            && order.count > 0
+            && (1..=SENDERS_MAX).contains(&order.senders);
+        possible.then_some(order)
+    }
+}
+
+/// The first and the last word of a message, which carry its number and its sender's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    /// First word.
+    pub first: u64,
+    /// Last word.
+    pub last: u64,
+}
+
+impl Stamp {
+    /// The stamp of a message of that sender.
+    pub fn of(sender: usize, turn: u64) -> Self {
+        let word = (sender as u64) << SENDER_SHIFT | turn;
+        Self {
+            first: word,
+            last: word,
+        }
+    }
+
+    /// Who says to have sent it.
+    pub fn sender(self) -> usize {
+        (self.first >> SENDER_SHIFT) as usize
+    }
+
+    /// Reads it off a message.
+    pub fn read(message: &[u8]) -> Option<Self> {
+        Some(Self {
+            first: u64::from_le_bytes(*message.first_chunk()?),
+            last: u64::from_le_bytes(*message.last_chunk()?),
+        })
+    }
+
+    /// Puts it on a message of 8 bytes or more.
+    pub fn write(self, message: &mut [u8]) {
+        if let Some(word) = message.last_chunk_mut() {
+            *word = self.last.to_le_bytes();
+        }
+        if let Some(word) = message.first_chunk_mut() {
+            *word = self.first.to_le_bytes();
+        }
+    }
+}
+
+/// What a peer does. One value is one process' end, whatever its role.
+pub trait Peer {
+    /// Makes ready for an order; or says why it cannot be done.
+    fn prepare(&mut self, order: &Order) -> Result<Option<String>>;
+    /// Sends a message: to the receiver, or, if this is the receiver, back to the sender.
+    fn send(&mut self, message: &[u8]) -> Result<()>;
+    /// Waits for a message, and reads its stamp where it lies.
+    fn receive(&mut self) -> Result<Stamp>;
+    /// All that was sent is on its way, and what is still to be exchanged for this order is.
+    fn settle(&mut self) -> Result<()>;
+}
+
+/// What a process was started with, and its ends of the FIFOs.
+pub struct Session {
+    /// Which way to run.
+    pub variant: String,
+    /// Where files are exchanged.
+    pub directory: PathBuf,
+    /// 0 receives; the others send.
+    pub role: usize,
+    /// How many senders there are.
+    pub senders: usize,
+    orders: BufReader<File>,
+    answers: File,
+}
+
+impl Session {
+    /// From the arguments `VARIANT DIRECTORY ROLE SENDERS RECEIVER_CORE SENDER_CORE`. The process is on
+    /// its core already; the cores are for programs with a launcher.
+    pub fn open() -> Result<Self> {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let [variant, directory, role, senders, _, _] = arguments.as_slice() else {
+            bail!("usage: VARIANT DIRECTORY ROLE SENDERS RECEIVER_CORE SENDER_CORE");
+        };
+        // However the comparison ends, so do we.
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        let directory = PathBuf::from(directory);
+        let (role, senders) = (role.parse()?, senders.parse()?);
+        ensure!(
+            role <= senders && (1..=SENDERS_MAX).contains(&senders),
+            "no such role"
+        );
+        let answers = File::options()
+            .write(true)
+            .open(directory.join(format!("answers.{role}")))?;
+        let orders = BufReader::new(File::open(directory.join(format!("orders.{role}")))?);
+        Ok(Self {
+            variant: variant.clone(),
+            directory,
+            role,
+            senders,
+            orders,
+            answers,
+        })
+    }
+
+    /// Leaves bytes where the other processes find them.
+    pub fn publish(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.directory.join(name);
+        let draft = self.directory.join(format!("{name}.draft"));
+        std::fs::write(&draft, bytes).with_context(|| format!("publishing {name}"))?;
+        std::fs::rename(&draft, &path).with_context(|| format!("publishing {name}"))
+    }
+
+    /// Waits for what another process leaves.
+    pub fn awaited(&self, name: &str) -> Result<Vec<u8>> {
+        awaited(&self.directory, name)
+    }
+
+    fn say(&mut self, line: &str) -> Result<()> {
+        self.answers.write_all(format!("{line}\n").as_bytes())?;
+        Ok(())
+    }
+
+    fn answer(&mut self, begin_ns: u64, end_ns: u64, checked: u64) -> Result<()> {
+        self.say(&format!(
+            "{{\"begin_ns\":{begin_ns},\"end_ns\":{end_ns},\"checked\":{checked}}}"
+        ))
+    }
+
+    /// Opens the peer, then does as it is told until there are no more orders. Errors go to whoever orders.
+    pub fn run<P: Peer>(mut self, open: impl FnOnce(&Session) -> Result<P>) -> Result<()> {
+        let result = self.serve(open);
+        if let Err(error) = &result {
+            let text = format!("{error:#}").replace(['"', '\\', '\n'], " ");
+            self.say(&format!("{{\"error\":\"{text}\"}}"))?;
+        }
+        result
+    }
+
+    fn serve<P: Peer>(&mut self, open: impl FnOnce(&Session) -> Result<P>) -> Result<()> {
+        let mut peer = open(self)?;
+        let mut buffers = Vec::new();
+        self.say("{\"open\":true}")?;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.orders.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let Some(order) = Order::parse(&line) else {
+                return Ok(());
+            };
+            if let Some(reason) = peer.prepare(&order)? {
+                self.say(&format!("{{\"unsupported\":\"{reason}\"}}"))?;
+                continue;
+            }
+            let needed = if order.is_fresh {
+                REGION_BYTES
+            } else {
+                order.size_bytes
+            };
+            if buffers.len() < needed {
+                buffers = vec![1; needed];
+            }
+            let buffers = &mut buffers[..needed];
+            match (order.is_latency, self.role == RECEIVER) {
+                (true, true) => self.echo(&mut peer, &order, buffers)?,
+                (true, false) => self.lead(&mut peer, &order, buffers)?,
+                (false, true) => self.take(&mut peer, &order)?,
+                (false, false) => self.give(&mut peer, &order, buffers)?,
+            }
+        }
+    }
+
+    fn lead<P: Peer>(&mut self, peer: &mut P, order: &Order, buffer: &mut [u8]) -> Result<()> {
+        let mut checked = 0;
+        let begin_ns = now_ns();
+        for turn in 0..order.count {
+            let stamp = Stamp::of(1, turn);
+            stamp.write(buffer);
+            peer.send(buffer)?;
+            checked += u64::from(peer.receive()? == stamp);
+        }
+        let end_ns = now_ns();
+        peer.settle()?;
+        self.answer(begin_ns, end_ns, checked)
+    }
+
+    fn echo<P: Peer>(&mut self, peer: &mut P, order: &Order, buffer: &mut [u8]) -> Result<()> {
+        self.say("{\"ready\":true}")?;
+        let mut checked = 0;
+        let begin_ns = now_ns();
+        for turn in 0..order.count {
+            let stamp = peer.receive()?;
+            checked += u64::from(stamp == Stamp::of(1, turn));
+            stamp.write(buffer);
+            peer.send(buffer)?;
+        }
+        peer.settle()?;
+        self.answer(begin_ns, now_ns(), checked)
+    }
+
+    fn give<P: Peer>(&mut self, peer: &mut P, order: &Order, buffers: &mut [u8]) -> Result<()> {
+        let mut at = 0;
+        let begin_ns = now_ns();
+        for turn in 0..order.count {
+            let message = &mut buffers[at..at + order.size_bytes];
+            Stamp::of(self.role, turn).write(message);
+            peer.send(message)?;
+            at += order.size_bytes;
+            if at + order.size_bytes > buffers.len() {
+                at = 0;
+            }
+        }
+        peer.settle()?;
+        self.answer(begin_ns, now_ns(), order.count)
+    }
+
+    fn take<P: Peer>(&mut self, peer: &mut P, order: &Order) -> Result<()> {
+        self.say("{\"ready\":true}")?;
+        let mut expected = [0_u64; SENDERS_MAX + 1];
+        let mut checked = 0;
+        let begin_ns = now_ns();
+        for _ in 0..order.count * order.senders as u64 {
+            let stamp = peer.receive()?;
+            if let Some(turn) = expected.get_mut(stamp.sender()) {
+                checked += u64::from(stamp == Stamp::of(stamp.sender(), *turn));
+                *turn += 1;
+            }
+        }
+        let end_ns = now_ns();
+        peer.settle()?;
+        self.answer(begin_ns, end_ns, checked)
+    }
+}
+
+/// The clock that all processes of the machine share.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn awaited(directory: &Path, name: &str) -> Result<Vec<u8>> {
+    let path = directory.join(name);
+    let deadline = Instant::now() + OPENING_MAX;
+    loop {
+        match std::fs::read(&path) {
+            Ok(bytes) => return Ok(bytes),
+            Err(error) if Instant::now() > deadline => {
+                return Err(error).with_context(|| format!("nobody published {name}"));
+            }
+            // Not there yet.
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders() {
+        let order = Order::parse("stream 4096 17 2 fresh\n").unwrap();
+        assert_eq!(
+            (order.size_bytes, order.count, order.senders),
+            (4096, 17, 2)
+        );
+        assert!(order.is_fresh && !order.is_latency);
+        assert!(Order::parse("latency 16 1 1 reused").unwrap().is_latency);
+        for line in [
+            "quit",
+            "",
+            "stream 7 1 1 fresh",
+            "stream 8 0 1 fresh",
+            "stream 8 1 0 fresh",
+            "stream 8 1 1",
+        ] {
+            assert_eq!(Order::parse(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn stamps() {
+        for size in [8, 16, 100] {
+            let mut message = vec![0; size];
+            let stamp = Stamp::of(3, 12345);
+            stamp.write(&mut message);
+            assert_eq!(Stamp::read(&message), Some(stamp));
+            assert_eq!(stamp.sender(), 3);
+            message[size - 1] ^= 1;
+            assert_ne!(Stamp::read(&message), Some(stamp), "{size}");
+        }
+        assert_eq!(Stamp::read(&[0; 7]), None);
+    }
+}

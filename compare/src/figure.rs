@@ -1,0 +1,142 @@
+//! What is measured of each peer, and the orders that measure it.
+
+use serde::Serialize;
+
+/// Sizes at which the one-way time is measured.
+pub(crate) const TIME_SIZES_BYTES: [usize; 8] =
+    [8, 16, 64, 256, 1 << 10, 4 << 10, 64 << 10, 1 << 20];
+/// Sizes at which the bandwidth is measured.
+pub(crate) const BANDWIDTH_SIZES_BYTES: [usize; 5] =
+    [4 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
+/// Senders to one receiver.
+pub(crate) const SENDERS: [usize; 4] = [1, 2, 4, 8];
+/// As many as the largest of those.
+pub(crate) const SENDERS_MAX: usize = SENDERS[SENDERS.len() - 1];
+/// Size of a message where the rate is measured.
+pub(crate) const RATE_SIZE_BYTES: usize = 16;
+
+/// One figure.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(tag = "figure", rename_all = "snake_case")]
+pub(crate) enum Figure {
+    /// Half of a round trip, in nanoseconds. Less is better.
+    OneWay { size_bytes: usize },
+    /// 16-byte messages a second, from one sender to one receiver.
+    Rate,
+    /// Bytes a second, from buffers used again and again or from others each time.
+    Bandwidth { size_bytes: usize, fresh: bool },
+    /// 16-byte messages a second, from several senders to one receiver.
+    Senders { senders: usize },
+}
+
+impl Figure {
+    /// Those of one sender and one receiver.
+    pub(crate) fn of_a_pair() -> Vec<Figure> {
+        let times = TIME_SIZES_BYTES.map(|size_bytes| Figure::OneWay { size_bytes });
+        let bandwidths = [false, true].into_iter().flat_map(|fresh| {
+            BANDWIDTH_SIZES_BYTES.map(|size_bytes| Figure::Bandwidth { size_bytes, fresh })
+        });
+        times
+            .into_iter()
+            .chain([Figure::Rate])
+            .chain(bandwidths)
+            .collect()
+    }
+
+    /// Those of several senders.
+    pub(crate) fn of_a_crowd() -> Vec<Figure> {
+        SENDERS.map(|senders| Figure::Senders { senders }).to_vec()
+    }
+
+    pub(crate) fn is_time(self) -> bool {
+        matches!(self, Figure::OneWay { .. })
+    }
+
+    /// Bytes of a message.
+    pub(crate) fn size_bytes(self) -> usize {
+        match self {
+            Figure::OneWay { size_bytes } | Figure::Bandwidth { size_bytes, .. } => size_bytes,
+            Figure::Rate | Figure::Senders { .. } => RATE_SIZE_BYTES,
+        }
+    }
+
+    /// Senders that take part.
+    pub(crate) fn senders(self) -> usize {
+        match self {
+            Figure::Senders { senders } => senders,
+            _ => 1,
+        }
+    }
+
+    /// The line that orders it; each sender sends `count` messages.
+    pub(crate) fn order(self, count: u64) -> String {
+        let word = if self.is_time() { "latency" } else { "stream" };
+        let buffers = match self {
+            Figure::Bandwidth { fresh: true, .. } => "fresh",
+            _ => "reused",
+        };
+        format!(
+            "{word} {} {count} {} {buffers}\n",
+            self.size_bytes(),
+            self.senders()
+        )
+    }
+
+    /// Messages of each sender before anything is known about its speed.
+    pub(crate) fn first_count(self) -> u64 {
+        match self {
+            Figure::OneWay { size_bytes } => ((1 << 20) / size_bytes as u64).clamp(4, 200),
+            Figure::Rate | Figure::Senders { .. } => 2_000,
+            Figure::Bandwidth { size_bytes, .. } => ((4 << 20) / size_bytes as u64).clamp(2, 200),
+        }
+    }
+
+    /// The figure, from `count` messages of each sender in that time.
+    pub(crate) fn value(self, count: u64, elapsed_ns: f64) -> f64 {
+        let messages = (count * self.senders() as u64) as f64;
+        match self {
+            Figure::OneWay { .. } => elapsed_ns / messages / 2.0,
+            Figure::Rate | Figure::Senders { .. } => messages / elapsed_ns * 1e9,
+            Figure::Bandwidth { size_bytes, .. } => messages * size_bytes as f64 / elapsed_ns * 1e9,
+        }
+    }
+
+    /// How good `value` is beside `reference`: times as long, or a share of the speed.
+    pub(crate) fn is_ahead(self, value: f64, reference: f64) -> bool {
+        if self.is_time() {
+            value < reference
+        } else {
+            value > reference
+        }
+    }
+
+    /// The better of several.
+    pub(crate) fn best(self, values: &[f64]) -> f64 {
+        let better = if self.is_time() { f64::min } else { f64::max };
+        values.iter().copied().reduce(better).unwrap_or(f64::NAN)
+    }
+
+    /// The figure for people, without its unit: microseconds, millions a second, GB/s.
+    pub(crate) fn show(self, value: f64) -> String {
+        let scaled = match self {
+            Figure::OneWay { .. } => value / 1e3,
+            Figure::Rate | Figure::Senders { .. } => value / 1e6,
+            Figure::Bandwidth { .. } => value / 1e9,
+        };
+        match scaled {
+            x if x >= 100.0 => format!("{x:.0}"),
+            x if x >= 10.0 => format!("{x:.1}"),
+            x if x >= 1.0 => format!("{x:.2}"),
+            x => format!("{x:.3}"),
+        }
+    }
+}
+
+/// A size, for people.
+pub(crate) fn size_name(bytes: usize) -> String {
+    match bytes {
+        b if b >= 1 << 20 => format!("{} MiB", b >> 20),
+        b if b >= 1 << 10 => format!("{} KiB", b >> 10),
+        b => format!("{b} B"),
+    }
+}

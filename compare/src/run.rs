@@ -1,0 +1,454 @@
+//! The rounds: a peer and ours, one after the other, figure by figure.
+//!
+//! A time is kept only if the raw hand-off of a cache line, measured before, between and after, kept
+//! still; otherwise it is measured again, a few times at most.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+
+use crate::catalogue::{Means, Peer, Program, WarmUp};
+use crate::figure::{Figure, SENDERS_MAX};
+use crate::interruption;
+use crate::perftest;
+use crate::pin::Cores;
+use crate::session::{Outcome, Session};
+use crate::statistics::Round;
+
+/// The most by which the raw hand-off may move.
+const STEADY: f64 = 0.15;
+/// Times that an unsteady measurement is made again.
+const REPEATS_MAX: usize = 4;
+/// Round trips of a measurement of the raw hand-off.
+const RAW_ROUND_TRIPS: u64 = 5_000;
+const RAW_FIGURE: Figure = Figure::OneWay { size_bytes: 16 };
+/// Failures to start after which a peer is not tried again.
+const FAILURES_MAX: usize = 3;
+/// Failures after which a figure is not tried again.
+const FIGURE_FAILURES_MAX: usize = 2;
+/// The part of the time that the figures of a pair may take; the rest is for several senders.
+const PAIR_SHARE: f64 = 0.8;
+/// Bounds of the messages of one measurement.
+const COUNT_MIN: u64 = 3;
+const COUNT_MAX: u64 = 50_000_000;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) rounds: usize,
+    /// How long one measurement lasts, about.
+    pub(crate) lasts: Duration,
+    /// No round is begun that would end later than this after the start, but for the first: a
+    /// machine that is busy otherwise is measured in fewer rounds.
+    pub(crate) time_max: Duration,
+}
+
+/// What is known of one figure of one peer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Results {
+    pub(crate) rounds: Vec<Round>,
+    /// Why the peer does not do this.
+    pub(crate) unsupported: Option<String>,
+    /// Why it failed, if it did.
+    pub(crate) failure: Option<String>,
+    failures: usize,
+    /// Messages of a measurement of the peer.
+    pub(crate) count: u64,
+}
+
+impl Results {
+    fn fail(&mut self, error: &anyhow::Error) {
+        self.failure = Some(format!("{error:#}"));
+        self.failures += 1;
+    }
+}
+
+/// Everything that was measured.
+#[derive(Default)]
+pub(crate) struct Measured {
+    /// By name of the peer.
+    pub(crate) figures: BTreeMap<&'static str, BTreeMap<Figure, Results>>,
+    /// Peers that could not be run at all, and why.
+    pub(crate) failures: BTreeMap<&'static str, String>,
+}
+
+/// Something that can be measured: a session, or a program that runs once for each figure.
+enum Measurable {
+    Session(Session),
+    Perftest {
+        time: &'static str,
+        bandwidth: &'static str,
+        cores: Cores,
+    },
+}
+
+impl Measurable {
+    fn open(peer: &Peer, senders: usize, cores: Cores) -> Result<Self> {
+        Ok(match &peer.means {
+            Means::Session(program) => {
+                let mut session = Session::open(program, senders, cores)?;
+                if let Some(needed) = peer.warm_up {
+                    warm_up(&mut session, needed, senders)?;
+                }
+                Measurable::Session(session)
+            }
+            Means::Perftest { time, bandwidth } => Measurable::Perftest {
+                time,
+                bandwidth,
+                cores,
+            },
+        })
+    }
+
+    fn order(&mut self, figure: Figure, count: u64) -> Result<Outcome> {
+        match self {
+            Measurable::Session(session) => session.order(figure, count),
+            Measurable::Perftest {
+                time,
+                bandwidth,
+                cores,
+            } => perftest::run(time, bandwidth, figure, count, *cores),
+        }
+    }
+
+    /// Whether it warms up by itself.
+    fn warms_up(&self) -> bool {
+        matches!(self, Measurable::Perftest { .. })
+    }
+}
+
+fn warm_up(session: &mut Session, needed: WarmUp, senders: usize) -> Result<()> {
+    let messages = needed.messages / senders as u64;
+    for (figure, count) in [
+        (RAW_FIGURE, needed.round_trips),
+        (Figure::Senders { senders }, messages),
+        (RAW_FIGURE, needed.round_trips),
+    ] {
+        session.order(figure, count).context("warming up")?;
+    }
+    Ok(())
+}
+
+/// Our own session and the machine's, which stand beside every peer's.
+struct Beside {
+    ours: Session,
+    raw: Session,
+    /// Messages that last about as long as a measurement should, by figure.
+    counts: BTreeMap<Figure, u64>,
+}
+
+/// Measures all peers. `reference` is ours, with which each is compared.
+pub(crate) fn run(
+    peers: &[Peer],
+    reference: &Program,
+    raw: &Program,
+    effort: Effort,
+    cores: Cores,
+    bar: &ProgressBar,
+) -> Result<Measured> {
+    let mut measured = Measured::default();
+    let mut counts = BTreeMap::new();
+    let mut own_failures = 0;
+    let mut failed: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let start = Instant::now();
+    for (figures, senders, time_max) in [
+        (Figure::of_a_pair(), 1, effort.time_max.mul_f64(PAIR_SHARE)),
+        (Figure::of_a_crowd(), SENDERS_MAX, effort.time_max),
+    ] {
+        let mut longest = Duration::ZERO;
+        let mut beside = Beside::open(reference, raw, senders, cores)?;
+        for round in 0..effort.rounds {
+            if round > 0 && start.elapsed() + longest > time_max {
+                let rounds = effort.rounds;
+                let message =
+                    format!("time is up after {round} of {rounds} rounds, senders: {senders}");
+                bar.suspend(|| eprintln!("== {message}"));
+                break;
+            }
+            let round_start = Instant::now();
+            if bar.is_hidden() {
+                let rounds = effort.rounds;
+                eprintln!("== round {} of {rounds}, senders: {senders}", round + 1);
+            }
+            for peer in peers.iter().filter(|peer| senders == 1 || peer.crowd) {
+                bar.set_message(peer.label);
+                let failures = failed.entry(peer.name).or_default();
+                if *failures < FAILURES_MAX {
+                    let results = measured.figures.entry(peer.name).or_default();
+                    let mut of_peer = OfPeer {
+                        peer,
+                        senders,
+                        cores,
+                        counts: &mut counts,
+                        results,
+                    };
+                    match of_peer.round(&figures, round, effort, &mut beside) {
+                        Ok(()) => {}
+                        Err(Trouble::Theirs(error)) => {
+                            interruption::check()?;
+                            *failures += 1;
+                            measured.failures.insert(peer.name, format!("{error:#}"));
+                        }
+                        Err(Trouble::Ours(error)) => {
+                            interruption::check()?;
+                            own_failures += 1;
+                            if own_failures == FAILURES_MAX {
+                                return Err(
+                                    error.context("on our side, and not for the first time")
+                                );
+                            }
+                            bar.suspend(|| {
+                                eprintln!("on our side, beside {}: {error:#}", peer.label)
+                            });
+                            beside = Beside::open(reference, raw, senders, cores)?;
+                        }
+                    }
+                }
+                bar.inc(1);
+            }
+            longest = longest.max(round_start.elapsed());
+        }
+    }
+    Ok(measured)
+}
+
+/// One peer, and what is known of it.
+struct OfPeer<'a> {
+    peer: &'a Peer,
+    senders: usize,
+    cores: Cores,
+    counts: &'a mut BTreeMap<(&'static str, Figure), u64>,
+    results: &'a mut BTreeMap<Figure, Results>,
+}
+
+impl OfPeer<'_> {
+    /// Measures each figure once. A figure that fails is noted, and the rest is tried in a new session.
+    fn round(
+        &mut self,
+        figures: &[Figure],
+        round: usize,
+        effort: Effort,
+        beside: &mut Beside,
+    ) -> Result<(), Trouble> {
+        let mut theirs = None;
+        for &figure in figures {
+            let results = self.results.entry(figure).or_default();
+            interruption::check().map_err(Trouble::Theirs)?;
+            if results.unsupported.is_some() || results.failures == FIGURE_FAILURES_MAX {
+                continue;
+            }
+            let theirs_open = match &mut theirs {
+                Some(open) => open,
+                None => theirs.insert(
+                    Measurable::open(self.peer, self.senders, self.cores)
+                        .map_err(Trouble::Theirs)?,
+                ),
+            };
+            let key = (self.peer.name, figure);
+            if let std::collections::btree_map::Entry::Vacant(vacant) = self.counts.entry(key) {
+                match calibrated(theirs_open, figure, effort.lasts) {
+                    Ok(Ok(count)) => {
+                        vacant.insert(count);
+                    }
+                    Ok(Err(reason)) => {
+                        results.unsupported = Some(reason);
+                        continue;
+                    }
+                    Err(error) => {
+                        results.fail(&error);
+                        theirs = None;
+                        continue;
+                    }
+                }
+            }
+            results.count = self.counts[&key];
+            match beside.round(theirs_open, figure, results.count, round, effort.lasts) {
+                Ok(round) => results.rounds.push(round),
+                Err(Trouble::Theirs(error)) => {
+                    results.fail(&error);
+                    theirs = None;
+                }
+                Err(ours) => return Err(ours),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Who is to blame.
+enum Trouble {
+    Theirs(anyhow::Error),
+    Ours(anyhow::Error),
+}
+
+impl Beside {
+    fn open(reference: &Program, raw: &Program, senders: usize, cores: Cores) -> Result<Self> {
+        Ok(Self {
+            ours: Session::open(reference, senders, cores).context("ours")?,
+            raw: Session::open(raw, 1, cores).context("the raw hand-off")?,
+            counts: BTreeMap::new(),
+        })
+    }
+
+    fn round(
+        &mut self,
+        theirs: &mut Measurable,
+        figure: Figure,
+        count: u64,
+        round: usize,
+        lasts: Duration,
+    ) -> Result<Round, Trouble> {
+        if !self.counts.contains_key(&figure) {
+            let count = calibrate(&mut |count| self.ours.order(figure, count), figure, lasts)
+                .map_err(Trouble::Ours)?
+                .map_err(|reason| Trouble::Ours(anyhow::anyhow!(reason)))?;
+            self.counts.insert(figure, count);
+        }
+        let ours_count = self.counts[&figure];
+        let mut repeats = 0;
+        loop {
+            let mut raw_ns = Vec::new();
+            let (mut value, mut ours) = (f64::NAN, f64::NAN);
+            self.raw_into(figure, &mut raw_ns)?;
+            // Whoever is measured second finds the caches warm or cold from the first; so they take turns.
+            for half in 0..2 {
+                if (round + half).is_multiple_of(2) {
+                    ours = measure(
+                        &mut |count| self.ours.order(figure, count),
+                        figure,
+                        ours_count,
+                        true,
+                    )
+                    .map_err(Trouble::Ours)?;
+                } else {
+                    let warms = !theirs.warms_up();
+                    value = measure(
+                        &mut |count| theirs.order(figure, count),
+                        figure,
+                        count,
+                        warms,
+                    )
+                    .map_err(Trouble::Theirs)?;
+                }
+                self.raw_into(figure, &mut raw_ns)?;
+            }
+            let steady = is_steady(&raw_ns);
+            if steady || repeats == REPEATS_MAX {
+                return Ok(Round {
+                    value,
+                    ours,
+                    raw_ns,
+                    steady,
+                    repeats,
+                });
+            }
+            repeats += 1;
+        }
+    }
+
+    /// The raw hand-off now, where it belongs beside the figure.
+    fn raw_into(&mut self, figure: Figure, raw_ns: &mut Vec<f64>) -> Result<(), Trouble> {
+        if figure.is_time() {
+            let raw = &mut self.raw;
+            let now = measure(
+                &mut |count| raw.order(RAW_FIGURE, count),
+                RAW_FIGURE,
+                RAW_ROUND_TRIPS,
+                true,
+            );
+            raw_ns.push(now.map_err(Trouble::Ours)?);
+        }
+        Ok(())
+    }
+}
+
+/// Whether these, taken within one measurement, are close enough to each other.
+fn is_steady(raw_ns: &[f64]) -> bool {
+    let least = raw_ns.iter().copied().fold(f64::INFINITY, f64::min);
+    raw_ns.iter().all(|&raw| raw - least <= STEADY * least)
+}
+
+type Ordering<'a> = &'a mut dyn FnMut(u64) -> Result<Outcome>;
+
+/// One measurement, after a tenth of it that does not count.
+fn measure(order: Ordering<'_>, figure: Figure, count: u64, warm_up: bool) -> Result<f64> {
+    if warm_up {
+        order((count / 10).max(1))?;
+    }
+    match order(count)? {
+        Outcome::Took(elapsed_ns) => Ok(figure.value(count, elapsed_ns)),
+        Outcome::Unsupported(reason) => bail!("it could do this before: {reason}"),
+    }
+}
+
+fn calibrated(
+    theirs: &mut Measurable,
+    figure: Figure,
+    lasts: Duration,
+) -> Result<Result<u64, String>> {
+    calibrate(&mut |count| theirs.order(figure, count), figure, lasts)
+}
+
+/// How many messages last about that long; or why there can be none.
+fn calibrate(order: Ordering<'_>, figure: Figure, lasts: Duration) -> Result<Result<u64, String>> {
+    let mut count = figure.first_count();
+    let lasts_ns = lasts.as_nanos() as f64;
+    let patience = Instant::now() + Duration::from_secs(30);
+    for _ in 0..4 {
+        let elapsed_ns = match order(count)? {
+            Outcome::Took(elapsed_ns) => elapsed_ns,
+            Outcome::Unsupported(reason) => return Ok(Err(reason)),
+        };
+        // The first messages are slower, so a short trial says little.
+        let is_enough = elapsed_ns > lasts_ns / 4.0 || Instant::now() > patience;
+        let wanted = count as f64 * lasts_ns / elapsed_ns;
+        count = (wanted.min(count as f64 * 50.0) as u64).clamp(COUNT_MIN, COUNT_MAX);
+        if is_enough {
+            break;
+        }
+    }
+    Ok(Ok(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steadiness() {
+        assert!(is_steady(&[100.0, 110.0, 115.0]));
+        assert!(!is_steady(&[100.0, 116.0, 100.0]));
+        assert!(!is_steady(&[145.0, 27.0]));
+        assert!(is_steady(&[]));
+    }
+
+    #[test]
+    fn counts_follow_the_speed() {
+        // A peer that takes 100 ns for each message, after 10 µs.
+        let mut order = |count: u64| Ok(Outcome::Took(10_000.0 + 100.0 * count as f64));
+        let count = calibrate(&mut order, Figure::Rate, Duration::from_millis(10))
+            .unwrap()
+            .unwrap();
+        assert!((90_000..=110_000).contains(&count), "{count}");
+        let mut slow = |_| Ok(Outcome::Took(1e10));
+        let count = calibrate(&mut slow, Figure::Rate, Duration::from_millis(10)).unwrap();
+        assert_eq!(count, Ok(COUNT_MIN));
+        let mut never = |_| Ok(Outcome::Unsupported("no".to_owned()));
+        let reason = calibrate(&mut never, Figure::Rate, Duration::from_millis(10)).unwrap();
+        assert_eq!(reason, Err("no".to_owned()));
+    }
+
+    #[test]
+    fn a_figure_comes_from_the_order_that_counts() {
+        let mut orders = Vec::new();
+        let mut order = |count: u64| {
+            orders.push(count);
+            Ok(Outcome::Took(200.0 * count as f64))
+        };
+        let figure = Figure::OneWay { size_bytes: 16 };
+        assert_eq!(measure(&mut order, figure, 100, true).unwrap(), 100.0);
+        assert_eq!(orders, [10, 100]);
+    }
+}

@@ -1,0 +1,284 @@
+//! Tables: on the terminal, and as Markdown. A figure in which a peer is ahead of ours is marked.
+
+use std::fmt::Write;
+
+use comfy_table::{ContentArrangement, Table, presets::UTF8_HORIZONTAL_ONLY};
+
+use crate::catalogue::{Peer, REFERENCE};
+use crate::figure::{BANDWIDTH_SIZES_BYTES, Figure, SENDERS, TIME_SIZES_BYTES, size_name};
+use crate::record::{Cell, Report};
+use crate::statistics::Summary;
+
+/// Beside a figure in which a peer is ahead of ours.
+const AHEAD: &str = "◀";
+
+/// One table: a title, and a column for each figure.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) columns: Vec<(String, Figure)>,
+    /// A time that is also shown as a multiple of the raw hand-off beside it: that can be compared
+    /// between rounds in which the cores were near and such in which they were far from each other.
+    pub(crate) over_raw: Option<Figure>,
+}
+
+const OVER_RAW: &str = "16 B over raw";
+
+/// All tables, in order.
+pub(crate) fn sections() -> Vec<Section> {
+    let bandwidth = |fresh| {
+        BANDWIDTH_SIZES_BYTES
+            .map(|size_bytes| {
+                (
+                    size_name(size_bytes),
+                    Figure::Bandwidth { size_bytes, fresh },
+                )
+            })
+            .to_vec()
+    };
+    vec![
+        Section {
+            title: "One-way time, µs",
+            columns: TIME_SIZES_BYTES
+                .map(|size_bytes| (size_name(size_bytes), Figure::OneWay { size_bytes }))
+                .to_vec(),
+            over_raw: Some(Figure::OneWay { size_bytes: 16 }),
+        },
+        Section {
+            title: "16-byte messages, million a second",
+            columns: [("one sender".to_owned(), Figure::Rate)]
+                .into_iter()
+                .chain(SENDERS.map(|senders| (several(senders), Figure::Senders { senders })))
+                .collect(),
+            over_raw: None,
+        },
+        Section {
+            title: "Bandwidth from buffers used again, GB/s",
+            columns: bandwidth(false),
+            over_raw: None,
+        },
+        Section {
+            title: "Bandwidth from fresh buffers, GB/s",
+            columns: bandwidth(true),
+            over_raw: None,
+        },
+    ]
+}
+
+/// The head of a column: senders that share one core, while the receiver has the other.
+fn several(senders: usize) -> String {
+    match senders {
+        1 => "1 of 8 connected".to_owned(),
+        senders => format!("{senders} senders"),
+    }
+}
+
+/// Whether a peer's figure is ahead of ours, by the median of the ratios.
+fn is_ahead(peer: &Peer, figure: Figure, summary: &Summary) -> bool {
+    !peer.is_ours() && !peer.is_machine() && figure.is_ahead(summary.over_ours, 1.0)
+}
+
+/// The last column of a table that has it.
+fn over_raw(report: &Report, peer: &Peer, section: &Section) -> Option<String> {
+    let figure = section.over_raw?;
+    Some(match report.cell(peer, figure) {
+        Cell::Measured(Summary {
+            over_raw: Some(times),
+            ..
+        }) => ratio(times),
+        _ => "–".to_owned(),
+    })
+}
+
+/// Peers that have something in this table.
+fn rows<'a>(report: &'a Report, section: &Section) -> Vec<(&'a Peer, Vec<Cell>)> {
+    report
+        .peers
+        .iter()
+        .map(|peer| {
+            let cells: Vec<Cell> = section
+                .columns
+                .iter()
+                .map(|&(_, figure)| report.cell(peer, figure))
+                .collect();
+            (peer, cells)
+        })
+        .filter(|(_, cells)| {
+            cells
+                .iter()
+                .any(|cell| matches!(cell, Cell::Measured(_) | Cell::Failed(_)))
+        })
+        .collect()
+}
+
+fn ratio(value: f64) -> String {
+    match value {
+        x if x >= 100.0 => format!("×{x:.0}"),
+        x if x >= 10.0 => format!("×{x:.1}"),
+        x => format!("×{x:.2}"),
+    }
+}
+
+/// All tables for people at a terminal: best and median, and below them their ratios to ours.
+pub(crate) fn terminal(report: &Report) -> String {
+    let mut text = String::new();
+    for section in sections() {
+        let rows = rows(report, &section);
+        if rows.is_empty() {
+            continue;
+        }
+        let mut table = Table::new();
+        let heads = section.columns.iter().map(|(head, _)| head.clone());
+        table
+            .load_preset(UTF8_HORIZONTAL_ONLY)
+            .set_content_arrangement(ContentArrangement::Disabled)
+            .set_header(
+                [section.title.to_owned()]
+                    .into_iter()
+                    .chain(heads)
+                    .chain(section.over_raw.map(|_| OVER_RAW.to_owned())),
+            );
+        for (peer, cells) in rows {
+            let shown = cells
+                .iter()
+                .zip(&section.columns)
+                .map(|(cell, &(_, figure))| match cell {
+                    Cell::Measured(summary) => {
+                        let mark = if is_ahead(peer, figure, summary) {
+                            AHEAD
+                        } else {
+                            ""
+                        };
+                        let unsteady = if summary.steady { "" } else { "~" };
+                        format!(
+                            "{}/{}{unsteady}{mark}\n{}/{}",
+                            figure.show(summary.best),
+                            figure.show(summary.median),
+                            ratio(summary.best_over_ours),
+                            ratio(summary.over_ours),
+                        )
+                    }
+                    Cell::Unsupported(_) | Cell::Absent => "–".to_owned(),
+                    Cell::Failed(_) => "failed".to_owned(),
+                });
+            let last = over_raw(report, peer, &section);
+            table.add_row([peer.label.to_owned()].into_iter().chain(shown).chain(last));
+        }
+        let _ = writeln!(text, "{table}\n");
+    }
+    text.push_str(&format!(
+        "best / median of the rounds; below, as multiples of ours in the same rounds ({REFERENCE}).\n\
+         {AHEAD} a peer is ahead of ours   ~ the machine never kept still   – not offered by the peer or its program\n"
+    ));
+    if let Some([least, median, most]) = report.raw_ns() {
+        let _ = writeln!(
+            text,
+            "raw hand-off of a cache line meanwhile: {least:.0} to {most:.0} ns, median {median:.0} ns"
+        );
+    }
+    for (name, reason) in failures(report) {
+        let _ = writeln!(text, "failed: {name}: {reason}");
+    }
+    text
+}
+
+/// What failed, with the reason.
+pub(crate) fn failures(report: &Report) -> Vec<(String, String)> {
+    let mut failures = Vec::new();
+    for peer in &report.peers {
+        if let Some(reason) = report.failure(peer) {
+            failures.push((peer.label.to_owned(), reason));
+            continue;
+        }
+        for section in sections() {
+            for (head, figure) in section.columns {
+                if let Cell::Failed(reason) = report.cell(peer, figure) {
+                    failures.push((format!("{}, {}, {head}", peer.label, section.title), reason));
+                }
+            }
+        }
+    }
+    failures
+}
+
+/// The table for the README: dated, with the versions.
+pub(crate) fn markdown(report: &Report) -> String {
+    let circumstances = &report.circumstances;
+    let mut text = format!(
+        "Measured {} on {} (cores {} and {}), Linux {}, median of up to {} rounds{}.\n",
+        circumstances.date,
+        circumstances.processor,
+        circumstances.cores[0],
+        circumstances.cores[1],
+        circumstances.kernel,
+        circumstances.rounds,
+        if circumstances.quick {
+            ", a quick run"
+        } else {
+            ""
+        },
+    );
+    if let Some([least, median, most]) = report.raw_ns() {
+        let _ = writeln!(
+            text,
+            "The raw hand-off of a cache line took {least:.0} to {most:.0} ns meanwhile, in the median {median:.0} ns."
+        );
+    }
+    text.push_str(
+        "In brackets, the multiple of ours, measured alternately in the same rounds. **Bold**: ahead of ours. –: the peer, or the program that measures it, does not offer it.\n",
+    );
+    for section in sections() {
+        let rows = rows(report, &section);
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n| {} |", section.title);
+        for (head, _) in &section.columns {
+            let _ = write!(text, " {head} |");
+        }
+        let last = section
+            .over_raw
+            .map_or(String::new(), |_| format!(" {OVER_RAW} |"));
+        text.push_str(&last);
+        text.push_str("\n|---|");
+        let columns = section.columns.len() + usize::from(section.over_raw.is_some());
+        text.push_str(&"---:|".repeat(columns));
+        text.push('\n');
+        for (peer, cells) in rows {
+            let _ = write!(text, "| {} |", peer.label);
+            for (cell, &(_, figure)) in cells.iter().zip(&section.columns) {
+                let shown = match cell {
+                    Cell::Measured(summary) => {
+                        let shown = format!(
+                            "{}{} ({})",
+                            figure.show(summary.median),
+                            if summary.steady { "" } else { "~" },
+                            ratio(summary.over_ours)
+                        );
+                        if is_ahead(peer, figure, summary) {
+                            format!("**{shown}**")
+                        } else {
+                            shown
+                        }
+                    }
+                    Cell::Unsupported(_) | Cell::Absent => "–".to_owned(),
+                    Cell::Failed(_) => "failed".to_owned(),
+                };
+                let _ = write!(text, " {shown} |");
+            }
+            if let Some(last) = over_raw(report, peer, &section) {
+                let _ = write!(text, " {last} |");
+            }
+            text.push('\n');
+        }
+    }
+    let versions: Vec<String> = circumstances
+        .versions
+        .iter()
+        .map(|(library, version)| format!("{library} {version}"))
+        .collect();
+    let _ = writeln!(text, "\nVersions: {}.", versions.join(", "));
+    for (name, reason) in failures(report) {
+        let _ = writeln!(text, "\nFailed: {name}: {reason}");
+    }
+    text
+}

@@ -1,0 +1,66 @@
+//! `hamlyn bench --peers`: the comparison with other ways to exchange messages. It lives in a
+//! workspace of its own, `compare`, since it brings the peers with it; so it needs a checkout.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+
+/// Where the comparison is, in a checkout.
+const MANIFEST: &str = "compare/Cargo.toml";
+
+/// Builds the comparison and runs it in place of this program's own measurements.
+pub(crate) fn run(json: bool, quick: bool) -> Result<ExitCode> {
+    let manifest = starting_points()
+        .iter()
+        .find_map(|start| manifest_above(start))
+        .context(
+            "the comparison with peers needs a checkout of Hamlyn: run this in one, or `make compare` there",
+        )?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(["run", "--release", "--quiet"])
+        .arg("--manifest-path")
+        .arg(&manifest)
+        .args(["--package", "hamlyn-compare", "--"]);
+    command.args(json.then_some("--json"));
+    command.args(quick.then_some("--quick"));
+    let status = command
+        .status()
+        .context("starting cargo, which builds the comparison")?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Where a checkout may be found: around the working directory, or around this program.
+fn starting_points() -> Vec<PathBuf> {
+    [std::env::current_dir(), std::env::current_exe()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The comparison's manifest in the nearest directory above that has one.
+fn manifest_above(start: &Path) -> Option<PathBuf> {
+    start
+        .ancestors()
+        .map(|directory| directory.join(MANIFEST))
+        .find(|manifest| manifest.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_checkout_it_was_built_from() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let found = manifest_above(&here.join("src/bench")).expect("a checkout");
+        assert!(found.ends_with(MANIFEST), "{found:?}");
+        assert_eq!(manifest_above(Path::new("/")), None);
+    }
+}
