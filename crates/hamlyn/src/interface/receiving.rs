@@ -199,7 +199,8 @@ impl<H: Host> Interface<H> {
     }
 
     fn credit_came(&self) -> bool {
-        self.outbound.look(|outbound| outbound.outlets.credit_came())
+        self.outbound
+            .look(|outbound| outbound.outlets.credit_came())
     }
 
     /// Counts what happens here: packets taken and sent from queues, connections, losses. An event

@@ -1,5 +1,6 @@
 //! An interface sends (`Hamlyn 3.2`, `h_send_msg`).
 
+use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::{Borrowed, Message as EngineMessage};
 use hamlyn_host::{Host, HostError};
@@ -53,7 +54,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// Sends what goes at once, queues what may wait. With a network processor that transmits,
-    /// all that may wait is queued for it.
+    /// all that may wait is queued for it, and only what is too long for that goes at once.
     fn post(
         &mut self,
         terminus: TerminusId,
@@ -71,13 +72,15 @@ impl<H: Host> Interface<H> {
             Half::Shared(turnstile) => {
                 let mut outbound = turnstile.enter();
                 let outbound = &mut *outbound;
-                outbound.transmitter.post(
-                    terminus,
-                    posting,
-                    message.metadata,
-                    message.data,
-                    &mut Withheld(&outbound.outlets),
-                )
+                let (metadata, data) = (message.metadata, message.data);
+                if data.len() <= DIRECT_BYTES_MAX {
+                    let mut withheld = Withheld(&outbound.outlets);
+                    let transmitter = &mut outbound.transmitter;
+                    transmitter.post(terminus, posting, metadata, data, &mut withheld)
+                } else {
+                    let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+                    transmitter.post(terminus, posting, metadata, data, outlets)
+                }
             }
         };
         if let (Ok(_), Half::Shared(_), Some(processor)) =

@@ -197,6 +197,7 @@ pub(crate) fn a_late_member_of_an_earlier_round_is_refused<W: World>(world: &W) 
         },
         &|party| {
             scatter(party, &hear(party, "early 0"), &[1; 32], 1);
+            party.flush();
             party.tell("half", &[]);
             scatter(party, &hear(party, "early 1"), &[9; 32], 1);
             scatter(party, &hear(party, "again 0"), &[2; 32], 3);
@@ -221,6 +222,7 @@ pub(crate) fn a_round_that_completed_unseen_is_not_taken_for_the_next<W: World>(
         },
         &|party| {
             scatter(party, &hear(party, "unseen"), &[], 1);
+            party.flush();
             party.tell("sent", &[]);
             scatter(party, &hear(party, "next"), &[], 1);
         },

@@ -235,6 +235,7 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another<W: World>(world: &W) {
             party
                 .send(|manager, _| tags.send(manager, 0, b"x", 7, GROW))
                 .unwrap();
+            party.flush();
             party.tell("sent", &[]);
         },
     ]);

@@ -109,6 +109,14 @@ impl<W: World> Party<W> {
         })
     }
 
+    /// Waits until what was sent is handed to the links, whoever does that.
+    pub(crate) fn flush(&self) {
+        self.until("handing over", |manager, wait| {
+            let flushed = manager.interface_mut().flush(wait).unwrap();
+            flushed.then_some(())
+        });
+    }
+
     /// Says a word.
     pub(crate) fn tell(&self, word: &str, bytes: &[u8]) {
         self.post.put(word, bytes);
