@@ -24,6 +24,7 @@ use hamlyn_ring::area::{Area, HandoverReader};
 use crate::error::{OpenError, PeerLost};
 use crate::links::Links;
 use crate::slot::{NewSlot, Slot};
+use crate::wait::Habit;
 use crate::watching::Watching;
 
 /// Losses remembered for end points that have not heard of them yet.
@@ -66,6 +67,7 @@ pub struct Interface<H: Host> {
     transmitter: Transmitter<Area>,
     links: Links<H::Link>,
     watching: Watching,
+    habit: Habit,
     losses: std::collections::VecDeque<PeerLost>,
     loss_count: u64,
     bad_keys_max: u32,
@@ -83,12 +85,14 @@ impl<H: Host> Interface<H> {
         let mut receiver = Receiver::new(None);
         receiver.set_up(host.now_ns());
         let watching = Watching::new(host.notes());
+        let habit = Habit::new(host.spin_ns());
         Self {
             host,
             receiver,
             transmitter: Transmitter::new(),
             links: Links::new(),
             watching,
+            habit,
             losses: std::collections::VecDeque::with_capacity(LOSSES_KEPT),
             loss_count: 0,
             bad_keys_max: BAD_KEYS_MAX,

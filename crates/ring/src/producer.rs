@@ -294,12 +294,15 @@ impl<M: CellMemory> Producer<M> {
         given
     }
 
-    /// Announces that we are about to sleep until there is more room. The caller must
+    /// Announces that we are about to sleep until there is more room: until half of what is out has come
+    /// back, so that a sleep is worth it, and there is still something to take when we wake. The caller must
     /// then pass a full barrier, ask [`Producer::credit_came`], and sleep only if
     /// that says no.
     #[cold]
     pub fn await_credit(&self) {
-        self.memory.store_awaited(self.lap.known.wrapping_add(1));
+        let outstanding = self.sent() - self.lap.known;
+        let awaited = self.lap.known + (outstanding / 2).max(1);
+        self.memory.store_awaited(awaited);
     }
 
     /// Whether the consumer returned anything since we last looked.
