@@ -2,11 +2,15 @@
 //! queues, `send_msg` and `rcv`.
 //!
 //! An interface belongs to one thread at a time: it is `Send`, and every call
-//! takes `&mut self`. A program with several threads opens one for each.
+//! takes `&mut self`. A program with several threads opens one for each. Who moves the packets,
+//! that thread or a network processor, is its [`Strategy`].
 
 mod peers;
 mod receiving;
 mod sending;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::metadata::MetadataArea;
@@ -17,20 +21,18 @@ use hamlyn_engine::slot::{QueueId, SlotError, SlotInfo, SlotOptions};
 use hamlyn_engine::terminus::{
     Completion, SendHandle, SendTag, TerminusError, TerminusId, TerminusOptions,
 };
-use hamlyn_engine::transmit::Transmitter;
-use hamlyn_host::{Destination, Host, HostError};
+use hamlyn_host::{Destination, Driver, Host, HostError};
+use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
 
-use crate::error::{OpenError, PeerLost};
+use crate::error::OpenError;
+use crate::half::Half;
+use crate::inbound::Inbound;
 use crate::links::Links;
+use crate::outbound::Outbound;
+use crate::processor::{self, Charge, Processor, Strategy};
 use crate::slot::{NewSlot, Slot};
 use crate::wait::Habit;
-use crate::watching::Watching;
-
-/// Losses remembered for end points that have not heard of them yet.
-const LOSSES_KEPT: usize = 64;
-/// Wrong keys from one peer before it is cut off, unless set otherwise.
-const BAD_KEYS_MAX: u32 = 65_536;
 
 /// A notification queue with its reading end.
 #[derive(Debug)]
@@ -60,46 +62,85 @@ impl Queue {
     }
 }
 
+type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
+type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;
+
 /// An interface. See the module.
 pub struct Interface<H: Host> {
-    host: H,
-    receiver: Receiver<Area>,
-    transmitter: Transmitter<Area>,
-    links: Links<H::Link>,
-    watching: Watching,
+    /// Who drives, if it is not the application: dropped first, as it uses what the host has.
+    processor: Option<Processor<TransmitEndOf<H>>>,
+    /// What the application drives with, if it does.
+    driver: Option<H::Driver>,
+    inbound: Half<Inbound<ReceiveEndOf<H>>>,
+    outbound: Half<Outbound<TransmitEndOf<H>>>,
+    links: Links,
+    /// Set when there is something to hear of: events of the host, or news of the processor.
+    attention: Arc<AtomicBool>,
+    strategy: Strategy,
+    /// See [`Interface::activity`]; without what the halves count themselves.
+    other_activity: u64,
     habit: Habit,
-    losses: std::collections::VecDeque<PeerLost>,
-    loss_count: u64,
-    bad_keys_max: u32,
-    /// The link whose turn it is to be received from.
-    turn: usize,
-    /// Packets that it may still send before the next link has its turn.
-    burst_left: u32,
-    /// See [`Interface::activity`]; without the packets of the turn that is under way.
-    turns_activity: u64,
+    host: H,
 }
 
 impl<H: Host> Interface<H> {
-    /// An interface on that host, ready for packets.
-    pub fn new(mut host: H) -> Self {
+    /// An interface on that host, ready for packets, with [`Strategy::Proc`].
+    pub fn new(host: H) -> Result<Self, OpenError> {
+        Self::with_strategy(host, Strategy::Proc)
+    }
+
+    /// An interface on that host, ready for packets. All strategies but [`Strategy::Proc`]
+    /// start a thread, which ends with the interface.
+    pub fn with_strategy(mut host: H, strategy: Strategy) -> Result<Self, OpenError> {
         let mut receiver = Receiver::new(None);
         receiver.set_up(host.now_ns());
-        let watching = Watching::new(host.notes());
+        let driver = host.take_driver().ok_or(OpenError::Setting {
+            setting: "the number of interfaces of a host",
+            value: 2,
+            reason: "it has one",
+        })?;
         let habit = Habit::new(host.spin_ns());
-        Self {
-            host,
-            receiver,
-            transmitter: Transmitter::new(),
+        let inbound = Inbound::new(receiver, host.notes());
+        let (inbound, lent_inbound) = Half::new(inbound, strategy != Strategy::Proc);
+        let (outbound, lent_outbound) = Half::new(Outbound::new(), strategy == Strategy::Np);
+        let mut interface = Self {
+            processor: None,
+            attention: Arc::clone(driver.attention()),
+            driver: None,
+            inbound,
+            outbound,
             links: Links::new(),
-            watching,
+            strategy,
+            other_activity: 0,
             habit,
-            losses: std::collections::VecDeque::with_capacity(LOSSES_KEPT),
-            loss_count: 0,
-            bad_keys_max: BAD_KEYS_MAX,
-            turn: 0,
-            burst_left: receiving::RECEIVE_BURST,
-            turns_activity: 0,
+            host,
+        };
+        match lent_inbound {
+            None => interface.driver = Some(driver),
+            Some(inbound) => interface.start(Charge {
+                strategy,
+                driver,
+                inbound,
+                outbound: lent_outbound,
+            })?,
         }
+        Ok(interface)
+    }
+
+    fn start(&mut self, charge: Charge<H::Driver>) -> Result<(), OpenError> {
+        let bell = self.host.new_bell()?;
+        let processor = processor::start(charge, bell).map_err(|error| HostError::System {
+            call: "clone",
+            errno: hamlyn_host::Errno(error.raw_os_error().unwrap_or(0)),
+        })?;
+        self.attention = Arc::clone(&processor.exchange.attention);
+        self.processor = Some(processor);
+        Ok(())
+    }
+
+    /// Who drives it.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
     }
 
     /// Where tickets of this interface point.
@@ -119,7 +160,7 @@ impl<H: Host> Interface<H> {
 
     /// How many packets with a wrong key a peer may send before it is cut off.
     pub fn set_bad_keys_max(&mut self, packets: u32) {
-        self.bad_keys_max = packets;
+        self.inbound.with(|inbound| inbound.bad_keys_max = packets);
     }
 
     // Memory, slots, queues: the owner's calls (Hamlyn 3.1).
@@ -145,18 +186,21 @@ impl<H: Host> Interface<H> {
 
     /// Opens a notification queue.
     pub fn open_queue(&mut self, entries: usize) -> Result<Queue, OpenError> {
-        let (id, reader) = self.receiver.open_queue(entries)?;
+        let (id, reader) = self
+            .inbound
+            .with(|inbound| inbound.receiver.open_queue(entries))?;
         Ok(Queue {
             id,
             reader,
-            losses_seen: self.loss_count,
+            losses_seen: self.links.loss_count(),
             empty_at: u64::MAX,
         })
     }
 
     /// Closes a notification queue; close its slots first.
     pub fn close_queue(&mut self, queue: Queue) {
-        self.receiver.close_queue(queue.id);
+        self.inbound
+            .with(|inbound| inbound.receiver.close_queue(queue.id));
     }
 
     /// Opens a slot with a fresh key.
@@ -167,7 +211,7 @@ impl<H: Host> Interface<H> {
             entries => Some(MetadataArea::new(entries)?),
         };
         let length_bytes = new.range.end.saturating_sub(new.range.start);
-        let name = self.receiver.open_slot(SlotOptions {
+        let options = SlotOptions {
             area: new.area,
             base: new.range.start,
             length_bytes,
@@ -177,7 +221,10 @@ impl<H: Host> Interface<H> {
             metadata: metadata.clone(),
             queue: new.queue,
             counting: new.counting,
-        })?;
+        };
+        let name = self
+            .inbound
+            .with(|inbound| inbound.receiver.open_slot(options))?;
         Ok(Slot {
             name,
             key,
@@ -191,46 +238,52 @@ impl<H: Host> Interface<H> {
 
     /// Closes a slot. Its tickets are worthless from now on.
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
-        self.receiver.close_slot(slot.name)
+        self.inbound
+            .with(|inbound| inbound.receiver.close_slot(slot.name))
     }
 
     /// Gives the slot a fresh key: tickets made before are worthless, in normal mode.
     /// Also lifts a revocation.
     pub fn rekey_slot(&mut self, slot: &mut Slot) -> Result<(), OpenError> {
         let key = self.new_key()?;
-        self.receiver.rekey_slot(slot.name, key)?;
+        self.inbound
+            .with(|inbound| inbound.receiver.rekey_slot(slot.name, key))?;
         slot.key = key;
         Ok(())
     }
 
     /// Shuts everybody out until the slot is re-keyed.
     pub fn revoke_slot(&mut self, slot: &Slot) -> Result<(), SlotError> {
-        self.receiver.revoke_slot(slot.name)
+        self.inbound
+            .with(|inbound| inbound.receiver.revoke_slot(slot.name))
     }
 
     /// What is known of a slot, its refusals included.
     pub fn slot_info(&self, slot: &Slot) -> Result<SlotInfo, SlotError> {
-        self.receiver.slot_info(slot.name)
+        self.inbound
+            .look(|inbound| inbound.receiver.slot_info(slot.name))
     }
 
     /// Number of slots open.
     pub fn slots_open(&self) -> usize {
-        self.receiver.slots_open()
+        self.inbound.look(|inbound| inbound.receiver.slots_open())
     }
 
     /// Packets refused by this interface, by reason.
-    pub fn refusals(&self) -> &Refusals {
-        self.receiver.refusals()
+    pub fn refusals(&self) -> Refusals {
+        self.inbound.look(|inbound| *inbound.receiver.refusals())
     }
 
     /// Opens a send terminus. Allocates its work queue.
     pub fn open_terminus(&mut self, options: TerminusOptions) -> Result<TerminusId, TerminusError> {
-        self.transmitter.open_terminus(options)
+        self.outbound
+            .with(|outbound| outbound.transmitter.open_terminus(options))
     }
 
     /// Closes a send terminus; queued messages are dropped.
     pub fn close_terminus(&mut self, terminus: TerminusId) -> Result<(), TerminusError> {
-        self.transmitter.close_terminus(terminus)
+        self.outbound
+            .with(|outbound| outbound.transmitter.close_terminus(terminus))
     }
 
     /// Makes a part of an area a send-buffer area of a terminus.
@@ -241,13 +294,17 @@ impl<H: Host> Interface<H> {
         range: std::ops::Range<u64>,
     ) -> Result<SendTag, TerminusError> {
         let length_bytes = range.end.saturating_sub(range.start);
-        self.transmitter
-            .bind_area(terminus, area.clone(), range.start, length_bytes)
+        let area = area.clone();
+        self.outbound.with(|outbound| {
+            let transmitter = &mut outbound.transmitter;
+            transmitter.bind_area(terminus, area, range.start, length_bytes)
+        })
     }
 
     /// Undoes [`Interface::bind_area`].
     pub fn unbind_area(&mut self, terminus: TerminusId, tag: SendTag) -> Result<(), TerminusError> {
-        self.transmitter.unbind_area(terminus, tag)
+        self.outbound
+            .with(|outbound| outbound.transmitter.unbind_area(terminus, tag))
     }
 
     /// The completion word of a terminus, to be looked at from any thread.
@@ -255,13 +312,13 @@ impl<H: Host> Interface<H> {
         &self,
         terminus: TerminusId,
     ) -> Result<std::sync::Arc<hamlyn_engine::terminus::CompletionWord>, TerminusError> {
-        self.transmitter.completions(terminus)
+        self.outbound
+            .look(|outbound| outbound.transmitter.completions(terminus))
     }
 
     /// What became of a message: whether its buffers may be used again (`Hamlyn 6.2`).
     pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
         Ok(self
-            .transmitter
             .completions(handle.terminus)?
             .completion(handle.sequence))
     }
@@ -271,7 +328,7 @@ impl<H: Host> std::fmt::Debug for Interface<H> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Interface")
             .field("identity", &self.host.identity())
-            .field("slots", &self.receiver.slots_open())
+            .field("strategy", &self.strategy)
             .field("links", &self.links.iter().count())
             .finish_non_exhaustive()
     }

@@ -1,31 +1,14 @@
-//! The links of an interface, as its transmitting half sees them.
+//! Who an interface is linked to, and how links ended: the application's view of them.
 
-use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use std::collections::VecDeque;
+
+use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Destination, LossCause, Peer};
-use hamlyn_link::Link;
-use hamlyn_ring::area::Area;
 
-/// A link in use.
-pub(crate) struct Live<L> {
-    pub(crate) link: L,
-    pub(crate) peer: Peer,
-    /// The peer is gone; what it sent is still to be taken.
-    pub(crate) lost: Option<LossCause>,
-    /// A packet found no room since the last sleep.
-    pub(crate) starving: bool,
-    /// Packets with a wrong key that came over it.
-    pub(crate) bad_keys: u32,
-}
+use crate::error::PeerLost;
 
-struct Place<L> {
-    generation: u32,
-    /// The generation, if there is a link and its peer is not lost; else zero.
-    sendable: u32,
-    live: Option<Live<L>>,
-    /// Why the last link of this place ended.
-    cause: Option<LinkEnd>,
-}
+/// Losses remembered for end points that have not heard of them yet.
+const LOSSES_KEPT: usize = 64;
 
 /// Why there is no link any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -45,193 +28,179 @@ pub enum LinkEnd {
     ClosedHere,
 }
 
-/// All links of an interface.
-pub(crate) struct Links<L> {
-    places: Vec<Place<L>>,
+/// A link in use.
+struct Linked {
+    peer: Peer,
+    /// The peer is gone; what it sent is still to be taken.
+    lost: Option<LossCause>,
 }
 
-impl<L: Link> Links<L> {
-    pub(crate) fn new() -> Self {
-        Self { places: Vec::new() }
-    }
+#[derive(Default)]
+struct Place {
+    generation: u32,
+    linked: Option<Linked>,
+    /// Why the last link of this place ended.
+    cause: Option<LinkEnd>,
+}
 
-    pub(crate) fn insert(&mut self, peer: Peer, link: L) -> LinkId {
-        let index = match self.places.iter().position(|place| place.live.is_none()) {
-            Some(index) => index,
-            None => {
-                self.places.push(Place {
-                    generation: 0,
-                    sendable: 0,
-                    live: None,
-                    cause: None,
-                });
-                self.places.len() - 1
-            }
-        };
-        let place = &mut self.places[index];
-        // Zero is nobody's.
-        place.generation = place.generation.wrapping_add(1).max(1);
-        place.sendable = place.generation;
-        place.cause = None;
-        place.live = Some(Live {
-            link,
-            peer,
-            lost: None,
-            starving: false,
-            bad_keys: 0,
-        });
-        LinkId {
-            index: index as u32,
-            generation: place.generation,
+/// All links of an interface, and the latest losses.
+pub(crate) struct Links {
+    places: Vec<Place>,
+    losses: VecDeque<PeerLost>,
+    loss_count: u64,
+}
+
+impl Links {
+    pub(crate) fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            losses: VecDeque::with_capacity(LOSSES_KEPT),
+            loss_count: 0,
         }
     }
 
-    /// Number of places; a place may be vacant.
-    #[inline]
-    pub(crate) fn places(&self) -> usize {
-        self.places.len()
+    /// A new link, under the name that the receive half gave it.
+    pub(crate) fn insert(&mut self, id: LinkId, peer: Peer) {
+        let index = id.index as usize;
+        if self.places.len() <= index {
+            self.places.resize_with(index + 1, Place::default);
+        }
+        self.places[index] = Place {
+            generation: id.generation,
+            linked: Some(Linked { peer, lost: None }),
+            cause: None,
+        };
     }
 
-    #[inline]
-    pub(crate) fn at(&mut self, index: usize) -> Option<&mut Live<L>> {
-        self.places.get_mut(index)?.live.as_mut()
-    }
-
-    pub(crate) fn remove_at(&mut self, index: usize, cause: LinkEnd) -> Option<Live<L>> {
-        let place = self.places.get_mut(index)?;
-        let live = place.live.take()?;
-        place.sendable = 0;
-        place.cause = Some(cause);
-        Some(live)
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, id: LinkId) -> Option<&Live<L>> {
+    fn at(&self, id: LinkId) -> Option<&Place> {
         self.places
             .get(id.index as usize)
-            .filter(|place| place.generation == id.generation)?
-            .live
-            .as_ref()
+            .filter(|place| place.generation == id.generation)
     }
 
-    /// Why a link that is not up any more ended, as far as it is still known.
-    pub(crate) fn end_of(&self, id: LinkId) -> Option<LinkEnd> {
-        match self.places.get(id.index as usize) {
-            Some(place) if place.generation == id.generation => match &place.live {
-                Some(live) => live.lost.map(LinkEnd::Lost),
-                None => Some(place.cause.unwrap_or(LinkEnd::ClosedHere)),
-            },
-            _ => Some(LinkEnd::Lost(LossCause::Closed)),
+    fn at_mut(&mut self, id: LinkId) -> Option<&mut Place> {
+        self.places
+            .get_mut(id.index as usize)
+            .filter(|place| place.generation == id.generation)
+    }
+
+    /// The peer is lost; what it sent is still to be taken.
+    pub(crate) fn lose(&mut self, id: LinkId, cause: LossCause) {
+        if let Some(place) = self.at_mut(id)
+            && let Some(linked) = &mut place.linked
+            && linked.lost.is_none()
+        {
+            linked.lost = Some(cause);
+            let peer = linked.peer.destination;
+            self.note_loss(PeerLost {
+                peer,
+                end: LinkEnd::Lost(cause),
+            });
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (LinkId, &Live<L>)> {
+    /// The link has ended. The peer, if the host does not know that yet.
+    pub(crate) fn end(&mut self, id: LinkId, end: LinkEnd) -> Option<Peer> {
+        let place = self.at_mut(id)?;
+        let linked = place.linked.take()?;
+        place.cause = Some(end);
+        if matches!(end, LinkEnd::Lost(_)) {
+            return None;
+        }
+        if linked.lost.is_none() {
+            self.note_loss(PeerLost {
+                peer: linked.peer.destination,
+                end,
+            });
+        }
+        Some(linked.peer)
+    }
+
+    fn note_loss(&mut self, lost: PeerLost) {
+        if self.losses.len() == LOSSES_KEPT {
+            self.losses.pop_front();
+        }
+        self.losses.push_back(lost);
+        self.loss_count += 1;
+    }
+
+    /// Whether there is a link of that name, if only with what a lost peer sent.
+    pub(crate) fn contains(&self, id: LinkId) -> bool {
+        self.at(id).is_some_and(|place| place.linked.is_some())
+    }
+
+    /// Why a link is not up, or nothing if it is.
+    pub(crate) fn end_of(&self, id: LinkId) -> Option<LinkEnd> {
+        match self.at(id) {
+            Some(Place {
+                linked: Some(linked),
+                ..
+            }) => linked.lost.map(LinkEnd::Lost),
+            Some(place) => Some(place.cause.unwrap_or(LinkEnd::ClosedHere)),
+            None => Some(LinkEnd::Lost(LossCause::Closed)),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LinkId, &Peer)> {
+        self.living().map(|(id, linked)| (id, &linked.peer))
+    }
+
+    fn living(&self) -> impl Iterator<Item = (LinkId, &Linked)> {
         self.places.iter().enumerate().filter_map(|(index, place)| {
             let id = LinkId {
                 index: index as u32,
                 generation: place.generation,
             };
-            place.live.as_ref().map(|live| (id, live))
+            place.linked.as_ref().map(|linked| (id, linked))
         })
     }
 
-    pub(crate) fn by_token(&self, token: u64) -> Option<&Live<L>> {
-        self.places
-            .iter()
-            .filter_map(|place| place.live.as_ref())
-            .find(|live| live.peer.token == token)
+    /// Where the peer with that token is.
+    pub(crate) fn by_token(&self, token: u64) -> Option<Destination> {
+        self.iter()
+            .find(|(_, peer)| peer.token == token)
+            .map(|(_, peer)| peer.destination)
     }
 
-    /// Notes that the peer with that token is lost. Nothing if that is known, or there is none.
-    pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<(usize, Destination)> {
-        let (index, place) = self
-            .places
-            .iter_mut()
-            .enumerate()
-            .find(|(_, place)| matches!(&place.live, Some(live) if live.peer.token == token))?;
-        let live = place.live.as_mut()?;
-        if live.lost.is_some() {
-            return None;
-        }
-        live.lost = Some(cause);
-        place.sendable = 0;
-        Some((index, live.peer.destination))
-    }
-
-    /// Returns all credit that is held back.
-    pub(crate) fn settle(&mut self) {
-        for place in &mut self.places {
-            if let Some(live) = &mut place.live {
-                live.link.settle();
-            }
-        }
-    }
-
-    /// The links over which a packet could not be sent for lack of room.
-    pub(crate) fn starving(&mut self) -> impl Iterator<Item = &mut Live<L>> {
-        self.places
-            .iter_mut()
-            .filter_map(|place| place.live.as_mut())
-            .filter(|live| live.starving)
+    /// The link to that destination.
+    pub(crate) fn to(&self, destination: &Destination) -> Option<LinkId> {
+        self.living()
+            .find(|(_, linked)| linked.lost.is_none() && linked.peer.destination == *destination)
+            .map(|(id, _)| id)
     }
 
     /// The link to that destination, even if the peer is gone and only what it sent is left.
     pub(crate) fn to_or_from(&self, destination: &Destination) -> Option<LinkId> {
         self.to(destination).or_else(|| {
             self.iter()
-                .find(|(_, live)| live.peer.destination == *destination)
+                .find(|(_, peer)| peer.destination == *destination)
                 .map(|(id, _)| id)
         })
     }
 
-    pub(crate) fn to(&self, destination: &Destination) -> Option<LinkId> {
-        self.iter()
-            .find(|(_, live)| live.lost.is_none() && live.peer.destination == *destination)
-            .map(|(id, _)| id)
-    }
-}
-
-impl<L: Link> Outlet<Area> for Links<L> {
-    #[inline]
-    fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
-        self.get(link)
-            .filter(|live| live.lost.is_none())
-            .map(|live| live.link.payload_max_bytes())
+    /// The loss of that peer, if it is not long ago.
+    pub(crate) fn recent_loss(&self, peer: &Destination) -> Option<PeerLost> {
+        self.losses
+            .iter()
+            .rev()
+            .find(|lost| lost.peer == *peer)
+            .copied()
     }
 
-    #[inline(always)]
-    fn offer_short(&mut self, link: LinkId, short: &Short) -> Result<(), Unsent> {
-        match self.places.get_mut(link.index as usize) {
-            Some(Place {
-                sendable,
-                live: Some(live),
-                ..
-            }) if *sendable == link.generation => live.link.try_send_short(short),
-            _ => Err(Unsent::Gone),
+    /// Losses of peers so far; compare to learn of new ones.
+    pub(crate) fn loss_count(&self) -> u64 {
+        self.loss_count
+    }
+
+    /// The next loss that the caller has not seen; `seen` counts on.
+    pub(crate) fn next_loss(&self, seen: &mut u64) -> Option<PeerLost> {
+        if *seen == self.loss_count {
+            return None;
         }
-    }
-
-    #[inline]
-    fn offer(
-        &mut self,
-        link: LinkId,
-        header: &Header,
-        metadata: &[u8],
-        parts: &[Part<'_, Area>],
-    ) -> Result<(), Unsent> {
-        match self.places.get_mut(link.index as usize) {
-            Some(Place {
-                sendable,
-                live: Some(live),
-                ..
-            }) if *sendable == link.generation => {
-                let sent = live.link.try_send(header, metadata, parts);
-                if let Err(Unsent::Full) = sent {
-                    live.starving = true;
-                }
-                sent
-            }
-            _ => Err(Unsent::Gone),
-        }
+        let kept = self.losses.len() as u64;
+        *seen = (*seen).max(self.loss_count - kept);
+        let index = (*seen + kept - self.loss_count) as usize;
+        *seen += 1;
+        self.losses.get(index).copied()
     }
 }

@@ -26,6 +26,7 @@ use hamlyn_host::Host;
 
 use crate::error::{OpenError, ReceiveError};
 use crate::interface::{Interface, Queue};
+use crate::processor::Strategy;
 use crate::wait::{Patience, Wait};
 
 /// Entries of a manager's notification queue, unless set otherwise.
@@ -80,6 +81,8 @@ pub struct ManagerOptions {
     pub queue_entries: usize,
     /// Its terminus.
     pub terminus: TerminusOptions,
+    /// Who drives the interface. Default: the application's thread.
+    pub strategy: Strategy,
 }
 
 impl Default for ManagerOptions {
@@ -87,6 +90,7 @@ impl Default for ManagerOptions {
         Self {
             queue_entries: QUEUE_ENTRIES,
             terminus: TerminusOptions::default(),
+            strategy: Strategy::default(),
         }
     }
 }
@@ -107,7 +111,7 @@ pub struct Manager<H: Host> {
 impl<H: Host> Manager<H> {
     /// A manager for an interface on that host.
     pub fn new(host: H, options: ManagerOptions) -> Result<Self, OpenError> {
-        let mut interface = Interface::new(host);
+        let mut interface = Interface::with_strategy(host, options.strategy)?;
         let terminus = interface.open_terminus(options.terminus)?;
         let queue = interface.open_queue(options.queue_entries)?;
         Ok(Self {

@@ -3,11 +3,11 @@
 //! The order of turns is [`Turns`]'; here it is joined with the links themselves. A note only makes
 //! us look at a link: it is watched again if it has something. Before sleeping every link is looked at, whatever notes say.
 
-use hamlyn_link::Link;
+use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::notes::Notes;
 use hamlyn_ring::watch::Turns;
 
-use crate::links::Links;
+use crate::inlets::Inlets;
 
 /// Notes taken per poll.
 const NOTES_PER_POLL: u32 = 16;
@@ -35,12 +35,12 @@ impl Watching {
     }
 
     /// A new link is at this place, which its peer knows to be watched.
-    pub(crate) fn enter<L: Link>(&mut self, links: &mut Links<L>, place: usize) {
-        let Some(live) = links.at(place) else {
+    pub(crate) fn enter<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, place: usize) {
+        let Some(inlet) = links.at(place) else {
             return;
         };
         self.turns.enter(place);
-        let note = live.link.peer_note();
+        let note = inlet.end.peer_note();
         if note < hamlyn_ring::notes::NOTES_MAX {
             let note = note as usize;
             if note >= self.by_note.len() {
@@ -73,7 +73,7 @@ impl Watching {
 
     /// The link whose turn it was had something or nothing; the next one has its turn. Its place.
     #[inline]
-    pub(crate) fn next<L: Link>(&mut self, links: &mut Links<L>, is_silent: bool) -> usize {
+    pub(crate) fn next<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, is_silent: bool) -> usize {
         if self.turns.had_turn(is_silent) && self.unwatch(links) {
             return self.turns.current();
         }
@@ -82,13 +82,13 @@ impl Watching {
     }
 
     #[cold]
-    fn unwatch<L: Link>(&mut self, links: &mut Links<L>) -> bool {
+    fn unwatch<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) -> bool {
         let place = self.turns.current();
-        let Some(live) = links.at(place) else {
+        let Some(inlet) = links.at(place) else {
             return false;
         };
         // Of a lost peer there is something to take, or a link to remove.
-        let unwatched = live.lost.is_none() && live.link.unwatch();
+        let unwatched = inlet.lost.is_none() && inlet.end.unwatch();
         if unwatched {
             self.turns.unwatch(place);
         }
@@ -97,17 +97,17 @@ impl Watching {
 
     /// Watches this link, whatever it has.
     #[cold]
-    pub(crate) fn watch<L: Link>(&mut self, links: &mut Links<L>, place: usize) {
+    pub(crate) fn watch<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, place: usize) {
         if self.turns.watch(place)
-            && let Some(live) = links.at(place)
+            && let Some(inlet) = links.at(place)
         {
-            live.link.watch();
+            inlet.end.watch();
         }
     }
 
-    fn watch_if_pending<L: Link>(&mut self, links: &mut Links<L>, place: usize) {
+    fn watch_if_pending<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, place: usize) {
         if !self.turns.is_watched(place)
-            && links.at(place).is_some_and(|live| live.link.is_pending())
+            && links.at(place).is_some_and(|inlet| inlet.end.is_pending())
         {
             self.watch(links, place);
         }
@@ -121,7 +121,7 @@ impl Watching {
 
     /// Looks where notes say, and at one link that nobody spoke of.
     #[inline(never)]
-    pub(crate) fn heed<L: Link>(&mut self, links: &mut Links<L>) {
+    pub(crate) fn heed<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
         if let Some(notes) = &mut self.notes
             && notes.is_any()
         {
@@ -145,16 +145,16 @@ impl Watching {
 
     /// Tells all peers that we are about to sleep. To be followed by a barrier, and
     /// [`Watching::look_everywhere`].
-    pub(crate) fn announce_sleep<L: Link>(&mut self, links: &mut Links<L>) {
+    pub(crate) fn announce_sleep<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
         for place in 0..links.places() {
-            if let Some(live) = links.at(place) {
-                live.link.announce_sleep();
+            if let Some(inlet) = links.at(place) {
+                inlet.end.announce_sleep();
             }
         }
     }
 
     /// Whatever was sent by somebody who saw us awake is taken by the next poll.
-    pub(crate) fn look_everywhere<L: Link>(&mut self, links: &mut Links<L>) {
+    pub(crate) fn look_everywhere<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
         if self.is_any_unwatched() {
             for place in 0..links.places() {
                 self.watch_if_pending(links, place);
@@ -164,10 +164,10 @@ impl Watching {
     }
 
     /// We are awake: the links that we watch need not ring. The others still may, once each.
-    pub(crate) fn end_sleep<L: Link>(&mut self, links: &mut Links<L>) {
+    pub(crate) fn end_sleep<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
         for &place in self.turns.watched_places() {
-            if let Some(live) = links.at(place as usize) {
-                live.link.watch();
+            if let Some(inlet) = links.at(place as usize) {
+                inlet.end.watch();
             }
         }
     }

@@ -282,7 +282,7 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         faults += u64::from(matches!(lost.end, LinkEnd::Fault(_)));
         losses += 1;
     }
-    let refusals = *victim.interface().refusals();
+    let refusals = victim.interface().refusals();
     println!(
         "{} hostile links; {losses} losses at last, {faults} faults; {refusals:?}",
         links.load(Ordering::Relaxed)

@@ -2,13 +2,18 @@
 //!
 //! [`Host`] is the one contract through which the library sees its
 //! surroundings. It is resolved when a program is compiled; no call of it
-//! stands on the path of a message, but for one plain load ([`Host::attention`]).
+//! stands on the path of a message, but for one plain load ([`Driver::attention`]).
 //! [`process`] is the host that is embedded in an application.
 
 #![forbid(unsafe_code)]
 
+pub mod bell;
 pub mod process;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::bell::Bell;
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::notes::Notes;
@@ -80,7 +85,7 @@ pub enum Connected<L> {
     /// A new link.
     New(Peer, L),
     /// There is a link to that peer already (or one is about to be announced
-    /// by [`Host::next_event`]): the peer with this token.
+    /// by [`Driver::next_event`]): the peer with this token.
     Already {
         /// [`Peer::token`].
         token: u64,
@@ -100,6 +105,8 @@ pub enum Supply {
 pub trait Host {
     /// What moves packets here.
     type Link: Link;
+    /// See [`Driver`].
+    type Driver: Driver<Link = Self::Link> + Send + 'static;
 
     /// Where tickets to this interface point.
     fn identity(&self) -> Destination;
@@ -163,27 +170,15 @@ pub trait Host {
     /// once [`Event::Lost`] was fetched, but harmless.
     fn disconnect(&mut self, token: u64);
 
-    /// Whether [`Host::next_event`] has something. One plain load.
-    fn attention(&self) -> bool;
+    /// What drives the interface: given once. Nothing for whoever asks again.
+    fn take_driver(&mut self) -> Option<Self::Driver>;
 
-    /// The next event, if any. Does not block.
-    fn next_event(&mut self) -> Option<Event<Self::Link>>;
+    /// A bell of this process, for a thread that waits for another that drives.
+    fn new_bell(&mut self) -> Result<Bell, HostError>;
 
     /// The page in which peers leave notes; to be taken once. Without it, links that are looked at seldom
     /// are found only by looking.
     fn notes(&mut self) -> Option<Notes>;
-
-    /// To be called when it was announced on every link that this interface is about to sleep
-    /// ([`Link::announce_sleep`]): all peers see that, or what they sent is seen here, after this. The caller
-    /// must then look once more at its links and at [`Host::attention`], and call
-    /// [`Host::sleep`] only if there is nothing, and [`Host::end_sleep`] in any case.
-    fn prepare_sleep(&mut self);
-
-    /// Sleeps until a peer rings, an event comes, or `deadline_ns` passes. May wake early.
-    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;
-
-    /// Ends what [`Host::prepare_sleep`] began.
-    fn end_sleep(&mut self);
 
     /// Called in loops that wait without sleeping: pauses the processor, and in
     /// the simulator lets time pass.
@@ -194,9 +189,43 @@ pub trait Host {
 
     /// How long a blocking call polls at most before it sleeps, in nanoseconds.
     fn spin_ns(&self) -> u64;
+}
+
+/// The part of a host that whoever drives the interface needs: the application's thread, or a
+/// network processor (ARCHITECTURE.md, strategies).
+pub trait Driver {
+    /// What moves packets here.
+    type Link: Link;
+
+    /// Set when [`Driver::next_event`] has something.
+    fn attention(&self) -> &Arc<AtomicBool>;
+
+    /// The next event, if any. Does not block.
+    fn next_event(&mut self) -> Option<Event<Self::Link>>;
+
+    /// To be called when it was announced on every link that this interface is about to sleep
+    /// ([`hamlyn_link::ReceiveEnd::announce_sleep`]): all peers see that, or what they sent is seen here, after this. The caller
+    /// must then look once more at its links and at [`Driver::attention`], and call
+    /// [`Driver::sleep`] only if there is nothing, and [`Driver::end_sleep`] in any case.
+    fn prepare_sleep(&mut self);
+
+    /// Sleeps until a peer rings, an event comes, the alarm is rung, or `deadline_ns` passes. May wake early.
+    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;
+
+    /// Ends what [`Driver::prepare_sleep`] began.
+    fn end_sleep(&mut self);
+
+    /// Lets another thread end a sleep, or make the next one short.
+    fn alarm(&self) -> Box<dyn Fn() + Send + Sync>;
+
+    /// The host's clock: [`Host::now_ns`].
+    fn now_ns(&self) -> u64;
+
+    /// How long to poll before sleeping: [`Host::spin_ns`].
+    fn spin_ns(&self) -> u64;
 
     /// A descriptor that becomes readable when a peer rings or an event comes after
-    /// [`Host::prepare_sleep`], and stays so until that is called again. None in a simulator.
+    /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
 }
 

@@ -3,9 +3,9 @@
 
 mod support;
 
-use hamlyn_host::process::{Options, ProcessHost};
+use hamlyn_host::process::Options;
 use hamlyn_host::{Address, ConnectError, Connected, Event, Host, LossCause};
-use hamlyn_link::Link;
+use hamlyn_link::ReceiveEnd;
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -88,7 +88,7 @@ fn echo(namespace: &str) {
         if let Some(bytes) = try_receive(&mut link) {
             let _ = try_send(&mut link, &bytes);
         }
-        link.settle();
+        link.receive.settle();
     }
 }
 
@@ -177,7 +177,7 @@ fn killed_in_the_middle_of_traffic() {
         while began.elapsed() < instant(round, Duration::from_millis(10)) {
             let _ = try_send(&mut link, &[round as u8; 300]);
             let _ = try_receive(&mut link);
-            link.settle();
+            link.receive.settle();
         }
         let killed = Instant::now();
         actor.0.kill().unwrap();
@@ -203,7 +203,7 @@ fn killed_in_the_middle_of_a_handshake() {
         live.insert(linked(&mut parent).0.token);
         let began = Instant::now();
         let pause = instant(round, Duration::from_millis(4));
-        let take = |parent: &mut ProcessHost, live: &mut HashSet<u64>| {
+        let take = |parent: &mut Owner, live: &mut HashSet<u64>| {
             while let Some(event) = parent.next_event() {
                 match event {
                     Event::Linked(peer, _) => assert!(live.insert(peer.token)),
@@ -309,7 +309,7 @@ fn a_real_stranger_is_refused() {
         users: vec![STRANGER],
         groups: vec![],
     };
-    let mut listing = ProcessHost::open(listing).unwrap();
+    let mut listing = Owner::open(listing).unwrap();
     let mut command = Actor::command("stranger", &namespace);
     command.uid(STRANGER).gid(STRANGER);
     match command.spawn() {

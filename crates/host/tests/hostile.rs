@@ -3,8 +3,8 @@
 
 mod support;
 
+use hamlyn_host::process::Options;
 use hamlyn_host::process::codec::{self, MESSAGE_BYTES, Message, VERSION};
-use hamlyn_host::process::{Options, ProcessHost};
 use hamlyn_host::{Address, ConnectError, Destination, Event, Host, LossCause, RefusedBecause};
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
@@ -17,7 +17,7 @@ use support::raw::{Memory, Raw, RawListener};
 use support::*;
 
 /// The victim still makes and uses links.
-fn is_well(victim: &mut ProcessHost, namespace: &str) {
+fn is_well(victim: &mut Owner, namespace: &str) {
     let mut honest = unnamed(namespace);
     let ((_, mut here), (_, mut there)) = pair(&mut honest, victim);
     exchange(&mut here, &mut there);
@@ -327,7 +327,7 @@ fn those_who_stall_hold_up_nobody_for_long() {
     let mut options = Options::default().in_namespace(&namespace);
     options.handshakes_max = HANDSHAKES;
     options.handshake_timeout = Duration::from_millis(300);
-    let mut victim = ProcessHost::open(options).unwrap();
+    let mut victim = Owner::open(options).unwrap();
     let interface = victim.identity().interface;
     let stalled: Vec<Raw> = (0..HANDSHAKES / 2)
         .map(|_| {

@@ -2,12 +2,12 @@
 
 mod support;
 
-use hamlyn_host::process::{Access, Options, ProcessHost};
+use hamlyn_host::process::{Access, Options};
 use hamlyn_host::{
     Address, ConnectError, Connected, Destination, Event, Host, HostError, LossCause,
     RefusedBecause,
 };
-use hamlyn_link::Link;
+use hamlyn_link::{ReceiveEnd, TransmitEnd};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -36,11 +36,14 @@ fn the_lesser_payload_limit_counts() {
     let namespace = namespace();
     let mut small = Options::default().in_namespace(&namespace);
     small.payload_max_bytes = 64;
-    let mut small = ProcessHost::open(small).unwrap();
+    let mut small = Owner::open(small).unwrap();
     let mut large = unnamed(&namespace);
     let ((_, here), (_, there)) = pair(&mut small, &mut large);
     assert_eq!(
-        (here.payload_max_bytes(), there.payload_max_bytes()),
+        (
+            here.transmit.payload_max_bytes(),
+            there.transmit.payload_max_bytes()
+        ),
         (64, 64)
     );
 }
@@ -130,14 +133,14 @@ fn a_name_is_held_by_one() {
     let namespace = namespace();
     let first = named(&namespace, "server");
     let options = Options::named("server").in_namespace(&namespace);
-    match ProcessHost::open(options.clone()) {
+    match Owner::open(options.clone()) {
         Err(HostError::NameInUse { name, namespace: n }) => {
             assert_eq!((name.as_str(), n), ("server", namespace.clone()));
         }
         other => panic!("{:?}", other.err()),
     }
     drop(first);
-    ProcessHost::open(options).expect("the name is free as soon as the host is dropped");
+    Owner::open(options).expect("the name is free as soon as the host is dropped");
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn access_lists_hold_in_both_directions() {
     };
     let mut closed = Options::named("closed").in_namespace(&namespace);
     closed.access = nobody.clone();
-    let mut closed = ProcessHost::open(closed).unwrap();
+    let mut closed = Owner::open(closed).unwrap();
     let mut open = named(&namespace, "open");
     let refused = open.connect(Address::Name("closed"), after_ns(&open, PATIENCE_NS));
     assert!(matches!(
@@ -251,7 +254,7 @@ fn links_are_limited_on_both_sides() {
     let namespace = namespace();
     let mut small = Options::named("small").in_namespace(&namespace);
     small.links_max = 1;
-    let mut small = ProcessHost::open(small).unwrap();
+    let mut small = Owner::open(small).unwrap();
     let mut first = unnamed(&namespace);
     let mut second = named(&namespace, "second");
     let ((to_small, _link), (_, _there)) = pair(&mut first, &mut small);
@@ -284,7 +287,7 @@ fn a_sleeper_is_woken_by_a_packet() {
         for _ in 0..ROUNDS {
             let bytes = packet(&mut bob, &mut there);
             assert!(try_send(&mut there, &bytes));
-            there.settle();
+            there.receive.settle();
         }
         (bob, there)
     });
@@ -294,7 +297,7 @@ fn a_sleeper_is_woken_by_a_packet() {
         assert!(try_send(&mut here, &bytes));
         let back = packet(&mut alice, &mut here);
         assert_eq!(back, bytes);
-        here.settle();
+        here.receive.settle();
     }
     println!(
         "a round trip between sleepers took {:?}",
@@ -318,7 +321,7 @@ fn sleep_ends_at_its_deadline() {
     }
 }
 
-fn is_readable(host: &ProcessHost, span: Duration) -> bool {
+fn is_readable(host: &Owner, span: Duration) -> bool {
     let descriptor = host.descriptor().unwrap();
     let span = Timespec::try_from(span).unwrap();
     let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
@@ -335,15 +338,15 @@ fn the_descriptor_serves_an_event_loop() {
     bob.prepare_sleep();
     bob.end_sleep();
     for _ in 0..50 {
-        there.announce_sleep();
+        there.receive.announce_sleep();
         bob.prepare_sleep();
         assert!(!is_readable(&bob, Duration::ZERO));
         assert!(try_send(&mut here, b"ding"));
         assert!(is_readable(&bob, Duration::from_secs(20)));
         bob.end_sleep();
-        there.watch();
+        there.receive.watch();
         assert!(try_receive(&mut there).is_some());
-        there.settle();
+        there.receive.settle();
     }
     // A link whose other end is gone does not keep the descriptor readable.
     drop(alice);

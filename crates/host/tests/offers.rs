@@ -6,7 +6,7 @@ use hamlyn_host::process::codec::{
     self, ANSWER_BYTES_MAX, MESSAGE_BYTES, MESSAGE_BYTES_MAX, Message,
 };
 use hamlyn_host::process::name::Name;
-use hamlyn_host::process::{Access, Options, ProcessHost, RendezvousCounters};
+use hamlyn_host::process::{Access, Options, RendezvousCounters};
 use hamlyn_host::{
     Address, ConnectError, Connected, Destination, Host, HostError, RefusedBecause, Supply,
 };
@@ -22,13 +22,13 @@ const SHOP: Address<'_> = Address::Name("shop");
 /// A span in which somebody answers who is there.
 const SOON_NS: u64 = 50_000_000;
 
-fn ask(host: &mut ProcessHost, item: &str) -> Result<Vec<u8>, ConnectError> {
+fn ask(host: &mut Owner, item: &str) -> Result<Vec<u8>, ConnectError> {
     let deadline_ns = after_ns(host, PATIENCE_NS);
     host.ask(SHOP, item, deadline_ns)
 }
 
 /// For what is not there.
-fn ask_soon(host: &mut ProcessHost, item: &str) -> Result<Vec<u8>, ConnectError> {
+fn ask_soon(host: &mut Owner, item: &str) -> Result<Vec<u8>, ConnectError> {
     let mut span_ns = SOON_NS;
     loop {
         let deadline_ns = after_ns(host, span_ns);
@@ -40,7 +40,7 @@ fn ask_soon(host: &mut ProcessHost, item: &str) -> Result<Vec<u8>, ConnectError>
     }
 }
 
-fn has_nothing(host: &mut ProcessHost, item: &str) -> bool {
+fn has_nothing(host: &mut Owner, item: &str) -> bool {
     let wanted = item;
     match ask_soon(host, item) {
         Err(ConnectError::NotOffered { to, item }) => to == "\"shop\"" && item == wanted,
@@ -49,7 +49,7 @@ fn has_nothing(host: &mut ProcessHost, item: &str) -> bool {
 }
 
 /// What happened is counted a moment later.
-fn counted(host: &ProcessHost, is_so: impl Fn(&RendezvousCounters) -> bool) {
+fn counted(host: &Owner, is_so: impl Fn(&RendezvousCounters) -> bool) {
     let deadline_ns = after_ns(host, PATIENCE_NS);
     loop {
         let counters = host.rendezvous_counters();
@@ -233,7 +233,7 @@ fn links_are_neither_made_nor_needed_nor_in_the_way() {
     let namespace = namespace();
     let mut options = Options::named("shop").in_namespace(&namespace);
     options.links_max = 1;
-    let mut shop = ProcessHost::open(options).unwrap();
+    let mut shop = Owner::open(options).unwrap();
     let mut asker = unnamed(&namespace);
     shop.offer("x", Supply::Always, b"x").unwrap();
     ask(&mut asker, "x").unwrap();
@@ -364,7 +364,7 @@ fn access_lists_hold_in_both_directions() {
     let open = |name: &str, access| {
         let mut options = Options::named(name).in_namespace(&namespace);
         options.access = access;
-        ProcessHost::open(options).unwrap()
+        Owner::open(options).unwrap()
     };
     let mut shop = open("shop", somebody_else());
     shop.offer("x", Supply::Once, b"kept").unwrap();
@@ -478,7 +478,7 @@ fn askers_that_stall_hold_up_nobody_for_long() {
     let mut options = Options::named("shop").in_namespace(&namespace);
     options.handshakes_max = 8;
     options.handshake_timeout = Duration::from_millis(400);
-    let mut shop = ProcessHost::open(options).unwrap();
+    let mut shop = Owner::open(options).unwrap();
     shop.offer("x", Supply::Once, b"kept").unwrap();
     let stalled: Vec<Raw> = (0..4)
         .map(|_| {

@@ -2,14 +2,13 @@
 
 mod support;
 
-use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Address, Connected, Event, Host};
 use hamlyn_link::pair::PairLink;
 use std::sync::Barrier;
 use support::*;
 
 /// The link that a connection came to, in whatever way.
-fn settle(host: &mut ProcessHost, connected: Connected<PairLink>) -> (u64, PairLink) {
+fn settle(host: &mut Owner, connected: Connected<PairLink>) -> (u64, PairLink) {
     match connected {
         Connected::New(peer, link) => (peer.token, link),
         Connected::Already { token } => {
@@ -31,7 +30,7 @@ fn one_link_survives() {
         let [a, b] = &mut hosts;
         let destinations = [b.identity(), a.identity()];
         let start = Barrier::new(2);
-        let attempt = |host: &mut ProcessHost, name, destination| {
+        let attempt = |host: &mut Owner, name, destination| {
             let to = match round % 2 {
                 0 => Address::Name(name),
                 _ => Address::Destination(destination),

@@ -16,8 +16,8 @@ use std::time::Instant;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::{Part, Payload};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
-use hamlyn_link::Link;
 use hamlyn_link::pair::{PAYLOAD_MAX_DEFAULT_BYTES, PairLink, PairParts};
+use hamlyn_link::{ReceiveEnd, TransmitEnd};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::geometry::Geometry;
@@ -84,7 +84,11 @@ fn header(offset: u64, length: usize) -> Header {
 #[inline(always)]
 fn send(link: &mut PairLink, offset: u64, bytes: &[u8]) {
     let header = header(offset, bytes.len());
-    while link.try_send(&header, &[], &[Part::Bytes(bytes)]).is_err() {
+    while link
+        .transmit
+        .try_send(&header, &[], &[Part::Bytes(bytes)])
+        .is_err()
+    {
         spin_loop();
     }
 }
@@ -92,12 +96,13 @@ fn send(link: &mut PairLink, offset: u64, bytes: &[u8]) {
 /// What an engine does at least: key, bounds, deposit.
 #[inline(always)]
 fn poll(link: &mut PairLink, area: &Area) -> Option<u64> {
-    link.receive(|header, payload| {
-        assert!(header.slot.index() == 3 && header.key.to_bits() == KEY);
-        payload.deposit(area, header.offset).expect("in the area");
-        header.offset
-    })
-    .expect("no fault")
+    link.receive
+        .receive(|header, payload| {
+            assert!(header.slot.index() == 3 && header.key.to_bits() == KEY);
+            payload.deposit(area, header.offset).expect("in the area");
+            header.offset
+        })
+        .expect("no fault")
 }
 
 fn nanoseconds(count: u64, run: impl FnOnce()) -> f64 {
@@ -191,7 +196,7 @@ fn stream(cells: u32, count: u64, length: usize) -> f64 {
                 match poll(&mut right, &area) {
                     Some(_) => taken += 1,
                     None => {
-                        right.settle();
+                        right.receive.settle();
                         spin_loop();
                     }
                 }

@@ -57,10 +57,6 @@ impl Outgoing {
         self.payload_max
     }
 
-    pub(crate) fn close(&mut self) {
-        self.producer.close();
-    }
-
     pub(crate) fn await_credit(&self) {
         self.producer.await_credit();
     }

@@ -8,7 +8,6 @@
 
 pub mod carrier;
 pub mod cell;
-mod loopback;
 pub mod pair;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
@@ -59,13 +58,20 @@ impl From<OutOfRange> for LinkError {
     }
 }
 
-/// One link of an interface: both directions to one peer.
+/// One link of an interface: both directions to one peer. They are used apart, perhaps by different
+/// threads; a fault of either is the end of both, and whoever has them sees to that.
 pub trait Link {
-    /// The bytes that came with a packet.
-    type Payload<'a>: Payload<Area>
-    where
-        Self: 'a;
+    /// The way out.
+    type Transmit: TransmitEnd + Send + 'static;
+    /// The way in.
+    type Receive: ReceiveEnd + Send + 'static;
 
+    /// The two ends.
+    fn split(self) -> (Self::Transmit, Self::Receive);
+}
+
+/// The transmitting end of a link.
+pub trait TransmitEnd {
     /// The largest payload of an outgoing packet, metadata and data together, in bytes.
     fn payload_max_bytes(&self) -> usize;
 
@@ -78,14 +84,38 @@ pub trait Link {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet; otherwise as [`Link::try_send`].
+    /// Offers a short packet; otherwise as [`TransmitEnd::try_send`].
     fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent>;
 
+    /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
+    fn fault(&self) -> Option<LinkFault>;
+
+    /// Announces that the caller is about to sleep until a packet that was [`Unsent::Full`]
+    /// can be sent. The caller must pass a full barrier, ask [`TransmitEnd::credit_came`], and sleep only
+    /// if that says no.
+    fn await_credit(&mut self);
+
+    /// Whether there may be more room than when a packet was last [`Unsent::Full`].
+    fn credit_came(&self) -> bool;
+
+    /// Gives memory back that an idle link does not need, as far as
+    /// the peer has returned it; how many bytes. To be called before sleeping, or after nothing was sent for long.
+    /// Makes system calls, but none if there is nothing to give back.
+    fn give_back(&mut self) -> usize;
+}
+
+/// The receiving end of a link.
+pub trait ReceiveEnd {
+    /// The bytes that came with a packet.
+    type Payload<'a>: Payload<Area>
+    where
+        Self: 'a;
+
     /// A copy of the next packet, if there is one and it is short and without metadata. It stays
-    /// the next one until [`Link::short_done`].
+    /// the next one until [`ReceiveEnd::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds.
     fn peek_bare(&self) -> Option<Short>;
 
-    /// As [`Link::peek_bare`], for a short packet with a word of metadata.
+    /// As [`ReceiveEnd::peek_bare`], for a short packet with a word of metadata.
     fn peek_worded(&self) -> Option<Short>;
 
     /// The packet that was last shown by one of the two is taken; its room is given back.
@@ -100,14 +130,6 @@ pub trait Link {
 
     /// Whether `receive` would find something (a packet or a fault).
     fn is_pending(&self) -> bool;
-
-    /// Announces that the caller is about to sleep until a packet that was [`Unsent::Full`]
-    /// can be sent. The caller must pass a full barrier, ask [`Link::credit_came`], and sleep only
-    /// if that says no.
-    fn await_credit(&mut self);
-
-    /// Whether there may be more room than when a packet was last [`Unsent::Full`].
-    fn credit_came(&self) -> bool;
 
     /// Returns all credit that is still held back. To be called before sleeping.
     fn settle(&mut self);
@@ -131,9 +153,4 @@ pub trait Link {
     /// We are about to sleep: the peer is to ring. The caller must pass a barrier that the peer
     /// passes, too, and then look once at this link.
     fn announce_sleep(&mut self);
-
-    /// Gives memory of the outgoing direction back that an idle link does not need, as far as
-    /// the peer has returned it; how many bytes. To be called before sleeping, or after nothing was sent for long.
-    /// Makes system calls, but none if there is nothing to give back.
-    fn give_back(&mut self) -> usize;
 }

@@ -3,7 +3,7 @@
 //! Each side makes the memory that it receives in; the other writes there. The
 //! peer is trusted in nothing (ARCHITECTURE.md, trust): what it writes is checked by the ring
 //! and by [`crate::cell::decode`], and the first thing that no correct peer does ends this
-//! link, and only this one.
+//! end, whose owner ends the other; and only this link.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
 use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::notes::{NOTES_MAX, NotePad, SharedNotes};
-use hamlyn_ring::shared::Mapping;
+use hamlyn_ring::shared::{Access, Mapping};
 use rustix::net::{SendFlags, send};
 
 use crate::carrier::{Carried, Incoming, Outgoing, check_payload_max};
-use crate::{Link, LinkError, LinkFault};
+use crate::{Link, LinkError, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
 pub const PAYLOAD_MAX_DEFAULT_BYTES: usize = 16 << 10;
@@ -56,17 +57,10 @@ pub struct PairParts {
 /// A link to another process of this host, to another interface of this one, or
 /// ([`PairLink::to_itself`]) to the same interface.
 pub struct PairLink {
-    outgoing: Outgoing,
-    incoming: Incoming,
-    waker: Waker,
-    /// None if the peer is this interface itself, and never asleep when it sends.
-    attention: Option<Attention>,
-    peer_note: u32,
-    _peer_note_lease: Option<Box<dyn Send>>,
-    /// None if the peer is this interface itself.
-    doorbell: Option<OwnedFd>,
-    /// The first fault; both directions are closed from then on.
-    fault: Option<LinkFault>,
+    /// What goes out.
+    pub transmit: PairTransmit,
+    /// What comes in.
+    pub receive: PairReceive,
 }
 
 impl PairLink {
@@ -82,90 +76,192 @@ impl PairLink {
         let receive = Arc::new(parts.receive);
         let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
         let incoming = Incoming::new(receive, parts.receive_geometry, payload_max)?;
+        let doorbell = Arc::new(Doorbell::Socket(parts.doorbell));
         Ok(Self {
-            attention: Some(attention),
-            peer_note: parts.peer_note,
-            _peer_note_lease: parts.peer_note_lease,
-            doorbell: Some(parts.doorbell),
-            ..Self::over(outgoing, incoming, waker)
+            transmit: PairTransmit {
+                outgoing,
+                waker,
+                doorbell: Arc::clone(&doorbell),
+            },
+            receive: PairReceive {
+                incoming,
+                attention,
+                doorbell,
+                peer_note: parts.peer_note,
+                _peer_note_lease: parts.peer_note_lease,
+                owes_ring: false,
+                fault: None,
+            },
         })
     }
 
-    pub(crate) fn over(outgoing: Outgoing, incoming: Incoming, waker: Waker) -> Self {
-        Self {
-            outgoing,
-            incoming,
-            waker,
-            attention: None,
-            peer_note: NOTES_MAX,
-            _peer_note_lease: None,
-            doorbell: None,
-            fault: None,
-        }
+    /// A link over new memory whose other end is the same interface. `alarm` is an eventfd that ends the
+    /// sleep of whoever drives it, which need not be who sends.
+    pub fn to_itself(
+        geometry: Geometry,
+        payload_max_bytes: usize,
+        fence: Fence,
+        alarm: OwnedFd,
+    ) -> Result<Self, LinkError> {
+        check_payload_max(payload_max_bytes)?;
+        // A memory file, so that what is seldom needed is reserved when it is.
+        let file = Memfd::create_ring("hamlyn-loopback", geometry, payload_max_bytes)?;
+        let mapping = Arc::new(file.map(Access::Writable)?);
+        let file = Some(file.into_fd());
+        let doorbell = Arc::new(Doorbell::Alarm(alarm));
+        let pad = NotePad::none();
+        Ok(Self {
+            transmit: PairTransmit {
+                outgoing: Outgoing::new(Arc::clone(&mapping), geometry, payload_max_bytes, file)?,
+                waker: Waker::new(Arc::clone(&mapping), geometry, fence, pad)?,
+                doorbell: Arc::clone(&doorbell),
+            },
+            receive: PairReceive {
+                attention: Attention::new(Arc::clone(&mapping), geometry)?,
+                incoming: Incoming::new(mapping, geometry, payload_max_bytes)?,
+                doorbell,
+                peer_note: NOTES_MAX,
+                _peer_note_lease: None,
+                owes_ring: false,
+                fault: None,
+            },
+        })
     }
+}
 
-    /// What the peer did wrong, if it did.
-    pub fn fault(&self) -> Option<LinkFault> {
-        self.fault
+impl Link for PairLink {
+    type Transmit = PairTransmit;
+    type Receive = PairReceive;
+
+    fn split(self) -> (PairTransmit, PairReceive) {
+        (self.transmit, self.receive)
     }
+}
 
-    /// Ends both directions; the first fault is the one that is reported.
+/// Wakes the peer.
+enum Doorbell {
+    /// A socket to it.
+    Socket(OwnedFd),
+    /// Of an interface that is linked to itself: an eventfd.
+    Alarm(OwnedFd),
+}
+
+impl Doorbell {
+    /// False if it must be tried again.
     #[cold]
     #[inline(never)]
-    fn condemn(&mut self, fault: LinkFault) -> LinkFault {
-        self.outgoing.close();
-        self.incoming.close();
-        *self.fault.get_or_insert(fault)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn not_sent(&mut self, reason: Unsent) -> Unsent {
-        if self.outgoing.is_closed() {
-            self.condemn(LinkFault::Credit);
-        }
-        reason
-    }
-
-    /// Wakes the peer.
-    #[cold]
-    #[inline(never)]
-    fn ring(&mut self) {
-        let Some(doorbell) = &self.doorbell else {
-            return;
-        };
+    fn ring(&self) -> bool {
         loop {
-            match send(doorbell, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            let rung = match self {
+                Doorbell::Socket(socket) => {
+                    send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+                }
+                Doorbell::Alarm(event) => rustix::io::write(event, &1_u64.to_ne_bytes()),
+            };
+            match rung {
                 Err(Errno::INTR) => {}
-                // A full socket has bytes that the peer has not read: it will wake.
+                // A full one has rings that were not yet heard: the peer will wake.
                 // A closed one has nobody behind it.
                 Ok(_) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
-                    return;
+                    return true;
                 }
-                Err(_) => return self.waker.not_rung(),
+                Err(_) => return false,
             }
         }
     }
 }
 
-impl Link for PairLink {
-    type Payload<'a> = Carried<'a>;
+/// The transmitting end of a pair link.
+pub struct PairTransmit {
+    outgoing: Outgoing,
+    waker: Waker,
+    doorbell: Arc<Doorbell>,
+}
 
+impl PairTransmit {
+    #[inline(always)]
+    fn wake(&mut self) {
+        if self.waker.must_ring() && !self.doorbell.ring() {
+            self.waker.not_rung();
+        }
+    }
+}
+
+impl TransmitEnd for PairTransmit {
     #[inline]
     fn payload_max_bytes(&self) -> usize {
         self.outgoing.payload_max()
     }
 
-    #[inline(always)]
-    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
-        if let Err(reason) = self.outgoing.try_send_short(short) {
-            return Err(self.not_sent(reason));
-        }
-        if self.waker.must_ring() {
-            self.ring();
-        }
+    #[inline]
+    fn try_send(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        self.outgoing.try_send(header, metadata, parts)?;
+        self.wake();
         Ok(())
     }
+
+    #[inline(always)]
+    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
+        self.outgoing.try_send_short(short)?;
+        self.wake();
+        Ok(())
+    }
+
+    fn fault(&self) -> Option<LinkFault> {
+        self.outgoing.is_closed().then_some(LinkFault::Credit)
+    }
+
+    #[cold]
+    fn await_credit(&mut self) {
+        self.outgoing.await_credit();
+    }
+
+    fn credit_came(&self) -> bool {
+        self.outgoing.credit_came()
+    }
+
+    #[cold]
+    fn give_back(&mut self) -> usize {
+        self.outgoing.give_back()
+    }
+}
+
+/// The receiving end of a pair link.
+pub struct PairReceive {
+    incoming: Incoming,
+    attention: Attention,
+    doorbell: Arc<Doorbell>,
+    peer_note: u32,
+    _peer_note_lease: Option<Box<dyn Send>>,
+    /// The peer waits to be rung for, but that could not be done.
+    owes_ring: bool,
+    /// The first fault; nothing comes out of this end from then on.
+    fault: Option<LinkFault>,
+}
+
+impl PairReceive {
+    #[inline(always)]
+    fn ring_if(&mut self, rings: bool) {
+        if rings {
+            self.owes_ring = !self.doorbell.ring();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn condemn(&mut self, fault: LinkFault) -> LinkFault {
+        self.incoming.close();
+        *self.fault.get_or_insert(fault)
+    }
+}
+
+impl ReceiveEnd for PairReceive {
+    type Payload<'a> = Carried<'a>;
 
     #[inline(always)]
     fn peek_bare(&self) -> Option<Short> {
@@ -179,25 +275,8 @@ impl Link for PairLink {
 
     #[inline(always)]
     fn short_done(&mut self) {
-        if self.incoming.short_done() {
-            self.ring();
-        }
-    }
-
-    #[inline]
-    fn try_send(
-        &mut self,
-        header: &Header,
-        metadata: &[u8],
-        parts: &[Part<'_, Area>],
-    ) -> Result<(), Unsent> {
-        if let Err(reason) = self.outgoing.try_send(header, metadata, parts) {
-            return Err(self.not_sent(reason));
-        }
-        if self.waker.must_ring() {
-            self.ring();
-        }
-        Ok(())
+        let rings = self.incoming.short_done();
+        self.ring_if(rings);
     }
 
     #[inline]
@@ -207,9 +286,7 @@ impl Link for PairLink {
     ) -> Result<Option<R>, LinkFault> {
         match self.incoming.receive(take) {
             Ok(Some((result, rings))) => {
-                if rings {
-                    self.ring();
-                }
+                self.ring_if(rings);
                 Ok(Some(result))
             }
             Ok(None) => Ok(None),
@@ -224,16 +301,14 @@ impl Link for PairLink {
 
     #[inline]
     fn settle(&mut self) {
-        if self.incoming.settle() {
-            self.ring();
-        }
+        let rings = self.incoming.settle();
+        self.ring_if(rings || self.owes_ring);
     }
 
     #[inline]
     fn settle_bulk(&mut self) {
-        if self.incoming.settle_bulk() {
-            self.ring();
-        }
+        let rings = self.incoming.settle_bulk();
+        self.ring_if(rings || self.owes_ring);
     }
 
     fn peer_note(&self) -> u32 {
@@ -242,41 +317,26 @@ impl Link for PairLink {
 
     #[inline]
     fn watch(&mut self) {
-        if let Some(attention) = &mut self.attention {
-            attention.watch();
-        }
+        self.attention.watch();
     }
 
     #[cold]
     fn unwatch(&mut self) -> bool {
-        match &mut self.attention {
-            Some(attention) => attention.unwatch(),
-            None => return false,
+        // Nobody leaves notes for himself.
+        if let Doorbell::Alarm(_) = *self.doorbell {
+            return false;
         }
+        self.attention.unwatch();
         true
     }
 
     #[cold]
     fn announce_sleep(&mut self) {
-        if let Some(attention) = &mut self.attention {
-            attention.sleep();
-        }
-    }
-
-    #[cold]
-    fn give_back(&mut self) -> usize {
-        self.outgoing.give_back()
-    }
-
-    #[cold]
-    fn await_credit(&mut self) {
-        self.outgoing.await_credit();
-    }
-
-    fn credit_came(&self) -> bool {
-        self.outgoing.credit_came()
+        self.attention.sleep();
     }
 }
 
+#[cfg(test)]
+mod loopback_tests;
 #[cfg(test)]
 mod tests;

@@ -2,15 +2,22 @@
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{
-    Address, ConnectError, Connected, Destination, Event, Host, HostError, Peer, Supply,
+    Address, ConnectError, Connected, Destination, Driver, Host, HostError, Peer, Supply,
 };
+use hamlyn_link::Link;
 
-use super::{Interface, LOSSES_KEPT};
+use std::sync::atomic::Ordering;
+
+use super::{Interface, TransmitEndOf};
 use crate::error::PeerLost;
 use crate::links::LinkEnd;
 use crate::message::Target;
+use crate::processor::{News, take_event};
 use crate::ticket::Ticket;
 use crate::wait::{Patience, Wait};
+
+/// How long a network processor has to tell of a link that the host has, in nanoseconds; it takes some microseconds.
+const NEWS_NS: u64 = 500_000_000;
 
 impl<H: Host> Interface<H> {
     /// Makes a ticket usable: finds the link to its interface, connecting if there is none.
@@ -42,30 +49,65 @@ impl<H: Host> Interface<H> {
     pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
         let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
         match self.host.connect(to, deadline_ns)? {
-            Connected::New(peer, link) => Ok(self.enter_link(peer, link)),
-            Connected::Already { token } => {
+            Connected::New(peer, link) => {
+                // What ended before has its place in the tables no longer.
                 self.attend();
-                if let Some(live) = self.links.by_token(token) {
-                    let destination = live.peer.destination;
-                    if let Some(link) = self.links.to(&destination) {
+                let (transmit, receive) = link.split();
+                let id = self
+                    .inbound
+                    .with(|inbound| inbound.insert(peer.token, receive));
+                if let Some(processor) = &self.processor {
+                    // If it sleeps, the new peer does not know that.
+                    processor.exchange.wake();
+                }
+                self.hear(News::Linked(id, peer, transmit));
+                Ok(id)
+            }
+            Connected::Already { token } => {
+                let told_by_ns = deadline_ns.min(self.host.now_ns().saturating_add(NEWS_NS));
+                loop {
+                    self.attend();
+                    if let Some(destination) = self.links.by_token(token)
+                        && let Some(link) = self.links.to(&destination)
+                    {
                         return Ok(link);
                     }
+                    // A network processor may know more than it has told.
+                    if self.processor.is_none() || self.host.now_ns() >= told_by_ns {
+                        return Err(ConnectError::Gone { to: describe(to) });
+                    }
+                    self.await_news(told_by_ns)?;
                 }
-                Err(ConnectError::Gone { to: describe(to) })
             }
         }
     }
 
+    fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
+        if let Some(processor) = &self.processor {
+            processor.exchange.wake();
+            processor.exchange.bell.prepare();
+            let waited = if self.is_asked() {
+                Ok(())
+            } else {
+                processor.exchange.bell.wait(Some(until_ns))
+            };
+            processor.exchange.bell.end();
+            waited?;
+        }
+        Ok(())
+    }
+
     /// Ends the link to a peer. What was sent to it stays sent; what is queued for it fails.
     pub fn disconnect(&mut self, link: LinkId) {
-        if self.links.get(link).is_some() {
-            self.remove_link(link.index as usize, LinkEnd::ClosedHere);
+        if self.links.contains(link) {
+            self.inbound.with(|inbound| inbound.remove(link));
+            self.hear(News::Ended(link, LinkEnd::ClosedHere));
         }
     }
 
     /// The peers that are linked.
     pub fn peers(&self) -> impl Iterator<Item = (LinkId, &Peer)> {
-        self.links.iter().map(|(id, live)| (id, &live.peer))
+        self.links.iter()
     }
 
     /// Why a link is not up, or nothing if it is.
@@ -75,33 +117,22 @@ impl<H: Host> Interface<H> {
 
     /// Whether everything that a lost peer had sent has been taken.
     pub(crate) fn is_drained(&self, link: LinkId) -> bool {
-        self.links.get(link).is_none()
+        !self.links.contains(link)
     }
 
     /// The loss of that peer, if it is not long ago.
     pub(crate) fn recent_loss(&self, peer: &Destination) -> Option<PeerLost> {
-        self.losses
-            .iter()
-            .rev()
-            .find(|lost| lost.peer == *peer)
-            .copied()
+        self.links.recent_loss(peer)
     }
 
     /// Losses of peers so far; compare to learn of new ones.
     pub(crate) fn loss_count(&self) -> u64 {
-        self.loss_count
+        self.links.loss_count()
     }
 
     /// The next loss that the caller has not seen; `seen` counts on.
     pub(crate) fn next_loss(&self, seen: &mut u64) -> Option<PeerLost> {
-        if *seen == self.loss_count {
-            return None;
-        }
-        let kept = self.losses.len() as u64;
-        *seen = (*seen).max(self.loss_count - kept);
-        let index = (*seen + kept - self.loss_count) as usize;
-        *seen += 1;
-        self.losses.get(index).copied()
+        self.links.next_loss(seen)
     }
 
     pub(crate) fn lost(&self, target: &Target) -> PeerLost {
@@ -143,64 +174,82 @@ impl<H: Host> Interface<H> {
         self.host.ask(to, item, deadline_ns)
     }
 
-    fn enter_link(&mut self, peer: Peer, link: H::Link) -> LinkId {
-        let id = self.links.insert(peer, link);
-        self.watching.enter(&mut self.links, id.index as usize);
-        self.turn = self.watching.current();
-        id
-    }
-
-    #[cold]
-    pub(super) fn remove_link(&mut self, index: usize, end: LinkEnd) {
-        let Some(live) = self.links.remove_at(index, end) else {
-            return;
-        };
-        self.watching.leave(index);
-        self.turn = self.watching.current();
-        self.turns_activity += 1;
-        if !matches!(end, LinkEnd::Lost(_)) {
-            tracing::debug!(peer = ?live.peer.destination, %end, "link closed");
-            self.host.disconnect(live.peer.token);
-            self.note_loss(PeerLost {
-                peer: live.peer.destination,
-                end,
-            });
-        }
-    }
-
-    fn note_loss(&mut self, lost: PeerLost) {
-        if self.losses.len() == LOSSES_KEPT {
-            self.losses.pop_front();
-        }
-        self.losses.push_back(lost);
-        self.loss_count += 1;
+    #[inline]
+    pub(super) fn is_asked(&self) -> bool {
+        self.attention.load(Ordering::Relaxed)
     }
 
     #[inline]
     pub(super) fn attend_if_asked(&mut self) {
-        if self.host.attention() {
+        if self.is_asked() {
             self.attend();
         }
     }
 
+    /// Hears what there is to hear: from the host, or from the network processor.
     #[cold]
     #[inline(never)]
-    fn attend(&mut self) {
-        while let Some(event) = self.host.next_event() {
-            self.turns_activity += 1;
-            match event {
-                Event::Linked(peer, link) => {
-                    self.enter_link(peer, link);
-                }
-                Event::Lost { token, cause } => {
-                    if let Some((place, peer)) = self.links.lose(token, cause) {
-                        // It has turns until all that it had sent is taken.
-                        self.watching.watch(&mut self.links, place);
-                        self.note_loss(PeerLost {
-                            peer,
-                            end: LinkEnd::Lost(cause),
-                        });
-                    }
+    pub(super) fn attend(&mut self) {
+        loop {
+            let news = if let Some(driver) = &mut self.driver {
+                let Some(event) = driver.next_event() else {
+                    break;
+                };
+                self.inbound.with(|inbound| take_event(inbound, event))
+            } else if let Some(processor) = &self.processor {
+                let Some(news) = processor.exchange.next_news() else {
+                    break;
+                };
+                Some(news)
+            } else {
+                break;
+            };
+            self.other_activity += 1;
+            if let Some(news) = news {
+                self.hear(news);
+            }
+        }
+        self.end_broken();
+    }
+
+    /// Ends links whose peers were found to break the rules while we sent.
+    #[cold]
+    pub(super) fn end_broken(&mut self) {
+        while let Some((id, fault)) = self
+            .outbound
+            .with(|outbound| outbound.outlets.next_broken())
+        {
+            self.inbound.with(|inbound| inbound.remove(id));
+            self.hear(News::Ended(id, LinkEnd::Fault(fault)));
+        }
+    }
+
+    /// Ends links that ended while we received.
+    #[cold]
+    pub(super) fn end_ended(&mut self) {
+        while let Some((id, end)) = self.inbound.with(|inbound| inbound.next_ended()) {
+            self.hear(News::Ended(id, end));
+        }
+    }
+
+    /// The receive half knows it already.
+    fn hear(&mut self, news: News<TransmitEndOf<H>>) {
+        match news {
+            News::Linked(id, peer, transmit) => {
+                self.outbound
+                    .with(|outbound| outbound.outlets.insert(id, transmit));
+                self.links.insert(id, peer);
+            }
+            News::Lost(id, cause) => {
+                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                self.links.lose(id, cause);
+            }
+            News::Ended(id, end) => {
+                self.other_activity += 1;
+                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                if let Some(peer) = self.links.end(id, end) {
+                    tracing::debug!(peer = ?peer.destination, %end, "link closed");
+                    self.host.disconnect(peer.token);
                 }
             }
         }

@@ -1,19 +1,15 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
 use hamlyn_engine::notification::{Notification, Overrun};
-use hamlyn_engine::receive::Received;
-use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
-use hamlyn_host::{Host, HostError};
-use hamlyn_link::Link;
+use hamlyn_host::{Driver, Host, HostError};
 
 use super::{Interface, Queue};
 use crate::error::ReceiveError;
-use crate::links::LinkEnd;
+use crate::half::Half;
+use crate::processor::Strategy;
 use crate::wait::{Next, Patience, Wait};
 
-/// Packets taken from one link before the next link has its turn.
-pub(super) const RECEIVE_BURST: u32 = 32;
 /// Packets of queued messages sent per poll.
 const PUMP_BURST: usize = 64;
 
@@ -32,8 +28,9 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<Notification>, Overrun> {
         // Known to be empty, and only a packet can change that: what the next one announces
         // need not go through the queue.
-        if queue.empty_at == self.receiver.announced()
-            && let Some(notification) = self.take_handed(queue.id)
+        if let Half::Own(inbound) = &mut self.inbound
+            && queue.empty_at == inbound.receiver.announced()
+            && let Some(notification) = inbound.take_handed(queue.id)
         {
             return Ok(Some(notification));
         }
@@ -46,37 +43,13 @@ impl<H: Host> Interface<H> {
         &mut self,
         queue: &mut Queue,
     ) -> Result<Option<Notification>, Overrun> {
-        if queue.empty_at == self.receiver.announced()
-            && let Some(notification) = self.take_guarded(queue.id)
+        if let Half::Own(inbound) = &mut self.inbound
+            && queue.empty_at == inbound.receiver.announced()
+            && let Some(notification) = inbound.take_guarded(queue.id)
         {
             return Ok(Some(notification));
         }
         self.rcv_slowly(queue)
-    }
-
-    /// As [`Interface::take_handed`], for a message to a one-shot entry.
-    #[inline(always)]
-    fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
-        let burst_left = self.burst_left.checked_sub(1)?;
-        let live = self.links.at(self.turn)?;
-        let short = live.link.peek_worded()?;
-        let notification = self.receiver.receive_guarded(&short, queue)?;
-        live.link.short_done();
-        self.burst_left = burst_left;
-        Some(notification)
-    }
-
-    /// The next packet of the link whose turn it is, if it announces itself in `queue`, which is empty.
-    #[inline(always)]
-    fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
-        // At the end of its turn the rest of the interface is looked after.
-        let burst_left = self.burst_left.checked_sub(1)?;
-        let live = self.links.at(self.turn)?;
-        let short = live.link.peek_bare()?;
-        let notification = self.receiver.receive_short(&short, queue)?;
-        live.link.short_done();
-        self.burst_left = burst_left;
-        Some(notification)
     }
 
     #[inline(never)]
@@ -84,7 +57,13 @@ impl<H: Host> Interface<H> {
         if let Some(notification) = queue.reader.pop()? {
             return Ok(Some(notification));
         }
-        queue.empty_at = self.receiver.announced();
+        match &self.inbound {
+            Half::Own(inbound) => queue.empty_at = inbound.receiver.announced(),
+            Half::Shared(_) => {
+                self.poll();
+                return queue.reader.pop();
+            }
+        }
         match self.poll_for(Some(queue.id)) {
             (_, Some(notification)) => Ok(Some(notification)),
             // Only a packet brings a notification.
@@ -115,7 +94,8 @@ impl<H: Host> Interface<H> {
     }
 
     /// Moves packets: takes what has come, sends what is queued, learns of
-    /// connections and losses. Returns the number of packets taken. Does not block.
+    /// connections and losses. Returns the number of packets taken. Does not block. What a
+    /// network processor does by itself, it does not wait for.
     pub fn poll(&mut self) -> usize {
         self.poll_for(None).0
     }
@@ -124,82 +104,37 @@ impl<H: Host> Interface<H> {
     /// which must be empty, and returns that notification.
     fn poll_for(&mut self, waiting: Option<QueueId>) -> (usize, Option<Notification>) {
         self.attend_if_asked();
-        if self.watching.is_any_unwatched() {
-            self.watching.heed(&mut self.links);
-        }
-        if self.burst_left == 0 {
-            self.next_turn();
-        }
-        let before = self.activity();
-        let mut handed = None;
-        for _ in 0..self.watching.turns() {
-            handed = self.poll_link(self.turn, waiting);
-            if handed.is_some() {
-                break;
+        let (mut packets, mut handed, mut has_ended) = (0, None, false);
+        match (&mut self.inbound, &self.processor) {
+            (Half::Own(inbound), _) => {
+                let before = inbound.packets();
+                handed = inbound.poll(waiting);
+                packets = inbound.packets() - before;
+                has_ended = inbound.has_ended();
             }
-            self.next_turn();
+            // Whoever is free: perhaps the network processor is at it already.
+            (Half::Shared(turnstile), Some(processor)) if self.strategy == Strategy::Receive => {
+                processor.exchange.note_poll();
+                if let Some(mut inbound) = turnstile.try_enter() {
+                    let before = inbound.packets();
+                    inbound.poll(None);
+                    packets = inbound.packets() - before;
+                    has_ended = inbound.has_ended();
+                }
+                self.other_activity += packets;
+            }
+            (Half::Shared(_), _) => {}
         }
-        let packets = (self.activity() - before) as usize;
-        if self.transmitter.is_waiting() {
-            self.turns_activity +=
-                self.transmitter.pump(&mut self.links, PUMP_BURST).packets as u64;
+        if has_ended {
+            self.end_ended();
         }
-        (packets, handed)
-    }
-
-    /// The next link has its turn.
-    fn next_turn(&mut self) {
-        self.turns_activity += u64::from(RECEIVE_BURST - self.burst_left);
-        let is_silent = self.burst_left == RECEIVE_BURST;
-        self.burst_left = RECEIVE_BURST;
-        self.turn = self.watching.next(&mut self.links, is_silent);
-    }
-
-    /// Takes packets of that link until there is none, the turn is over, or one announces itself
-    /// in `waiting`.
-    fn poll_link(&mut self, index: usize, waiting: Option<QueueId>) -> Option<Notification> {
-        while self.burst_left > 0 {
-            let live = self.links.at(index)?;
-            let receiver = &mut self.receiver;
-            let taken = live
-                .link
-                .receive(|header, payload| receiver.receive_for(header, payload, waiting));
-            match taken {
-                Ok(Some(received)) => {
-                    self.burst_left -= 1;
-                    match received {
-                        Ok(Received::Handed(notification)) => return Some(notification),
-                        Ok(_) => {}
-                        Err(refusal) => self.refused(index, refusal),
-                    }
-                }
-                Ok(None) => {
-                    live.link.settle_bulk();
-                    if let Some(cause) = live.lost {
-                        self.remove_link(index, LinkEnd::Lost(cause));
-                    }
-                    return None;
-                }
-                Err(fault) => {
-                    self.remove_link(index, LinkEnd::Fault(fault));
-                    return None;
-                }
+        if let Half::Own(outbound) = &mut self.outbound {
+            self.other_activity += outbound.pump(PUMP_BURST) as u64;
+            if outbound.outlets.has_broken() {
+                self.end_broken();
             }
         }
-        None
-    }
-
-    /// A packet of that link was refused.
-    #[cold]
-    fn refused(&mut self, index: usize, refusal: Refusal) {
-        if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey)
-            && let Some(live) = self.links.at(index)
-        {
-            live.bad_keys += 1;
-            if live.bad_keys > self.bad_keys_max {
-                self.remove_link(index, LinkEnd::BadKeys);
-            }
-        }
+        (packets as usize, handed)
     }
 
     /// One step of a wait: false when its time is over.
@@ -238,11 +173,8 @@ impl<H: Host> Interface<H> {
         // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
         // the caller has not seen yet.
         self.poll();
-        let result = if self.activity() == before
-            && !self.host.attention()
-            && !self.links.starving().any(|live| live.link.credit_came())
-        {
-            self.host.sleep(deadline_ns)
+        let result = if self.activity() == before && !self.is_asked() && !self.own_credit_came() {
+            self.sleep_now(deadline_ns)
         } else {
             Ok(())
         };
@@ -250,10 +182,35 @@ impl<H: Host> Interface<H> {
         result
     }
 
+    fn sleep_now(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        if let Some(driver) = &mut self.driver {
+            return driver.sleep(deadline_ns);
+        }
+        let Some(processor) = &self.processor else {
+            return Ok(());
+        };
+        if let Some(failure) = processor.exchange.failure() {
+            return Err(failure);
+        }
+        processor.take_over();
+        processor.exchange.bell.wait(deadline_ns)
+    }
+
+    fn own_credit_came(&mut self) -> bool {
+        self.outbound
+            .own()
+            .is_some_and(|outbound| outbound.outlets.credit_came())
+    }
+
     /// Counts what happens here: packets taken and sent from queues, connections, losses. An event
     /// loop compares it to know that nothing came since it last looked at its queues.
     pub fn activity(&self) -> u64 {
-        self.turns_activity + u64::from(RECEIVE_BURST - self.burst_left)
+        let packets = match (&self.inbound, &self.processor) {
+            (Half::Own(inbound), _) => inbound.packets(),
+            (_, Some(processor)) => processor.exchange.activity(),
+            _ => 0,
+        };
+        self.other_activity + packets
     }
 
     /// For event loops of others: announces that this program is about to wait on
@@ -261,27 +218,41 @@ impl<H: Host> Interface<H> {
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
     /// call [`Interface::end_wait`] in any case.
     pub fn prepare_wait(&mut self) {
-        self.links.settle();
-        for live in self.links.starving() {
-            live.link.await_credit();
+        if let Half::Own(outbound) = &mut self.outbound {
+            outbound.outlets.give_back();
+            outbound.outlets.await_credit();
         }
-        self.watching.announce_sleep(&mut self.links);
-        self.host.prepare_sleep();
-        self.watching.look_everywhere(&mut self.links);
+        if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
+            inbound.announce_sleep();
+            driver.prepare_sleep();
+            inbound.look_everywhere();
+        }
+        if let Some(processor) = &self.processor {
+            processor.exchange.bell.prepare();
+        }
     }
 
     /// Ends what [`Interface::prepare_wait`] began.
     pub fn end_wait(&mut self) {
-        self.host.end_sleep();
-        self.watching.end_sleep(&mut self.links);
-        for live in self.links.starving() {
-            live.starving = false;
+        if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
+            driver.end_sleep();
+            inbound.end_sleep();
+        }
+        if let Some(processor) = &self.processor {
+            processor.exchange.bell.end();
+        }
+        if let Half::Own(outbound) = &mut self.outbound {
+            outbound.outlets.end_wait();
         }
     }
 
     /// A descriptor that becomes readable when there may be something to do,
     /// between [`Interface::prepare_wait`] and [`Interface::end_wait`].
     pub fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        self.host.descriptor()
+        match (&self.driver, &self.processor) {
+            (Some(driver), _) => driver.descriptor(),
+            (_, Some(processor)) => Some(processor.exchange.bell.descriptor()),
+            _ => None,
+        }
     }
 }

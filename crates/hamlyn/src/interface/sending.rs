@@ -6,7 +6,9 @@ use hamlyn_host::{Host, HostError};
 
 use super::Interface;
 use crate::error::SendError;
+use crate::half::Half;
 use crate::message::{Message, Target, compose};
+use crate::outbound::Withheld;
 use crate::wait::{Patience, Wait};
 
 impl<H: Host> Interface<H> {
@@ -41,11 +43,49 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Option<SendHandle> {
         let short = target.short(message)?;
-        if self.host.attention() {
+        if self.is_asked() {
             return None;
         }
-        self.transmitter
-            .post_short(terminus, target.link, &short, &mut self.links)
+        let outbound = self.outbound.own()?;
+        outbound
+            .transmitter
+            .post_short(terminus, target.link, &short, &mut outbound.outlets)
+    }
+
+    /// Sends what goes at once, queues what may wait. With a network processor that transmits,
+    /// all that may wait is queued for it.
+    fn post(
+        &mut self,
+        terminus: TerminusId,
+        posting: &EngineMessage,
+        message: &Message<'_>,
+    ) -> Result<SendHandle, PostError> {
+        let posted = match &mut self.outbound {
+            Half::Own(outbound) => outbound.transmitter.post(
+                terminus,
+                posting,
+                message.metadata,
+                message.data,
+                &mut outbound.outlets,
+            ),
+            Half::Shared(turnstile) => {
+                let mut outbound = turnstile.enter();
+                let outbound = &mut *outbound;
+                outbound.transmitter.post(
+                    terminus,
+                    posting,
+                    message.metadata,
+                    message.data,
+                    &mut Withheld(&outbound.outlets),
+                )
+            }
+        };
+        if let (Ok(_), Half::Shared(_), Some(processor)) =
+            (&posted, &self.outbound, &self.processor)
+        {
+            processor.exchange.post();
+        }
+        Ok(posted?.handle)
     }
 
     #[inline(never)]
@@ -58,14 +98,8 @@ impl<H: Host> Interface<H> {
     ) -> Result<SendHandle, SendError> {
         self.attend_if_asked();
         let posting = compose(target, message, message.data.len() as u64)?;
-        match self.transmitter.post(
-            terminus,
-            &posting,
-            message.metadata,
-            message.data,
-            &mut self.links,
-        ) {
-            Ok(posted) => Ok(posted.handle),
+        match self.post(terminus, &posting, message) {
+            Ok(handle) => Ok(handle),
             Err(error) => self.send_slowly(terminus, target, &posting, message, wait, error),
         }
     }
@@ -102,14 +136,8 @@ impl<H: Host> Interface<H> {
                 }
                 other => return Err(other.into()),
             }
-            match self.transmitter.post(
-                terminus,
-                posting,
-                message.metadata,
-                message.data,
-                &mut self.links,
-            ) {
-                Ok(posted) => return Ok(posted.handle),
+            match self.post(terminus, posting, message) {
+                Ok(handle) => return Ok(handle),
                 Err(again) => error = again,
             }
         }
@@ -126,13 +154,16 @@ impl<H: Host> Interface<H> {
         patience: &mut Patience,
     ) -> Result<Option<SendHandle>, SendError> {
         let mut segmenter = loop {
-            match self.transmitter.begin_borrowed(
-                terminus,
-                posting,
-                message.metadata,
-                message.data.len() as u64,
-                &self.links,
-            ) {
+            let begun = self.outbound.with(|outbound| {
+                outbound.transmitter.begin_borrowed(
+                    terminus,
+                    posting,
+                    message.metadata,
+                    message.data.len() as u64,
+                    &outbound.outlets,
+                )
+            });
+            match begun {
                 Ok(segmenter) => break segmenter,
                 Err(PostError::QueueFull) => {
                     self.poll();
@@ -145,16 +176,23 @@ impl<H: Host> Interface<H> {
             }
         };
         loop {
-            let state = self.transmitter.continue_borrowed(
-                terminus,
-                target.link,
-                &mut segmenter,
-                message.metadata,
-                message.data,
-                &mut self.links,
-            )?;
+            let state = self.outbound.with(|outbound| {
+                outbound.transmitter.continue_borrowed(
+                    terminus,
+                    target.link,
+                    &mut segmenter,
+                    message.metadata,
+                    message.data,
+                    &mut outbound.outlets,
+                )
+            })?;
             match state {
-                Borrowed::Sent => return Ok(Some(self.transmitter.finish_borrowed(terminus)?)),
+                Borrowed::Sent => {
+                    let handle = self
+                        .outbound
+                        .with(|outbound| outbound.transmitter.finish_borrowed(terminus))?;
+                    return Ok(Some(handle));
+                }
                 Borrowed::Gone => return Err(self.lost(target).into()),
                 Borrowed::More => {
                     // Reception never waits for transmission, nor do other termini.
@@ -195,13 +233,19 @@ impl<H: Host> Interface<H> {
                 .ok_or(PostError::TooLong)?;
         }
         let posting = compose(target, message, length_bytes)?;
-        match self.transmitter.post_gather(
-            terminus,
-            &posting,
-            message.metadata,
-            pieces,
-            &mut self.links,
-        ) {
+        let posted = self.outbound.with(|outbound| {
+            outbound.transmitter.post_gather(
+                terminus,
+                &posting,
+                message.metadata,
+                pieces,
+                &mut outbound.outlets,
+            )
+        });
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+            processor.exchange.post();
+        }
+        match posted {
             Ok(posted) => Ok(posted.handle),
             Err(PostError::LinkGone) => Err(self.lost(target).into()),
             Err(PostError::QueueFull) => Err(SendError::WouldBlock {
@@ -218,13 +262,13 @@ impl<H: Host> Interface<H> {
         piece: &GatherPiece,
         into: &mut [u8; hamlyn_engine::limits::USER_METADATA_BYTES],
     ) -> Result<usize, PostError> {
-        self.transmitter.gather_metadata(terminus, piece, into)
+        self.outbound
+            .look(|outbound| outbound.transmitter.gather_metadata(terminus, piece, into))
     }
 
     /// Waits until everything queued at the terminus up to `handle` is handed to its links.
     pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
         let word = self
-            .transmitter
             .completions(handle.terminus)
             .map_err(|_| SendError::Finished)?;
         let mut patience = Patience::new(wait);
@@ -251,7 +295,10 @@ impl<H: Host> Interface<H> {
         let mut patience = Patience::new(wait);
         loop {
             self.poll();
-            if !self.transmitter.is_waiting() {
+            if !self
+                .outbound
+                .look(|outbound| outbound.transmitter.is_waiting())
+            {
                 return Ok(true);
             }
             if !self.pause(&mut patience)? {

@@ -1,5 +1,5 @@
-//! What the library promises, written once and run in every world: parties as
-//! threads, as processes, and as one interface that talks to itself.
+//! What the library promises, written once and run in every world, parties as
+//! threads, as processes, and as one interface that talks to itself, and with every strategy.
 
 mod datagrams;
 mod gathering;
@@ -13,12 +13,12 @@ mod tagged_writes;
 mod world;
 
 macro_rules! in_world {
-    ($name:ident, $world:ident, $($module:ident :: $test:ident)+) => {
+    ($name:ident, $world:ident, $strategy:ident, $($module:ident :: $test:ident)+) => {
         mod $name { $(
             #[test]
             fn $test() {
                 use crate::world::World as _;
-                crate::$module::$test(&crate::world::$world::new(concat!(stringify!($name), "::", stringify!($test))));
+                crate::$module::$test(&crate::world::$world::<crate::world::$strategy>::new(concat!(stringify!($name), "::", stringify!($test))));
             }
         )+ }
     };
@@ -26,9 +26,18 @@ macro_rules! in_world {
 
 macro_rules! conformance {
     ($($module:ident :: $test:ident)+) => {
-        in_world!(threads, Threads, $($module::$test)+);
-        in_world!(processes, Processes, $($module::$test)+);
-        in_world!(loopback, Loopback, $($module::$test)+);
+        in_world!(threads, Threads, Proc, $($module::$test)+);
+        in_world!(processes, Processes, Proc, $($module::$test)+);
+        in_world!(loopback, Loopback, Proc, $($module::$test)+);
+        in_world!(threads_np, Threads, Np, $($module::$test)+);
+        in_world!(processes_np, Processes, Np, $($module::$test)+);
+        in_world!(loopback_np, Loopback, Np, $($module::$test)+);
+        in_world!(threads_inject, Threads, Inject, $($module::$test)+);
+        in_world!(processes_inject, Processes, Inject, $($module::$test)+);
+        in_world!(loopback_inject, Loopback, Inject, $($module::$test)+);
+        in_world!(threads_receive, Threads, Receive, $($module::$test)+);
+        in_world!(processes_receive, Processes, Receive, $($module::$test)+);
+        in_world!(loopback_receive, Loopback, Receive, $($module::$test)+);
     };
 }
 

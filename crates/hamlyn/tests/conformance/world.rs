@@ -5,13 +5,14 @@
 //! all others is the world's business.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Host, Manager, ManagerOptions, ReceiveError, SendError, Ticket, Wait};
+use hamlyn::{Host, Manager, ManagerOptions, ReceiveError, SendError, Strategy, Ticket, Wait};
 
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -180,22 +181,40 @@ fn namespace(test: &str) -> String {
     format!("c{}-{:x}", std::process::id(), sum >> 24)
 }
 
-fn open_in(namespace: &str, options: ManagerOptions) -> Manager<ProcessHost> {
+/// Who drives the interfaces of a world.
+pub(crate) trait Driven: Sync + 'static {
+    const STRATEGY: Strategy;
+}
+
+macro_rules! driven {
+    ($($name:ident)+) => { $(
+        pub(crate) enum $name {}
+
+        impl Driven for $name {
+            const STRATEGY: Strategy = Strategy::$name;
+        }
+    )+ };
+}
+
+driven!(Proc Np Inject Receive);
+
+fn open_in<S: Driven>(namespace: &str, mut options: ManagerOptions) -> Manager<ProcessHost> {
+    options.strategy = S::STRATEGY;
     hamlyn::open_with(Options::default().in_namespace(namespace), options).unwrap()
 }
 
 /// Every party a thread with an interface of its own, in one process.
-pub(crate) struct Threads(String);
+pub(crate) struct Threads<S>(String, PhantomData<fn() -> S>);
 
-impl World for Threads {
+impl<S: Driven> World for Threads<S> {
     type Host = ProcessHost;
 
     fn new(test: &str) -> Self {
-        Self(namespace(test))
+        Self(namespace(test), PhantomData)
     }
 
     fn open(&self, options: ManagerOptions) -> Manager<ProcessHost> {
-        open_in(&self.0, options)
+        open_in::<S>(&self.0, options)
     }
 
     fn run(&self, roles: &[Role<'_, Self>]) {
@@ -218,17 +237,17 @@ impl World for Threads {
 }
 
 /// All parties share one interface, which sends to itself. They take turns.
-pub(crate) struct Loopback(String);
+pub(crate) struct Loopback<S>(String, PhantomData<fn() -> S>);
 
-impl World for Loopback {
+impl<S: Driven> World for Loopback<S> {
     type Host = ProcessHost;
 
     fn new(test: &str) -> Self {
-        Self(namespace(test))
+        Self(namespace(test), PhantomData)
     }
 
     fn open(&self, options: ManagerOptions) -> Manager<ProcessHost> {
-        open_in(&self.0, options)
+        open_in::<S>(&self.0, options)
     }
 
     fn run(&self, roles: &[Role<'_, Self>]) {
@@ -251,7 +270,8 @@ impl World for Loopback {
 }
 
 /// Every party a process. The first is the test itself, the others are the same test run anew.
-pub(crate) struct Processes {
+pub(crate) struct Processes<S> {
+    strategy: PhantomData<fn() -> S>,
     test: String,
     namespace: String,
     directory: PathBuf,
@@ -276,7 +296,7 @@ impl Post for Files {
     }
 }
 
-impl World for Processes {
+impl<S: Driven> World for Processes<S> {
     type Host = ProcessHost;
 
     fn new(test: &str) -> Self {
@@ -287,6 +307,7 @@ impl World for Processes {
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(&namespace);
         std::fs::create_dir_all(&directory).unwrap();
         Self {
+            strategy: PhantomData,
             test: test.to_owned(),
             namespace,
             directory,
@@ -295,7 +316,7 @@ impl World for Processes {
     }
 
     fn open(&self, options: ManagerOptions) -> Manager<ProcessHost> {
-        open_in(&self.namespace, options)
+        open_in::<S>(&self.namespace, options)
     }
 
     fn run(&self, roles: &[Role<'_, Self>]) {
@@ -336,7 +357,7 @@ impl Drop for Child {
     }
 }
 
-impl Drop for Processes {
+impl<S> Drop for Processes<S> {
     fn drop(&mut self) {
         if self.role == 0 {
             let _ = std::fs::remove_dir_all(&self.directory);

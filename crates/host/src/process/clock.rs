@@ -28,7 +28,7 @@ pub(super) fn wait_readable(
     deadline_ns: u64,
 ) -> Result<bool, rustix::io::Errno> {
     loop {
-        match wait_once(&descriptor, deadline_ns) {
+        match wait_once(&descriptor, Some(deadline_ns)) {
             Err(rustix::io::Errno::INTR) => {}
             waited => return waited,
         }
@@ -36,9 +36,13 @@ pub(super) fn wait_readable(
 }
 
 /// The same, but a signal ends it, too.
-fn wait_once(descriptor: impl AsFd, deadline_ns: u64) -> Result<bool, rustix::io::Errno> {
+pub(crate) fn wait_once(
+    descriptor: impl AsFd,
+    deadline_ns: Option<u64>,
+) -> Result<bool, rustix::io::Errno> {
     let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
-    rustix::event::poll(&mut polled, Some(&until(deadline_ns))).map(|ready| ready > 0)
+    let span = deadline_ns.map(until);
+    rustix::event::poll(&mut polled, span.as_ref()).map(|ready| ready > 0)
 }
 
 /// Sleeps until something that an epoll set watches comes, or the deadline passes.

@@ -62,7 +62,9 @@ pub(super) fn connect(
 
 /// A link to the interface itself.
 fn oneself(interior: &Interior) -> Result<Connected<PairLink>, ConnectError> {
-    let link = interior.lender.loopback()?;
+    let link = interior
+        .lender
+        .loopback(interior.registry.alarm_descriptor()?)?;
     let (token, is_new) = interior.registry.loopback();
     if !is_new {
         return Ok(Connected::Already { token });

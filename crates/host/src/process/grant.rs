@@ -125,11 +125,7 @@ impl Lender {
         let doorbell = control
             .try_clone()
             .map_err(|_| HostError::Descriptors { needed: 1 })?;
-        let fence = if self.takes_barriers && offer.takes_barriers {
-            Fence::Light
-        } else {
-            Fence::Heavy
-        };
+        let fence = self.fence(offer.takes_barriers);
         let parts = PairParts {
             receive: lent.receive,
             receive_geometry: self.geometry,
@@ -149,15 +145,26 @@ impl Lender {
             .map_err(|_| Unlinkable::Invalid("its memory does not fit its own description"))
     }
 
-    /// A link of the interface with itself.
-    pub(super) fn loopback(&self) -> Result<PairLink, HostError> {
-        PairLink::to_itself(self.geometry, self.payload_max_bytes as usize).map_err(|error| {
+    /// A link of the interface with itself, whose doorbell is `alarm`.
+    pub(super) fn loopback(&self, alarm: OwnedFd) -> Result<PairLink, HostError> {
+        let payload_max_bytes = self.payload_max_bytes as usize;
+        let fence = self.fence(true);
+        PairLink::to_itself(self.geometry, payload_max_bytes, fence, alarm).map_err(|error| {
             match error {
                 LinkError::Memory(error) => memory(error),
                 LinkError::Map(errno) => mapped(self.geometry.total_bytes())(errno),
                 _ => invalid("mmap"),
             }
         })
+    }
+
+    /// Who pays for barriers on a link with somebody who takes them, or does not.
+    fn fence(&self, peer_takes_barriers: bool) -> Fence {
+        if self.takes_barriers && peer_takes_barriers {
+            Fence::Light
+        } else {
+            Fence::Heavy
+        }
     }
 }
 

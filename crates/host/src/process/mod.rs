@@ -9,6 +9,7 @@
 //! * `credentials`: who the kernel says is at the other end.
 //! * `reach`, `connect`, `ask`: the side of a handshake that begins it.
 //! * `attendant`: the other side; it also notices deaths.
+//! * `driver`: events and sleep, for whoever drives the interface.
 //! * `registry`: the links, shared by the owner's thread and the attendant.
 //!
 //! # Trust
@@ -35,12 +36,13 @@
 
 mod ask;
 mod attendant;
-mod clock;
+pub(crate) mod clock;
 pub mod codec;
 mod connect;
 mod counters;
 mod credentials;
 mod disposal;
+mod driver;
 mod exchange;
 mod grant;
 pub mod name;
@@ -52,9 +54,11 @@ mod registry;
 mod source;
 
 pub use counters::RendezvousCounters;
+pub use driver::ProcessDriver;
 pub use options::{Access, Options};
 
-use crate::{Address, ConnectError, Connected, Destination, Errno, Event, Host, HostError, Supply};
+use crate::bell::Bell;
+use crate::{Address, ConnectError, Connected, Destination, Errno, Host, HostError, Supply};
 use attendant::Attendant;
 use credentials::Credentials;
 use disposal::Disposal;
@@ -66,18 +70,13 @@ use name::Name;
 use offers::Offers;
 use options::Settings;
 use registry::{PeerKey, Registry};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 use std::thread::JoinHandle;
 
 /// Connections that the kernel keeps for us until the attendant accepts them.
 const BACKLOG: i32 = 4096;
-/// How long we sleep at most when peers may have missed that we sleep.
-const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
-
 /// The attendant needs little; a subscriber of its log may need more.
 const ATTENDANT_STACK_BYTES: usize = 512 * 1024;
 
@@ -108,12 +107,9 @@ impl Interior {
 /// A host that is embedded in an application. Dropping it ends all its links and frees its name.
 pub struct ProcessHost {
     interior: Arc<Interior>,
+    driver: Option<ProcessDriver>,
     /// Until the owner takes them.
     notes: Option<Notes>,
-    /// The last announcement may not have reached every sender.
-    unannounced: bool,
-    /// Peers may have rung since rings were last taken.
-    rung: bool,
     attendant: Option<JoinHandle<()>>,
 }
 
@@ -162,11 +158,11 @@ impl ProcessHost {
                 call: "clone",
                 errno: Errno(error.raw_os_error().unwrap_or(0)),
             })?;
+        let driver = Some(ProcessDriver::new(Arc::clone(&interior)));
         Ok(Self {
             interior,
+            driver,
             notes: Some(notes),
-            unannounced: false,
-            rung: false,
             attendant: Some(attendant),
         })
     }
@@ -185,13 +181,6 @@ impl ProcessHost {
     pub fn namespace(&self) -> &str {
         self.interior.settings.namespace.as_str()
     }
-
-    fn take_rings(&self) -> Result<(), HostError> {
-        match self.interior.registry.take_rings() {
-            Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
-        }
-    }
 }
 
 impl Drop for ProcessHost {
@@ -206,6 +195,7 @@ impl Drop for ProcessHost {
 
 impl Host for ProcessHost {
     type Link = PairLink;
+    type Driver = ProcessDriver;
 
     fn identity(&self) -> Destination {
         self.interior.identity
@@ -277,54 +267,16 @@ impl Host for ProcessHost {
         self.interior.registry.disconnect(token);
     }
 
-    #[inline]
-    fn attention(&self) -> bool {
-        self.interior.registry.attention()
+    fn take_driver(&mut self) -> Option<ProcessDriver> {
+        self.driver.take()
     }
 
-    fn next_event(&mut self) -> Option<Event<Self::Link>> {
-        self.interior.registry.next_event()
+    fn new_bell(&mut self) -> Result<Bell, HostError> {
+        Bell::new().map_err(|errno| exchange::system("eventfd", 1, errno))
     }
 
     fn notes(&mut self) -> Option<Notes> {
         self.notes.take()
-    }
-
-    fn prepare_sleep(&mut self) {
-        if self.rung {
-            // Of the sleep before this one. If one is of this sleep, what it was for is found by the
-            // caller's look. What cannot be taken now only makes the sleep short.
-            self.rung = false;
-            let _ = self.take_rings();
-        }
-        // For those that pass a barrier of their own, and for our own next look.
-        fence(Ordering::SeqCst);
-        // For those that do not.
-        let lender = &self.interior.lender;
-        self.unannounced =
-            lender.takes_barriers() && membarrier(MembarrierCommand::GlobalExpedited).is_err();
-    }
-
-    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        if self.attention() {
-            return Ok(());
-        }
-        let deadline_ns = if self.unannounced {
-            let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
-            Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))
-        } else {
-            deadline_ns
-        };
-        let bells = self.interior.registry.bells();
-        // What was rung for is looked at first; the rings themselves are taken before the next sleep.
-        match clock::wait_for_events(bells, deadline_ns) {
-            Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
-        }
-    }
-
-    fn end_sleep(&mut self) {
-        self.rung = true;
     }
 
     #[inline]
@@ -338,10 +290,6 @@ impl Host for ProcessHost {
 
     fn spin_ns(&self) -> u64 {
         self.interior.settings.spin_ns
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.interior.registry.bells())
     }
 }
 

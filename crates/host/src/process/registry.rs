@@ -86,7 +86,7 @@ pub(super) struct Entrant {
 pub(super) struct Registry {
     own: PeerKey,
     links_max: usize,
-    attention: AtomicBool,
+    attention: Arc<AtomicBool>,
     state: Mutex<State>,
     linked: Condvar,
     /// What a sleeping owner waits for: rings of the bell, and [`Registry::wake`].
@@ -118,7 +118,7 @@ impl Registry {
         Ok(Self {
             own,
             links_max,
-            attention: AtomicBool::new(false),
+            attention: Arc::default(),
             state: Mutex::default(),
             linked: Condvar::new(),
             bells,
@@ -138,12 +138,24 @@ impl Registry {
 
     /// Whether there is an event.
     #[inline]
-    pub(super) fn attention(&self) -> bool {
-        self.attention.load(Ordering::Relaxed)
+    pub(super) fn attention(&self) -> &Arc<AtomicBool> {
+        &self.attention
+    }
+
+    /// A descriptor to ring that alarm with.
+    pub(super) fn alarm_descriptor(&self) -> Result<OwnedFd, HostError> {
+        self.wake
+            .try_clone()
+            .map_err(|_| HostError::Descriptors { needed: 1 })
+    }
+
+    /// Ends the owner's sleep, or the next one.
+    pub(super) fn alarm(&self) {
+        signal(&self.wake);
     }
 
     pub(super) fn next_event(&self) -> Option<Event<PairLink>> {
-        if !self.attention() {
+        if !self.attention.load(Ordering::Relaxed) {
             return None;
         }
         let mut state = self.lock();

@@ -5,17 +5,91 @@
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::{Part, Payload};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
-use hamlyn_host::process::{Options, ProcessHost};
-use hamlyn_host::{Address, Connected, Event, Host, LossCause, Peer};
-use hamlyn_link::Link;
+use hamlyn_host::process::{Options, ProcessDriver, ProcessHost};
+use hamlyn_host::{
+    Address, ConnectError, Connected, Driver, Event, Host, HostError, LossCause, Peer,
+};
 use hamlyn_link::pair::PairLink;
+use hamlyn_link::{ReceiveEnd, TransmitEnd};
 use hamlyn_ring::area::Area;
 pub(crate) mod raw;
 
+use std::ops::{Deref, DerefMut};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const PATIENCE_NS: u64 = 20_000_000_000;
+
+/// A host in the hands of somebody who also drives.
+pub(crate) struct Owner {
+    driver: ProcessDriver,
+    host: ProcessHost,
+}
+
+impl Owner {
+    pub(crate) fn open(options: Options) -> Result<Self, HostError> {
+        let mut host = ProcessHost::open(options)?;
+        let driver = host.take_driver().expect("nobody drives it yet");
+        assert!(host.take_driver().is_none(), "one drives it");
+        Ok(Self { driver, host })
+    }
+
+    pub(crate) fn connect(
+        &mut self,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<Connected<PairLink>, ConnectError> {
+        self.host.connect(to, deadline_ns)
+    }
+
+    pub(crate) fn ask(
+        &mut self,
+        to: Address<'_>,
+        item: &str,
+        deadline_ns: u64,
+    ) -> Result<Vec<u8>, ConnectError> {
+        self.host.ask(to, item, deadline_ns)
+    }
+
+    pub(crate) fn attention(&self) -> bool {
+        self.driver.attention().load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn next_event(&mut self) -> Option<Event<PairLink>> {
+        self.driver.next_event()
+    }
+
+    pub(crate) fn prepare_sleep(&mut self) {
+        self.driver.prepare_sleep();
+    }
+
+    pub(crate) fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        self.driver.sleep(deadline_ns)
+    }
+
+    pub(crate) fn end_sleep(&mut self) {
+        self.driver.end_sleep();
+    }
+
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.driver.descriptor()
+    }
+}
+
+impl Deref for Owner {
+    type Target = ProcessHost;
+
+    fn deref(&self) -> &ProcessHost {
+        &self.host
+    }
+}
+
+impl DerefMut for Owner {
+    fn deref_mut(&mut self) -> &mut ProcessHost {
+        &mut self.host
+    }
+}
 
 /// A namespace that no other test uses.
 pub(crate) fn namespace() -> String {
@@ -24,23 +98,20 @@ pub(crate) fn namespace() -> String {
     format!("test-{}-{number}", std::process::id())
 }
 
-pub(crate) fn named(namespace: &str, name: &str) -> ProcessHost {
-    ProcessHost::open(Options::named(name).in_namespace(namespace)).unwrap()
+pub(crate) fn named(namespace: &str, name: &str) -> Owner {
+    Owner::open(Options::named(name).in_namespace(namespace)).unwrap()
 }
 
-pub(crate) fn unnamed(namespace: &str) -> ProcessHost {
-    ProcessHost::open(Options::default().in_namespace(namespace)).unwrap()
+pub(crate) fn unnamed(namespace: &str) -> Owner {
+    Owner::open(Options::default().in_namespace(namespace)).unwrap()
 }
 
-pub(crate) fn after_ns(host: &ProcessHost, span_ns: u64) -> u64 {
+pub(crate) fn after_ns(host: &Owner, span_ns: u64) -> u64 {
     host.now_ns() + span_ns
 }
 
 /// Sleeps until `look` finds something.
-pub(crate) fn wait_for<R>(
-    host: &mut ProcessHost,
-    mut look: impl FnMut(&mut ProcessHost) -> Option<R>,
-) -> R {
+pub(crate) fn wait_for<R>(host: &mut Owner, mut look: impl FnMut(&mut Owner) -> Option<R>) -> R {
     let deadline_ns = after_ns(host, PATIENCE_NS);
     loop {
         host.prepare_sleep();
@@ -57,14 +128,14 @@ pub(crate) fn wait_for<R>(
 }
 
 /// Sleeps until something comes over that link.
-pub(crate) fn packet(host: &mut ProcessHost, link: &mut PairLink) -> Vec<u8> {
+pub(crate) fn packet(host: &mut Owner, link: &mut PairLink) -> Vec<u8> {
     let deadline_ns = after_ns(host, PATIENCE_NS);
     loop {
-        link.announce_sleep();
+        link.receive.announce_sleep();
         host.prepare_sleep();
         if let Some(found) = try_receive(link) {
             host.end_sleep();
-            link.watch();
+            link.receive.watch();
             return found;
         }
         assert!(host.now_ns() < deadline_ns, "nothing came");
@@ -75,25 +146,25 @@ pub(crate) fn packet(host: &mut ProcessHost, link: &mut PairLink) -> Vec<u8> {
     }
 }
 
-pub(crate) fn event(host: &mut ProcessHost) -> Event<PairLink> {
+pub(crate) fn event(host: &mut Owner) -> Event<PairLink> {
     wait_for(host, |host| host.next_event())
 }
 
-pub(crate) fn linked(host: &mut ProcessHost) -> (Peer, PairLink) {
+pub(crate) fn linked(host: &mut Owner) -> (Peer, PairLink) {
     match event(host) {
         Event::Linked(peer, link) => (peer, link),
         Event::Lost { token, cause } => panic!("link {token} is lost: {cause}"),
     }
 }
 
-pub(crate) fn lost(host: &mut ProcessHost) -> (u64, LossCause) {
+pub(crate) fn lost(host: &mut Owner) -> (u64, LossCause) {
     match event(host) {
         Event::Lost { token, cause } => (token, cause),
         Event::Linked(peer, _) => panic!("unexpected link: {peer:?}"),
     }
 }
 
-pub(crate) fn connect(host: &mut ProcessHost, to: Address<'_>) -> (Peer, PairLink) {
+pub(crate) fn connect(host: &mut Owner, to: Address<'_>) -> (Peer, PairLink) {
     let deadline_ns = after_ns(host, PATIENCE_NS);
     match host.connect(to, deadline_ns).unwrap() {
         Connected::New(peer, link) => (peer, link),
@@ -102,10 +173,7 @@ pub(crate) fn connect(host: &mut ProcessHost, to: Address<'_>) -> (Peer, PairLin
 }
 
 /// Both ends of a new link.
-pub(crate) fn pair(
-    from: &mut ProcessHost,
-    to: &mut ProcessHost,
-) -> ((Peer, PairLink), (Peer, PairLink)) {
+pub(crate) fn pair(from: &mut Owner, to: &mut Owner) -> ((Peer, PairLink), (Peer, PairLink)) {
     let destination = to.identity();
     let here = connect(from, Address::Destination(destination));
     (here, linked(to))
@@ -123,18 +191,21 @@ pub(crate) fn try_send(link: &mut PairLink, bytes: &[u8]) -> bool {
         flags: Flags::NONE,
         kind: Kind::WRITE,
     };
-    link.try_send(&header, &[], &[Part::Bytes(bytes)]).is_ok()
+    link.transmit
+        .try_send(&header, &[], &[Part::Bytes(bytes)])
+        .is_ok()
 }
 
 pub(crate) fn try_receive(link: &mut PairLink) -> Option<Vec<u8>> {
-    link.receive(|header, payload| {
-        let area = Area::new(1 << 16).unwrap();
-        payload.deposit(&area, 0).unwrap();
-        let mut bytes = vec![0; header.length_bytes as usize];
-        area.read_at(0, &mut bytes).unwrap();
-        bytes
-    })
-    .unwrap()
+    link.receive
+        .receive(|header, payload| {
+            let area = Area::new(1 << 16).unwrap();
+            payload.deposit(&area, 0).unwrap();
+            let mut bytes = vec![0; header.length_bytes as usize];
+            area.read_at(0, &mut bytes).unwrap();
+            bytes
+        })
+        .unwrap()
 }
 
 /// A packet each way.
@@ -144,7 +215,7 @@ pub(crate) fn exchange(a: &mut PairLink, b: &mut PairLink) {
         assert_eq!(try_receive(b).as_deref(), Some(bytes));
         assert!(try_send(b, bytes));
         assert_eq!(try_receive(a).as_deref(), Some(bytes));
-        a.settle();
-        b.settle();
+        a.receive.settle();
+        b.receive.settle();
     }
 }

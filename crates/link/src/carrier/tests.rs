@@ -6,7 +6,8 @@ use hamlyn_engine::memory::Payload as _;
 use hamlyn_engine::packet::{Flags, Kind, SlotName};
 
 use super::*;
-use crate::Link;
+use crate::pair::PairLink;
+use crate::{ReceiveEnd, TransmitEnd};
 
 /// A header for this much, with a metadata entry.
 pub(crate) fn header(metadata: usize, length: usize) -> Header {
@@ -31,11 +32,8 @@ pub(crate) struct Packet {
     pub(crate) data: Vec<u8>,
 }
 
-pub(crate) fn receive<L>(link: &mut L) -> Result<Option<Packet>, LinkFault>
-where
-    L: Link,
-{
-    link.receive(|header, payload| {
+pub(crate) fn receive(link: &mut PairLink) -> Result<Option<Packet>, LinkFault> {
+    link.receive.receive(|header, payload| {
         let mut metadata = [0; USER_METADATA_BYTES];
         let metadata_length = header.metadata_length_bytes as usize;
         payload.metadata(&mut metadata, metadata_length);
@@ -59,12 +57,12 @@ pub(crate) fn bytes(seed: usize, length: usize) -> Vec<u8> {
 }
 
 /// Sends packets of every shape from `one` to `other`, each of which must arrive as it was.
-pub(crate) fn carries_everything<L: Link>(
-    mut send: impl FnMut(&mut L, &Header, &[u8], &[Part<'_, Area>]),
-    one: &mut L,
-    mut take: impl FnMut(&mut L) -> Option<Packet>,
+pub(crate) fn carries_everything(
+    mut send: impl FnMut(&mut PairLink, &Header, &[u8], &[Part<'_, Area>]),
+    one: &mut PairLink,
+    mut take: impl FnMut(&mut PairLink) -> Option<Packet>,
 ) {
-    let payload_max = one.payload_max_bytes();
+    let payload_max = one.transmit.payload_max_bytes();
     let lengths = [
         0,
         1,

@@ -1,0 +1,95 @@
+//! A half of an interface, in the hands of one thread or lent between two
+//! (ARCHITECTURE.md, strategies).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The transmit or the receive half.
+pub(crate) enum Half<T> {
+    /// The application's alone.
+    Own(T),
+    /// Lent between the application and the network processor.
+    Shared(Arc<Turnstile<T>>),
+}
+
+impl<T> Half<T> {
+    /// The half, if it is the application's alone.
+    #[inline(always)]
+    pub(crate) fn own(&mut self) -> Option<&mut T> {
+        match self {
+            Half::Own(half) => Some(half),
+            Half::Shared(_) => None,
+        }
+    }
+
+    /// A half; and if it is to be lent, what the network processor gets of it.
+    pub(crate) fn new(half: T, lent: bool) -> (Self, Option<Arc<Turnstile<T>>>) {
+        if !lent {
+            return (Half::Own(half), None);
+        }
+        let turnstile = Arc::new(Turnstile {
+            half: Mutex::new(half),
+            wanted: AtomicU32::new(0),
+        });
+        (Half::Shared(Arc::clone(&turnstile)), Some(turnstile))
+    }
+
+    /// Uses the half, however it is held. May wait until the network processor has finished a poll.
+    #[inline]
+    pub(crate) fn with<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> R {
+        match self {
+            Half::Own(half) => act(half),
+            Half::Shared(turnstile) => act(&mut turnstile.enter()),
+        }
+    }
+
+    /// Looks at the half, however it is held.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        match self {
+            Half::Own(half) => look(half),
+            Half::Shared(turnstile) => look(&turnstile.enter()),
+        }
+    }
+}
+
+/// A lock whose one holder, the network processor, has it nearly all the time and
+/// steps aside when it is wanted.
+pub(crate) struct Turnstile<T> {
+    half: Mutex<T>,
+    /// Threads of the application that want it, or are about to have it.
+    wanted: AtomicU32,
+}
+
+impl<T> Turnstile<T> {
+    fn lock(&self) -> MutexGuard<'_, T> {
+        // A half is whole after each of its calls, whatever became of the caller.
+        self.half.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For the application: has the other side step aside.
+    pub(crate) fn enter(&self) -> MutexGuard<'_, T> {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        let half = self.lock();
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        half
+    }
+
+    /// For the application: only if it can be had at once.
+    pub(crate) fn try_enter(&self) -> Option<MutexGuard<'_, T>> {
+        self.half.try_lock().ok()
+    }
+
+    /// Whether somebody waits for it.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) != 0
+    }
+
+    /// For the network processor: lets those who want it go first.
+    pub(crate) fn stay(&self) -> MutexGuard<'_, T> {
+        while self.is_wanted() {
+            std::thread::yield_now();
+        }
+        self.lock()
+    }
+}

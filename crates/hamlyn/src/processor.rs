@@ -1,0 +1,366 @@
+//! The network processor of a process: a thread that drives halves of an interface while the
+//! application computes (ARCHITECTURE.md, strategies; `papers/global-address.md`, section 3).
+//!
+//! It sleeps when there is nothing to do for as long as a blocking call would poll, as the
+//! application's thread does, and it holds no half while it sleeps.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hamlyn_engine::memory::LinkId;
+use hamlyn_host::bell::Bell;
+use hamlyn_host::{Driver, Event, HostError, LossCause, Peer};
+use hamlyn_link::Link;
+
+use crate::half::Turnstile;
+use crate::inbound::Inbound;
+use crate::links::LinkEnd;
+use crate::outbound::Outbound;
+
+/// Who calls the two halves of an interface (`papers/global-address.md`, section 3). It is chosen
+/// when the interface is opened; what programs see is the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// The application's thread, in its calls: lowest latency, fewest processors.
+    #[default]
+    Proc,
+    /// A network processor, a thread of this process, drives both halves: attentive though the
+    /// application computes. What fits the work queue is sent by it; a longer message is handed over from
+    /// where it lies, by the caller.
+    Np,
+    /// The application's thread transmits, the network processor receives.
+    Inject,
+    /// The application's thread transmits; it receives while it polls, and the network
+    /// processor while it does not.
+    Receive,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Strategy; 4] = [
+        Strategy::Proc,
+        Strategy::Np,
+        Strategy::Inject,
+        Strategy::Receive,
+    ];
+
+    /// Its name in `papers/global-address.md` and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Strategy::Proc => "proc",
+            Strategy::Np => "np",
+            Strategy::Inject => "inject",
+            Strategy::Receive => "receive",
+        }
+    }
+}
+
+/// With [`Strategy::Receive`]: how long the network processor leaves an application alone that
+/// was polling when it last looked.
+const STAND_BACK: Duration = Duration::from_micros(100);
+/// Polls for which the receive half is held at a time, unless it is wanted.
+const POLLS_HELD: u32 = 64;
+/// Packets of queued messages sent at a time.
+const PUMP_BURST: usize = 64;
+
+/// What the application must hear of from whoever drives the receive half.
+pub(crate) enum News<T> {
+    /// There is a new link.
+    Linked(LinkId, Peer, T),
+    /// A peer is lost; what it sent is still to be taken.
+    Lost(LinkId, LossCause),
+    /// A link ended.
+    Ended(LinkId, LinkEnd),
+}
+
+/// Takes an event of the host in.
+pub(crate) fn take_event<L: Link>(
+    inbound: &mut Inbound<L::Receive>,
+    event: Event<L>,
+) -> Option<News<L::Transmit>> {
+    match event {
+        Event::Linked(peer, link) => {
+            let (transmit, receive) = link.split();
+            let id = inbound.insert(peer.token, receive);
+            Some(News::Linked(id, peer, transmit))
+        }
+        Event::Lost { token, cause } => {
+            let id = inbound.lose(token, cause)?;
+            Some(News::Lost(id, cause))
+        }
+    }
+}
+
+/// What the application's thread and the network processor share, besides the halves.
+pub(crate) struct Exchange<T> {
+    news: Mutex<VecDeque<News<T>>>,
+    /// Set when there is news.
+    pub(crate) attention: Arc<AtomicBool>,
+    /// Packets moved by the network processor, and other things that it did.
+    activity: AtomicU64,
+    /// What the application waits at.
+    pub(crate) bell: Bell,
+    /// Messages were queued since the network processor last looked.
+    posted: AtomicBool,
+    /// How often the application received by itself.
+    polls: AtomicU64,
+    asleep: AtomicBool,
+    stop: AtomicBool,
+    alarm: Box<dyn Fn() + Send + Sync>,
+    failure: Mutex<Option<HostError>>,
+}
+
+impl<T> Exchange<T> {
+    /// The next news, if any. The application's.
+    pub(crate) fn next_news(&self) -> Option<News<T>> {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = news.pop_front();
+        self.attention.store(!news.is_empty(), Ordering::Relaxed);
+        next
+    }
+
+    fn tell(&self, news: News<T>) {
+        let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back(news);
+        self.attention.store(true, Ordering::Relaxed);
+        drop(all);
+        self.note_activity(1);
+    }
+
+    /// Something happened: whoever waits is rung for.
+    fn note_activity(&self, amount: u64) {
+        self.activity.fetch_add(amount, Ordering::Relaxed);
+        self.bell.ring();
+    }
+
+    pub(crate) fn activity(&self) -> u64 {
+        self.activity.load(Ordering::Acquire)
+    }
+
+    /// Messages were queued for the network processor.
+    pub(crate) fn post(&self) {
+        self.posted.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// The application receives by itself.
+    pub(crate) fn note_poll(&self) {
+        let polls = self.polls.load(Ordering::Relaxed);
+        self.polls.store(polls.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Makes the network processor look.
+    pub(crate) fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) {
+            (self.alarm)();
+        }
+    }
+
+    /// Why the network processor had to stop sleeping, if it had to.
+    pub(crate) fn failure(&self) -> Option<HostError> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.clone()
+    }
+}
+
+/// The thread, in its owner's hands. Dropping it ends it.
+pub(crate) struct Processor<T> {
+    pub(crate) exchange: Arc<Exchange<T>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<T> Processor<T> {
+    /// Whoever is about to wait at the bell calls this: with [`Strategy::Receive`] the network
+    /// processor takes over at once.
+    pub(crate) fn take_over(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl<T> Drop for Processor<T> {
+    fn drop(&mut self) {
+        self.exchange.stop.store(true, Ordering::Release);
+        (self.exchange.alarm)();
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It does not panic; if it did, there is nothing left to end.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread works on.
+pub(crate) struct Charge<D: Driver> {
+    pub(crate) strategy: Strategy,
+    pub(crate) driver: D,
+    pub(crate) inbound: Arc<Turnstile<Inbound<<D::Link as Link>::Receive>>>,
+    /// With [`Strategy::Np`].
+    pub(crate) outbound: Option<Arc<Turnstile<Outbound<<D::Link as Link>::Transmit>>>>,
+}
+
+/// Starts the thread.
+pub(crate) fn start<D>(
+    charge: Charge<D>,
+    bell: Bell,
+) -> std::io::Result<Processor<<D::Link as Link>::Transmit>>
+where
+    D: Driver + Send + 'static,
+{
+    let exchange = Arc::new(Exchange {
+        news: Mutex::default(),
+        attention: Arc::default(),
+        activity: AtomicU64::new(0),
+        bell,
+        posted: AtomicBool::new(false),
+        polls: AtomicU64::new(0),
+        asleep: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+        alarm: charge.driver.alarm(),
+        failure: Mutex::default(),
+    });
+    let seen = Arc::clone(&exchange);
+    let thread = std::thread::Builder::new()
+        .name("hamlyn-processor".to_owned())
+        .spawn(move || run(charge, &seen))?;
+    Ok(Processor {
+        exchange,
+        thread: Some(thread),
+    })
+}
+
+fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::Transmit>) {
+    let mut polls_seen = exchange.polls.load(Ordering::Relaxed);
+    let mut idle_since_ns = None;
+    while !exchange.stop.load(Ordering::Acquire) {
+        if charge.strategy == Strategy::Receive {
+            let polls = exchange.polls.load(Ordering::Relaxed);
+            let attentive = polls != polls_seen && !exchange.bell.is_awaited();
+            polls_seen = polls;
+            if attentive {
+                if charge.driver.attention().load(Ordering::Relaxed) {
+                    charge.look(exchange, 1);
+                }
+                std::thread::park_timeout(STAND_BACK);
+                continue;
+            }
+        }
+        if charge.look(exchange, POLLS_HELD) {
+            idle_since_ns = None;
+            continue;
+        }
+        let now_ns = charge.driver.now_ns();
+        let since_ns = *idle_since_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) < charge.driver.spin_ns() {
+            continue;
+        }
+        if let Err(error) = charge.sleep(exchange) {
+            // Without sleep it would burn a processor; the application hears of it when it waits.
+            let mut failure = exchange
+                .failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *failure = Some(error);
+            drop(failure);
+            exchange.note_activity(1);
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        // Whoever rang may have done so for the application's sake: there may be room again.
+        exchange.note_activity(0);
+    }
+}
+
+impl<D: Driver> Charge<D> {
+    /// Moves what there is to move. Whether there was anything.
+    fn look(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>, polls: u32) -> bool {
+        let mut moved = false;
+        let mut inbound = self.inbound.stay();
+        for _ in 0..polls {
+            if self.driver.attention().load(Ordering::Relaxed) {
+                while let Some(event) = self.driver.next_event() {
+                    moved = true;
+                    if let Some(news) = take_event(&mut inbound, event) {
+                        exchange.tell(news);
+                    }
+                }
+            }
+            let before = inbound.packets();
+            // Notifications go into their queues: nobody here waits for one.
+            inbound.poll(None);
+            let packets = inbound.packets() - before;
+            while let Some((id, end)) = inbound.next_ended() {
+                moved = true;
+                exchange.tell(News::Ended(id, end));
+            }
+            if packets > 0 {
+                moved = true;
+                exchange.note_activity(packets);
+            }
+            if let Some(outbound) = &self.outbound {
+                if exchange.posted.load(Ordering::Relaxed) {
+                    let mut outbound = outbound.stay();
+                    // Before the look at the queues: what is queued later sets it again.
+                    exchange.posted.store(false, Ordering::Relaxed);
+                    let sent = outbound.pump(PUMP_BURST);
+                    if outbound.transmitter.is_waiting() {
+                        exchange.posted.store(true, Ordering::Relaxed);
+                    }
+                    if sent > 0 {
+                        moved = true;
+                        exchange.note_activity(sent as u64);
+                    }
+                    if outbound.outlets.has_broken() {
+                        // The application ends the link.
+                        exchange.attention.store(true, Ordering::Relaxed);
+                        exchange.note_activity(1);
+                    }
+                }
+            }
+            if self.inbound.is_wanted() {
+                break;
+            }
+        }
+        moved
+    }
+
+    fn sleep(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> Result<(), HostError> {
+        if let Some(outbound) = &self.outbound {
+            let mut outbound = outbound.stay();
+            outbound.outlets.give_back();
+            outbound.outlets.await_credit();
+        }
+        exchange.asleep.store(true, Ordering::Relaxed);
+        self.inbound.stay().announce_sleep();
+        self.driver.prepare_sleep();
+        fence(Ordering::SeqCst);
+        self.inbound.stay().look_everywhere();
+        // Whoever saw us awake has sent, queued or stopped us by now: look once more.
+        let moved = self.look(exchange, 1);
+        let credit_came = self
+            .outbound
+            .as_ref()
+            .is_some_and(|outbound| outbound.stay().outlets.credit_came());
+        let result = if moved
+            || credit_came
+            || exchange.stop.load(Ordering::Acquire)
+            || self.driver.attention().load(Ordering::Relaxed)
+        {
+            Ok(())
+        } else {
+            self.driver.sleep(None)
+        };
+        self.driver.end_sleep();
+        self.inbound.stay().end_sleep();
+        exchange.asleep.store(false, Ordering::Relaxed);
+        if let Some(outbound) = &self.outbound {
+            outbound.stay().outlets.end_wait();
+        }
+        result
+    }
+}

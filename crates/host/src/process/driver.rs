@@ -1,0 +1,109 @@
+//! The part of the process host that whoever drives the interface has: events of the
+//! registry, and sleeping until a peer rings.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+use hamlyn_link::pair::PairLink;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use rustix::thread::{MembarrierCommand, membarrier};
+
+use super::{Interior, clock, exchange};
+use crate::{Driver, Event, HostError};
+
+/// How long we sleep at most when peers may have missed that we sleep.
+const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
+
+/// See the module.
+pub struct ProcessDriver {
+    interior: Arc<Interior>,
+    /// The last announcement may not have reached every sender.
+    unannounced: bool,
+    /// Peers may have rung since rings were last taken.
+    rung: bool,
+}
+
+impl ProcessDriver {
+    pub(super) fn new(interior: Arc<Interior>) -> Self {
+        Self {
+            interior,
+            unannounced: false,
+            rung: false,
+        }
+    }
+
+    fn take_rings(&self) -> Result<(), HostError> {
+        match self.interior.registry.take_rings() {
+            Ok(()) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
+        }
+    }
+}
+
+impl Driver for ProcessDriver {
+    type Link = PairLink;
+
+    #[inline]
+    fn attention(&self) -> &Arc<AtomicBool> {
+        self.interior.registry.attention()
+    }
+
+    fn next_event(&mut self) -> Option<Event<PairLink>> {
+        self.interior.registry.next_event()
+    }
+
+    fn prepare_sleep(&mut self) {
+        if self.rung {
+            // Of the sleep before this one. If one is of this sleep, what it was for is found by the
+            // caller's look. What cannot be taken now only makes the sleep short.
+            self.rung = false;
+            let _ = self.take_rings();
+        }
+        // For those that pass a barrier of their own, and for our own next look.
+        fence(Ordering::SeqCst);
+        // For those that do not.
+        let lender = &self.interior.lender;
+        self.unannounced =
+            lender.takes_barriers() && membarrier(MembarrierCommand::GlobalExpedited).is_err();
+    }
+
+    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        if self.attention().load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let deadline_ns = if self.unannounced {
+            let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
+            Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))
+        } else {
+            deadline_ns
+        };
+        let bells = self.interior.registry.bells();
+        // What was rung for is looked at first; the rings themselves are taken before the next sleep.
+        match clock::wait_for_events(bells, deadline_ns) {
+            Ok(()) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
+        }
+    }
+
+    fn end_sleep(&mut self) {
+        self.rung = true;
+    }
+
+    fn alarm(&self) -> Box<dyn Fn() + Send + Sync> {
+        let interior = Arc::clone(&self.interior);
+        Box::new(move || interior.registry.alarm())
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn spin_ns(&self) -> u64 {
+        self.interior.settings.spin_ns
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.interior.registry.bells())
+    }
+}
