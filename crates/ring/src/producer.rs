@@ -6,7 +6,7 @@
 //! refused as corrupt, and that is the end of this direction.
 //!
 //! It decides how long a lap is (decision 0005): at the cell that would be the last one it either
-//! ends the lap, or, if the ring is nearly full and there may be more cells, goes on and has twice as
+//! ends the lap, or, if more than half of it is out and there may be more cells, goes on and has twice as
 //! many. At most two laps have cells that the consumer has not returned: this one and the one
 //! before. So a cell may be written if it lies beyond the end of the lap before, all of which
 //! has then come back, or if the cell of the lap before in the same place has come back.
@@ -198,11 +198,11 @@ impl<M: CellMemory> Producer<M> {
         Ok(())
     }
 
-    /// More than three quarters of this lap are out: has more cells, if that is possible.
+    /// More than half of this lap is out: has more cells, if that is possible.
     fn deepen(&mut self) -> bool {
         let outstanding = self.sent() - self.lap.known;
         let lap = &mut self.lap;
-        if outstanding * 4 <= lap.depth * 3 || lap.depth >= lap.depth_max {
+        if outstanding * 2 <= lap.depth || lap.depth >= lap.depth_max {
             return false;
         }
         let depth = (lap.depth + 1).next_power_of_two().min(lap.depth_max);

@@ -102,7 +102,7 @@ fn who_waits_for_credit_is_rung_for_once() {
     ring.producer.await_credit();
     assert!(!ring.consumer.settle(), "not half of them yet");
     assert!(ring.producer.credit_came());
-    let rings = (1..32).filter(|_| ring.consumer.done(0)).count();
+    let rings = (1..48).filter(|_| ring.consumer.done(0)).count();
     assert_eq!(rings, 1);
     assert!(
         !ring.consumer.done(0) && !ring.consumer.settle(),
