@@ -32,6 +32,7 @@ use crate::links::Links;
 use crate::outbound::Outbound;
 use crate::processor::{self, Charge, Processor, Strategy};
 use crate::slot::{NewSlot, Slot};
+use crate::wait::Habit;
 
 /// A notification queue with its reading end.
 #[derive(Debug)]
@@ -78,6 +79,7 @@ pub struct Interface<H: Host> {
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
+    habit: Habit,
     host: H,
 }
 
@@ -97,6 +99,7 @@ impl<H: Host> Interface<H> {
             value: 2,
             reason: "it has one",
         })?;
+        let habit = Habit::new(host.spin_ns());
         let inbound = Inbound::new(receiver, host.notes());
         let (inbound, lent_inbound) = Half::new(inbound, strategy != Strategy::Proc);
         let (outbound, lent_outbound) = Half::new(Outbound::new(), strategy == Strategy::Np);
@@ -109,6 +112,7 @@ impl<H: Host> Interface<H> {
             links: Links::new(),
             strategy,
             other_activity: 0,
+            habit,
             host,
         };
         match lent_inbound {

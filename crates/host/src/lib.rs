@@ -184,7 +184,10 @@ pub trait Host {
     /// the simulator lets time pass.
     fn relax(&mut self);
 
-    /// How long a blocking call polls before it sleeps, in nanoseconds.
+    /// Called in such loops now and then: lets others have the processor, if there are any.
+    fn yield_processor(&mut self);
+
+    /// How long a blocking call polls at most before it sleeps, in nanoseconds.
     fn spin_ns(&self) -> u64;
 }
 

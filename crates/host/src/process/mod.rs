@@ -284,6 +284,10 @@ impl Host for ProcessHost {
         std::hint::spin_loop();
     }
 
+    fn yield_processor(&mut self) {
+        std::thread::yield_now();
+    }
+
     fn spin_ns(&self) -> u64 {
         self.interior.settings.spin_ns
     }

@@ -62,8 +62,8 @@ pub struct Options {
     pub links_max: u32,
     /// Handshakes at a time, begun by others. One user may have half of them.
     pub handshakes_max: u32,
-    /// How long a blocking call polls before it sleeps, in nanoseconds. By
-    /// default 20 µs, or 0 if this process has but one processor.
+    /// How long a blocking call polls at most before it sleeps, in nanoseconds; where messages are
+    /// seldom it sleeps at once. By default 20 µs, or 0 if this process has but one processor.
     pub spin_ns: Option<u64>,
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod peer;
 mod raw;
 mod report;
 mod throughput;
+mod waking;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -93,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     pin(processors[0])?;
     let mut pair = pair::Pair::start(processors[1])?;
-    let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1, "measuring", arguments.json);
+    let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1 + 1, "measuring", arguments.json);
     let mut report = report::Report::default();
     match arguments.only {
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
@@ -107,6 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             )?;
             throughput::measure(&mut pair, effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
+            waking::measure(processors[1], effort, &mut report, &bar)?;
         }
     }
     bar.finish_and_clear();

@@ -8,7 +8,7 @@ use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release}
 
 use anyhow::{Context, Result};
 use hamlyn_ring::memfd::{Memfd, Require};
-use hamlyn_ring::shared::{Access, Lines, Mapping};
+use hamlyn_ring::shared::{Access, LINE_BYTES, Lines, Mapping};
 
 use super::SIZES_BYTES;
 
@@ -18,9 +18,9 @@ const COUNT_OFFSET: usize = 16 << 10;
 const BUFFERS_OFFSET: usize = 64 << 10;
 const BUFFER_BYTES: usize = SIZES_BYTES[SIZES_BYTES.len() - 1];
 const LENGTH: usize = BUFFERS_OFFSET + 2 * BUFFER_BYTES;
-/// One line each way, far enough apart not to be fetched together.
+/// One line each way, far enough apart not to be fetched together; in bytes.
 const THERE: u64 = 0;
-const BACK: u64 = 64;
+const BACK: u64 = 64 * LINE_BYTES as u64;
 
 /// Memory of both processes.
 pub(crate) struct Ground {

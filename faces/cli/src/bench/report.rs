@@ -26,6 +26,7 @@ pub(crate) struct Report {
     bandwidths: Vec<Bandwidth>,
     pub(crate) messages_per_s: f64,
     pub(crate) idle_peer_bytes: u64,
+    pub(crate) waking: Option<super::waking::Waking>,
 }
 
 impl Report {
@@ -87,6 +88,9 @@ impl Report {
             "raw_put_bytes_per_s": by_size(|bandwidth| bandwidth.put),
             "memcpy_bytes_per_s": by_size(|bandwidth| bandwidth.memcpy),
             "idle_peer_bytes": self.idle_peer_bytes,
+            "wake_ns": self.waking.as_ref().map(|waking| waking.ours_ns),
+            "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
+            "eventfd_wake_ns": self.waking.as_ref().map(|waking| waking.eventfd_ns),
         })
     }
 
@@ -128,6 +132,14 @@ impl Report {
         }
         println!("{table}");
         println!("memory per idle peer: {} KiB", self.idle_peer_bytes / 1024);
+        if let Some(waking) = &self.waking {
+            println!(
+                "waking a sleeper: {:.1} µs, by futex {:.1}, by eventfd {:.1}",
+                waking.ours_ns / 1e3,
+                waking.futex_ns / 1e3,
+                waking.eventfd_ns / 1e3
+            );
+        }
         debug_assert!(self.bandwidths.len() <= SIZES_BYTES.len());
         Ok(())
     }
