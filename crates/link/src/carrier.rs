@@ -15,9 +15,11 @@ use hamlyn_ring::cells::SharedCells;
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::{BULK_MAX_BYTES, Geometry};
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
-use hamlyn_ring::shared::{Mapping, OutOfRange};
+use hamlyn_ring::shared::{Mapping, OutOfRange, ticks};
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
+use crate::crossing::{Crossing, Way};
+use crate::stretch::Stretch;
 use crate::{LinkError, LinkFault};
 
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
@@ -34,6 +36,7 @@ pub(crate) struct Outgoing {
     mapping: Arc<Mapping>,
     bulk_offset: usize,
     payload_max: usize,
+    crossing: Crossing,
 }
 
 impl Outgoing {
@@ -49,6 +52,7 @@ impl Outgoing {
             mapping,
             bulk_offset: geometry.bulk_offset(),
             payload_max,
+            crossing: Crossing::new(),
         })
     }
 
@@ -102,10 +106,11 @@ impl Outgoing {
             room.publish(cell::encode(&header, &placement));
             return Ok(());
         }
-        let target = Target {
+        let mut target = Target {
             mapping: &self.mapping,
             bulk_offset: self.bulk_offset,
             payload_max: self.payload_max,
+            crossing: &mut self.crossing,
         };
         target.send(room, header, metadata, parts)
     }
@@ -140,12 +145,13 @@ struct Target<'a> {
     mapping: &'a Mapping,
     bulk_offset: usize,
     payload_max: usize,
+    crossing: &'a mut Crossing,
 }
 
 impl Target<'_> {
     #[inline(never)]
     fn send(
-        &self,
+        &mut self,
         mut room: Room<'_, SharedCells>,
         header: &Header,
         metadata: &[u8],
@@ -185,7 +191,12 @@ impl Target<'_> {
                 .copy_in(begin, metadata)
                 .map_err(|OutOfRange| impossible(Denied::OutOfArea))?;
         }
-        self.gather(begin + data_after, parts).map_err(impossible)?;
+        let mapping = self.mapping;
+        self.crossing
+            .carry(length, ticks, |way| {
+                gather(mapping, begin + data_after, parts, way)
+            })
+            .map_err(impossible)?;
         let placement = Placement {
             data: Data::Bulk(place.offset() + data_after as u32),
             metadata: in_word.unwrap_or(Metadata::Bulk(place.offset())),
@@ -193,28 +204,34 @@ impl Target<'_> {
         room.publish_with(cell::encode(header, &placement), place);
         Ok(())
     }
+}
 
-    /// Copies all parts into the bulk.
-    fn gather(&self, mut to: usize, parts: &[Part<'_, Area>]) -> Result<(), Denied> {
-        for part in parts {
-            match *part {
-                Part::Bytes(bytes) => {
-                    self.mapping
-                        .copy_in(to, bytes)
-                        .map_err(|OutOfRange| Denied::OutOfArea)?;
-                }
-                Part::Area {
-                    area,
-                    offset,
-                    length_bytes,
-                } => {
-                    area.read_into(offset, self.mapping, to, length_bytes as usize)?;
-                }
+/// Copies all parts into the bulk.
+fn gather(
+    mapping: &Mapping,
+    mut to: usize,
+    parts: &[Part<'_, Area>],
+    way: Way,
+) -> Result<(), Denied> {
+    for part in parts {
+        match *part {
+            Part::Bytes(bytes) => match way {
+                Way::Through => mapping.copy_in(to, bytes),
+                Way::Past => mapping.stream_in(to, bytes),
             }
-            to += part.length_bytes();
+            .map_err(|OutOfRange| Denied::OutOfArea)?,
+            Part::Area {
+                area,
+                offset,
+                length_bytes,
+            } => match way {
+                Way::Through => area.read_into(offset, mapping, to, length_bytes as usize),
+                Way::Past => area.stream_into(offset, mapping, to, length_bytes as usize),
+            }?,
         }
-        Ok(())
+        to += part.length_bytes();
     }
+    Ok(())
 }
 
 /// The engine has checked every range, so this is an error of ours; the packet is not sent.
@@ -254,6 +271,7 @@ pub(crate) struct Incoming {
     bulk_offset: usize,
     bulk_bytes: usize,
     payload_max: usize,
+    stretch: Stretch,
 }
 
 impl Incoming {
@@ -269,6 +287,7 @@ impl Incoming {
             bulk_offset: geometry.bulk_offset(),
             bulk_bytes: geometry.bulk_bytes() as usize,
             payload_max,
+            stretch: Stretch::new(),
         })
     }
 
@@ -298,6 +317,7 @@ impl Incoming {
             bulk_offset: self.bulk_offset,
             length,
             shape,
+            stretch: &self.stretch,
         };
         let result = take(&header, &carried);
         let in_bulk = shape.data_at != IN_CELL;
@@ -376,6 +396,7 @@ pub struct Carried<'a> {
     bulk_offset: usize,
     length: u32,
     shape: Shape,
+    stretch: &'a Stretch,
 }
 
 impl memory::Payload<Area> for Carried<'_> {
@@ -403,19 +424,20 @@ impl memory::Payload<Area> for Carried<'_> {
             return area.write_short(offset, self.shape.words, length);
         }
         let from = self.bulk_offset + self.shape.data_at as usize;
-        deposit_bulk(area, offset, self.mapping, from, length)
+        self.deposit_bulk(area, offset, from)
     }
 }
 
-#[inline(never)]
-fn deposit_bulk(
-    area: &Area,
-    offset: u64,
-    mapping: &Mapping,
-    from: usize,
-    length: usize,
-) -> Result<(), Denied> {
-    area.write_from(offset, mapping, from, length)
+impl Carried<'_> {
+    #[inline(never)]
+    fn deposit_bulk(&self, area: &Area, offset: u64, from: usize) -> Result<(), Denied> {
+        let length = self.length as usize;
+        if self.stretch.passes_by(offset, length) {
+            area.stream_from(offset, self.mapping, from, length)
+        } else {
+            area.write_from(offset, self.mapping, from, length)
+        }
+    }
 }
 
 #[cfg(test)]

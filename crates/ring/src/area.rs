@@ -142,6 +142,20 @@ impl Area {
             .write_from(self.pen.as_ref(), place(offset)?, from, from_offset, len)
     }
 
+    /// As [`Area::write_from`], but past the caches, where the processor can: for bytes that would have
+    /// left them before they are looked at.
+    #[inline]
+    pub fn stream_from(
+        &self,
+        offset: u64,
+        from: &Mapping,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.memory
+            .stream_from(self.pen.as_ref(), place(offset)?, from, from_offset, len)
+    }
+
     /// Copies from the area into a mapping.
     #[inline]
     pub fn read_into(
@@ -153,6 +167,19 @@ impl Area {
     ) -> Result<(), Denied> {
         self.memory
             .read_into(place(offset)?, into, into_offset, len)
+    }
+
+    /// As [`Area::read_into`], but past the caches, where the processor can.
+    #[inline]
+    pub fn stream_into(
+        &self,
+        offset: u64,
+        into: &Mapping,
+        into_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.memory
+            .stream_into(place(offset)?, into, into_offset, len)
     }
 }
 

@@ -116,6 +116,11 @@ impl Bulk {
         true
     }
 
+    /// Whether a place is in use, as far as is known.
+    pub(crate) fn is_in_use(&self) -> bool {
+        !self.used.is_empty()
+    }
+
     /// The longest payload that there can ever be room for.
     pub(crate) fn longest(&self) -> usize {
         self.window_max

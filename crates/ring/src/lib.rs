@@ -13,12 +13,14 @@
 //! * [`memfd`]: sealed memory files, made and checked.
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
 //! * [`producer`], [`consumer`]: the two ends of one direction.
+//! * [`caches`]: how far copies may spread.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
 
 #![deny(unsafe_code)]
 
 pub mod area;
 pub mod bulk;
+pub mod caches;
 pub mod cells;
 pub mod consumer;
 pub mod doorbell;

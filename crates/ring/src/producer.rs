@@ -130,6 +130,12 @@ impl<M: CellMemory> Producer<M> {
             Err(NoRoom::Full) => return Err(NoRoom::Full),
             Err(NoRoom::Corrupt) => return Err(NoRoom::Corrupt),
         }
+        if self.bulk.is_in_use() {
+            // Payloads come faster than they are taken. Lines that the consumer has just let go of
+            // are the slowest to write again, so the window widens before it is found too small.
+            let memory = &self.memory;
+            self.bulk.grow(|from, to| memory.grow_bulk(from, to));
+        }
         loop {
             if let Some(place) = self.bulk.find(len) {
                 return Ok(place);

@@ -236,6 +236,41 @@ impl Mapping {
         Ok(())
     }
 
+    /// As [`Mapping::copy_between`], but past the caches, where the processor can: for bytes that would
+    /// have left them before they are looked at.
+    pub fn stream_between(
+        from: &Mapping,
+        from_offset: usize,
+        to: &Mapping,
+        to_offset: usize,
+        len: usize,
+    ) -> Result<(), OutOfRange> {
+        let source = from.readable(from_offset, len)?;
+        let target = to.writable(to_offset, len)?;
+        // SAFETY: both ranges were checked.
+        unsafe { raw::stream(target, source, len) };
+        Ok(())
+    }
+
+    /// As [`Mapping::copy_in`], but past the caches, where the processor can.
+    pub fn stream_in(&self, offset: usize, from: &[u8]) -> Result<(), OutOfRange> {
+        let to = self.writable(offset, from.len())?;
+        // SAFETY: both ranges were checked or are a slice.
+        unsafe { raw::stream(to, from.as_ptr(), from.len()) };
+        Ok(())
+    }
+
+    /// Asks for huge pages where whole ones lie in the range. A kernel that declines is no error.
+    pub fn prefer_huge_pages(&self, offset: usize, len: usize) {
+        if len < HUGE_PAGE_BYTES {
+            return;
+        }
+        if let Ok(at) = self.writable(offset, len) {
+            // SAFETY: the range lies in the mapping; the advice changes no contents.
+            let _ = unsafe { madvise(at.cast(), len, Advice::LinuxHugepage) };
+        }
+    }
+
     /// Stores the first `len` bytes of two words (little-endian, at most 16 bytes).
     #[inline]
     pub fn store_short(
@@ -310,6 +345,13 @@ impl core::fmt::Debug for Mapping {
             self.len, self.writable_len
         )
     }
+}
+
+/// A count that goes up at a steady rate, to compare how long copies take; always 0 where the
+/// processor has none. It need not agree between processors.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    raw::ticks()
 }
 
 /// Words per line.

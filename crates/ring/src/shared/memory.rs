@@ -169,6 +169,21 @@ impl Memory {
         })
     }
 
+    /// As [`Memory::write_from`], past the caches.
+    #[inline]
+    pub(crate) fn stream_from(
+        &self,
+        pen: Option<&Pen>,
+        offset: usize,
+        from: &Mapping,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.store(pen, offset, len, move |mapping| {
+            Mapping::stream_between(from, from_offset, mapping, offset, len)
+        })
+    }
+
     /// Copies from this memory into a mapping.
     #[inline]
     pub(crate) fn read_into(
@@ -179,6 +194,19 @@ impl Memory {
         len: usize,
     ) -> Result<(), Denied> {
         Mapping::copy_between(self.for_loads(), offset, into, into_offset, len)
+            .map_err(|OutOfRange| Denied::OutOfArea)
+    }
+
+    /// As [`Memory::read_into`], past the caches.
+    #[inline]
+    pub(crate) fn stream_into(
+        &self,
+        offset: usize,
+        into: &Mapping,
+        into_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        Mapping::stream_between(self.for_loads(), offset, into, into_offset, len)
             .map_err(|OutOfRange| Denied::OutOfArea)
     }
 

@@ -2,6 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 
+use super::large::hand_off::Field;
+use super::large::ours::ReceivingEnd;
 use super::pair::Order;
 use super::raw::Ground;
 use super::{latency, memory, throughput};
@@ -18,16 +20,14 @@ pub(crate) fn run() -> Result<()> {
     answer(&())?;
     let mut latency = None;
     let mut idle = Vec::new();
+    let mut field = None;
+    let mut large = None;
     while let Some(order) = next_order()? {
         match order {
             Order::Settle { .. } => bail!("settled already"),
             Order::Raw { round_trips } => {
                 answer(&())?;
                 ground.follow(round_trips);
-            }
-            Order::RawPut { size, bytes } => {
-                answer(&())?;
-                ground.follow_put(size, bytes)?;
             }
             Order::Open { protocol } => {
                 let end = latency::End::open(&mut manager, protocol)?;
@@ -47,12 +47,34 @@ pub(crate) fn run() -> Result<()> {
                 end.echo(&mut manager, round_trips)?;
             }
             Order::Drain { messages } => throughput::drain(&mut manager, messages)?,
-            Order::Swallow {
-                size,
+            Order::LargeField { path } => {
+                field = Some(Field::open(&path)?);
+                answer(&())?;
+            }
+            Order::LargeFollow {
+                way,
+                buffers,
+                first,
                 messages,
-                credit,
             } => {
-                throughput::swallow(&mut manager, size, messages, &credit)?;
+                answer(&())?;
+                let field = field.as_mut().context("no field is open")?;
+                field.follow(way, buffers, first, messages)?;
+            }
+            Order::LargeDone => {
+                field = None;
+                answer(&())?;
+            }
+            Order::LargeOpen { buffers, credit } => {
+                large = Some(ReceivingEnd::open(&mut manager, buffers, &credit)?);
+            }
+            Order::LargeTake { messages } => {
+                let end = large.as_mut().context("no slot is open")?;
+                end.take(&mut manager, messages)?;
+            }
+            Order::LargeClose => {
+                let end = large.take().context("no slot is open")?;
+                end.close(&mut manager)?;
             }
             Order::Idle { ticket, peers } => {
                 memory::connect_idle(&mut idle, &ticket, peers)?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::SIZES_BYTES;
+use super::large::Figures;
 
 struct Latency {
     protocol: &'static str,
@@ -13,17 +13,10 @@ struct Latency {
     repeated: usize,
 }
 
-struct Bandwidth {
-    size: usize,
-    ours: f64,
-    put: f64,
-    memcpy: f64,
-}
-
 #[derive(Default)]
 pub(crate) struct Report {
     latencies: Vec<Latency>,
-    bandwidths: Vec<Bandwidth>,
+    large: Vec<Figures>,
     pub(crate) messages_per_s: f64,
     pub(crate) idle_peer_bytes: u64,
 }
@@ -46,13 +39,8 @@ impl Report {
         });
     }
 
-    pub(crate) fn add_bandwidth(&mut self, size: usize, ours: f64, put: f64, memcpy: f64) {
-        self.bandwidths.push(Bandwidth {
-            size,
-            ours,
-            put,
-            memcpy,
-        });
+    pub(crate) fn add_large(&mut self, figures: Figures) {
+        self.large.push(figures);
     }
 
     fn raw_ns(&self) -> f64 {
@@ -71,23 +59,49 @@ impl Report {
                 .map(|latency| (latency.protocol.to_owned(), json!(figure(latency))))
                 .collect()
         };
-        let by_size = |figure: fn(&Bandwidth) -> f64| -> Map<String, Value> {
-            self.bandwidths
-                .iter()
-                .map(|bandwidth| (bandwidth.size.to_string(), json!(figure(bandwidth).round())))
+        let large = |fresh: bool| -> Map<String, Value> {
+            let by_size = |figure: fn(&Figures) -> f64| -> Value {
+                self.large
+                    .iter()
+                    .filter(|figures| figures.buffers.fresh == fresh)
+                    .map(|figures| {
+                        (
+                            figures.buffers.size_bytes.to_string(),
+                            json!(figure(figures)),
+                        )
+                    })
+                    .collect::<Map<_, _>>()
+                    .into()
+            };
+            let figures: [(&str, fn(&Figures) -> f64); 5] = [
+                ("bandwidth_bytes_per_s", |figures| figures.copied.round()),
+                ("raw_put_bytes_per_s", |figures| figures.raw_put.round()),
+                ("raw_two_copy_bytes_per_s", |figures| {
+                    figures.raw_two_copy.round()
+                }),
+                ("memcpy_bytes_per_s", |figures| figures.memcpy.round()),
+                ("copied_over_raw_two_copy", |figures| {
+                    figures.copied_over_two_copy
+                }),
+            ];
+            figures
+                .into_iter()
+                .map(|(name, figure)| (name.to_owned(), by_size(figure)))
                 .collect()
         };
-        json!({
+        let mut all = json!({
             "raw_handoff_ns": self.raw_ns(),
             "one_way_ns": by_protocol(|latency| latency.one_way_ns),
             "one_way_over_raw": by_protocol(|latency| latency.over_raw),
             "repeated": by_protocol(|latency| latency.repeated as f64),
             "messages_per_s": self.messages_per_s.round(),
-            "bandwidth_bytes_per_s": by_size(|bandwidth| bandwidth.ours),
-            "raw_put_bytes_per_s": by_size(|bandwidth| bandwidth.put),
-            "memcpy_bytes_per_s": by_size(|bandwidth| bandwidth.memcpy),
             "idle_peer_bytes": self.idle_peer_bytes,
-        })
+            "fresh_buffers": large(true),
+        });
+        if let Some(all) = all.as_object_mut() {
+            all.extend(large(false));
+        }
+        all
     }
 
     pub(crate) fn print(&self, as_json: bool) -> Result<()> {
@@ -95,6 +109,25 @@ impl Report {
             println!("{}", serde_json::to_string_pretty(&self.json())?);
             return Ok(());
         }
+        if !self.latencies.is_empty() {
+            self.print_latencies();
+        }
+        if self.messages_per_s > 0.0 {
+            println!(
+                "short messages: {:.1} million a second",
+                self.messages_per_s / 1e6
+            );
+        }
+        if !self.large.is_empty() {
+            self.print_large();
+        }
+        if self.idle_peer_bytes > 0 {
+            println!("memory per idle peer: {} KiB", self.idle_peer_bytes / 1024);
+        }
+        Ok(())
+    }
+
+    fn print_latencies(&self) {
         let mut table = crate::terminal::table(&["16 bytes, one way", "ns", "over raw"]);
         table.add_row([
             "raw cache-line hand-off",
@@ -109,26 +142,36 @@ impl Report {
             ]);
         }
         println!("{table}");
-        if self.bandwidths.is_empty() {
-            return Ok(());
-        }
-        println!(
-            "short messages: {:.1} million a second",
-            self.messages_per_s / 1e6
-        );
-        let mut table = crate::terminal::table(&["size", "GB/s", "raw put", "memcpy", "of put"]);
-        for bandwidth in &self.bandwidths {
+    }
+
+    fn print_large(&self) {
+        let columns = [
+            "size",
+            "buffers",
+            "copied",
+            "raw 2 copies",
+            "ratio",
+            "raw put",
+            "memcpy",
+        ];
+        let mut table = crate::terminal::table(&columns);
+        for figures in &self.large {
+            let rate = |figure: f64| format!("{:.1}", figure / 1e9);
             table.add_row([
-                indicatif::HumanBytes(bandwidth.size as u64).to_string(),
-                format!("{:.1}", bandwidth.ours / 1e9),
-                format!("{:.1}", bandwidth.put / 1e9),
-                format!("{:.1}", bandwidth.memcpy / 1e9),
-                format!("{:.2}", bandwidth.ours / bandwidth.put),
+                indicatif::HumanBytes(figures.buffers.size_bytes as u64).to_string(),
+                if figures.buffers.fresh {
+                    "fresh"
+                } else {
+                    "reused"
+                }
+                .to_owned(),
+                rate(figures.copied),
+                rate(figures.raw_two_copy),
+                format!("{:.2}", figures.copied_over_two_copy),
+                rate(figures.raw_put),
+                rate(figures.memcpy),
             ]);
         }
-        println!("{table}");
-        println!("memory per idle peer: {} KiB", self.idle_peer_bytes / 1024);
-        debug_assert!(self.bandwidths.len() <= SIZES_BYTES.len());
-        Ok(())
+        println!("GB/s\n{table}");
     }
 }
