@@ -15,7 +15,7 @@ use hamlyn_ring::cells::SharedCells;
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::{BULK_MAX_BYTES, Geometry};
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
-use hamlyn_ring::shared::{Mapping, OutOfRange, ticks};
+use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
 use crate::crossing::{Crossing, Way};
@@ -56,9 +56,10 @@ impl Outgoing {
         })
     }
 
+    /// What was agreed; less if there is no memory for that.
     #[inline]
     pub(crate) fn payload_max(&self) -> usize {
-        self.payload_max
+        self.payload_max.min(self.producer.longest() - LINE_BYTES)
     }
 
     pub(crate) fn close(&mut self) {

@@ -8,6 +8,7 @@
 use crate::bulk::{Bulk, Place};
 use crate::cells::{Cell, CellMemory, FLAG_MASK};
 use crate::geometry::Geometry;
+use crate::shared::ticks;
 
 /// Why nothing can be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -117,6 +118,12 @@ impl<M: CellMemory> Producer<M> {
         self.next
     }
 
+    /// The longest payload that can ever find a place, in bytes.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        self.bulk.longest()
+    }
+
     /// How many bytes of bulk are in use at most, at present.
     pub fn window_bytes(&self) -> usize {
         self.bulk.window()
@@ -130,9 +137,9 @@ impl<M: CellMemory> Producer<M> {
             Err(NoRoom::Full) => return Err(NoRoom::Full),
             Err(NoRoom::Corrupt) => return Err(NoRoom::Corrupt),
         }
-        if self.bulk.is_in_use() {
-            // Payloads come faster than they are taken. Lines that the consumer has just let go of
-            // are the slowest to write again, so the window widens before it is found too small.
+        if self.bulk.is_hot(ticks()) {
+            // Lines that the consumer has just let go of are the slowest to write again, so
+            // the window widens before it is too small.
             let memory = &self.memory;
             self.bulk.grow(|from, to| memory.grow_bulk(from, to));
         }
@@ -161,11 +168,6 @@ impl<M: CellMemory> Room<'_, M> {
             Some(place) => Ok(place),
             None => self.producer.find_harder(len),
         }
-    }
-
-    /// The longest payload that [`Room::place`] can ever find a place for.
-    pub fn longest(&self) -> usize {
-        self.producer.bulk.longest()
     }
 
     /// Sends the cell. The low 32 bits of its first word are overwritten.

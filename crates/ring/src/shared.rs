@@ -465,3 +465,6 @@ impl ReadWord {
         unsafe { raw::load_u64(self.at.as_ptr()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

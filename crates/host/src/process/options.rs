@@ -77,7 +77,7 @@ impl Default for Options {
             access: Access::default(),
             cells: Geometry::DEFAULT.cells(),
             bulk_bytes: bulk_bytes_here(),
-            payload_max_bytes: 16 * 1024,
+            payload_max_bytes: PACKET_PAYLOAD_MAX as u32,
             handshake_timeout: Duration::from_secs(1),
             links_max: 4096,
             handshakes_max: 64,

@@ -21,7 +21,7 @@ pub(crate) const SIZES_BYTES: [usize; 5] = [4 << 10, 64 << 10, 1 << 20, 4 << 20,
 /// Memory that is gone round with fresh buffers; and the most that reused ones have.
 pub(crate) const REGION_BYTES: usize = 256 << 20;
 /// What the raw pipeline hands over at a time.
-const CHUNK_BYTES: usize = 16 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 const _: () = assert!(2 * SIZES_BYTES[SIZES_BYTES.len() - 1] <= REGION_BYTES);
 
@@ -33,17 +33,18 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Messages that are on their way at a time, each with its own buffer: enough that short
-    /// ones do not wait for each other, not so many that large ones leave the cache.
+    /// Messages that are on their way at a time: enough that nobody waits for an answer, for as many
+    /// bytes as processors pass each other best.
     pub(crate) fn on_their_way(self) -> u64 {
-        ((1 << 20) / self.size_bytes.max(1) as u64).clamp(2, 64)
+        ((4 << 20) / self.size_bytes.max(1) as u64).clamp(2, 1024)
     }
 
+    /// Different places: not so many that reused ones leave the cache.
     fn count(self) -> u64 {
         if self.fresh {
             (REGION_BYTES / self.size_bytes) as u64
         } else {
-            self.on_their_way()
+            ((1 << 20) / self.size_bytes.max(1) as u64).clamp(2, 64)
         }
     }
 

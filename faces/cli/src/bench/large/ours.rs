@@ -23,7 +23,7 @@ impl SendingEnd {
     pub(crate) fn open(pair: &mut Pair, buffers: Buffers) -> Result<Self> {
         let interface = pair.manager.interface_mut();
         let area = interface.allocate(0)?;
-        let queue = interface.open_queue(128)?;
+        let queue = interface.open_queue(2048)?;
         let credit = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
         pair.actor.order(&Order::LargeOpen {
             buffers,
@@ -115,7 +115,7 @@ impl ReceivingEnd {
         let interface = manager.interface_mut();
         let bytes = buffers.target_bytes() as u64;
         let area = interface.allocate(bytes)?;
-        let queue = interface.open_queue(128)?;
+        let queue = interface.open_queue(2048)?;
         let entries = buffers.on_their_way() as usize;
         let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(entries))?;
         let credit = interface.target(&Ticket::from_bytes(&from_hex(credit)?)?, WAIT)?;
