@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::counting::Counting;
+use crate::grant::Grants;
 use crate::key::Key;
 use crate::limits::SLOTS_MAX;
 use crate::memory::Area;
@@ -84,6 +85,11 @@ pub enum SlotError {
     /// A paranoid slot without entries.
     #[error("a paranoid slot needs a metadata area, whose entries hold its limits and keys")]
     NoMetadataArea,
+    /// A paranoid slot over memory that others may be given.
+    #[error(
+        "a paranoid slot needs memory that nobody can be granted: allocate a private area for it"
+    )]
+    SharedArea,
     /// The queue does not exist.
     #[error("the notification queue does not exist")]
     NoSuchQueue,
@@ -110,6 +116,8 @@ pub struct SlotInfo {
     pub metadata_entries: usize,
     /// Width of its accumulators.
     pub counting: Counting,
+    /// Grants that are in force.
+    pub grants: usize,
     /// Packets refused, by reason.
     pub refusals: Refusals,
 }
@@ -127,6 +135,7 @@ pub(crate) struct Slot<A> {
     pub(crate) revoked: bool,
     pub(crate) metadata: Option<MetadataArea>,
     pub(crate) queue: Option<QueueId>,
+    pub(crate) grants: Grants,
     refusals: Box<Refusals>,
 }
 
@@ -170,6 +179,10 @@ impl<A: Area> SlotTable<A> {
         if options.mode != Mode::Normal && options.metadata.is_none() {
             return Err(SlotError::NoMetadataArea);
         }
+        // Pages of it could be granted by way of another slot.
+        if options.mode != Mode::Normal && !options.area.is_private() {
+            return Err(SlotError::SharedArea);
+        }
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
@@ -199,6 +212,7 @@ impl<A: Area> SlotTable<A> {
             revoked: false,
             metadata: options.metadata,
             queue: options.queue,
+            grants: Grants::default(),
             refusals: Box::default(),
         });
         Ok(SlotName::new(index, place.generation))
@@ -222,6 +236,13 @@ impl<A: Area> SlotTable<A> {
             return None;
         }
         place.slot.as_mut()
+    }
+
+    /// All that are open.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot<A>> {
+        self.places
+            .iter_mut()
+            .filter_map(|place| place.slot.as_mut())
     }
 
     /// The slot that a packet names. The index is the peer's: after the bounds
@@ -269,6 +290,7 @@ impl<A: Area> SlotTable<A> {
             revoked: slot.revoked,
             metadata_entries: slot.metadata.as_ref().map_or(0, MetadataArea::len),
             counting: slot.counting,
+            grants: slot.grants.len(),
             refusals: *slot.refusals,
         })
     }

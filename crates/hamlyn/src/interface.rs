@@ -4,6 +4,7 @@
 //! An interface belongs to one thread at a time: it is `Send`, and every call
 //! takes `&mut self`. A program with several threads opens one for each.
 
+mod granting;
 mod peers;
 mod receiving;
 mod sending;
@@ -69,7 +70,10 @@ pub struct Interface<H: Host> {
     streak: u32,
     /// See [`Interface::activity`].
     activity: u64,
+    granting: granting::Granting,
 }
+
+pub use granting::DIRECT_MIN_BYTES;
 
 impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets.
@@ -86,6 +90,7 @@ impl<H: Host> Interface<H> {
             bad_keys_max: BAD_KEYS_MAX,
             streak: 0,
             activity: 0,
+            granting: granting::Granting::default(),
         }
     }
 
@@ -175,8 +180,10 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Closes a slot. Its tickets are worthless from now on.
+    /// Closes a slot. Its tickets are worthless from now on, and its grants are revoked, which
+    /// takes as long as [`Interface::revoke_grant`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
+        self.end_grants_on(slot.name);
         self.receiver.close_slot(slot.name)
     }
 

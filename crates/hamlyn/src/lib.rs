@@ -42,6 +42,7 @@
 
 pub mod datagram;
 pub mod error;
+pub mod grant;
 pub mod group;
 pub mod interface;
 mod links;
@@ -56,6 +57,7 @@ pub mod ticket;
 mod wait;
 
 pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError};
+pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_engine as engine;
 pub use hamlyn_host as host;
 pub use hamlyn_host::{Address, Destination, Host};

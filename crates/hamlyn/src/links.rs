@@ -92,6 +92,11 @@ impl<L: Link> Links<L> {
         self.places.get_mut(index)?.live.as_mut()
     }
 
+    /// Which use of that place the last one was.
+    pub(crate) fn generation_at(&self, index: usize) -> u32 {
+        self.places.get(index).map_or(0, |place| place.generation)
+    }
+
     pub(crate) fn remove_at(&mut self, index: usize, cause: LinkEnd) -> Option<Live<L>> {
         let place = self.places.get_mut(index)?;
         let live = place.live.take()?;

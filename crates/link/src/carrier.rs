@@ -159,7 +159,12 @@ impl Target<'_> {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         let length: usize = parts.iter().map(Part::length_bytes).sum();
-        debug_assert_eq!(header.length_bytes as usize, length);
+        let placed = header.flags.is_placed();
+        debug_assert!(if placed {
+            length == 0
+        } else {
+            header.length_bytes as usize == length
+        });
         debug_assert_eq!(header.metadata_length_bytes as usize, metadata.len());
         if metadata.len() > USER_METADATA_BYTES || metadata.len() + length > self.payload_max {
             debug_assert!(false, "the engine offers more than the link takes");
@@ -167,7 +172,11 @@ impl Target<'_> {
         }
         // What is sent is what is here, whatever the header says.
         let header = &Header {
-            length_bytes: length as u32,
+            length_bytes: if placed {
+                header.length_bytes
+            } else {
+                length as u32
+            },
             metadata_length_bytes: metadata.len() as u8,
             ..*header
         };
@@ -176,7 +185,11 @@ impl Target<'_> {
         if let Some(metadata) = in_word
             && length <= INLINE_BYTES
         {
-            let data = Data::Cell(gather_short(parts).map_err(impossible)?);
+            let data = if placed {
+                Data::Placed
+            } else {
+                Data::Cell(gather_short(parts).map_err(impossible)?)
+            };
             room.publish(cell::encode(header, &Placement { data, metadata }));
             return Ok(());
         }
@@ -199,7 +212,11 @@ impl Target<'_> {
             })
             .map_err(impossible)?;
         let placement = Placement {
-            data: Data::Bulk(place.offset() + data_after as u32),
+            data: if placed {
+                Data::Placed
+            } else {
+                Data::Bulk(place.offset() + data_after as u32)
+            },
             metadata: in_word.unwrap_or(Metadata::Bulk(place.offset())),
         };
         room.publish_with(cell::encode(header, &placement), place);
@@ -376,6 +393,8 @@ impl From<Placement> for Shape {
         let (words, data_at) = match placement.data {
             Data::Cell(words) => (words, IN_CELL),
             Data::Bulk(at) => ([0; 2], at),
+            // The engine asks for none.
+            Data::Placed => ([0; 2], IN_CELL),
         };
         let (metadata_word, metadata_at) = match placement.metadata {
             Metadata::Word(word) => (word, IN_CELL),

@@ -41,6 +41,8 @@ pub enum Data {
     Cell([u64; 2]),
     /// At this place of the bulk.
     Bulk(u32),
+    /// In their place: the header says that they were placed, and they do not travel.
+    Placed,
 }
 
 /// Where a packet's metadata are.
@@ -88,6 +90,7 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
             bits |= BULK;
             place = offset;
         }
+        Data::Placed => {}
     }
     let mut word = header.word;
     match placement.metadata {
@@ -117,8 +120,12 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
     ]
 }
 
-/// Placement and metadata length of a cell with a full word of metadata.
-const WORD_ONLY: u64 = (METADATA_IN_WORD as u64) << 8 | WORD_BYTES as u64;
+/// Placement and metadata length of a cell with a full word of metadata and no flag but the first.
+const WORD_ONLY: u64 = ((METADATA_IN_WORD as u64) << 8 | WORD_BYTES as u64) << OTHER_FLAGS;
+/// Flags above the first, among them that of placed data; in a short cell none of them is set.
+const OTHER_FLAGS: u32 = 7;
+
+const _: () = assert!(Flags::SILENT.0 == 1 && Flags::PLACED.0 == 2);
 
 /// The header, the words of data and the word of metadata of a cell that has nothing in
 /// the bulk and either no metadata or eight bytes: by far the most frequent. Nothing for
@@ -129,7 +136,7 @@ pub fn decode_short(cell: &Cell) -> Option<(Header, [u64; 2], u64)> {
         return None;
     }
     let mut header = header(cell);
-    match cell[0] >> 48 {
+    match cell[0] >> (48 - OTHER_FLAGS) {
         0 => Some((header, [cell[6], cell[7]], 0)),
         WORD_ONLY if header.metadata_index != FAST_INDEX => {
             header.word = 0;
@@ -165,7 +172,13 @@ pub fn decode(
     let mut header = header(cell);
     let bits = (cell[0] >> 56) as u8;
     let metadata_length = header.metadata_length_bytes as usize;
-    let length = header.length_bytes as usize;
+    let placed = header.flags.is_placed();
+    // What is in its place already does not travel.
+    let length = if placed {
+        0
+    } else {
+        header.length_bytes as usize
+    };
     if bits & !(BULK | METADATA_IN_WORD) != 0
         || metadata_length > USER_METADATA_BYTES
         || metadata_length + length > payload_max_bytes
@@ -190,7 +203,11 @@ pub fn decode(
         return Ok((
             header,
             Placement {
-                data: Data::Cell([cell[6], cell[7]]),
+                data: if placed {
+                    Data::Placed
+                } else {
+                    Data::Cell([cell[6], cell[7]])
+                },
                 metadata,
             },
         ));
@@ -208,7 +225,11 @@ pub fn decode(
     }
     let placement = Placement {
         // `needed` fits into what is left of a bulk whose size is a u32.
-        data: Data::Bulk(offset + data_after as u32),
+        data: if placed {
+            Data::Placed
+        } else {
+            Data::Bulk(offset + data_after as u32)
+        },
         metadata: match metadata_length {
             0 => Metadata::Word(0),
             _ if in_word => Metadata::Word(cell[5]),

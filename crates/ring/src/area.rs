@@ -17,7 +17,7 @@ use hamlyn_engine::memory::{self, Denied};
 
 use crate::Errno;
 use crate::handover::{Pen, Turn};
-use crate::shared::{Mapping, Memory};
+use crate::shared::{Mapping, Memory, PAGE_BYTES};
 
 /// Least size of a piece: its state should be small beside it.
 pub const PIECE_MIN_BYTES: u32 = 16;
@@ -55,6 +55,23 @@ impl Area {
             memory: Arc::new(Memory::plain(len)?),
             pen: None,
         })
+    }
+
+    /// An area of whole pages, as many as hold `len` bytes, page aligned, zeroed and reserved, parts
+    /// of which may be lent to others ([`crate::lending`]).
+    pub fn lendable(len: u64) -> Result<Self, Errno> {
+        let len = len
+            .checked_next_multiple_of(PAGE_BYTES as u64)
+            .and_then(|len| usize::try_from(len).ok())
+            .ok_or(Errno::NOMEM)?;
+        Ok(Self {
+            memory: Arc::new(Memory::lendable(len)?),
+            pen: None,
+        })
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 
     /// An area in `pieces` of `piece_bytes` (a power of two, at least
@@ -192,6 +209,10 @@ impl memory::Area for Area {
     #[inline]
     fn length_bytes(&self) -> u64 {
         self.memory.len() as u64
+    }
+
+    fn is_private(&self) -> bool {
+        !self.memory.is_lendable()
     }
 
     #[inline]

@@ -12,6 +12,7 @@
 //! * [`shared`]: mappings, and every access to them.
 //! * [`memfd`]: sealed memory files, made and checked.
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
+//! * [`lending`]: pages of an area that a peer stores into by itself.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`caches`]: how far copies may spread.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
@@ -26,6 +27,7 @@ pub mod consumer;
 pub mod doorbell;
 pub mod geometry;
 mod handover;
+pub mod lending;
 pub mod memfd;
 pub mod producer;
 #[allow(

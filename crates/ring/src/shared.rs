@@ -25,9 +25,13 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap,
+};
+
+use crate::memfd::Memfd;
 
 /// The unit of reservation, whatever the processor's page size.
 pub const PAGE_BYTES: usize = 4096;
@@ -128,6 +132,70 @@ impl Mapping {
         // SAFETY: the range is our new mapping; the advice changes no contents.
         unsafe { madvise(base, len, Advice::LinuxDontFork) }?;
         Ok(mapping)
+    }
+
+    /// Puts the first `len` bytes of a file into the place of a range of whole pages, after copying there
+    /// what is in the range. `file_mapping` shows the file. The addresses stay; what
+    /// others store into the range between copy and exchange is lost. If it fails, nothing has changed.
+    fn exchange(
+        &self,
+        offset: usize,
+        len: usize,
+        file: &Memfd,
+        file_mapping: &Mapping,
+    ) -> Result<(), Errno> {
+        let at = self
+            .writable(offset, len)
+            .map_err(|OutOfRange| Errno::INVAL)?;
+        if len == 0
+            || !(at as usize).is_multiple_of(PAGE_BYTES)
+            || !len.is_multiple_of(PAGE_BYTES)
+            || file.len() < len
+        {
+            return Err(Errno::INVAL);
+        }
+        file_mapping.populate()?;
+        Self::copy_between(self, offset, file_mapping, 0, len)
+            .map_err(|OutOfRange| Errno::INVAL)?;
+        // SAFETY: the range is whole pages of our own mapping, into which there are no references
+        // (only areas in pieces give any out, and those are never exchanged), and every access
+        // tolerates that bytes change. The kernel replaces the pages in one step: another thread's
+        // access finds the old or the new ones. The file cannot shrink beneath us (`Memfd`).
+        let mapped = unsafe {
+            mmap(
+                at.cast(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::FIXED,
+                file.as_fd(),
+                0,
+            )
+        };
+        if let Err(errno) = mapped {
+            // SAFETY: asks whether the range is mapped; changes nothing.
+            if unsafe { msync(at.cast(), len, MsyncFlags::ASYNC) } == Err(Errno::NOMEM) {
+                // Kernels before 6.12 may have taken the old pages away before they ran out of
+                // memory for a few hundred bytes of their own. Nothing sound can be done with a hole.
+                std::process::abort();
+            }
+            return Err(errno);
+        }
+        // SAFETY: the range is our mapping; the advice changes no contents.
+        let _ = unsafe { madvise(at.cast(), len, Advice::LinuxDontFork) };
+        self.prefer_huge_pages(offset, len);
+        Ok(())
+    }
+
+    /// Makes sure that all pages are present.
+    fn populate(&self) -> Result<(), Errno> {
+        let (at, len) = (self.base.as_ptr().cast(), self.writable_len);
+        // SAFETY: the range is this mapping, which is writable; contents stay as they are.
+        match unsafe { madvise(at, len, Advice::LinuxPopulateWrite) } {
+            // Kernels before 5.14 do not know the advice; the copy that follows does the same.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(Errno::FAULT) => Err(Errno::NOMEM),
+            Err(errno) => Err(errno),
+        }
     }
 
     fn from_raw(base: *mut u8, len: usize, access: Access) -> Result<Self, Errno> {

@@ -149,6 +149,11 @@ impl<H: Host> Interface<H> {
             return;
         };
         self.activity += 1;
+        let id = LinkId {
+            index: index as u32,
+            generation: self.links.generation_at(index),
+        };
+        self.end_grants_with(id, live.peer.token);
         if !matches!(end, LinkEnd::Lost(_)) {
             tracing::debug!(peer = ?live.peer.destination, %end, "link closed");
             self.host.disconnect(live.peer.token);

@@ -1,5 +1,6 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
+use hamlyn_engine::grant::Holder;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_host::{Host, HostError};
@@ -87,10 +88,10 @@ impl<H: Host> Interface<H> {
         let receiver = &mut self.receiver;
         let mut packets = 0;
         let end = loop {
-            match live
-                .link
-                .receive(|header, payload| receiver.receive(header, payload))
-            {
+            match live.link.receive(|header, payload| {
+                let holder = || Some(Holder(live.peer.token));
+                receiver.receive_from(holder, header, payload)
+            }) {
                 Ok(Some(Ok(_))) => {}
                 Ok(Some(Err(refusal))) => {
                     if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey) {
