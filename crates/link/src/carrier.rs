@@ -16,10 +16,10 @@ use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::{BULK_MAX_BYTES, Geometry};
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
+use hamlyn_ring::stretch::Stretch;
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
 use crate::crossing::{Crossing, Way};
-use crate::stretch::Stretch;
 use crate::{LinkError, LinkFault};
 
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {

@@ -12,7 +12,6 @@ mod crossing;
 pub mod local;
 pub mod loopback;
 pub mod pair;
-mod stretch;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};

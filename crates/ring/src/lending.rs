@@ -17,9 +17,9 @@ use rustix::fd::OwnedFd;
 
 use crate::Errno;
 use crate::area::Area;
-use crate::caches::Caches;
 use crate::memfd::{Memfd, MemfdError, Require, Unsuitable};
 use crate::shared::{Access, Mapping, Memory, OutOfRange, PAGE_BYTES};
+use crate::stretch::Stretch;
 
 /// The most that can be lent at a time: a packet counts its bytes in 32 bits.
 pub const LENT_BYTES_MAX: u64 = (1 << 32) - PAGE_BYTES as u64;
@@ -173,7 +173,7 @@ fn pages(range: &Range<u64>, area_bytes: usize) -> Result<(usize, usize), LendEr
 pub struct Borrowed {
     mapping: Mapping,
     length: usize,
-    outgrown: usize,
+    stretch: Stretch,
 }
 
 impl Borrowed {
@@ -186,12 +186,18 @@ impl Borrowed {
         }
         let length = length_bytes as usize;
         let file = Memfd::adopt(file, length + PAGE_BYTES, Require::Ring)?;
+        // A fault for every page would cost more than the copies. Pages that are not there would be
+        // charged to us, so they are left alone.
+        let present = file.is_present();
         let mapping = file.map(Access::Writable).map_err(BorrowError::Map)?;
         mapping.prefer_huge_pages(0, length);
+        if present {
+            mapping.populate().map_err(BorrowError::Map)?;
+        }
         Ok(Self {
             mapping,
             length,
-            outgrown: Caches::here().outgrown_bytes(),
+            stretch: Stretch::new(),
         })
     }
 
@@ -208,9 +214,7 @@ impl Borrowed {
         if offset > self.length || bytes.len() > self.length - offset {
             return Err(OutOfRange);
         }
-        // Source and place together outgrow the cache. Far longer ones are left to the processor's
-        // own loop: `docs/performance.md`.
-        if bytes.len() >= self.outgrown / 2 && bytes.len() < 2 * self.outgrown {
+        if self.stretch.passes_by(offset as u64, bytes.len()) {
             self.mapping.stream_in(offset, bytes)
         } else {
             self.mapping.copy_in(offset, bytes)

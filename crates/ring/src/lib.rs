@@ -15,6 +15,7 @@
 //! * [`lending`]: pages of an area that a peer stores into by itself.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`caches`]: how far copies may spread.
+//! * [`stretch`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
 
 #![deny(unsafe_code)]
@@ -35,5 +36,6 @@ pub mod producer;
     reason = "the one module that touches memory others may touch"
 )]
 pub mod shared;
+pub mod stretch;
 
 pub use rustix::io::Errno;

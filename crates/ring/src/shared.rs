@@ -187,7 +187,7 @@ impl Mapping {
     }
 
     /// Makes sure that all pages are present.
-    fn populate(&self) -> Result<(), Errno> {
+    pub(crate) fn populate(&self) -> Result<(), Errno> {
         let (at, len) = (self.base.as_ptr().cast(), self.writable_len);
         // SAFETY: the range is this mapping, which is writable; contents stay as they are.
         match unsafe { madvise(at, len, Advice::LinuxPopulateWrite) } {

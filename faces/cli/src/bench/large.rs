@@ -76,8 +76,11 @@ pub(crate) struct Figures {
     pub(crate) raw_two_copy: f64,
     pub(crate) memcpy: f64,
     pub(crate) copied: f64,
+    pub(crate) direct: f64,
     /// Ours over the raw pipeline, run by run.
     pub(crate) copied_over_two_copy: f64,
+    /// Ours over the raw put, run by run.
+    pub(crate) direct_over_put: f64,
 }
 
 pub(crate) fn measure(
@@ -121,8 +124,9 @@ fn at_size(
         copy_out,
     };
     use hand_off::Copy::{Past, Through};
-    let mut copied_end = ours::SendingEnd::open(pair, buffers)?;
-    let mut figures: [Vec<f64>; 5] = Default::default();
+    let mut copied_end = ours::SendingEnd::open(pair, buffers, ours::Placement::Copied)?;
+    let mut direct_end = ours::SendingEnd::open(pair, buffers, ours::Placement::Direct)?;
+    let mut figures: [Vec<f64>; 7] = Default::default();
     // The first run warms up.
     for run in 0..=effort.runs {
         let first = run as u64 * messages;
@@ -143,25 +147,41 @@ fn at_size(
             .max(raw(two_copies(Past, Through))?)
             .max(raw(two_copies(Past, Past))?);
         let copied = copied_end.pour(pair, source, first, messages)?;
+        let direct = direct_end.pour(pair, source, first, messages)?;
         let memcpy = super::raw::memcpy(buffers, source, first, messages);
         if run > 0 {
-            for (figures, figure) in
-                figures
-                    .iter_mut()
-                    .zip([put, two, copied, memcpy, copied / two])
-            {
+            for (figures, figure) in figures.iter_mut().zip([
+                put,
+                two,
+                copied,
+                direct,
+                memcpy,
+                copied / two,
+                direct / put,
+            ]) {
                 figures.push(figure);
             }
         }
     }
     copied_end.close(pair)?;
-    let [raw_put, raw_two_copy, copied, memcpy, copied_over_two_copy] = figures.map(median);
+    direct_end.close(pair)?;
+    let [
+        raw_put,
+        raw_two_copy,
+        copied,
+        direct,
+        memcpy,
+        copied_over_two_copy,
+        direct_over_put,
+    ] = figures.map(median);
     Ok(Figures {
         buffers,
         raw_put,
         raw_two_copy,
         memcpy,
         copied,
+        direct,
         copied_over_two_copy,
+        direct_over_put,
     })
 }

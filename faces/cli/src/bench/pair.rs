@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::large::Buffers;
 use super::large::hand_off::Way;
+use super::large::ours::Placement;
 use super::latency::Protocol;
 use super::raw::Ground;
 use crate::actor::{Actor, Role};
@@ -43,11 +44,17 @@ pub(crate) enum Order {
     /// Let go of it.
     LargeDone,
     /// Open a slot for large messages and tell its ticket.
-    LargeOpen { buffers: Buffers, credit: String },
+    LargeOpen {
+        buffers: Buffers,
+        placement: Placement,
+        credit: String,
+    },
+    /// Grant its memory.
+    LargeGrant,
     /// Take that many of them.
-    LargeTake { messages: u64 },
+    LargeTake { placement: Placement, messages: u64 },
     /// Close it.
-    LargeClose,
+    LargeClose { placement: Placement },
     /// Connect that many idle interfaces to that ticket.
     Idle { ticket: String, peers: usize },
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 
 use super::large::hand_off::Field;
-use super::large::ours::ReceivingEnd;
+use super::large::ours::{Placement, ReceivingEnd};
 use super::pair::Order;
 use super::raw::Ground;
 use super::{latency, memory, throughput};
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Result<()> {
     let mut latency = None;
     let mut idle = Vec::new();
     let mut field = None;
-    let mut large = None;
+    let mut large = [const { None }; 2];
     while let Some(order) = next_order()? {
         match order {
             Order::Settle { .. } => bail!("settled already"),
@@ -65,16 +65,29 @@ pub(crate) fn run() -> Result<()> {
                 field = None;
                 answer(&())?;
             }
-            Order::LargeOpen { buffers, credit } => {
-                large = Some(ReceivingEnd::open(&mut manager, buffers, &credit)?);
+            Order::LargeOpen {
+                buffers,
+                placement,
+                credit,
+            } => {
+                let end = ReceivingEnd::open(&mut manager, buffers, placement, &credit)?;
+                large[placement as usize] = Some(end);
             }
-            Order::LargeTake { messages } => {
-                let end = large.as_mut().context("no slot is open")?;
-                end.take(&mut manager, messages)?;
+            Order::LargeGrant => {
+                let end = large[Placement::Direct as usize].as_mut();
+                end.context("no slot is open")?.grant(&mut manager)?;
             }
-            Order::LargeClose => {
-                let end = large.take().context("no slot is open")?;
-                end.close(&mut manager)?;
+            Order::LargeTake {
+                placement,
+                messages,
+            } => {
+                let end = large[placement as usize].as_mut();
+                end.context("no slot is open")?
+                    .take(&mut manager, messages)?;
+            }
+            Order::LargeClose { placement } => {
+                let end = large[placement as usize].take();
+                end.context("no slot is open")?.close(&mut manager)?;
             }
             Order::Idle { ticket, peers } => {
                 memory::connect_idle(&mut idle, &ticket, peers)?;

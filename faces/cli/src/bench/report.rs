@@ -13,6 +13,8 @@ struct Latency {
     repeated: usize,
 }
 
+type Figure = fn(&Figures) -> f64;
+
 #[derive(Default)]
 pub(crate) struct Report {
     latencies: Vec<Latency>,
@@ -60,7 +62,7 @@ impl Report {
                 .collect()
         };
         let large = |fresh: bool| -> Map<String, Value> {
-            let by_size = |figure: fn(&Figures) -> f64| -> Value {
+            let by_size = |figure: Figure| -> Value {
                 self.large
                     .iter()
                     .filter(|figures| figures.buffers.fresh == fresh)
@@ -73,8 +75,10 @@ impl Report {
                     .collect::<Map<_, _>>()
                     .into()
             };
-            let figures: [(&str, fn(&Figures) -> f64); 5] = [
+            let figures: [(&str, Figure); 7] = [
                 ("bandwidth_bytes_per_s", |figures| figures.copied.round()),
+                ("direct_bytes_per_s", |figures| figures.direct.round()),
+                ("direct_over_raw_put", |figures| figures.direct_over_put),
                 ("raw_put_bytes_per_s", |figures| figures.raw_put.round()),
                 ("raw_two_copy_bytes_per_s", |figures| {
                     figures.raw_two_copy.round()
@@ -151,7 +155,9 @@ impl Report {
             "copied",
             "raw 2 copies",
             "ratio",
+            "direct",
             "raw put",
+            "ratio",
             "memcpy",
         ];
         let mut table = crate::terminal::table(&columns);
@@ -168,7 +174,9 @@ impl Report {
                 rate(figures.copied),
                 rate(figures.raw_two_copy),
                 format!("{:.2}", figures.copied_over_two_copy),
+                rate(figures.direct),
                 rate(figures.raw_put),
+                format!("{:.2}", figures.direct_over_put),
                 rate(figures.memcpy),
             ]);
         }

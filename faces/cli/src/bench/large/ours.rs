@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Area, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
+use hamlyn::{Area, GrantTicket, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
+use serde::{Deserialize, Serialize};
 
 use super::Buffers;
 use crate::actor::{answer, from_hex, to_hex};
@@ -10,23 +11,35 @@ use crate::bench::pair::{Order, Pair};
 
 const WAIT: Wait = Wait::millis(5000);
 
+/// How the bytes get to their place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Placement {
+    /// By the receiver's interface.
+    Copied,
+    /// By the sender, in pages that it was granted.
+    Direct,
+}
+
 /// The end that sends: a target for each message that may be on its way, and a slot
 /// that counts what was taken.
 pub(crate) struct SendingEnd {
     buffers: Buffers,
+    placement: Placement,
+    grant: Option<GrantTicket>,
     targets: Vec<Target>,
     credit: Slot,
     queue: Queue,
 }
 
 impl SendingEnd {
-    pub(crate) fn open(pair: &mut Pair, buffers: Buffers) -> Result<Self> {
+    pub(crate) fn open(pair: &mut Pair, buffers: Buffers, placement: Placement) -> Result<Self> {
         let interface = pair.manager.interface_mut();
         let area = interface.allocate(0)?;
         let queue = interface.open_queue(2048)?;
         let credit = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
         pair.actor.order(&Order::LargeOpen {
             buffers,
+            placement,
             credit: to_hex(&credit.fast_ticket(0, 0)?.to_bytes()),
         })?;
         let ticket: String = pair.actor.answer()?;
@@ -41,9 +54,20 @@ impl SendingEnd {
                 interface.target(&ticket, WAIT)
             })
             .collect();
+        let targets = targets?;
+        let mut grant = None;
+        if placement == Placement::Direct {
+            pair.actor.order(&Order::LargeGrant)?;
+            let ticket: String = pair.actor.answer()?;
+            let ticket = GrantTicket::from_bytes(&from_hex(&ticket)?)?;
+            pair.manager.interface_mut().accept_grant(&ticket, WAIT)?;
+            grant = Some(ticket);
+        }
         Ok(Self {
             buffers,
-            targets: targets?,
+            placement,
+            grant,
+            targets,
             credit,
             queue,
         })
@@ -57,7 +81,11 @@ impl SendingEnd {
         first: u64,
         messages: u64,
     ) -> Result<f64> {
-        pair.actor.order(&Order::LargeTake { messages })?;
+        let placement = self.placement;
+        pair.actor.order(&Order::LargeTake {
+            placement,
+            messages,
+        })?;
         let () = pair.actor.answer()?;
         let buffers = self.buffers;
         let terminus = pair.manager.terminus();
@@ -87,9 +115,13 @@ impl SendingEnd {
     }
 
     pub(crate) fn close(self, pair: &mut Pair) -> Result<()> {
-        pair.actor.order(&Order::LargeClose)?;
+        let placement = self.placement;
+        pair.actor.order(&Order::LargeClose { placement })?;
         let () = pair.actor.answer()?;
         let interface = pair.manager.interface_mut();
+        if let Some(grant) = &self.grant {
+            interface.drop_grant(grant);
+        }
         interface.close_slot(self.credit)?;
         interface.close_queue(self.queue);
         Ok(())
@@ -110,11 +142,15 @@ impl ReceivingEnd {
     pub(crate) fn open(
         manager: &mut Manager<ProcessHost>,
         buffers: Buffers,
+        placement: Placement,
         credit: &str,
     ) -> Result<Self> {
         let interface = manager.interface_mut();
         let bytes = buffers.target_bytes() as u64;
-        let area = interface.allocate(bytes)?;
+        let area = match placement {
+            Placement::Copied => interface.allocate(bytes)?,
+            Placement::Direct => interface.allocate_shared(bytes)?,
+        };
         let queue = interface.open_queue(2048)?;
         let entries = buffers.on_their_way() as usize;
         let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(entries))?;
@@ -127,6 +163,14 @@ impl ReceivingEnd {
             queue,
             credit,
         })
+    }
+
+    /// Grants all of the memory to the sender.
+    pub(crate) fn grant(&mut self, manager: &mut Manager<ProcessHost>) -> Result<()> {
+        let interface = manager.interface_mut();
+        let range = 0..self.slot.length_bytes();
+        let grant = interface.grant(&self.slot, range, self.credit.link())?;
+        answer(&to_hex(&grant.ticket().to_bytes()))
     }
 
     /// Takes so many messages.

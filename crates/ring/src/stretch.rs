@@ -1,4 +1,4 @@
-//! Whether the bytes that a link brings still find room in the processor's cache.
+//! Whether bytes that are deposited still find room in the processor's cache.
 //!
 //! Deposits that go on and on through memory push out of the cache what was there, themselves
 //! included: whoever reads the first of them later fetches them from memory anyway. Such bytes are
@@ -10,10 +10,11 @@
 
 use core::cell::Cell;
 
-use hamlyn_ring::caches::Caches;
+use crate::caches::Caches;
 
 /// How far deposits have gone without turning back.
-pub(crate) struct Stretch {
+#[derive(Debug)]
+pub struct Stretch {
     /// Where the last deposit ended.
     end: Cell<u64>,
     /// Bytes deposited since deposits last turned back.
@@ -22,8 +23,15 @@ pub(crate) struct Stretch {
     outgrown_bytes: u64,
 }
 
+impl Default for Stretch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Stretch {
-    pub(crate) fn new() -> Self {
+    /// For this machine's caches.
+    pub fn new() -> Self {
         Self::outgrowing(Caches::here().outgrown_bytes() as u64)
     }
 
@@ -38,7 +46,7 @@ impl Stretch {
 
     /// Notes a deposit, and says whether it is better stored past the cache.
     #[inline]
-    pub(crate) fn passes_by(&self, offset: u64, length: usize) -> bool {
+    pub fn passes_by(&self, offset: u64, length: usize) -> bool {
         if offset < self.end.get() {
             // On the next lap nothing is in the cache any more if this one was long enough.
             self.outgrown.set(self.length.get() >= self.outgrown_bytes);
