@@ -343,7 +343,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
     // It stores all the time, and goes on when the grant is revoked.
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (pages, stop) = (&abuser.pages, &stop);
+        let (pages, stop) = (&mut abuser.pages, &stop);
         scope.spawn(move || {
             let mut value = 0_u8;
             while !stop.load(Ordering::Relaxed) {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::mm::{
-    Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap,
+    Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, msync, munmap,
 };
 
 use crate::memfd::Memfd;
@@ -95,7 +95,10 @@ impl Mapping {
         }
         // SAFETY: as above.
         match unsafe { madvise(base, len, Advice::LinuxPopulateWrite) } {
-            Ok(()) => Ok(mapping),
+            Ok(()) => {
+                mapping.lock(0, len);
+                Ok(mapping)
+            }
             // Kernels before 5.14 do not know the advice.
             Err(Errno::INVAL) => {
                 for offset in (0..len).step_by(PAGE_BYTES) {
@@ -183,7 +186,16 @@ impl Mapping {
         // SAFETY: the range is our mapping; the advice changes no contents.
         let _ = unsafe { madvise(at.cast(), len, Advice::LinuxDontFork) };
         self.prefer_huge_pages(offset, len);
+        self.lock(offset, len);
         Ok(())
+    }
+
+    /// Keeps a range from being paged out, as far as this process may. Where it may not, it is as before.
+    fn lock(&self, offset: usize, len: usize) {
+        if let Ok(at) = self.writable(offset, len) {
+            // SAFETY: the range is our mapping; its contents and addresses stay.
+            let _ = unsafe { mlock(at.cast(), len) };
+        }
     }
 
     /// Makes sure that all pages are present.

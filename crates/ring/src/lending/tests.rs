@@ -93,7 +93,6 @@ fn what_cannot_be_lent_is_refused() {
     let (handover, _reader) = Area::handover(4, PAGE_BYTES as u32).unwrap();
     assert_eq!(refused(&handover, 0..PAGE), LendError::NotLendable);
     let area = filled(4);
-    #[expect(clippy::reversed_empty_ranges, reason = "that is refused")]
     for (start, end) in [
         (0, 0),
         (0, 1),
@@ -147,7 +146,8 @@ fn a_borrower_that_never_stops_changes_nothing_afterwards() {
         let borrowed = Borrowed::adopt(file, 2 * PAGE).unwrap();
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let stop = &stop;
+            scope.spawn(move || {
                 let mut value = 0_u8;
                 while !stop.load(Ordering::Relaxed) {
                     value = value.wrapping_add(1);
