@@ -13,7 +13,7 @@ use crate::limits::{
     TERMINI_MAX, USER_METADATA_BYTES,
 };
 use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
-use crate::packet::{Header, Short};
+use crate::packet::{Flags, Header, Short};
 use crate::segment::Segmenter;
 use crate::terminus::{
     CompletionWord, GatherPiece, PartList, PostError, SendHandle, SendTag, Terminus, TerminusError,
@@ -120,7 +120,7 @@ pub enum Borrowed {
 /// The transmitting half. See the module for what it does.
 ///
 /// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`,
-///   `post`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `completions`.
+///   `post`, `post_placed`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `completions`.
 /// * For the host: `pump`.
 #[derive(Debug)]
 pub struct Transmitter<A> {
@@ -341,6 +341,67 @@ impl<A: Area> Transmitter<A> {
             },
             sent: false,
         })
+    }
+
+    /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of
+    /// the receiver (decision 0006): one packet without data. It waits in the work queue if it cannot go at
+    /// once. The stores to the place must come before. Never blocks, never allocates.
+    pub fn post_placed<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data_bytes: u32,
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
+        let message = Message {
+            header: Header {
+                flags: message.header.flags.with(Flags::PLACED),
+                ..message.header
+            },
+            ..*message
+        };
+        let segmenter = segmenter(&message, metadata, u64::from(data_bytes), outlet)?;
+        // The order among termini is kept, and that within this one.
+        let nobody_waits = self.queued == 0;
+        let terminus = self.posting(id)?;
+        if nobody_waits {
+            let segment = segmenter.next(PACKET_PAYLOAD_MIN);
+            match outlet.offer(message.link, &segment.header, metadata, &[]) {
+                Ok(()) => {
+                    let sequence = terminus.sent_at_once();
+                    return Ok(Posted {
+                        handle: SendHandle {
+                            terminus: id,
+                            sequence,
+                        },
+                        sent: true,
+                    });
+                }
+                Err(Unsent::Gone) => return Err(PostError::LinkGone),
+                Err(Unsent::Full) => {}
+            }
+        }
+        if terminus.is_full() {
+            return Err(PostError::QueueFull);
+        }
+        let sequence = terminus.enqueue_direct(message.link, segmenter, metadata, &[]);
+        self.queued += 1;
+        Ok(Posted {
+            handle: SendHandle {
+                terminus: id,
+                sequence,
+            },
+            sent: false,
+        })
+    }
+
+    /// Whether a message to that terminus would be taken: its queue has room.
+    pub fn has_room(&self, id: TerminusId) -> Result<bool, PostError> {
+        match self.termini.get(id.0 as usize) {
+            Some(Some(terminus)) => Ok(!terminus.is_full()),
+            _ => Err(PostError::NoSuchTerminus),
+        }
     }
 
     /// Queues a message whose data, and metadata if wanted, are gathered from
@@ -587,7 +648,8 @@ fn segmenter<A: Area, O: Outlet<A>>(
     let payload_max_bytes = outlet
         .payload_max_bytes(message.link)
         .ok_or(PostError::LinkGone)?;
-    if message.header.is_fast() && (data_bytes > payload_max_bytes as u64 || !metadata.is_empty()) {
+    let too_long = data_bytes > payload_max_bytes as u64 && !message.header.flags.is_placed();
+    if message.header.is_fast() && (too_long || !metadata.is_empty()) {
         return Err(PostError::FastTooLong {
             length_bytes: data_bytes,
             payload_max_bytes,

@@ -14,6 +14,7 @@
 use crate::bulk::{Bulk, Place};
 use crate::cells::{Cell, CellMemory, FIRST_LAP, FLAG_MASK, LAST, STEP_BYTES, lap_after};
 use crate::geometry::{CELLS_IDLE, Geometry};
+use crate::shared::ticks;
 
 /// Ends of laps in a row at which the ring must be nearly empty before laps become shorter.
 const SHALLOW_LAPS: u32 = 64;
@@ -333,6 +334,12 @@ impl<M: CellMemory> Producer<M> {
         self.lap.depth
     }
 
+    /// The longest payload that can ever find a place, in bytes.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        self.bulk.longest()
+    }
+
     /// How many bytes of bulk are in use at most, at present.
     pub fn window_bytes(&self) -> usize {
         self.bulk.window()
@@ -348,6 +355,12 @@ impl<M: CellMemory> Producer<M> {
     #[inline(never)]
     fn find_harder(&mut self, len: usize) -> Result<Place, NoRoom> {
         self.collect()?;
+        if self.bulk.is_hot(ticks()) {
+            // Lines that the consumer has just let go of are the slowest to write again, so
+            // the window widens before it is too small.
+            let memory = &self.memory;
+            self.bulk.grow(|from, to| memory.grow_bulk(from, to));
+        }
         loop {
             if let Some(place) = self.bulk.find(len) {
                 return Ok(place);
@@ -373,11 +386,6 @@ impl<M: CellMemory> Room<'_, M> {
             Some(place) => Ok(place),
             None => self.producer.find_harder(len),
         }
-    }
-
-    /// The longest payload that [`Room::place`] can ever find a place for.
-    pub fn longest(&self) -> usize {
-        self.producer.bulk.longest()
     }
 
     /// Sends the cell. The low 32 bits of its first word are overwritten.

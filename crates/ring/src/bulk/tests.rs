@@ -59,3 +59,26 @@ fn grows_once_per_need_and_stays_small_when_it_cannot() {
     assert!(!bulk.grow(|_, _| panic!("asked again")));
     assert_eq!((bulk.window(), bulk.longest()), (2 * WINDOW, 2 * WINDOW));
 }
+
+#[test]
+fn a_window_that_is_gone_through_fast_is_hot() {
+    let mut bulk = Bulk::new(64, WINDOW, BULK);
+    let mut now = 0;
+    let mut hot = |laps: u32, ticks: u64| {
+        (0..laps)
+            .filter(|_| {
+                now += ticks;
+                bulk.is_hot(now)
+            })
+            .count()
+    };
+    let fast = WINDOW as u64 * HOT_TICKS_PER_BYTE - 1;
+    hot(1, 1 << 40);
+    assert_eq!(hot(HOT_LAPS - 1, fast), 0);
+    assert_eq!(hot(1, fast), 1);
+    // One slow lap and it begins again.
+    assert_eq!(hot(HOT_LAPS - 1, fast), 0);
+    assert_eq!(hot(1, fast + 1), 0);
+    assert_eq!(hot(HOT_LAPS - 1, fast), 0);
+    assert_eq!(hot(1, fast), 1);
+}

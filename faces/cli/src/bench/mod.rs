@@ -5,6 +5,7 @@
 //! more than 15 %, the machine was disturbed, and the measurement is repeated.
 
 mod comparison;
+mod large;
 mod latency;
 mod memory;
 mod pair;
@@ -23,9 +24,6 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, ManagerOptions};
 use rustix::thread::CpuSet;
 
-/// Sizes at which bandwidth is measured.
-pub(crate) const SIZES_BYTES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
-
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Print one JSON object instead of tables.
@@ -37,9 +35,12 @@ pub(crate) struct Arguments {
     /// Measure the latency of this protocol and nothing else.
     #[arg(long, value_enum)]
     only: Option<latency::Protocol>,
+    /// Measure large messages and nothing else.
+    #[arg(long, conflicts_with = "only")]
+    large: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with = "only")]
+    #[arg(long, conflicts_with_all = ["only", "large"])]
     peers: bool,
 }
 
@@ -52,8 +53,10 @@ pub(crate) struct Effort {
     pub(crate) batches: usize,
     /// Messages of a run of the message rate.
     pub(crate) messages: u64,
-    /// Bytes moved for a bandwidth.
-    pub(crate) bytes: usize,
+    /// Bytes moved in a run of a bandwidth.
+    pub(crate) bytes_per_run: usize,
+    /// Runs of each bandwidth; the median is reported.
+    pub(crate) runs: usize,
     /// How long to try for undisturbed measurements of one protocol.
     pub(crate) patience: Duration,
 }
@@ -65,7 +68,8 @@ impl Effort {
                 round_trips: 2_000,
                 batches: 15,
                 messages: 2_000_000,
-                bytes: 64 << 20,
+                bytes_per_run: 32 << 20,
+                runs: 5,
                 patience: Duration::from_secs(15),
             }
         } else {
@@ -73,7 +77,8 @@ impl Effort {
                 round_trips: 10_000,
                 batches: 51,
                 messages: 20_000_000,
-                bytes: 512 << 20,
+                bytes_per_run: 128 << 20,
+                runs: 15,
                 patience: Duration::from_secs(60),
             }
         }
@@ -94,9 +99,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     pin(processors[0])?;
     let mut pair = pair::Pair::start(processors[1])?;
-    let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1 + 1, "measuring", arguments.json);
+    let bar = crate::terminal::steps_bar(
+        4 + 1 + large::SIZES_BYTES.len() as u64 + 1 + 1,
+        "measuring",
+        arguments.json,
+    );
     let mut report = report::Report::default();
     match arguments.only {
+        _ if arguments.large => large::measure(&mut pair, effort, &mut report, &bar)?,
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
         None => {
             latency::measure(
@@ -107,6 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 &bar,
             )?;
             throughput::measure(&mut pair, effort, &mut report, &bar)?;
+            large::measure(&mut pair, effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
             waking::measure(processors[1], effort, &mut report, &bar)?;
         }

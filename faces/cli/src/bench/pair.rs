@@ -7,6 +7,9 @@ use hamlyn::Manager;
 use hamlyn::host::process::ProcessHost;
 use serde::{Deserialize, Serialize};
 
+use super::large::Buffers;
+use super::large::hand_off::Way;
+use super::large::ours::Placement;
 use super::latency::Protocol;
 use super::raw::Ground;
 use crate::actor::{Actor, Role};
@@ -19,8 +22,6 @@ pub(crate) enum Order {
     Settle { processor: usize, ground: PathBuf },
     /// The other side of the raw hand-off.
     Raw { round_trips: u64 },
-    /// The other side of the raw put.
-    RawPut { size: usize, bytes: usize },
     /// Open the ends of a protocol; answers with what grows the other end.
     Open { protocol: Protocol },
     /// The other side of round trips with it.
@@ -31,12 +32,29 @@ pub(crate) enum Order {
     },
     /// Take that many short messages.
     Drain { messages: u64 },
-    /// Take that many messages of that size.
-    Swallow {
-        size: usize,
+    /// Use that memory for raw hand-offs of large messages.
+    LargeField { path: PathBuf },
+    /// The other side of raw hand-offs.
+    LargeFollow {
+        way: Way,
+        buffers: Buffers,
+        first: u64,
         messages: u64,
+    },
+    /// Let go of it.
+    LargeDone,
+    /// Open a slot for large messages and tell its ticket.
+    LargeOpen {
+        buffers: Buffers,
+        placement: Placement,
         credit: String,
     },
+    /// Grant its memory.
+    LargeGrant,
+    /// Take that many of them.
+    LargeTake { placement: Placement, messages: u64 },
+    /// Close it.
+    LargeClose { placement: Placement },
     /// Connect that many idle interfaces to that ticket.
     Idle { ticket: String, peers: usize },
 }
