@@ -137,7 +137,8 @@ impl<M: CellMemory> Producer<M> {
             Err(NoRoom::Full) => return Err(NoRoom::Full),
             Err(NoRoom::Corrupt) => return Err(NoRoom::Corrupt),
         }
-        if self.bulk.is_hot(ticks()) {
+        self.bulk.note(ticks());
+        if self.bulk.widens() {
             // Lines that the consumer has just let go of are the slowest to write again, so
             // the window widens before it is too small.
             let memory = &self.memory;
