@@ -48,6 +48,8 @@ pub(crate) struct Bulk {
     gone_through: u64,
     /// How often in a row it was gone through in a short time.
     fast_laps: u32,
+    /// It is to be widened as soon as the places in use allow that.
+    widen: bool,
 }
 
 impl Bulk {
@@ -63,6 +65,7 @@ impl Bulk {
             used: VecDeque::with_capacity(cells as usize),
             gone_through: ticks(),
             fast_laps: 0,
+            widen: false,
         }
     }
 
@@ -78,7 +81,7 @@ impl Bulk {
                 if self.head > tail {
                     if len <= self.window - self.head {
                         self.head
-                    } else if len <= tail {
+                    } else if len <= tail && !self.widens() {
                         0
                     } else {
                         return None;
@@ -150,21 +153,28 @@ impl Bulk {
             return false;
         }
         self.window = wanted;
+        self.widen = false;
         true
     }
 
-    /// Notes that the window was gone through, at that tick, and says whether that went
-    /// fast for some time.
+    /// Whether the window is to be widened rather than begun anew.
+    #[inline]
+    pub(crate) fn widens(&self) -> bool {
+        self.widen && self.window < self.window_max
+    }
+
+    /// Notes that no place was found at once, at that tick. If that happens for some time within a
+    /// short time of each other, the window is to be widened.
     #[cold]
-    pub(crate) fn is_hot(&mut self, now: u64) -> bool {
+    pub(crate) fn note(&mut self, now: u64) {
         let took = now.wrapping_sub(self.gone_through);
         self.gone_through = now;
         if took >= (self.window as u64).saturating_mul(HOT_TICKS_PER_BYTE) {
             self.fast_laps = 0;
-            return false;
+            return;
         }
         self.fast_laps = self.fast_laps.wrapping_add(1);
-        self.fast_laps.is_multiple_of(HOT_LAPS)
+        self.widen |= self.fast_laps.is_multiple_of(HOT_LAPS);
     }
 
     /// The longest payload that there can ever be room for.

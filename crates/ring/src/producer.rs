@@ -355,7 +355,8 @@ impl<M: CellMemory> Producer<M> {
     #[inline(never)]
     fn find_harder(&mut self, len: usize) -> Result<Place, NoRoom> {
         self.collect()?;
-        if self.bulk.is_hot(ticks()) {
+        self.bulk.note(ticks());
+        if self.bulk.widens() {
             // Lines that the consumer has just let go of are the slowest to write again, so
             // the window widens before it is too small.
             let memory = &self.memory;

@@ -127,6 +127,17 @@ between_interfaces! {
     placing::a_placed_message_is_there_before_it_is_announced
     placing::messages_of_all_sizes_are_whole_granted_or_not
     placing::after_revocation_messages_go_as_copies
-    placing::an_announcement_that_finds_no_room_waits
     placing::a_closed_slot_takes_its_grants_with_it
+}
+
+/// Whether a sender finds room depends here on nobody receiving by himself.
+macro_rules! while_nobody_receives {
+    ($($module:ident :: $test:ident)+) => {
+        in_world!(full_threads, Threads, Proc, $($module::$test)+);
+        in_world!(full_processes, Processes, Proc, $($module::$test)+);
+    };
+}
+
+while_nobody_receives! {
+    placing::an_announcement_that_finds_no_room_waits
 }

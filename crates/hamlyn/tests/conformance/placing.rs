@@ -166,7 +166,8 @@ pub(crate) fn after_revocation_messages_go_as_copies<W: World>(world: &W) {
 }
 
 pub(crate) fn an_announcement_that_finds_no_room_waits<W: World>(world: &W) {
-    const MESSAGES: u64 = 1_000;
+    // More than the deepest ring and the work queue hold.
+    const MESSAGES: u64 = 10_000;
     world.run(&[
         &|party| {
             let mut inlet = inlet(party, 1);
