@@ -134,6 +134,13 @@ impl<H: Host> Interface<H> {
             }
             (Half::Shared(_), _) => {}
         }
+        if packets > 0
+            && let Some(processor) = &self.processor
+        {
+            // If it sleeps, these packets may have been what it was to be woken for, and the next ones
+            // are sent by peers that have rung already.
+            processor.exchange.wake();
+        }
         if has_ended {
             self.end_ended();
         }
@@ -164,10 +171,11 @@ impl<H: Host> Interface<H> {
             Next::Sleep(deadline_ns) => {
                 // Only if nothing at all changed while the caller looked: what it looked at
                 // first may have changed by what it did last.
-                if patience.is_news(self.activity()) {
+                let activity = self.activity();
+                if patience.is_news(activity) {
                     return Ok(true);
                 }
-                self.sleep(deadline_ns)?;
+                self.sleep(activity, deadline_ns)?;
                 let waited_ns = patience.waited_ns(self.host.now_ns());
                 self.habit.slept(waited_ns, self.host.spin_ns());
                 Ok(true)
@@ -175,9 +183,9 @@ impl<H: Host> Interface<H> {
         }
     }
 
+    /// Sleeps, unless there has been activity since it was `before`.
     #[cold]
-    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        let before = self.activity();
+    fn sleep(&mut self, before: u64, deadline_ns: Option<u64>) -> Result<(), HostError> {
         self.prepare_wait();
         // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
         // the caller has not seen yet.

@@ -180,6 +180,7 @@ pub(crate) fn tags_passed_over_without_room_are_counted<W: World>(world: &W) {
             for tag in 0..6 {
                 party.hear(&format!("send {tag}"));
                 send(party, &sender, 0, &[], tag);
+                party.flush();
                 party.tell(&format!("sent {tag}"), &[]);
             }
         },
