@@ -223,7 +223,7 @@ impl<A: Area> Receiver<A> {
     /// Takes one packet. `header` must be a private copy; `payload` may change
     /// at any time. Nothing that a packet can say panics, blocks or writes
     /// outside the bounds its key opens.
-    /// It comes from nobody who could have a grant; otherwise see [`Receiver::receive_from`].
+    /// It comes from nobody who could have a grant; otherwise see [`Receiver::receive_for`].
     #[inline(always)]
     pub fn receive<P: Payload<A>>(
         &mut self,

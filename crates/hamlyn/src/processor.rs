@@ -196,13 +196,18 @@ impl<T> Drop for Processor<T> {
     }
 }
 
+/// A receive half that is lent, by the links of its host.
+type LentInbound<L> = Arc<Turnstile<Inbound<<L as Link>::Receive>>>;
+/// A transmit half that is lent, by the links of its host.
+type LentOutbound<L> = Arc<Turnstile<Outbound<<L as Link>::Transmit>>>;
+
 /// What the thread works on.
 pub(crate) struct Charge<D: Driver> {
     pub(crate) strategy: Strategy,
     pub(crate) driver: D,
-    pub(crate) inbound: Arc<Turnstile<Inbound<<D::Link as Link>::Receive>>>,
+    pub(crate) inbound: LentInbound<D::Link>,
     /// With [`Strategy::Np`].
-    pub(crate) outbound: Option<Arc<Turnstile<Outbound<<D::Link as Link>::Transmit>>>>,
+    pub(crate) outbound: Option<LentOutbound<D::Link>>,
 }
 
 /// Starts the thread.
@@ -302,31 +307,39 @@ impl<D: Driver> Charge<D> {
                 moved = true;
                 exchange.note_activity(packets);
             }
-            if let Some(outbound) = &self.outbound {
-                if exchange.posted.load(Ordering::Relaxed) {
-                    let mut outbound = outbound.stay();
-                    // Before the look at the queues: what is queued later sets it again.
-                    exchange.posted.store(false, Ordering::Relaxed);
-                    let sent = outbound.pump(PUMP_BURST);
-                    if outbound.transmitter.is_waiting() {
-                        exchange.posted.store(true, Ordering::Relaxed);
-                    }
-                    if sent > 0 {
-                        moved = true;
-                        exchange.note_activity(sent as u64);
-                    }
-                    if outbound.outlets.has_broken() {
-                        // The application ends the link.
-                        exchange.attention.store(true, Ordering::Relaxed);
-                        exchange.note_activity(1);
-                    }
-                }
-            }
+            moved |= self.pump(exchange);
             if self.inbound.is_wanted() {
                 break;
             }
         }
         moved
+    }
+
+    /// Sends what the application queued. Whether there was anything to send and room for it.
+    fn pump(&self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> bool {
+        let Some(outbound) = &self.outbound else {
+            return false;
+        };
+        if !exchange.posted.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut outbound = outbound.stay();
+        // Before the look at the queues: what is queued later sets it again.
+        exchange.posted.store(false, Ordering::Relaxed);
+        let sent = outbound.pump(PUMP_BURST);
+        if outbound.transmitter.is_waiting() {
+            exchange.posted.store(true, Ordering::Relaxed);
+        }
+        let has_broken = outbound.outlets.has_broken();
+        drop(outbound);
+        if has_broken {
+            // The application ends the link.
+            exchange.attention.store(true, Ordering::Relaxed);
+        }
+        if sent > 0 || has_broken {
+            exchange.note_activity(sent as u64 + u64::from(has_broken));
+        }
+        sent > 0
     }
 
     fn sleep(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> Result<(), HostError> {
