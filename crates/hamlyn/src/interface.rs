@@ -80,6 +80,8 @@ pub struct Interface<H: Host> {
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
+    /// When to look again whether memory can be given back.
+    spare_due_ns: Option<u64>,
     granting: granting::Granting,
     habit: Habit,
     host: H,
@@ -116,6 +118,7 @@ impl<H: Host> Interface<H> {
             links: Links::new(),
             strategy,
             other_activity: 0,
+            spare_due_ns: None,
             granting: granting::Granting::default(),
             habit,
             host,

@@ -7,6 +7,10 @@ use hamlyn_engine::transmit::Transmitter;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
+/// How long nothing must have been sent before memory that was needed is given back. Much longer
+/// than the pauses of a conversation: to give memory back and to get it again takes as long as many messages.
+const SPARE_NS: u64 = 100_000_000;
+
 /// See the module.
 pub(crate) struct Outbound<T> {
     pub(crate) transmitter: Transmitter<Area>,
@@ -20,6 +24,8 @@ impl<T: TransmitEnd> Outbound<T> {
             outlets: Outlets {
                 places: Vec::new(),
                 broken: Vec::new(),
+                sent_seen: 0,
+                idle_since_ns: 0,
             },
         }
     }
@@ -48,6 +54,10 @@ pub(crate) struct Outlets<T> {
     places: Vec<Place<T>>,
     /// Links whose peer broke the rules, and that nobody was told of yet.
     broken: Vec<(LinkId, LinkFault)>,
+    /// Packets sent over all links when that was last looked at.
+    sent_seen: u64,
+    /// Since when it was so.
+    idle_since_ns: u64,
 }
 
 impl<T: TransmitEnd> Outlets<T> {
@@ -117,13 +127,36 @@ impl<T: TransmitEnd> Outlets<T> {
         self.places.iter().any(came)
     }
 
-    /// Gives back memory that idle links do not need.
-    pub(crate) fn give_back(&mut self) {
+    /// Gives back memory that links do not need, if nothing was sent for a while. To be called
+    /// before sleeping; if there is something to give that is still too fresh, returns when to call again.
+    pub(crate) fn give_back_if_idle(&mut self, now_ns: u64) -> Option<u64> {
+        let ends = self
+            .places
+            .iter_mut()
+            .filter_map(|place| place.end.as_mut());
+        let (mut sent, mut has_spare) = (0_u64, false);
+        for end in ends {
+            sent = sent.wrapping_add(end.sent());
+            has_spare |= end.has_spare();
+        }
+        if !has_spare {
+            return None;
+        }
+        if sent != self.sent_seen {
+            (self.sent_seen, self.idle_since_ns) = (sent, now_ns);
+        }
+        let due_ns = self.idle_since_ns.saturating_add(SPARE_NS);
+        if now_ns < due_ns {
+            return Some(due_ns);
+        }
         for place in &mut self.places {
             if let Some(end) = &mut place.end {
                 end.give_back();
             }
         }
+        // What the peer has not returned yet can be given the next time.
+        self.idle_since_ns = now_ns;
+        None
     }
 
     #[cold]

@@ -343,9 +343,10 @@ impl<D: Driver> Charge<D> {
     }
 
     fn sleep(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> Result<(), HostError> {
+        let mut due_ns = None;
         if let Some(outbound) = &self.outbound {
             let mut outbound = outbound.stay();
-            outbound.outlets.give_back();
+            due_ns = outbound.outlets.give_back_if_idle(self.driver.now_ns());
             if outbound.outlets.await_credit() {
                 drop(outbound);
                 exchange.posted.store(true, Ordering::Relaxed);
@@ -373,7 +374,7 @@ impl<D: Driver> Charge<D> {
         {
             Ok(())
         } else {
-            self.driver.sleep(None)
+            self.driver.sleep(due_ns)
         };
         self.driver.end_sleep();
         self.inbound.stay().end_sleep();

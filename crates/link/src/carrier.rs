@@ -79,6 +79,16 @@ impl Outgoing {
         self.producer.give_back()
     }
 
+    /// Whether that may be something.
+    pub(crate) fn has_spare(&self) -> bool {
+        self.producer.has_spare()
+    }
+
+    /// How many packets were sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.producer.sent()
+    }
+
     /// Sends a short packet.
     #[inline(always)]
     pub(crate) fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {

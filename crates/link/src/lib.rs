@@ -100,9 +100,15 @@ pub trait TransmitEnd {
     fn credit_came(&self) -> bool;
 
     /// Gives memory back that an idle link does not need, as far as
-    /// the peer has returned it; how many bytes. To be called before sleeping, or after nothing was sent for long.
+    /// the peer has returned it; how many bytes. To be called after nothing was sent for long.
     /// Makes system calls, but none if there is nothing to give back.
     fn give_back(&mut self) -> usize;
+
+    /// Whether [`TransmitEnd::give_back`] may find something.
+    fn has_spare(&self) -> bool;
+
+    /// How many packets were sent.
+    fn sent(&self) -> u64;
 }
 
 /// The receiving end of a link.

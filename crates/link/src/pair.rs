@@ -229,6 +229,14 @@ impl TransmitEnd for PairTransmit {
     fn give_back(&mut self) -> usize {
         self.outgoing.give_back()
     }
+
+    fn has_spare(&self) -> bool {
+        self.outgoing.has_spare()
+    }
+
+    fn sent(&self) -> u64 {
+        self.outgoing.sent()
+    }
 }
 
 /// The receiving end of a pair link.

@@ -121,6 +121,11 @@ impl Bulk {
         self.used.reserve(cells.saturating_sub(self.used.len()));
     }
 
+    /// Whether the window is wider than at the beginning.
+    pub(crate) fn has_spare(&self) -> bool {
+        self.window > self.window_first
+    }
+
     /// If nothing is in use: the first window is enough again, unless `discard` cannot give
     /// the rest back. Returns how many bytes were given back.
     #[cold]

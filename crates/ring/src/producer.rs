@@ -259,6 +259,12 @@ impl<M: CellMemory> Producer<M> {
         bulk_bytes + (self.give_cells_back() * STEP_BYTES) as usize
     }
 
+    /// Whether there may be something for [`Producer::give_back`] to give.
+    pub fn has_spare(&self) -> bool {
+        let idle = u64::from(self.lap.geometry.cells_idle());
+        !self.lap.closed && (self.lap.touched > idle || self.bulk.has_spare())
+    }
+
     fn give_cells_back(&mut self) -> u64 {
         let at = self.at();
         let lap = &mut self.lap;

@@ -190,6 +190,10 @@ impl<H: Host> Interface<H> {
         // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
         // the caller has not seen yet.
         self.poll();
+        let deadline_ns = match (deadline_ns, self.spare_due_ns) {
+            (Some(deadline_ns), Some(due_ns)) => Some(deadline_ns.min(due_ns)),
+            (deadline_ns, due_ns) => deadline_ns.or(due_ns),
+        };
         let result = if self.activity() == before && !self.is_asked() && !self.credit_came() {
             self.sleep_now(deadline_ns)
         } else {
@@ -234,8 +238,13 @@ impl<H: Host> Interface<H> {
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
     /// call [`Interface::end_wait`] in any case.
     pub fn prepare_wait(&mut self) {
+        let now_ns = self.host.now_ns();
+        let is_own = matches!(self.outbound, Half::Own(_));
         let has_room = self.outbound.with(|outbound| {
-            outbound.outlets.give_back();
+            if is_own {
+                // Otherwise the network processor sees to it.
+                self.spare_due_ns = outbound.outlets.give_back_if_idle(now_ns);
+            }
             outbound.outlets.await_credit()
         });
         self.other_activity += u64::from(has_room);
