@@ -5,12 +5,15 @@
 //! more than 15 %, the machine was disturbed, and the measurement is repeated.
 
 mod comparison;
+mod instructions;
 mod latency;
 mod memory;
+pub(crate) mod one_thread;
 mod pair;
 pub(crate) mod peer;
 mod raw;
 mod report;
+mod strategies;
 mod throughput;
 
 use std::process::ExitCode;
@@ -19,7 +22,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Manager, ManagerOptions};
+use hamlyn::{Manager, ManagerOptions, Strategy};
 use rustix::thread::CpuSet;
 
 /// Sizes at which bandwidth is measured.
@@ -36,9 +39,12 @@ pub(crate) struct Arguments {
     /// Measure the latency of this protocol and nothing else.
     #[arg(long, value_enum)]
     only: Option<latency::Protocol>,
+    /// Count the instructions of a short message and nothing else. Needs valgrind.
+    #[arg(long, conflicts_with = "only")]
+    instructions: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with = "only")]
+    #[arg(long, conflicts_with_all = ["only", "instructions"])]
     peers: bool,
 }
 
@@ -53,6 +59,8 @@ pub(crate) struct Effort {
     pub(crate) messages: u64,
     /// Bytes moved for a bandwidth.
     pub(crate) bytes: usize,
+    /// Messages to a receiver that computes, for each length of its grains.
+    pub(crate) interruptions: u64,
     /// How long to try for undisturbed measurements of one protocol.
     pub(crate) patience: Duration,
 }
@@ -65,6 +73,7 @@ impl Effort {
                 batches: 15,
                 messages: 2_000_000,
                 bytes: 64 << 20,
+                interruptions: 64,
                 patience: Duration::from_secs(15),
             }
         } else {
@@ -73,6 +82,7 @@ impl Effort {
                 batches: 51,
                 messages: 20_000_000,
                 bytes: 512 << 20,
+                interruptions: 400,
                 patience: Duration::from_secs(60),
             }
         }
@@ -83,6 +93,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.peers {
         return comparison::run(arguments.json, arguments.quick);
     }
+    if arguments.instructions {
+        let mut report = report::Report::default();
+        report.instructions = Some(instructions::count()?);
+        report.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let effort = Effort::of(arguments);
     let processors = processors()?;
     if processors.len() < 2 {
@@ -91,9 +107,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             processors.len()
         );
     }
-    pin(processors[0])?;
+    pin(&processors[..1])?;
     let mut pair = pair::Pair::start(processors[1])?;
-    let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1, "measuring", arguments.json);
+    let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1 + 4 + 1, "measuring", arguments.json);
     let mut report = report::Report::default();
     match arguments.only {
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
@@ -107,6 +123,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             )?;
             throughput::measure(&mut pair, effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
+            strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+            match instructions::count() {
+                Ok(instructions) => report.instructions = Some(instructions),
+                Err(error) => {
+                    bar.suspend(|| eprintln!("hamlyn: instructions not counted: {error:#}"))
+                }
+            }
+            bar.inc(1);
         }
     }
     bar.finish_and_clear();
@@ -123,12 +147,14 @@ fn processors() -> Result<Vec<usize>> {
         .collect())
 }
 
-/// Keeps this thread on one processor.
-pub(crate) fn pin(processor: usize) -> Result<()> {
+/// Keeps this thread, and those that it starts from now on, on these processors.
+pub(crate) fn pin(processors: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
-    set.set(processor);
+    for &processor in processors {
+        set.set(processor);
+    }
     rustix::thread::sched_setaffinity(None, &set)
-        .with_context(|| format!("staying on processor {processor}"))
+        .with_context(|| format!("staying on the processors {processors:?}"))
 }
 
 /// A manager that polls and never sleeps, apart from all others on this machine.
@@ -136,6 +162,33 @@ pub(crate) fn open() -> Result<Manager<ProcessHost>> {
     let mut options = Options::default().in_namespace("bench");
     options.spin_ns = Some(u64::MAX / 4);
     Ok(hamlyn::open_with(options, ManagerOptions::default())?)
+}
+
+/// How long a wait polls before it sleeps, by default, in a process that has several processors.
+const SPIN_NS: u64 = 20_000;
+
+/// A manager that is driven in that way, with this thread, the application's, on that processor and all
+/// others of the interface elsewhere.
+pub(crate) fn open_driven(driven: &pair::Driven, processor: usize) -> Result<Manager<ProcessHost>> {
+    let strategy = Strategy::ALL
+        .into_iter()
+        .find(|strategy| strategy.name() == driven.strategy)
+        .with_context(|| format!("no strategy is called {}", driven.strategy))?;
+    let elsewhere: Vec<usize> = driven
+        .processors
+        .iter()
+        .copied()
+        .filter(|&other| other != processor)
+        .collect();
+    pin(&elsewhere)?;
+    let mut manager = ManagerOptions::default();
+    manager.strategy = strategy;
+    let mut options = Options::default().in_namespace("bench");
+    // The default would be not to poll at all where `elsewhere` is but one processor.
+    options.spin_ns = Some(SPIN_NS);
+    let manager = hamlyn::open_with(options, manager)?;
+    pin(&[processor])?;
+    Ok(manager)
 }
 
 /// The middle of some figures.

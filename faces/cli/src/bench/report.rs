@@ -4,6 +4,8 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::SIZES_BYTES;
+use super::instructions::Instructions;
+use super::strategies::Figures;
 
 struct Latency {
     protocol: &'static str,
@@ -26,6 +28,9 @@ pub(crate) struct Report {
     bandwidths: Vec<Bandwidth>,
     pub(crate) messages_per_s: f64,
     pub(crate) idle_peer_bytes: u64,
+    pub(crate) strategies: Vec<Figures>,
+    /// Nothing where they cannot be counted.
+    pub(crate) instructions: Option<Instructions>,
 }
 
 impl Report {
@@ -87,6 +92,9 @@ impl Report {
             "raw_put_bytes_per_s": by_size(|bandwidth| bandwidth.put),
             "memcpy_bytes_per_s": by_size(|bandwidth| bandwidth.memcpy),
             "idle_peer_bytes": self.idle_peer_bytes,
+            "strategies": self.strategies.iter().map(Figures::json).collect::<Vec<_>>(),
+            "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
+            "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
         })
     }
 
@@ -94,6 +102,17 @@ impl Report {
         if as_json {
             println!("{}", serde_json::to_string_pretty(&self.json())?);
             return Ok(());
+        }
+        self.print_latencies();
+        self.print_bandwidths();
+        self.print_strategies();
+        self.print_instructions();
+        Ok(())
+    }
+
+    fn print_latencies(&self) {
+        if self.latencies.is_empty() {
+            return;
         }
         let mut table = crate::terminal::table(&["16 bytes, one way", "ns", "over raw"]);
         table.add_row([
@@ -109,8 +128,11 @@ impl Report {
             ]);
         }
         println!("{table}");
+    }
+
+    fn print_bandwidths(&self) {
         if self.bandwidths.is_empty() {
-            return Ok(());
+            return;
         }
         println!(
             "short messages: {:.1} million a second",
@@ -129,6 +151,56 @@ impl Report {
         println!("{table}");
         println!("memory per idle peer: {} KiB", self.idle_peer_bytes / 1024);
         debug_assert!(self.bandwidths.len() <= SIZES_BYTES.len());
-        Ok(())
+    }
+
+    fn print_strategies(&self) {
+        if self.strategies.is_empty() {
+            return;
+        }
+        let mut table = crate::terminal::table(&["strategy", "one way, ns", "over raw"]);
+        for figures in &self.strategies {
+            table.add_row([
+                figures.strategy.to_owned(),
+                format!("{:.0}", figures.one_way_ns),
+                format!("{:.2}", figures.over_raw),
+            ]);
+        }
+        println!("{table}");
+        println!("in the receiver's memory while it computes in grains, µs: median, 99 of 100");
+        let mut table = crate::terminal::table(&["strategy"]);
+        let mut header = vec!["strategy".to_owned()];
+        for (at, figures) in self.strategies.iter().enumerate() {
+            let mut row = vec![figures.strategy.to_owned()];
+            for attentiveness in &figures.attentiveness {
+                if at == 0 {
+                    let grain = std::time::Duration::from_nanos(attentiveness.grain_ns);
+                    header.push(format!("{grain:?}"));
+                }
+                row.push(format!(
+                    "{:.1}, {:.1}",
+                    attentiveness.median_ns / 1e3,
+                    attentiveness.p99_ns / 1e3
+                ));
+            }
+            table.add_row(row);
+        }
+        table.set_header(header);
+        println!("{table}");
+    }
+
+    fn print_instructions(&self) {
+        let Some(instructions) = &self.instructions else {
+            return;
+        };
+        let mut table = crate::terminal::table(&["instructions, 16 bytes", "send", "receive"]);
+        for (protocol, send) in &instructions.per_send {
+            let receive = instructions.per_receive.get(protocol);
+            table.add_row([
+                (*protocol).to_owned(),
+                format!("{send:.1}"),
+                receive.map_or(String::new(), |receive| format!("{receive:.1}")),
+            ]);
+        }
+        println!("{table}");
     }
 }
