@@ -160,22 +160,24 @@ impl<H: Host> Interface<H> {
             Next::Sleep(deadline_ns) => {
                 // Only if nothing at all changed while the caller looked: what it looked at
                 // first may have changed by what it did last.
-                if patience.is_news(self.activity()) {
+                let seen = self.activity();
+                if patience.is_news(seen) {
                     return Ok(true);
                 }
-                self.sleep(deadline_ns).map(|()| true)
+                self.sleep(deadline_ns, seen).map(|()| true)
             }
         }
     }
 
+    /// Sleeps if nothing has happened since the activity was `seen`, which was before the caller last
+    /// looked at what it waits for: the network processor may have filled a queue since.
     #[cold]
-    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        let before = self.activity();
+    fn sleep(&mut self, deadline_ns: Option<u64>, seen: u64) -> Result<(), HostError> {
         self.prepare_wait();
         // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
         // the caller has not seen yet.
         self.poll();
-        let result = if self.activity() == before && !self.is_asked() && !self.credit_came() {
+        let result = if self.activity() == seen && !self.is_asked() && !self.credit_came() {
             self.sleep_now(deadline_ns)
         } else {
             Ok(())
