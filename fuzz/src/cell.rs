@@ -38,11 +38,18 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
         Ok(accepted) => accepted,
         Err(fault) => return Some(Err(fault)),
     };
-    let length = header.length_bytes as usize;
+    // Placed data do not travel.
+    let length = if header.flags.is_placed() {
+        assert_eq!(placement.data, Data::Placed);
+        0
+    } else {
+        header.length_bytes as usize
+    };
     let metadata_length = usize::from(header.metadata_length_bytes);
     assert!(metadata_length <= USER_METADATA_BYTES);
     assert!(metadata_length + length <= payload_max_bytes);
     match placement.data {
+        Data::Placed => assert!(header.flags.is_placed()),
         Data::Cell(_) => assert!(length <= INLINE_BYTES),
         Data::Bulk(at) => {
             assert!(at as usize + length <= bulk_bytes);
@@ -53,10 +60,11 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
         Metadata::Word(_) => assert!(metadata_length <= WORD_BYTES),
         Metadata::Bulk(at) => {
             assert!(at as usize + metadata_length <= bulk_bytes);
-            let Data::Bulk(data_at) = placement.data else {
-                panic!("metadata in the bulk and data in the cell: {placement:?}");
-            };
-            assert!(at as usize + metadata_length <= data_at as usize);
+            match placement.data {
+                Data::Bulk(data_at) => assert!(at as usize + metadata_length <= data_at as usize),
+                Data::Placed => {}
+                Data::Cell(_) => panic!("metadata in the bulk and data in the cell: {placement:?}"),
+            }
         }
     }
     let again = encode(&header, &placement);

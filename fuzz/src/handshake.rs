@@ -46,7 +46,11 @@ fn obeys_the_rules(message: &Message, length: usize) {
         }
         Message::Ask { item } => is_a_name(item),
         Message::Answer { bytes } => assert!((1..=ANSWER_BYTES_MAX).contains(&bytes.len())),
-        Message::Greeting { .. } | Message::Refusal { .. } | Message::NotOffered => {}
+        Message::Greeting { .. }
+        | Message::Refusal { .. }
+        | Message::NotOffered
+        | Message::Claim { .. }
+        | Message::Lent { .. } => {}
     }
 }
 

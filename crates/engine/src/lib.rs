@@ -15,6 +15,7 @@ extern crate alloc;
 
 mod atomic;
 pub mod counting;
+pub mod grant;
 pub mod key;
 pub mod limits;
 pub mod memory;

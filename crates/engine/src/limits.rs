@@ -34,6 +34,8 @@ pub const PACKET_PAYLOAD_MAX: usize = 64 * 1024;
 pub const TERMINI_MAX: usize = 256;
 /// Entries of the largest notification queue.
 pub const NOTIFICATION_ENTRIES_MAX: usize = 1 << 20;
+/// Grants that a slot may have at a time.
+pub const GRANTS_PER_SLOT_MAX: usize = 16;
 /// Longest message: its packets must be countable by one 32-bit share even on
 /// the link with the smallest packets.
 pub const MESSAGE_BYTES_MAX: u64 = 1 << 37;

@@ -20,6 +20,11 @@ pub trait Area: Clone {
     /// Its size.
     fn length_bytes(&self) -> u64;
 
+    /// Whether nobody but this process can ever write it.
+    fn is_private(&self) -> bool {
+        true
+    }
+
     /// Copies `from` into the area.
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Denied>;
 

@@ -80,6 +80,23 @@ impl Flags {
     /// Deposit without telling the application (`Hamlyn 2.2`: notification is optional).
     pub const SILENT: Flags = Flags(1);
 
+    /// The data are in their place already: the sender, who was granted that, has stored them there
+    /// itself (decision 0006). The packet brings none.
+    pub const PLACED: Flags = Flags(2);
+
+    /// All of these and those.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, others: Flags) -> Flags {
+        Flags(self.0 | others.0)
+    }
+
+    /// Whether the packet's data are in their place already.
+    #[inline]
+    pub const fn is_placed(self) -> bool {
+        self.0 & Self::PLACED.0 != 0
+    }
+
     /// Whether the packet's message is to land unannounced.
     #[inline]
     pub const fn is_silent(self) -> bool {
@@ -98,7 +115,8 @@ pub struct Header {
     pub key: Key,
     /// Where in the slot this packet's data begin.
     pub offset: u64,
-    /// Bytes of data in this packet, metadata not counted. Zero is legal.
+    /// Bytes of data in this packet, metadata not counted. Zero is legal. Of a placed packet, the bytes
+    /// that were stored.
     pub length_bytes: u32,
     /// The packet's delta (`Hamlyn 2.5`); in fast mode, which needs no delta, the
     /// one word of metadata (`Hamlyn 2.7`).

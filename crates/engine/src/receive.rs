@@ -4,7 +4,9 @@
 //! Reception never waits for anything: not for transmission, and not for the application.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
+use crate::grant::{GrantId, GrantRefused, Holder};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, Payload};
@@ -38,9 +40,9 @@ enum Gate {
 /// The receiving half. See the module for what it does.
 ///
 /// * For the owner: `open_slot`, `close_slot`, `rekey_slot`, `revoke_slot`,
-///   `slot_info`, `open_queue`, `close_queue`, `refusals`.
+///   `slot_info`, `open_queue`, `close_queue`, `refusals`, `grant`, `end_grant`, `end_grants_of`.
 /// * For the host: `set_up`, `handshake`, `tick`.
-/// * For the links: `receive`.
+/// * For the links: `receive`, `receive_from`.
 #[derive(Debug)]
 pub struct Receiver<A> {
     slots: SlotTable<A>,
@@ -51,6 +53,7 @@ pub struct Receiver<A> {
     gate: Gate,
     handshake_period_ns: Option<u64>,
     handshake_ns: u64,
+    grants_made: u64,
 }
 
 impl<A: Area> Receiver<A> {
@@ -66,6 +69,7 @@ impl<A: Area> Receiver<A> {
             gate: Gate::NotSetUp,
             handshake_period_ns,
             handshake_ns: 0,
+            grants_made: 0,
         }
     }
 
@@ -150,6 +154,50 @@ impl<A: Area> Receiver<A> {
         self.slots.change(name, |slot| slot.revoked = true)
     }
 
+    /// Lets `holder` store into that range of the slot by itself. Allocates.
+    pub fn grant(
+        &mut self,
+        name: SlotName,
+        range: Range<u64>,
+        holder: Holder,
+    ) -> Result<GrantId, GrantRefused> {
+        let slot = self
+            .slots
+            .get_mut(name)
+            .ok_or(GrantRefused::NotOpen(name))?;
+        if slot.mode != Mode::Normal {
+            return Err(GrantRefused::Paranoid(name));
+        }
+        let serial = self.grants_made;
+        slot.grants.add(slot.length_bytes, range, holder, serial)?;
+        self.grants_made += 1;
+        Ok(GrantId { slot: name, serial })
+    }
+
+    /// The area of a slot, and where in it the slot begins.
+    pub fn slot_place(&self, name: SlotName) -> Result<(&A, u64), SlotError> {
+        let slot = self
+            .slots
+            .named(name)
+            .map_err(|_| SlotError::NotOpen(name))?;
+        Ok((&slot.area, slot.base))
+    }
+
+    /// Ends a grant: placed packets that come from now on are refused. False if it had ended,
+    /// with its slot or by itself.
+    pub fn end_grant(&mut self, grant: GrantId) -> bool {
+        self.slots
+            .get_mut(grant.slot)
+            .is_some_and(|slot| slot.grants.end(grant.serial))
+    }
+
+    /// Ends all grants of a peer that is gone.
+    pub fn end_grants_of(&mut self, holder: Holder) {
+        for slot in self.slots.iter_mut() {
+            slot.grants.end_all_of(holder);
+        }
+    }
+
     /// What is known of a slot.
     pub fn slot_info(&self, name: SlotName) -> Result<SlotInfo, SlotError> {
         self.slots.info(name)
@@ -175,25 +223,28 @@ impl<A: Area> Receiver<A> {
     /// Takes one packet. `header` must be a private copy; `payload` may change
     /// at any time. Nothing that a packet can say panics, blocks or writes
     /// outside the bounds its key opens.
+    /// It comes from nobody who could have a grant; otherwise see [`Receiver::receive_from`].
     #[inline(always)]
     pub fn receive<P: Payload<A>>(
         &mut self,
         header: &Header,
         payload: &P,
     ) -> Result<Received, Refusal> {
-        self.receive_for(header, payload, None)
+        self.receive_for(|| None, header, payload, None)
     }
 
     /// As [`Receiver::receive`], for a caller who just found the queue `waiting` empty and would
-    /// take the notification out of it at once: it is handed over without the detour.
+    /// take the notification out of it at once: it is handed over without the detour. `holder` is asked
+    /// only if the packet says that it was placed.
     #[inline(always)]
     pub fn receive_for<P: Payload<A>>(
         &mut self,
+        holder: impl FnOnce() -> Option<Holder>,
         header: &Header,
         payload: &P,
         waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
-        match self.admit(header, payload, waiting) {
+        match self.admit(holder, header, payload, waiting) {
             Ok(received) => Ok(received),
             Err(reason) => Err(self.refuse(header, reason)),
         }
@@ -267,6 +318,7 @@ impl<A: Area> Receiver<A> {
     #[inline(always)]
     fn admit<P: Payload<A>>(
         &mut self,
+        holder: impl FnOnce() -> Option<Holder>,
         header: &Header,
         payload: &P,
         waiting: Option<QueueId>,
@@ -320,7 +372,8 @@ impl<A: Area> Receiver<A> {
         if header.kind != Kind::WRITE {
             return Err(Refusal::UnknownKind);
         }
-        if header.flags.0 & !Flags::SILENT.0 != 0 {
+        let placed = header.flags.0 & !Flags::SILENT.0 != 0;
+        if placed && header.flags.0 & !Flags::SILENT.with(Flags::PLACED).0 != 0 {
             return Err(Refusal::UnknownFlag);
         }
         if !slot.rights.grant(Rights::WRITE) {
@@ -333,12 +386,17 @@ impl<A: Area> Receiver<A> {
 
         // From here on the packet is welcome. `base + offset` cannot overflow:
         // the slot fits its area and the packet fits the slot.
-        payload
-            .deposit(&slot.area, slot.base + header.offset)
-            .map_err(|denied| match denied {
-                Denied::InUse => Refusal::PlaceInUse,
-                Denied::OutOfArea => Refusal::OutOfBounds,
-            })?;
+        if placed {
+            let holder = holder().ok_or(Refusal::NotGranted)?;
+            slot.grants.cover(holder, header.offset..end)?;
+        } else {
+            payload
+                .deposit(&slot.area, slot.base + header.offset)
+                .map_err(|denied| match denied {
+                    Denied::InUse => Refusal::PlaceInUse,
+                    Denied::OutOfArea => Refusal::OutOfBounds,
+                })?;
+        }
 
         let mut word = header.word;
         if let Some(entry) = entry {

@@ -59,6 +59,8 @@ refusals! {
     BadMetadata = "metadata too long or not allowed";
     /// The place is in the application's hands.
     PlaceInUse = "the place is in use";
+    /// The packet says that its data were placed, but its sender has no grant for all of that place.
+    NotGranted = "placed without a grant";
 }
 
 const COUNT: usize = Refusal::ALL.len();

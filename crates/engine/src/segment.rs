@@ -31,7 +31,7 @@ pub struct Segment {
 impl Segmenter {
     /// A message of `data_bytes` bytes with the header of its first packet, of
     /// which offset, metadata length and the other names are used. Refused if the share
-    /// cannot count its packets.
+    /// cannot count its packets. A placed message is one packet, so it must have less than 4 GiB.
     pub fn new(
         template: Header,
         share: Share,
@@ -39,11 +39,12 @@ impl Segmenter {
         payload_max_bytes: usize,
     ) -> Result<Self, ShareTooSmall> {
         let metadata_bytes = usize::from(template.metadata_length_bytes);
-        share.check(packets_needed(
-            data_bytes,
-            metadata_bytes,
-            payload_max_bytes,
-        ))?;
+        let packets = if template.flags.is_placed() {
+            1
+        } else {
+            packets_needed(data_bytes, metadata_bytes, payload_max_bytes)
+        };
+        share.check(packets)?;
         Ok(Self {
             template,
             share,
@@ -65,7 +66,8 @@ impl Segmenter {
         };
         let room = payload_max_bytes - usize::from(metadata_length_bytes);
         let left = self.data_bytes - self.sent_bytes;
-        let last = left <= room as u64;
+        // What is in its place already needs no room.
+        let last = left <= room as u64 || self.template.flags.is_placed();
         let length_bytes = if last { left as u32 } else { room as u32 };
         let word = match (self.template.is_fast(), last) {
             (true, _) => self.template.word,

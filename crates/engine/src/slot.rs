@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use crate::counting::Counting;
+use crate::grant::Grants;
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, SLOTS_MAX};
 use crate::memory::Area;
@@ -98,6 +99,11 @@ pub enum SlotError {
     /// A paranoid slot without entries.
     #[error("a paranoid slot needs a metadata area, whose entries hold its limits and keys")]
     NoMetadataArea,
+    /// A paranoid slot over memory that others may be given.
+    #[error(
+        "a paranoid slot needs memory that nobody can be granted: allocate a private area for it"
+    )]
+    SharedArea,
     /// The queue does not exist.
     #[error("the notification queue does not exist")]
     NoSuchQueue,
@@ -124,6 +130,8 @@ pub struct SlotInfo {
     pub metadata_entries: usize,
     /// Width of its accumulators.
     pub counting: Counting,
+    /// Grants that are in force.
+    pub grants: usize,
     /// Packets refused, by reason.
     pub refusals: Refusals,
 }
@@ -143,6 +151,7 @@ pub(crate) struct Slot<A> {
     pub(crate) queue: Option<QueueId>,
     /// The last offset at which short data fit.
     pub(crate) last_short: u64,
+    pub(crate) grants: Grants,
     refusals: Box<Refusals>,
 }
 
@@ -241,6 +250,10 @@ impl<A: Area> SlotTable<A> {
         if options.mode != Mode::Normal && options.metadata.is_none() {
             return Err(SlotError::NoMetadataArea);
         }
+        // Pages of it could be granted by way of another slot.
+        if options.mode != Mode::Normal && !options.area.is_private() {
+            return Err(SlotError::SharedArea);
+        }
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
@@ -268,6 +281,7 @@ impl<A: Area> SlotTable<A> {
             metadata: options.metadata,
             queue: options.queue,
             last_short: options.length_bytes.saturating_sub(SHORT_BYTES as u64),
+            grants: Grants::default(),
             refusals: Box::default(),
         });
         place.note_ways(index, self.gate_is_open);
@@ -298,7 +312,8 @@ impl<A: Area> SlotTable<A> {
         Ok(())
     }
 
-    fn get_mut(&mut self, name: SlotName) -> Option<&mut Slot<A>> {
+    /// For what has no part in how packets are let in; see [`SlotTable::change`].
+    pub(crate) fn get_mut(&mut self, name: SlotName) -> Option<&mut Slot<A>> {
         let place = self.places.get_mut(usize::from(name.index()))?;
         if place.generation != name.generation() {
             return None;
@@ -326,6 +341,13 @@ impl<A: Area> SlotTable<A> {
             return None;
         }
         place.slot.as_ref()
+    }
+
+    /// All that are open.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot<A>> {
+        self.places
+            .iter_mut()
+            .filter_map(|place| place.slot.as_mut())
     }
 
     /// The slot that a packet names. The index is the peer's: after the bounds
@@ -373,6 +395,7 @@ impl<A: Area> SlotTable<A> {
             revoked: slot.revoked,
             metadata_entries: slot.metadata.as_ref().map_or(0, MetadataArea::len),
             counting: slot.counting,
+            grants: slot.grants.len(),
             refusals: *slot.refusals,
         })
     }

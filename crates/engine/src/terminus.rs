@@ -512,6 +512,9 @@ impl<A: Area> Terminus<A> {
         let Some(work) = self.queue.front() else {
             return &[];
         };
+        if segment.header.flags.is_placed() {
+            return &work.metadata[..usize::from(segment.header.metadata_length_bytes)];
+        }
         let mut start = segment.start;
         let mut left = u64::from(segment.header.length_bytes);
         match &work.data {

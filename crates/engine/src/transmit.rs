@@ -4,6 +4,8 @@
 //! It never waits: a packet that a link does not take stays where it is. It
 //! does not look at what comes in, so that reception cannot depend on it.
 
+mod placed;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -120,7 +122,7 @@ pub enum Borrowed {
 /// The transmitting half. See the module for what it does.
 ///
 /// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`,
-///   `post`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `completions`.
+///   `post`, `post_placed`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `completions`.
 /// * For the host: `pump`.
 #[derive(Debug)]
 pub struct Transmitter<A> {
@@ -587,7 +589,8 @@ fn segmenter<A: Area, O: Outlet<A>>(
     let payload_max_bytes = outlet
         .payload_max_bytes(message.link)
         .ok_or(PostError::LinkGone)?;
-    if message.header.is_fast() && (data_bytes > payload_max_bytes as u64 || !metadata.is_empty()) {
+    let too_long = data_bytes > payload_max_bytes as u64 && !message.header.flags.is_placed();
+    if message.header.is_fast() && (too_long || !metadata.is_empty()) {
         return Err(PostError::FastTooLong {
             length_bytes: data_bytes,
             payload_max_bytes,

@@ -18,6 +18,8 @@ mod atomic {
 }
 #[path = "../src/counting.rs"]
 mod counting;
+#[path = "../src/grant.rs"]
+mod grant;
 #[path = "../src/key.rs"]
 mod key;
 #[path = "../src/limits.rs"]

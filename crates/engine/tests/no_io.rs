@@ -4,17 +4,25 @@ use std::fs;
 use std::path::Path;
 
 fn sources() -> Vec<(String, String)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let files = fs::read_dir(directory).expect("the crate has sources");
-    files
-        .map(|file| file.expect("readable").path())
-        .map(|path| {
-            (
-                path.display().to_string(),
-                fs::read_to_string(&path).expect("text"),
-            )
-        })
-        .collect()
+    let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut sources = Vec::new();
+    while let Some(directory) = directories.pop() {
+        for file in fs::read_dir(directory).expect("the crate has sources") {
+            let path = file.expect("readable").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let text = fs::read_to_string(&path).expect("text");
+                sources.push((path.display().to_string(), text));
+            }
+        }
+    }
+    assert!(
+        sources
+            .iter()
+            .any(|(path, _)| path.ends_with("transmit/placed.rs"))
+    );
+    sources
 }
 
 #[test]

@@ -374,12 +374,17 @@ fn unknown_kinds_and_flags_refuse() {
             Refusal::UnknownKind,
         );
         if value > 1 {
+            let known = value & !Flags::SILENT.with(Flags::PLACED).0 == 0;
             scene.refuses_header(
                 Header {
                     flags: Flags(value),
                     ..scene.welcome()
                 },
-                Refusal::UnknownFlag,
+                if known {
+                    Refusal::NotGranted
+                } else {
+                    Refusal::UnknownFlag
+                },
             );
         }
     }

@@ -1,6 +1,7 @@
 //! The receive half of an interface: the engine's, and the receiving ends of the links, which it
 //! serves in turn (`Hamlyn 2.8`). It knows nothing of who calls it.
 
+use hamlyn_engine::grant::Holder;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::receive::{Received, Receiver};
@@ -183,9 +184,11 @@ impl<R: ReceiveEnd> Inbound<R> {
         while self.burst_left > 0 {
             let inlet = self.inlets.at(index)?;
             let receiver = &mut self.receiver;
-            let taken = inlet
-                .end
-                .receive(|header, payload| receiver.receive_for(header, payload, waiting));
+            let token = inlet.token;
+            let taken = inlet.end.receive(|header, payload| {
+                let holder = || Some(Holder(token));
+                receiver.receive_for(holder, header, payload, waiting)
+            });
             match taken {
                 Ok(Some(received)) => {
                     self.burst_left -= 1;

@@ -5,6 +5,7 @@
 //! takes `&mut self`. A program with several threads opens one for each. Who moves the packets,
 //! that thread or a network processor, is its [`Strategy`].
 
+mod granting;
 mod peers;
 mod receiving;
 mod sending;
@@ -32,6 +33,7 @@ use crate::links::Links;
 use crate::outbound::Outbound;
 use crate::processor::{self, Charge, Processor, Strategy};
 use crate::slot::{NewSlot, Slot};
+use crate::wait::Habit;
 
 /// A notification queue with its reading end.
 #[derive(Debug)]
@@ -78,8 +80,12 @@ pub struct Interface<H: Host> {
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
+    granting: granting::Granting,
+    habit: Habit,
     host: H,
 }
+
+pub use granting::DIRECT_MIN_BYTES;
 
 impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets, with [`Strategy::Proc`].
@@ -97,6 +103,7 @@ impl<H: Host> Interface<H> {
             value: 2,
             reason: "it has one",
         })?;
+        let habit = Habit::new(host.spin_ns());
         let inbound = Inbound::new(receiver, host.notes());
         let (inbound, lent_inbound) = Half::new(inbound, strategy != Strategy::Proc);
         let (outbound, lent_outbound) = Half::new(Outbound::new(), strategy == Strategy::Np);
@@ -109,6 +116,8 @@ impl<H: Host> Interface<H> {
             links: Links::new(),
             strategy,
             other_activity: 0,
+            granting: granting::Granting::default(),
+            habit,
             host,
         };
         match lent_inbound {
@@ -232,8 +241,10 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Closes a slot. Its tickets are worthless from now on.
+    /// Closes a slot. Its tickets are worthless from now on, and its grants are revoked, which
+    /// takes as long as [`Interface::revoke_grant`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
+        self.end_grants_on(slot.name);
         self.inbound
             .with(|inbound| inbound.receiver.close_slot(slot.name))
     }

@@ -42,6 +42,7 @@
 
 pub mod datagram;
 pub mod error;
+pub mod grant;
 pub mod group;
 mod half;
 mod inbound;
@@ -62,6 +63,7 @@ mod wait;
 mod watching;
 
 pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError};
+pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_engine as engine;
 pub use hamlyn_host as host;
 pub use hamlyn_host::{Address, Destination, Host};

@@ -124,6 +124,23 @@ impl Links {
         self.loss_count += 1;
     }
 
+    /// The host's name of the peer, if there is such a link.
+    pub(crate) fn token(&self, id: LinkId) -> Option<u64> {
+        Some(self.at(id)?.linked.as_ref()?.peer.token)
+    }
+
+    /// The peer of a link, unless it is lost.
+    pub(crate) fn peer(&self, id: LinkId) -> Option<&Peer> {
+        let linked = self.at(id)?.linked.as_ref()?;
+        linked.lost.is_none().then_some(&linked.peer)
+    }
+
+    /// Whether that link leads there, or did while the peer was there.
+    pub(crate) fn is_to(&self, id: LinkId, destination: &Destination) -> bool {
+        let linked = self.at(id).and_then(|place| place.linked.as_ref());
+        linked.is_some_and(|linked| linked.peer.destination == *destination)
+    }
+
     /// Whether there is a link of that name, if only with what a lost peer sent.
     pub(crate) fn contains(&self, id: LinkId) -> bool {
         self.at(id).is_some_and(|place| place.linked.is_some())

@@ -33,6 +33,7 @@ pub(crate) struct Patience {
     /// Both zero until the first pause, so that a call that need not wait reads no clock.
     deadline_ns: u64,
     spin_until_ns: u64,
+    begun_ns: u64,
     pauses: u32,
     /// The interface's activity when it was last about to sleep.
     seen: Option<u64>,
@@ -45,15 +46,62 @@ pub(crate) enum Next {
     Stop,
     /// Look again.
     Spin,
+    /// Let others have the processor, if there are any, and look again: whom we wait for may be
+    /// one of them.
+    Yield,
     /// Sleep, until then at the latest.
     Sleep(Option<u64>),
 }
 
 /// Looks before the processor is told to pause between them. A pause takes as long as a
-/// message on some processors, so an answer that comes at once must not meet one.
-const EAGER_LOOKS: u32 = 64;
+/// message on some processors, so an answer that comes at once must not meet one. So many there are before
+/// any sleep, and protocols count on them to ask for what they lack.
+pub(crate) const EAGER_LOOKS: u32 = 64;
 /// Pauses between two looks at the clock while polling.
 const PAUSES_PER_CLOCK: u32 = 32;
+/// Pauses between two offers of the processor to others: some microseconds, so that what comes at once never
+/// meets one.
+const PAUSES_PER_YIELD: u32 = 4 * PAUSES_PER_CLOCK;
+
+/// A wait that ended so long after the time that polling may take would have been ended by polling: to be
+/// woken takes about that long.
+const WAKE_NS: u64 = 50_000;
+
+/// How long waits poll before they sleep, learnt from how the last ones ended: nothing where messages are
+/// rare, up to the limit where they come soon. A peer that is silent costs no processor.
+#[derive(Debug)]
+pub(crate) struct Habit {
+    spin_ns: u64,
+}
+
+impl Habit {
+    /// To begin with, as long as is allowed.
+    pub(crate) fn new(spin_max_ns: u64) -> Self {
+        Self {
+            spin_ns: spin_max_ns,
+        }
+    }
+
+    /// How long to poll.
+    #[inline]
+    pub(crate) fn spin_ns(&self) -> u64 {
+        self.spin_ns
+    }
+
+    /// A wait came to sleeping, and a sleep ended so long after it had begun.
+    #[cold]
+    pub(crate) fn slept(&mut self, waited_ns: u64, spin_max_ns: u64) {
+        if waited_ns <= spin_max_ns.saturating_add(WAKE_NS) {
+            let more_ns = self.spin_ns.saturating_mul(2).max(spin_max_ns / 4);
+            self.spin_ns = more_ns.min(spin_max_ns);
+        } else {
+            self.spin_ns /= 2;
+            if self.spin_ns < spin_max_ns / 16 {
+                self.spin_ns = 0;
+            }
+        }
+    }
+}
 
 impl Patience {
     pub(crate) fn new(wait: Wait) -> Self {
@@ -61,6 +109,7 @@ impl Patience {
             wait,
             deadline_ns: 0,
             spin_until_ns: 0,
+            begun_ns: 0,
             pauses: 0,
             seen: None,
         }
@@ -104,21 +153,26 @@ impl Patience {
                 Wait::Poll | Wait::Forever => u64::MAX,
             };
             self.deadline_ns = deadline_ns.max(1);
-            self.spin_until_ns = if spin_ns == 0 {
-                0
-            } else {
-                now_ns.saturating_add(spin_ns)
-            };
+            self.begun_ns = now_ns;
+            self.spin_until_ns = now_ns.saturating_add(spin_ns);
         }
         if now_ns >= self.deadline_ns {
             return Next::Stop;
         }
-        if now_ns < self.spin_until_ns {
-            return Next::Spin;
+        if now_ns < self.spin_until_ns || self.pauses < EAGER_LOOKS {
+            return match self.pauses % PAUSES_PER_YIELD {
+                0 => Next::Yield,
+                _ => Next::Spin,
+            };
         }
         // From now on every pause is a sleep.
         self.spin_until_ns = 0;
         Next::Sleep((self.deadline_ns != u64::MAX).then_some(self.deadline_ns))
+    }
+
+    /// How long this wait has lasted.
+    pub(crate) fn waited_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.begun_ns)
     }
 
     /// The absolute deadline for calls that take one.
@@ -132,3 +186,6 @@ impl Patience {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -231,6 +231,8 @@ impl Bystander {
             sender
                 .send(&mut manager, 0, &[2; 16], u64::MAX, LONG)
                 .unwrap();
+            // What had no room in the link would end with the manager.
+            assert_eq!(manager.interface_mut().flush(LONG), Ok(true));
             sent
         });
         Self { stop, thread }

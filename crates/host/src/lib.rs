@@ -16,7 +16,9 @@ use std::sync::atomic::AtomicBool;
 use crate::bell::Bell;
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
+use std::os::fd::OwnedFd;
 
 /// Where an interface is: what a ticket needs in order to be usable anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -121,6 +123,25 @@ pub trait Host {
     /// that running out is an error here and not a fault later.
     fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError>;
 
+    /// Memory as of [`Host::allocate`], of whole pages, parts of which may be lent to others
+    /// (`hamlyn_ring::lending`).
+    fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError>;
+
+    /// Holds a file of lent pages ready for a peer, which fetches it, once, with the number that is
+    /// returned; nobody can guess it, and nobody but that peer is given the file.
+    fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError>;
+
+    /// Lent pages that were not fetched cannot be fetched any more.
+    fn withdraw_lent(&mut self, secret: u64);
+
+    /// Fetches pages that another interface lent to this one. Blocks until `deadline_ns`.
+    fn borrow(
+        &mut self,
+        from: Destination,
+        secret: u64,
+        deadline_ns: u64,
+    ) -> Result<Borrowed, ConnectError>;
+
     /// Memory in `pieces` of `piece_bytes` (a power of two), each of which is
     /// either open to the interface or in the application's hands.
     fn allocate_handover(
@@ -184,7 +205,10 @@ pub trait Host {
     /// the simulator lets time pass.
     fn relax(&mut self);
 
-    /// How long a blocking call polls before it sleeps, in nanoseconds.
+    /// Called in such loops now and then: lets others have the processor, if there are any.
+    fn yield_processor(&mut self);
+
+    /// How long a blocking call polls at most before it sleeps, in nanoseconds.
     fn spin_ns(&self) -> u64;
 }
 
@@ -294,6 +318,12 @@ pub enum HostError {
         /// How much there can be.
         allowed: u64,
     },
+    /// As many lent pages as there can be wait for their borrowers.
+    #[error("{allowed} grants wait to be fetched already: end some")]
+    LendingsFull {
+        /// How many there can be.
+        allowed: u32,
+    },
     /// Another call of the system failed.
     #[error("{call} failed: {errno}")]
     System {
@@ -337,6 +367,14 @@ pub enum ConnectError {
         to: String,
         /// For what.
         item: String,
+    },
+    /// It is there, but lends us nothing under that number. Trying again cannot help.
+    #[error(
+        "{to} has no pages for this interface under that number: they were fetched already, the grant ended, or it is for another process"
+    )]
+    NotLent {
+        /// Whom we asked.
+        to: String,
     },
     /// It is there, but did not complete the handshake in time.
     #[error("{to} did not complete the handshake before the deadline")]

@@ -111,6 +111,13 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
         bytes
     };
     let payload = |bytes: u32| changed(&hello, 28, &bytes.to_le_bytes());
+    let claim = encode(&Message::Claim {
+        interface: 0x0123_4567_89ab_cdef,
+        secret: 0xfedc_ba98_7654_3210,
+    });
+    let lent = encode(&Message::Lent {
+        length_bytes: 1 << 20,
+    });
     vec![
         (
             "greeting",
@@ -191,7 +198,11 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
         ("version_older", changed(&hello, 8, &[0, 0]), Version(0)),
         ("kind_missing", hello[..10].to_vec(), Invalid),
         ("kind_zero", changed(&hello, 10, &[0, 0]), Invalid),
-        ("kind_unknown", changed(&hello, 10, &[8, 0]), Invalid),
+        ("kind_unknown", changed(&hello, 10, &[10, 0]), Invalid),
+        ("claim", claim.clone(), Good),
+        ("claim_with_more", changed(&claim, 32, &[1]), Invalid),
+        ("lent", lent.clone(), Good),
+        ("lent_with_more", changed(&lent, 24, &[1]), Invalid),
         ("cut", hello[..MESSAGE_BYTES - 1].to_vec(), Invalid),
         ("stretched", [hello.clone(), vec![0]].concat(), Invalid),
     ]

@@ -15,9 +15,11 @@ use hamlyn_ring::cells::SharedCells;
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
-use hamlyn_ring::shared::{Mapping, OutOfRange};
+use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
+use hamlyn_ring::stretch::Stretch;
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
+use crate::crossing::{Crossing, Way};
 use crate::{LinkError, LinkFault};
 
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
@@ -34,6 +36,7 @@ pub(crate) struct Outgoing {
     mapping: Arc<Mapping>,
     bulk_offset: usize,
     payload_max: usize,
+    crossing: Crossing,
 }
 
 impl Outgoing {
@@ -49,12 +52,14 @@ impl Outgoing {
             mapping,
             bulk_offset: geometry.bulk_offset(),
             payload_max,
+            crossing: Crossing::new(),
         })
     }
 
+    /// What was agreed; less if there is no memory for that.
     #[inline]
     pub(crate) fn payload_max(&self) -> usize {
-        self.payload_max
+        self.payload_max.min(self.producer.longest() - LINE_BYTES)
     }
 
     pub(crate) fn await_credit(&self) {
@@ -91,10 +96,11 @@ impl Outgoing {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         let room = self.producer.room().map_err(unsent)?;
-        let target = Target {
+        let mut target = Target {
             mapping: &self.mapping,
             bulk_offset: self.bulk_offset,
             payload_max: self.payload_max,
+            crossing: &mut self.crossing,
         };
         target.send(room, header, metadata, parts)
     }
@@ -119,19 +125,25 @@ struct Target<'a> {
     mapping: &'a Mapping,
     bulk_offset: usize,
     payload_max: usize,
+    crossing: &'a mut Crossing,
 }
 
 impl Target<'_> {
     #[inline(never)]
     fn send(
-        &self,
+        &mut self,
         mut room: Room<'_, SharedCells>,
         header: &Header,
         metadata: &[u8],
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         let length: usize = parts.iter().map(Part::length_bytes).sum();
-        debug_assert_eq!(header.length_bytes as usize, length);
+        let placed = header.flags.is_placed();
+        debug_assert!(if placed {
+            length == 0
+        } else {
+            header.length_bytes as usize == length
+        });
         debug_assert_eq!(header.metadata_length_bytes as usize, metadata.len());
         if metadata.len() > USER_METADATA_BYTES || metadata.len() + length > self.payload_max {
             debug_assert!(false, "the engine offers more than the link takes");
@@ -139,7 +151,11 @@ impl Target<'_> {
         }
         // What is sent is what is here, whatever the header says.
         let header = &Header {
-            length_bytes: length as u32,
+            length_bytes: if placed {
+                header.length_bytes
+            } else {
+                length as u32
+            },
             metadata_length_bytes: metadata.len() as u8,
             ..*header
         };
@@ -148,7 +164,11 @@ impl Target<'_> {
         if let Some(metadata) = in_word
             && length <= INLINE_BYTES
         {
-            let data = Data::Cell(gather_short(parts).map_err(impossible)?);
+            let data = if placed {
+                Data::Placed
+            } else {
+                Data::Cell(gather_short(parts).map_err(impossible)?)
+            };
             room.publish(cell::encode(header, &Placement { data, metadata }));
             return Ok(());
         }
@@ -164,36 +184,51 @@ impl Target<'_> {
                 .copy_in(begin, metadata)
                 .map_err(|OutOfRange| impossible(Denied::OutOfArea))?;
         }
-        self.gather(begin + data_after, parts).map_err(impossible)?;
+        let mapping = self.mapping;
+        self.crossing
+            .carry(length, ticks, |way| {
+                gather(mapping, begin + data_after, parts, way)
+            })
+            .map_err(impossible)?;
         let placement = Placement {
-            data: Data::Bulk(place.offset() + data_after as u32),
+            data: if placed {
+                Data::Placed
+            } else {
+                Data::Bulk(place.offset() + data_after as u32)
+            },
             metadata: in_word.unwrap_or(Metadata::Bulk(place.offset())),
         };
         room.publish_with(cell::encode(header, &placement), place);
         Ok(())
     }
+}
 
-    /// Copies all parts into the bulk.
-    fn gather(&self, mut to: usize, parts: &[Part<'_, Area>]) -> Result<(), Denied> {
-        for part in parts {
-            match *part {
-                Part::Bytes(bytes) => {
-                    self.mapping
-                        .copy_in(to, bytes)
-                        .map_err(|OutOfRange| Denied::OutOfArea)?;
-                }
-                Part::Area {
-                    area,
-                    offset,
-                    length_bytes,
-                } => {
-                    area.read_into(offset, self.mapping, to, length_bytes as usize)?;
-                }
+/// Copies all parts into the bulk.
+fn gather(
+    mapping: &Mapping,
+    mut to: usize,
+    parts: &[Part<'_, Area>],
+    way: Way,
+) -> Result<(), Denied> {
+    for part in parts {
+        match *part {
+            Part::Bytes(bytes) => match way {
+                Way::Through => mapping.copy_in(to, bytes),
+                Way::Past => mapping.stream_in(to, bytes),
             }
-            to += part.length_bytes();
+            .map_err(|OutOfRange| Denied::OutOfArea)?,
+            Part::Area {
+                area,
+                offset,
+                length_bytes,
+            } => match way {
+                Way::Through => area.read_into(offset, mapping, to, length_bytes as usize),
+                Way::Past => area.stream_into(offset, mapping, to, length_bytes as usize),
+            }?,
         }
-        Ok(())
+        to += part.length_bytes();
     }
+    Ok(())
 }
 
 /// The engine has checked every range, so this is an error of ours; the packet is not sent.
@@ -233,6 +268,7 @@ pub(crate) struct Incoming {
     bulk_offset: usize,
     bulk_bytes: usize,
     payload_max: usize,
+    stretch: Stretch,
 }
 
 impl Incoming {
@@ -248,6 +284,7 @@ impl Incoming {
             bulk_offset: geometry.bulk_offset(),
             bulk_bytes: geometry.bulk_bytes() as usize,
             payload_max,
+            stretch: Stretch::new(),
         })
     }
 
@@ -286,6 +323,7 @@ impl Incoming {
             bulk_offset: self.bulk_offset,
             length,
             placement,
+            stretch: &self.stretch,
         };
         let result = take(&header, &carried);
         // Metadata alone take a place there too.
@@ -324,6 +362,7 @@ pub struct Carried<'a> {
     bulk_offset: usize,
     length: u32,
     placement: Placement,
+    stretch: &'a Stretch,
 }
 
 impl memory::Payload<Area> for Carried<'_> {
@@ -356,21 +395,24 @@ impl memory::Payload<Area> for Carried<'_> {
             Data::Cell(words) => area.write_short(offset, words, length),
             Data::Bulk(at) => {
                 let from = self.bulk_offset + at as usize;
-                deposit_bulk(area, offset, self.mapping, from, length)
+                self.deposit_bulk(area, offset, from)
             }
+            // The engine asks for none.
+            Data::Placed => Ok(()),
         }
     }
 }
 
-#[inline(never)]
-fn deposit_bulk(
-    area: &Area,
-    offset: u64,
-    mapping: &Mapping,
-    from: usize,
-    length: usize,
-) -> Result<(), Denied> {
-    area.write_from(offset, mapping, from, length)
+impl Carried<'_> {
+    #[inline(never)]
+    fn deposit_bulk(&self, area: &Area, offset: u64, from: usize) -> Result<(), Denied> {
+        let length = self.length as usize;
+        if self.stretch.passes_by(offset, length) {
+            area.stream_from(offset, self.mapping, from, length)
+        } else {
+            area.write_from(offset, self.mapping, from, length)
+        }
+    }
 }
 
 #[cfg(test)]

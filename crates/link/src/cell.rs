@@ -42,6 +42,8 @@ pub enum Data {
     Cell([u64; 2]),
     /// At this place of the bulk.
     Bulk(u32),
+    /// In their place: the header says that they were placed, and they do not travel.
+    Placed,
 }
 
 /// Where a packet's metadata are.
@@ -89,6 +91,7 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
             bits |= BULK;
             place = offset;
         }
+        Data::Placed => {}
     }
     let mut word = header.word;
     match placement.metadata {
@@ -200,7 +203,13 @@ pub fn decode(
     let mut header = header(cell);
     let bits = (cell[0] >> 56) as u8;
     let metadata_length = header.metadata_length_bytes as usize;
-    let length = header.length_bytes as usize;
+    let placed = header.flags.is_placed();
+    // What is in its place already does not travel.
+    let length = if placed {
+        0
+    } else {
+        header.length_bytes as usize
+    };
     if bits & !(BULK | METADATA_IN_WORD) != 0
         || metadata_length > USER_METADATA_BYTES
         || metadata_length + length > payload_max_bytes
@@ -225,7 +234,11 @@ pub fn decode(
         return Ok((
             header,
             Placement {
-                data: Data::Cell([cell[6], cell[7]]),
+                data: if placed {
+                    Data::Placed
+                } else {
+                    Data::Cell([cell[6], cell[7]])
+                },
                 metadata,
             },
         ));
@@ -243,7 +256,11 @@ pub fn decode(
     }
     let placement = Placement {
         // `needed` fits into what is left of a bulk whose size is a u32.
-        data: Data::Bulk(offset + data_after as u32),
+        data: if placed {
+            Data::Placed
+        } else {
+            Data::Bulk(offset + data_after as u32)
+        },
         metadata: match metadata_length {
             0 => Metadata::Word(0),
             _ if in_word => Metadata::Word(cell[5]),

@@ -8,6 +8,7 @@
 
 pub mod carrier;
 pub mod cell;
+mod crossing;
 pub mod pair;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};

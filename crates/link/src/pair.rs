@@ -23,7 +23,7 @@ use crate::carrier::{Carried, Incoming, Outgoing, check_payload_max};
 use crate::{Link, LinkError, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
-pub const PAYLOAD_MAX_DEFAULT_BYTES: usize = 16 << 10;
+pub const PAYLOAD_MAX_DEFAULT_BYTES: usize = 64 << 10;
 
 /// What a link is made of.
 pub struct PairParts {

@@ -17,7 +17,7 @@ use hamlyn_engine::memory::{self, Denied};
 
 use crate::Errno;
 use crate::handover::{Pen, Turn};
-use crate::shared::{Mapping, Memory};
+use crate::shared::{Mapping, Memory, PAGE_BYTES};
 
 /// Least size of a piece: its state should be small beside it.
 pub const PIECE_MIN_BYTES: u32 = 16;
@@ -55,6 +55,23 @@ impl Area {
             memory: Arc::new(Memory::plain(len)?),
             pen: None,
         })
+    }
+
+    /// An area of whole pages, as many as hold `len` bytes, page aligned, zeroed and reserved, parts
+    /// of which may be lent to others ([`crate::lending`]).
+    pub fn lendable(len: u64) -> Result<Self, Errno> {
+        let len = len
+            .checked_next_multiple_of(PAGE_BYTES as u64)
+            .and_then(|len| usize::try_from(len).ok())
+            .ok_or(Errno::NOMEM)?;
+        Ok(Self {
+            memory: Arc::new(Memory::lendable(len)?),
+            pen: None,
+        })
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 
     /// An area in `pieces` of `piece_bytes` (a power of two, at least
@@ -142,6 +159,20 @@ impl Area {
             .write_from(self.pen.as_ref(), place(offset)?, from, from_offset, len)
     }
 
+    /// As [`Area::write_from`], but past the caches, where the processor can: for bytes that would have
+    /// left them before they are looked at.
+    #[inline]
+    pub fn stream_from(
+        &self,
+        offset: u64,
+        from: &Mapping,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.memory
+            .stream_from(self.pen.as_ref(), place(offset)?, from, from_offset, len)
+    }
+
     /// Copies from the area into a mapping.
     #[inline]
     pub fn read_into(
@@ -154,6 +185,19 @@ impl Area {
         self.memory
             .read_into(place(offset)?, into, into_offset, len)
     }
+
+    /// As [`Area::read_into`], but past the caches, where the processor can.
+    #[inline]
+    pub fn stream_into(
+        &self,
+        offset: u64,
+        into: &Mapping,
+        into_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.memory
+            .stream_into(place(offset)?, into, into_offset, len)
+    }
 }
 
 #[inline]
@@ -165,6 +209,10 @@ impl memory::Area for Area {
     #[inline]
     fn length_bytes(&self) -> u64 {
         self.memory.len() as u64
+    }
+
+    fn is_private(&self) -> bool {
+        !self.memory.is_lendable()
     }
 
     #[inline]

@@ -5,12 +5,17 @@
 //! begin on a line, and become free in the order of their cells.
 //!
 //! Only a *window* at the beginning of the bulk is used. It starts with room for one
-//! payload, doubles when it was found full, and is given back when the link is idle, so a link that
-//! carries little touches little memory.
+//! payload, doubles when it was found full or was gone through in a short time, and is given back
+//! when the link is idle; so a link that carries little touches little memory.
 
 use std::collections::VecDeque;
 
-use crate::shared::LINE_BYTES;
+use crate::shared::{LINE_BYTES, ticks};
+
+/// A window that is gone through faster than this (about 300 MB/s) is worth widening.
+const HOT_TICKS_PER_BYTE: u64 = 8;
+/// So often in a row.
+const HOT_LAPS: u32 = 4;
 
 /// A payload's place in the bulk that no cell names yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +44,12 @@ pub(crate) struct Bulk {
     /// Cell and beginning of each place in use, oldest first. Never grows beyond its capacity,
     /// which [`Bulk::expect_cells`] sees to.
     used: VecDeque<(u64, u32)>,
+    /// The tick at which the window was last gone through.
+    gone_through: u64,
+    /// How often in a row it was gone through in a short time.
+    fast_laps: u32,
+    /// It is to be widened as soon as the places in use allow that.
+    widen: bool,
 }
 
 impl Bulk {
@@ -52,6 +63,9 @@ impl Bulk {
             window_max: bulk_bytes,
             bulk_bytes,
             used: VecDeque::with_capacity(cells as usize),
+            gone_through: ticks(),
+            fast_laps: 0,
+            widen: false,
         }
     }
 
@@ -67,7 +81,7 @@ impl Bulk {
                 if self.head > tail {
                     if len <= self.window - self.head {
                         self.head
-                    } else if len <= tail {
+                    } else if len <= tail && !self.widens() {
                         0
                     } else {
                         return None;
@@ -139,7 +153,28 @@ impl Bulk {
             return false;
         }
         self.window = wanted;
+        self.widen = false;
         true
+    }
+
+    /// Whether the window is to be widened rather than begun anew.
+    #[inline]
+    pub(crate) fn widens(&self) -> bool {
+        self.widen && self.window < self.window_max
+    }
+
+    /// Notes that no place was found at once, at that tick. If that happens for some time within a
+    /// short time of each other, the window is to be widened.
+    #[cold]
+    pub(crate) fn note(&mut self, now: u64) {
+        let took = now.wrapping_sub(self.gone_through);
+        self.gone_through = now;
+        if took >= (self.window as u64).saturating_mul(HOT_TICKS_PER_BYTE) {
+            self.fast_laps = 0;
+            return;
+        }
+        self.fast_laps = self.fast_laps.wrapping_add(1);
+        self.widen |= self.fast_laps.is_multiple_of(HOT_LAPS);
     }
 
     /// The longest payload that there can ever be room for.

@@ -24,6 +24,9 @@ pub const BULK_MIN_BYTES: u32 = 128 << 10;
 /// Most bulk of a ring, in bytes.
 pub const BULK_MAX_BYTES: u32 = 64 << 20;
 
+/// Longest payload for which there is room from the beginning.
+pub const FIRST_PAYLOAD_BYTES: usize = 16 << 10;
+
 const _: () = {
     // The largest payload, with its metadata in a line of their own, fits into the least bulk.
     assert!(PACKET_PAYLOAD_MAX + USER_METADATA_BYTES + LINE_BYTES <= BULK_MIN_BYTES as usize);
@@ -148,10 +151,16 @@ impl Geometry {
         self.bulk_offset() + self.bulk_bytes as usize
     }
 
-    /// Bytes of bulk that a producer uses at first: one largest payload, with
-    /// its metadata apart from it.
+    /// Bytes of bulk that a producer uses at first: one largest payload, with its metadata apart
+    /// from it, unless that is long. Longer ones find room when they come; if there is no memory for it,
+    /// payloads stay this short.
     pub const fn window_bytes(self, payload_max_bytes: usize) -> usize {
-        let window = (payload_max_bytes + LINE_BYTES).next_multiple_of(PAGE_BYTES);
+        let payload = if payload_max_bytes < FIRST_PAYLOAD_BYTES {
+            payload_max_bytes
+        } else {
+            FIRST_PAYLOAD_BYTES
+        };
+        let window = (payload + LINE_BYTES).next_multiple_of(PAGE_BYTES);
         if window < self.bulk_bytes as usize {
             window
         } else {

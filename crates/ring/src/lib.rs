@@ -12,7 +12,10 @@
 //! * [`shared`]: mappings, and every access to them.
 //! * [`memfd`]: sealed memory files, made and checked.
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
+//! * [`lending`]: pages of an area that a peer stores into by itself.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
+//! * [`caches`]: how far copies may spread.
+//! * [`stretch`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
 //! * [`watch`], [`notes`]: which of many links to look at.
 
@@ -20,11 +23,13 @@
 
 pub mod area;
 pub mod bulk;
+pub mod caches;
 pub mod cells;
 pub mod consumer;
 pub mod doorbell;
 pub mod geometry;
 mod handover;
+pub mod lending;
 pub mod memfd;
 pub mod notes;
 pub mod producer;
@@ -33,6 +38,7 @@ pub mod producer;
     reason = "the one module that touches memory others may touch"
 )]
 pub mod shared;
+pub mod stretch;
 pub mod watch;
 
 pub use rustix::io::Errno;

@@ -6,7 +6,7 @@
 //! refused as corrupt, and that is the end of this direction.
 //!
 //! It decides how long a lap is (decision 0005): at the cell that would be the last one it either
-//! ends the lap, or, if the ring is nearly full and there may be more cells, goes on and has twice as
+//! ends the lap, or, if more than half of it is out and there may be more cells, goes on and has twice as
 //! many. At most two laps have cells that the consumer has not returned: this one and the one
 //! before. So a cell may be written if it lies beyond the end of the lap before, all of which
 //! has then come back, or if the cell of the lap before in the same place has come back.
@@ -14,6 +14,7 @@
 use crate::bulk::{Bulk, Place};
 use crate::cells::{Cell, CellMemory, FIRST_LAP, FLAG_MASK, LAST, STEP_BYTES, lap_after};
 use crate::geometry::{CELLS_IDLE, Geometry};
+use crate::shared::ticks;
 
 /// Ends of laps in a row at which the ring must be nearly empty before laps become shorter.
 const SHALLOW_LAPS: u32 = 64;
@@ -198,11 +199,11 @@ impl<M: CellMemory> Producer<M> {
         Ok(())
     }
 
-    /// More than three quarters of this lap are out: has more cells, if that is possible.
+    /// More than half of this lap is out: has more cells, if that is possible.
     fn deepen(&mut self) -> bool {
         let outstanding = self.sent() - self.lap.known;
         let lap = &mut self.lap;
-        if outstanding * 4 <= lap.depth * 3 || lap.depth >= lap.depth_max {
+        if outstanding * 2 <= lap.depth || lap.depth >= lap.depth_max {
             return false;
         }
         let depth = (lap.depth + 1).next_power_of_two().min(lap.depth_max);
@@ -294,12 +295,15 @@ impl<M: CellMemory> Producer<M> {
         given
     }
 
-    /// Announces that we are about to sleep until there is more room. The caller must
+    /// Announces that we are about to sleep until there is more room: until half of what is out has come
+    /// back, so that a sleep is worth it, and there is still something to take when we wake. The caller must
     /// then pass a full barrier, ask [`Producer::credit_came`], and sleep only if
     /// that says no.
     #[cold]
     pub fn await_credit(&self) {
-        self.memory.store_awaited(self.lap.known.wrapping_add(1));
+        let outstanding = self.sent() - self.lap.known;
+        let awaited = self.lap.known + (outstanding / 2).max(1);
+        self.memory.store_awaited(awaited);
     }
 
     /// Whether the consumer returned anything since we last looked.
@@ -330,6 +334,12 @@ impl<M: CellMemory> Producer<M> {
         self.lap.depth
     }
 
+    /// The longest payload that can ever find a place, in bytes.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        self.bulk.longest()
+    }
+
     /// How many bytes of bulk are in use at most, at present.
     pub fn window_bytes(&self) -> usize {
         self.bulk.window()
@@ -345,6 +355,13 @@ impl<M: CellMemory> Producer<M> {
     #[inline(never)]
     fn find_harder(&mut self, len: usize) -> Result<Place, NoRoom> {
         self.collect()?;
+        self.bulk.note(ticks());
+        if self.bulk.widens() {
+            // Lines that the consumer has just let go of are the slowest to write again, so
+            // the window widens before it is too small.
+            let memory = &self.memory;
+            self.bulk.grow(|from, to| memory.grow_bulk(from, to));
+        }
         loop {
             if let Some(place) = self.bulk.find(len) {
                 return Ok(place);
@@ -370,11 +387,6 @@ impl<M: CellMemory> Room<'_, M> {
             Some(place) => Ok(place),
             None => self.producer.find_harder(len),
         }
-    }
-
-    /// The longest payload that [`Room::place`] can ever find a place for.
-    pub fn longest(&self) -> usize {
-        self.producer.bulk.longest()
     }
 
     /// Sends the cell. The low 32 bits of its first word are overwritten.

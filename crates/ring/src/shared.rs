@@ -25,9 +25,13 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, msync, munmap,
+};
+
+use crate::memfd::Memfd;
 
 /// The unit of reservation, whatever the processor's page size.
 pub const PAGE_BYTES: usize = 4096;
@@ -91,7 +95,10 @@ impl Mapping {
         }
         // SAFETY: as above.
         match unsafe { madvise(base, len, Advice::LinuxPopulateWrite) } {
-            Ok(()) => Ok(mapping),
+            Ok(()) => {
+                mapping.lock(0, len);
+                Ok(mapping)
+            }
             // Kernels before 5.14 do not know the advice.
             Err(Errno::INVAL) => {
                 for offset in (0..len).step_by(PAGE_BYTES) {
@@ -128,6 +135,79 @@ impl Mapping {
         // SAFETY: the range is our new mapping; the advice changes no contents.
         unsafe { madvise(base, len, Advice::LinuxDontFork) }?;
         Ok(mapping)
+    }
+
+    /// Puts the first `len` bytes of a file into the place of a range of whole pages, after copying there
+    /// what is in the range. `file_mapping` shows the file. The addresses stay; what
+    /// others store into the range between copy and exchange is lost. If it fails, nothing has changed.
+    fn exchange(
+        &self,
+        offset: usize,
+        len: usize,
+        file: &Memfd,
+        file_mapping: &Mapping,
+    ) -> Result<(), Errno> {
+        let at = self
+            .writable(offset, len)
+            .map_err(|OutOfRange| Errno::INVAL)?;
+        if len == 0
+            || !(at as usize).is_multiple_of(PAGE_BYTES)
+            || !len.is_multiple_of(PAGE_BYTES)
+            || file.len() < len
+        {
+            return Err(Errno::INVAL);
+        }
+        file_mapping.populate()?;
+        Self::copy_between(self, offset, file_mapping, 0, len)
+            .map_err(|OutOfRange| Errno::INVAL)?;
+        // SAFETY: the range is whole pages of our own mapping, into which there are no references
+        // (only areas in pieces give any out, and those are never exchanged), and every access
+        // tolerates that bytes change. The kernel replaces the pages in one step: another thread's
+        // access finds the old or the new ones. The file cannot shrink beneath us (`Memfd`).
+        let mapped = unsafe {
+            mmap(
+                at.cast(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::FIXED,
+                file.as_fd(),
+                0,
+            )
+        };
+        if let Err(errno) = mapped {
+            // SAFETY: asks whether the range is mapped; changes nothing.
+            if unsafe { msync(at.cast(), len, MsyncFlags::ASYNC) } == Err(Errno::NOMEM) {
+                // Kernels before 6.12 may have taken the old pages away before they ran out of
+                // memory for a few hundred bytes of their own. Nothing sound can be done with a hole.
+                std::process::abort();
+            }
+            return Err(errno);
+        }
+        // SAFETY: the range is our mapping; the advice changes no contents.
+        let _ = unsafe { madvise(at.cast(), len, Advice::LinuxDontFork) };
+        self.prefer_huge_pages(offset, len);
+        self.lock(offset, len);
+        Ok(())
+    }
+
+    /// Keeps a range from being paged out, as far as this process may. Where it may not, it is as before.
+    fn lock(&self, offset: usize, len: usize) {
+        if let Ok(at) = self.writable(offset, len) {
+            // SAFETY: the range is our mapping; its contents and addresses stay.
+            let _ = unsafe { mlock(at.cast(), len) };
+        }
+    }
+
+    /// Makes sure that all pages are present.
+    pub(crate) fn populate(&self) -> Result<(), Errno> {
+        let (at, len) = (self.base.as_ptr().cast(), self.writable_len);
+        // SAFETY: the range is this mapping, which is writable; contents stay as they are.
+        match unsafe { madvise(at, len, Advice::LinuxPopulateWrite) } {
+            // Kernels before 5.14 do not know the advice; the copy that follows does the same.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(Errno::FAULT) => Err(Errno::NOMEM),
+            Err(errno) => Err(errno),
+        }
     }
 
     fn from_raw(base: *mut u8, len: usize, access: Access) -> Result<Self, Errno> {
@@ -248,6 +328,41 @@ impl Mapping {
         Ok(())
     }
 
+    /// As [`Mapping::copy_between`], but past the caches, where the processor can: for bytes that would
+    /// have left them before they are looked at.
+    pub fn stream_between(
+        from: &Mapping,
+        from_offset: usize,
+        to: &Mapping,
+        to_offset: usize,
+        len: usize,
+    ) -> Result<(), OutOfRange> {
+        let source = from.readable(from_offset, len)?;
+        let target = to.writable(to_offset, len)?;
+        // SAFETY: both ranges were checked.
+        unsafe { raw::stream(target, source, len) };
+        Ok(())
+    }
+
+    /// As [`Mapping::copy_in`], but past the caches, where the processor can.
+    pub fn stream_in(&self, offset: usize, from: &[u8]) -> Result<(), OutOfRange> {
+        let to = self.writable(offset, from.len())?;
+        // SAFETY: both ranges were checked or are a slice.
+        unsafe { raw::stream(to, from.as_ptr(), from.len()) };
+        Ok(())
+    }
+
+    /// Asks for huge pages where whole ones lie in the range. A kernel that declines is no error.
+    pub fn prefer_huge_pages(&self, offset: usize, len: usize) {
+        if len < HUGE_PAGE_BYTES {
+            return;
+        }
+        if let Ok(at) = self.writable(offset, len) {
+            // SAFETY: the range lies in the mapping; the advice changes no contents.
+            let _ = unsafe { madvise(at.cast(), len, Advice::LinuxHugepage) };
+        }
+    }
+
     /// Stores the first `len` bytes of two words (little-endian, at most 16 bytes).
     pub fn store_short(
         &self,
@@ -311,6 +426,13 @@ impl core::fmt::Debug for Mapping {
             self.len, self.writable_len
         )
     }
+}
+
+/// A count that goes up at a steady rate, to compare how long copies take; always 0 where the
+/// processor has none. It need not agree between processors.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    raw::ticks()
 }
 
 /// Words per line.
@@ -427,3 +549,6 @@ impl ReadWord {
         unsafe { raw::load_u64(self.at.as_ptr()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,6 +59,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         process_descriptors(),
         locked_memory(),
         huge_pages(),
+        shared_huge_pages(),
+        memory_nodes(),
+        caches(),
         memory(),
     ];
     let works = findings
@@ -175,31 +178,114 @@ fn process_descriptors() -> Finding {
     }
 }
 
+/// Memory of an area for which the effect of this machine's settings is looked at.
+const AREA_BYTES: u64 = 4 << 20;
+
+/// What the kernel says of the memory of this process, in bytes.
+fn own_memory(name: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let kilobytes = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|figure| figure.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) << 10
+}
+
+/// Makes an area, and says how much of it counts as that.
+fn got_of_an_area(name: &str) -> Result<u64, String> {
+    let before = own_memory(name);
+    let area = hamlyn_ring::area::Area::new(AREA_BYTES).map_err(|errno| errno.to_string())?;
+    let after = own_memory(name);
+    drop(area);
+    Ok(after.saturating_sub(before))
+}
+
 fn locked_memory() -> Finding {
-    let limit = rustix::process::getrlimit(Resource::Memlock);
-    match limit.current {
-        None => finding("locked memory", Verdict::Good, "no limit", ""),
-        Some(bytes) => finding(
-            "locked memory",
+    let limit = match rustix::process::getrlimit(Resource::Memlock).current {
+        None => "no limit".to_owned(),
+        Some(bytes) => format!("limit {}", indicatif::HumanBytes(bytes)),
+    };
+    let subject = "locked memory";
+    match got_of_an_area("Locked:") {
+        Ok(locked) if locked >= AREA_BYTES => {
+            let found = format!("{limit}; areas are locked");
+            finding(subject, Verdict::Good, found, "")
+        }
+        Ok(_) => finding(
+            subject,
             Verdict::Note,
-            format!("{}", indicatif::HumanBytes(bytes)),
-            "areas are present when allocated; where there is swap they may be paged out",
+            format!("{limit}; areas are not locked"),
+            "areas are present when allocated; where there is swap they may be paged out: raise ulimit -l",
         ),
+        Err(error) => finding(subject, Verdict::Note, error, "areas cannot be allocated"),
     }
 }
 
 fn huge_pages() -> Finding {
+    let subject = "huge pages";
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
-    match std::fs::read_to_string(path) {
-        Ok(text) if text.contains("[never]") => finding(
-            "huge pages",
+    let setting = std::fs::read_to_string(path).unwrap_or_else(|error| error.to_string());
+    let setting = setting.trim();
+    match got_of_an_area("AnonHugePages:") {
+        Ok(huge) if huge > 0 => {
+            let of = indicatif::HumanBytes(AREA_BYTES);
+            let found = format!(
+                "{setting}; {} of an area of {of}",
+                indicatif::HumanBytes(huge)
+            );
+            finding(subject, Verdict::Good, found, "")
+        }
+        Ok(_) => finding(
+            subject,
             Verdict::Note,
-            "never",
+            format!("{setting}; none in an area"),
             format!("large areas are faster with: echo madvise > {path}"),
         ),
-        Ok(text) => finding("huge pages", Verdict::Good, text.trim().to_owned(), ""),
-        Err(error) => finding("huge pages", Verdict::Note, error.to_string(), ""),
+        Err(error) => finding(subject, Verdict::Note, error, "areas cannot be allocated"),
     }
+}
+
+/// Huge pages of memory that is shared: lent pages.
+fn shared_huge_pages() -> Finding {
+    let subject = "huge pages for grants";
+    let path = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+    match std::fs::read_to_string(path) {
+        Ok(text) if text.contains("[never]") || text.contains("[deny]") => finding(
+            subject,
+            Verdict::Note,
+            text.trim().to_owned(),
+            format!("granted pages are faster with: echo advise > {path}"),
+        ),
+        Ok(text) => finding(subject, Verdict::Good, text.trim().to_owned(), ""),
+        Err(error) => finding(subject, Verdict::Note, error.to_string(), ""),
+    }
+}
+
+fn memory_nodes() -> Finding {
+    let subject = "memory nodes";
+    match std::fs::read_to_string("/sys/devices/system/node/online") {
+        Ok(nodes) if nodes.trim() == "0" => finding(subject, Verdict::Good, "one", ""),
+        Ok(nodes) => finding(
+            subject,
+            Verdict::Note,
+            format!("nodes {}", nodes.trim()),
+            "areas lie where the thread runs that allocates them: keep it where it receives",
+        ),
+        Err(_) => finding(subject, Verdict::Good, "the kernel knows of one", ""),
+    }
+}
+
+fn caches() -> Finding {
+    let caches = hamlyn_ring::caches::Caches::here();
+    let size = |bytes: usize| indicatif::HumanBytes(bytes as u64);
+    let found = format!(
+        "{} for each processor, {} together: up to {} under way on a link",
+        size(caches.private_bytes),
+        size(caches.shared_bytes),
+        size(Options::default().bulk_bytes as usize),
+    );
+    finding("caches", Verdict::Good, found, "")
 }
 
 fn memory() -> Finding {

@@ -151,7 +151,7 @@ pub fn forgery() -> impl Strategy<Value = Forgery> {
         ]
         .prop_map(Forgery::Offset),
         (1_u8..).prop_map(Forgery::Kind),
-        (2_u8..).prop_map(Forgery::Flags),
+        prop_oneof![Just(2_u8), 2_u8..].prop_map(Forgery::Flags),
         (1_000_000_u32..).prop_map(Forgery::Length),
         prop_oneof![
             Just(0),

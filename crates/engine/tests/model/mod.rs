@@ -197,7 +197,7 @@ impl Model {
         if header.kind.0 != 0 {
             return Err(Refusal::UnknownKind);
         }
-        if header.flags.0 > 1 {
+        if header.flags.0 > 3 {
             return Err(Refusal::UnknownFlag);
         }
         if !slot.writable {
@@ -205,6 +205,10 @@ impl Model {
         }
         if header.metadata_length_bytes > 60 || (fast && header.metadata_length_bytes > 0) {
             return Err(Refusal::BadMetadata);
+        }
+        // Placed, and nobody has a grant here; see `grants.rs`.
+        if header.flags.0 & 2 != 0 {
+            return Err(Refusal::NotGranted);
         }
         Ok(())
     }

@@ -1,5 +1,9 @@
 //! One slot of each mode, where a packet is welcome or refused without a trace.
-#![allow(unreachable_pub, reason = "a part of one test")]
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a part of several tests, which need different parts of it"
+)]
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;

@@ -247,6 +247,9 @@ impl<H: Host> Interface<H> {
             News::Ended(id, end) => {
                 self.other_activity += 1;
                 self.outbound.with(|outbound| outbound.outlets.remove(id));
+                if let Some(token) = self.links.token(id) {
+                    self.end_grants_with(id, token);
+                }
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");
                     self.host.disconnect(peer.token);

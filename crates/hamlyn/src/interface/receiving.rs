@@ -149,12 +149,16 @@ impl<H: Host> Interface<H> {
     /// One step of a wait: false when its time is over.
     #[inline]
     pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
-        match patience.next(self.host.spin_ns(), || self.host.now_ns()) {
+        match patience.next(self.habit.spin_ns(), || self.host.now_ns()) {
             Next::Stop => Ok(false),
             Next::Spin => {
                 if !patience.is_eager() {
                     self.host.relax();
                 }
+                Ok(true)
+            }
+            Next::Yield => {
+                self.host.yield_processor();
                 Ok(true)
             }
             Next::Sleep(deadline_ns) => {
@@ -164,7 +168,10 @@ impl<H: Host> Interface<H> {
                 if patience.is_news(seen) {
                     return Ok(true);
                 }
-                self.sleep(deadline_ns, seen).map(|()| true)
+                self.sleep(deadline_ns, seen)?;
+                let waited_ns = patience.waited_ns(self.host.now_ns());
+                self.habit.slept(waited_ns, self.host.spin_ns());
+                Ok(true)
             }
         }
     }

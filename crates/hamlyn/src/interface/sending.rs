@@ -6,6 +6,7 @@ use hamlyn_engine::transmit::{Borrowed, Message as EngineMessage};
 use hamlyn_host::{Host, HostError};
 
 use super::Interface;
+use super::granting::DIRECT_MIN_BYTES;
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{Message, Target, compose};
@@ -19,6 +20,9 @@ impl<H: Host> Interface<H> {
     /// with [`Wait::Poll`] it sends nothing rather than wait, and so never a message that is
     /// longer than both a packet of the link and the 128 bytes that the work queue holds
     /// ([`Interface::send_gather`] does that).
+    ///
+    /// If the place was granted ([`Interface::accept_grant`]), messages from [`DIRECT_MIN_BYTES`] on are stored there
+    /// at once, and only their header is sent or queued, so that never blocks for their length.
     #[inline(always)]
     pub fn send_msg(
         &mut self,
@@ -100,6 +104,12 @@ impl<H: Host> Interface<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         self.attend_if_asked();
+        if message.data.len() >= DIRECT_MIN_BYTES
+            && self.granting.is_any_accepted()
+            && let Some(handle) = self.send_placed(terminus, target, message, wait)?
+        {
+            return Ok(handle);
+        }
         let posting = compose(target, message, message.data.len() as u64)?;
         match self.post(terminus, &posting, message) {
             Ok(handle) => Ok(handle),

@@ -21,7 +21,9 @@ use crate::wait::{Patience, Wait};
 /// the newest word says all that the lost ones said.
 const CREDIT_ENTRIES: usize = 64;
 /// Fruitless looks for credit before the receiver is asked for it.
-const LOOKS_BEFORE_ASKING: u32 = 64;
+const LOOKS_BEFORE_ASKING: u32 = 48;
+
+const _: () = assert!(LOOKS_BEFORE_ASKING < crate::wait::EAGER_LOOKS);
 /// Records up to this fraction of a piece may share one.
 const PACK_FRACTION: usize = 8;
 

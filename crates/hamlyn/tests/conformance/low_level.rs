@@ -1,12 +1,15 @@
 //! The lower layer (`Hamlyn 3.2`): messages, tickets, queues.
 
-use hamlyn::engine::limits::{DIRECT_BYTES_MAX, WORK_QUEUE_ENTRIES};
+use hamlyn::engine::limits::{DIRECT_BYTES_MAX, PACKET_PAYLOAD_MAX, WORK_QUEUE_ENTRIES};
 use hamlyn::engine::notification::Notification;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::terminus::{Completion, PostError, TerminusOptions};
 use hamlyn::{Area, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait};
 
 use crate::world::{Party, World, pattern};
+
+/// The largest packet of a link that was not told otherwise.
+pub(crate) const PACKET: usize = PACKET_PAYLOAD_MAX;
 
 /// A place to receive at: an area, a slot over it, and a queue.
 pub(crate) struct Inlet {
@@ -108,7 +111,6 @@ pub(crate) fn refused<W: World>(
 
 /// Sizes around every boundary: the cell, direct I/O, the packet and several packets.
 pub(crate) fn sizes() -> Vec<usize> {
-    let packet = 16 * 1024;
     let mut sizes: Vec<usize> = (0..=20).collect();
     for boundary in [
         56,
@@ -116,10 +118,10 @@ pub(crate) fn sizes() -> Vec<usize> {
         DIRECT_BYTES_MAX,
         256,
         4096,
-        packet - 60,
-        packet,
-        2 * packet,
-        5 * packet,
+        PACKET - 60,
+        PACKET,
+        2 * PACKET,
+        5 * PACKET,
         200 << 10,
     ] {
         sizes.extend(boundary - 1..=boundary + 1);
@@ -129,7 +131,7 @@ pub(crate) fn sizes() -> Vec<usize> {
 }
 
 pub(crate) fn messages_of_all_sizes_arrive_whole<W: World>(world: &W) {
-    const AREA: u64 = 256 << 10;
+    const AREA: u64 = 512 << 10;
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, AREA, |slot| slot.entries(2));

@@ -7,6 +7,7 @@ mod groups;
 mod low_level;
 mod managers;
 mod modes;
+mod placing;
 mod stream_records;
 mod streams;
 mod tagged_writes;
@@ -106,4 +107,37 @@ conformance! {
     managers::the_room_of_the_queue_is_kept
     managers::waiting_overlooks_nothing_found_for_another
     managers::everything_opened_is_given_back
+}
+
+/// Nobody grants anything to itself: these are for parties with interfaces of their own.
+macro_rules! between_interfaces {
+    ($($module:ident :: $test:ident)+) => {
+        in_world!(placing_threads, Threads, Proc, $($module::$test)+);
+        in_world!(placing_processes, Processes, Proc, $($module::$test)+);
+        in_world!(placing_threads_np, Threads, Np, $($module::$test)+);
+        in_world!(placing_processes_np, Processes, Np, $($module::$test)+);
+        in_world!(placing_threads_inject, Threads, Inject, $($module::$test)+);
+        in_world!(placing_processes_inject, Processes, Inject, $($module::$test)+);
+        in_world!(placing_threads_receive, Threads, Receive, $($module::$test)+);
+        in_world!(placing_processes_receive, Processes, Receive, $($module::$test)+);
+    };
+}
+
+between_interfaces! {
+    placing::a_placed_message_is_there_before_it_is_announced
+    placing::messages_of_all_sizes_are_whole_granted_or_not
+    placing::after_revocation_messages_go_as_copies
+    placing::a_closed_slot_takes_its_grants_with_it
+}
+
+/// Whether a sender finds room depends here on nobody receiving by himself.
+macro_rules! while_nobody_receives {
+    ($($module:ident :: $test:ident)+) => {
+        in_world!(full_threads, Threads, Proc, $($module::$test)+);
+        in_world!(full_processes, Processes, Proc, $($module::$test)+);
+    };
+}
+
+while_nobody_receives! {
+    placing::an_announcement_that_finds_no_room_waits
 }

@@ -7,7 +7,7 @@ use hamlyn::engine::slot::{Mode, Rights};
 use hamlyn::engine::terminus::PostError;
 use hamlyn::{Message, NewSlot, SendError, Ticket};
 
-use crate::low_level::{Inlet, refused, send, target};
+use crate::low_level::{Inlet, PACKET, refused, send, target};
 use crate::world::World;
 
 pub(crate) fn a_fast_message_carries_one_word<W: World>(world: &W) {
@@ -43,19 +43,15 @@ pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W)
             let mut inlet = Inlet::new(party, 100_000, |slot| slot);
             party.tell_ticket("ticket", &inlet.slot.fast_ticket(0, 100_000).unwrap());
             assert_eq!(inlet.next(party).word, 7);
-            assert_eq!(inlet.bytes(0, 16 << 10), vec![7; 16 << 10]);
+            assert_eq!(inlet.bytes(0, PACKET), vec![7; PACKET]);
             inlet.nothing(party);
         },
         &|party| {
             let target = target(party, &party.hear_ticket("ticket"));
-            let error = refused(
-                party,
-                &target,
-                &Message::new(&vec![8; (16 << 10) + 1]).word(8),
-            );
+            let error = refused(party, &target, &Message::new(&vec![8; PACKET + 1]).word(8));
             let too_long = PostError::FastTooLong {
-                length_bytes: 16_385,
-                payload_max_bytes: 16_384,
+                length_bytes: PACKET as u64 + 1,
+                payload_max_bytes: PACKET,
             };
             assert_eq!(error, SendError::Refused(too_long));
             let error = refused(party, &target, &Message::new(b"8").metadata(b"m").word(8));
@@ -63,7 +59,7 @@ pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W)
                 error,
                 SendError::Refused(PostError::FastTooLong { .. })
             ));
-            send(party, &target, &Message::new(&vec![7; 16 << 10]).word(7));
+            send(party, &target, &Message::new(&vec![7; PACKET]).word(7));
         },
     ]);
 }

@@ -4,6 +4,7 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::tagged_write::{Receiver, Sender};
 use hamlyn::{ReceiveError, SendError, Ticket, Wait, datagram};
 
+use crate::low_level::PACKET;
 use crate::world::{Party, World, pattern};
 
 const GROW: Wait = Wait::millis(10_000);
@@ -26,9 +27,9 @@ pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
     const TAGS: u64 = 500;
     world.run(&[
         &|party| {
-            let mut receiver = receiver(party, 40_000, 1024);
+            let mut receiver = receiver(party, 100_000, 1024);
             party.tell_ticket("ticket", &receiver.ticket());
-            assert!(receiver.ticket_for(39_999, 2).is_err());
+            assert!(receiver.ticket_for(99_999, 2).is_err());
             for _ in 0..TAGS {
                 let tag = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
                 let mut bytes = vec![0; 16];
@@ -39,9 +40,9 @@ pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
             party.tell("had them", &[]);
             let whole = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
             assert_eq!(whole, u64::MAX);
-            let mut bytes = vec![0; 16 << 10];
+            let mut bytes = vec![0; PACKET];
             receiver.area().read_at(0, &mut bytes).unwrap();
-            assert!(bytes == pattern(9, 16 << 10));
+            assert!(bytes == pattern(9, PACKET));
         },
         &|party| {
             let sender = sender(party, &party.hear_ticket("ticket"));
@@ -49,9 +50,9 @@ pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
                 send(party, &sender, tag * 16, &pattern(tag, 16), tag);
             }
             party.hear("had them");
-            send(party, &sender, 0, &pattern(9, 16 << 10), u64::MAX);
+            send(party, &sender, 0, &pattern(9, PACKET), u64::MAX);
             // More than a packet is refused, and so is what lies outside.
-            for (offset, length) in [(0, (16 << 10) + 1), (39_999, 2)] {
+            for (offset, length) in [(0, PACKET + 1), (99_999, 2)] {
                 let error = party
                     .with(|manager| sender.send(manager, offset, &vec![0; length], 0, GROW))
                     .unwrap_err();

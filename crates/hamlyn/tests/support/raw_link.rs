@@ -92,7 +92,7 @@ impl RawLink {
 }
 
 /// A message and its descriptors; nothing if the other side hung up.
-fn receive(socket: &OwnedFd) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+pub(crate) fn receive(socket: &OwnedFd) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut bytes = vec![0; 2 * codec::MESSAGE_BYTES_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -17,7 +17,7 @@ use super::source::Source;
 use crate::{Errno, HostError, RefusedBecause};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::net::{SocketFlags, accept_with};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -247,6 +247,9 @@ impl Attendant {
                     return;
                 }
                 (Message::Ask { item }, None) => return self.answer(&socket, &credentials, &item),
+                (Message::Claim { interface, secret }, None) => {
+                    return self.lend(&socket, &credentials, interface, secret);
+                }
                 _ => Outcome::Invalid,
             },
             Err(Mishap::NotAMessage(NotAMessage::Version(_))) => Outcome::Version,
@@ -270,6 +273,27 @@ impl Attendant {
             None => {
                 let sent = exchange::send(socket, &Message::NotOffered, &[]);
                 (Outcome::NotOffered, sent)
+            }
+        };
+        let outcome = if sent.is_ok() {
+            outcome
+        } else {
+            Outcome::HungUp
+        };
+        self.note(outcome, Some(credentials));
+    }
+
+    /// Hands over pages that were lent to whoever asks. What cannot be sent stays.
+    fn lend(&mut self, socket: &OwnedFd, credentials: &Credentials, interface: u64, secret: u64) {
+        let send = |file: BorrowedFd<'_>, length_bytes| {
+            exchange::send(socket, &Message::Lent { length_bytes }, &[file])
+        };
+        let lendings = &self.interior.lendings;
+        let (outcome, sent) = match lendings.hand_over(secret, interface, credentials, send) {
+            Some(sent) => (Outcome::Lent, sent),
+            None => {
+                let sent = exchange::send(socket, &Message::NotOffered, &[]);
+                (Outcome::NotLent, sent)
             }
         };
         let outcome = if sent.is_ok() {
@@ -342,6 +366,8 @@ impl Attendant {
             Outcome::Accepted
             | Outcome::Answered
             | Outcome::NotOffered
+            | Outcome::Lent
+            | Outcome::NotLent
             | Outcome::Stalled
             | Outcome::HungUp => None,
         };
@@ -357,7 +383,11 @@ impl Attendant {
         // These happen to correct peers, too.
         if matches!(
             outcome,
-            Outcome::Answered | Outcome::NotOffered | Outcome::Simultaneous | Outcome::Busy
+            Outcome::Answered
+                | Outcome::NotOffered
+                | Outcome::Lent
+                | Outcome::Simultaneous
+                | Outcome::Busy
         ) {
             return;
         }

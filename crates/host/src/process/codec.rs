@@ -8,10 +8,11 @@
 //! |-----|-------|-------|
 //! | 0   | 8     | `hamlyn\r\n` |
 //! | 8   | 2     | version |
-//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered |
+//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 claim, 9 lent |
 //! | 12  | 2     | reason (refusal) |
 //! | 14  | 2     | flags (hello, welcome) |
-//! | 16  | 8     | interface (greeting, hello, welcome) |
+//! | 16  | 8     | interface (greeting, hello, welcome, claim); bytes (lent) |
+//! | 24  | 8     | number (claim) |
 //! | 24  | 4     | cells of the ring in which the sender receives (hello, welcome) |
 //! | 28  | 4     | largest payload that the sender takes (hello, welcome) |
 //! | 32  | 4     | bytes of that ring's bulk region (hello, welcome) |
@@ -45,6 +46,8 @@ const REFUSAL: u16 = 4;
 const ASK: u16 = 5;
 const ANSWER: u16 = 6;
 const NOT_OFFERED: u16 = 7;
+const CLAIM: u16 = 8;
+const LENT: u16 = 9;
 const FLAG_BARRIER: u16 = 1;
 const ANSWER_AT: usize = 16;
 const NAME_AT: usize = 38;
@@ -101,8 +104,20 @@ pub enum Message {
         /// 1 to [`ANSWER_BYTES_MAX`] bytes; with more or fewer it would be no message.
         bytes: Vec<u8>,
     },
-    /// Nothing is offered under that name at present.
+    /// Nothing is offered under that name at present, or lent under that number.
     NotOffered,
+    /// The connector wants no link, but pages that were lent to it.
+    Claim {
+        /// Its interface.
+        interface: u64,
+        /// The number under which they were lent.
+        secret: u64,
+    },
+    /// Here they are.
+    Lent {
+        /// How many bytes. Not yet judged.
+        length_bytes: u64,
+    },
 }
 
 /// Why bytes are no message.
@@ -144,6 +159,15 @@ pub fn encode(message: &Message) -> Vec<u8> {
         }
         Message::Answer { .. } => ANSWER,
         Message::NotOffered => NOT_OFFERED,
+        Message::Claim { interface, secret } => {
+            put(&mut bytes, 16, interface.to_le_bytes());
+            put(&mut bytes, 24, secret.to_le_bytes());
+            CLAIM
+        }
+        Message::Lent { length_bytes } => {
+            put(&mut bytes, 16, length_bytes.to_le_bytes());
+            LENT
+        }
     };
     put(&mut bytes, 10, kind.to_le_bytes());
     match message {
@@ -203,6 +227,13 @@ fn take_fixed(kind: u16, bytes: &[u8]) -> Result<Message, NotAMessage> {
             item: take_name(bytes)?.ok_or(NotAMessage::Invalid("it asks for nothing"))?,
         },
         NOT_OFFERED => Message::NotOffered,
+        CLAIM => Message::Claim {
+            interface: u64::from_le_bytes(take(bytes, 16)?),
+            secret: u64::from_le_bytes(take(bytes, 24)?),
+        },
+        LENT => Message::Lent {
+            length_bytes: u64::from_le_bytes(take(bytes, 16)?),
+        },
         _ => return Err(NotAMessage::Invalid("its kind is unknown")),
     })
 }
@@ -317,6 +348,9 @@ mod tests {
                 item: Name::new(&item).unwrap()
             }),
             Just(Message::NotOffered),
+            any::<(u64, u64)>()
+                .prop_map(|(interface, secret)| Message::Claim { interface, secret }),
+            any::<u64>().prop_map(|length_bytes| Message::Lent { length_bytes }),
         ]
     }
 

@@ -12,6 +12,10 @@ pub struct RendezvousCounters {
     pub answered: u64,
     /// In the answer that nothing is offered under that name.
     pub not_offered: u64,
+    /// In pages that were lent to the peer.
+    pub lent: u64,
+    /// In the answer that no pages are lent to the peer under that number.
+    pub not_lent: u64,
     /// The access list does not name the user or group.
     pub not_allowed: u64,
     /// Another version.
@@ -38,6 +42,8 @@ pub(super) enum Outcome {
     Accepted,
     Answered,
     NotOffered,
+    Lent,
+    NotLent,
     NotAllowed,
     Version,
     TooMany,
@@ -71,6 +77,8 @@ impl Tally {
             accepted: of(Outcome::Accepted),
             answered: of(Outcome::Answered),
             not_offered: of(Outcome::NotOffered),
+            lent: of(Outcome::Lent),
+            not_lent: of(Outcome::NotLent),
             not_allowed: of(Outcome::NotAllowed),
             version: of(Outcome::Version),
             too_many: of(Outcome::TooMany),

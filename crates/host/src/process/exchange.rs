@@ -23,6 +23,8 @@ pub(super) const GOODBYE: u8 = 0xff;
 pub(super) struct Arrived {
     pub(super) message: Message,
     pub(super) descriptors: Option<[OwnedFd; DESCRIPTORS]>,
+    /// The file that comes with lent pages.
+    pub(super) pages: Option<OwnedFd>,
 }
 
 /// Why nothing useful arrived. Whatever descriptors came are closed.
@@ -106,7 +108,7 @@ fn receive_once(socket: impl AsFd, user: u32, disposal: &Disposal) -> Result<Arr
             descriptors.extend(rights);
         }
     }
-    let (descriptors, had_others) = disposal.sift(user, descriptors);
+    let (mut descriptors, had_others) = disposal.sift(user, descriptors);
     if received.bytes == 0 {
         return Err(Mishap::HungUp);
     }
@@ -123,19 +125,23 @@ fn receive_once(socket: impl AsFd, user: u32, disposal: &Disposal) -> Result<Arr
         let what = "it lent something that is not a memory file";
         return Err(Mishap::NotAMessage(NotAMessage::Invalid(what)));
     }
-    let wants_some = matches!(message, Message::Hello(_) | Message::Welcome(_));
-    let descriptors = match (wants_some, descriptors.len()) {
-        (true, _) => <[OwnedFd; DESCRIPTORS]>::try_from(descriptors).map(Some),
-        (false, 0) => Ok(None),
-        (false, _) => Err(descriptors),
-    }
-    .map_err(|_| {
+    let wanted = match message {
+        Message::Hello(_) | Message::Welcome(_) => DESCRIPTORS,
+        Message::Lent { .. } => 1,
+        _ => 0,
+    };
+    if descriptors.len() != wanted {
         let what = "it came with the wrong number of descriptors";
-        Mishap::NotAMessage(NotAMessage::Invalid(what))
-    })?;
+        return Err(Mishap::NotAMessage(NotAMessage::Invalid(what)));
+    }
+    let mut pages = None;
+    if wanted == 1 {
+        pages = descriptors.pop();
+    }
     Ok(Arrived {
         message,
-        descriptors,
+        descriptors: <[OwnedFd; DESCRIPTORS]>::try_from(descriptors).ok(),
+        pages,
     })
 }
 

@@ -7,7 +7,8 @@
 //! * `disposal`: closing what strangers sent, without waiting for them.
 //! * `grant`: the memory that each side of a link lends to the other.
 //! * `credentials`: who the kernel says is at the other end.
-//! * `reach`, `connect`, `ask`: the side of a handshake that begins it.
+//! * `lendings`: pages that wait to be fetched by whom they were lent to.
+//! * `reach`, `connect`, `ask`, `borrow`: the side of a handshake that begins it.
 //! * `attendant`: the other side; it also notices deaths.
 //! * `driver`: events and sleep, for whoever drives the interface.
 //! * `registry`: the links, shared by the owner's thread and the attendant.
@@ -36,6 +37,7 @@
 
 mod ask;
 mod attendant;
+mod borrow;
 pub(crate) mod clock;
 pub mod codec;
 mod connect;
@@ -45,6 +47,7 @@ mod disposal;
 mod driver;
 mod exchange;
 mod grant;
+mod lendings;
 pub mod name;
 mod numbers;
 mod offers;
@@ -58,14 +61,16 @@ pub use driver::ProcessDriver;
 pub use options::{Access, Options};
 
 use crate::bell::Bell;
-use crate::{Address, ConnectError, Connected, Destination, Errno, Host, HostError, Supply};
+use crate::{Address, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply};
 use attendant::Attendant;
 use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::pair::PairLink;
 use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
+use lendings::Lendings;
 use name::Name;
 use offers::Offers;
 use options::Settings;
@@ -88,6 +93,7 @@ struct Interior {
     registry: Registry,
     disposal: Disposal,
     offers: Offers,
+    lendings: Lendings,
 }
 
 impl Interior {
@@ -148,6 +154,7 @@ impl ProcessHost {
             registry,
             disposal: Disposal::default(),
             offers: Offers::default(),
+            lendings: Lendings::default(),
         });
         let attendant = Attendant::new(Arc::clone(&interior), listeners)?;
         let attendant = std::thread::Builder::new()
@@ -216,6 +223,34 @@ impl Host for ProcessHost {
         })
     }
 
+    fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
+        Area::lendable(length_bytes).map_err(|errno| HostError::Memory {
+            needed_bytes: length_bytes,
+            errno: Errno(errno.raw_os_error()),
+        })
+    }
+
+    fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
+        let secret = random_bits()?;
+        self.interior
+            .lendings
+            .put(secret, pages, length_bytes, to)
+            .map(|()| secret)
+    }
+
+    fn withdraw_lent(&mut self, secret: u64) {
+        self.interior.lendings.withdraw(secret);
+    }
+
+    fn borrow(
+        &mut self,
+        from: Destination,
+        secret: u64,
+        deadline_ns: u64,
+    ) -> Result<Borrowed, ConnectError> {
+        borrow::borrow(&self.interior, from, secret, deadline_ns)
+    }
+
     fn allocate_handover(
         &mut self,
         pieces: u32,
@@ -282,6 +317,10 @@ impl Host for ProcessHost {
     #[inline]
     fn relax(&mut self) {
         std::hint::spin_loop();
+    }
+
+    fn yield_processor(&mut self) {
+        std::thread::yield_now();
     }
 
     fn spin_ns(&self) -> u64 {

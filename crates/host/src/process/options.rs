@@ -3,7 +3,9 @@
 use super::name::{Name, Namespace};
 use crate::HostError;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
-use hamlyn_ring::geometry::{BadGeometry, Geometry};
+use hamlyn_ring::caches::Caches;
+use hamlyn_ring::geometry::{BULK_MAX_BYTES, BadGeometry, Geometry};
+use hamlyn_ring::shared::PAGE_BYTES;
 use std::time::Duration;
 
 /// Who may be linked to this interface, in either direction. The kernel says who somebody is.
@@ -51,7 +53,8 @@ pub struct Options {
     /// ring has 64; more take memory only while they are in use.
     pub cells: u32,
     /// Bytes of each such ring for payloads that do not fit a cell: whole pages, 128 KiB to
-    /// 64 MiB. What is never used takes no memory.
+    /// 64 MiB. What is never used takes no memory. By default four times the processor's second
+    /// level of cache, at least 1 MiB.
     pub bulk_bytes: u32,
     /// The largest payload of a packet that we take; 64 bytes to 64 KiB.
     pub payload_max_bytes: u32,
@@ -62,8 +65,8 @@ pub struct Options {
     pub links_max: u32,
     /// Handshakes at a time, begun by others. One user may have half of them.
     pub handshakes_max: u32,
-    /// How long a blocking call polls before it sleeps, in nanoseconds. By
-    /// default 20 µs, or 0 if this process has but one processor.
+    /// How long a blocking call polls at most before it sleeps, in nanoseconds; where messages are
+    /// seldom it sleeps at once. By default 20 µs, or 0 if this process has but one processor.
     pub spin_ns: Option<u64>,
 }
 
@@ -74,8 +77,8 @@ impl Default for Options {
             namespace: None,
             access: Access::default(),
             cells: Geometry::DEFAULT.cells(),
-            bulk_bytes: Geometry::DEFAULT.bulk_bytes(),
-            payload_max_bytes: 16 * 1024,
+            bulk_bytes: bulk_bytes_here(),
+            payload_max_bytes: PACKET_PAYLOAD_MAX as u32,
             handshake_timeout: Duration::from_secs(1),
             links_max: 4096,
             handshakes_max: 64,
@@ -98,6 +101,13 @@ impl Options {
         self.namespace = Some(namespace.to_owned());
         self
     }
+}
+
+/// See [`Options::bulk_bytes`].
+fn bulk_bytes_here() -> u32 {
+    let wanted = Caches::here().window_bytes().min(BULK_MAX_BYTES as usize);
+    let pages = wanted - wanted % PAGE_BYTES;
+    (pages as u32).max(Geometry::DEFAULT.bulk_bytes())
 }
 
 /// Options that were checked.

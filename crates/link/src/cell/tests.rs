@@ -22,7 +22,8 @@ fn any_header() -> impl Strategy<Value = Header> {
             length_bytes: 0,
             word,
             metadata_length_bytes: 0,
-            flags: Flags(flags),
+            // Placed data are another matter, below.
+            flags: Flags(flags & !Flags::PLACED.0),
             kind: Kind(kind),
         })
 }
@@ -101,6 +102,33 @@ proptest! {
         }
     }
 
+    #[test]
+    fn placed_data_do_not_travel_however_many(
+        header in any_header(),
+        length: u32,
+        metadata_length in 0_usize..=60,
+        line in 0_u32..10_000,
+        word: u64,
+    ) {
+        let header = Header {
+            length_bytes: length,
+            metadata_length_bytes: metadata_length as u8,
+            flags: header.flags.with(Flags::PLACED),
+            ..header
+        };
+        let metadata = if metadata_length == 0 {
+            Metadata::Word(0)
+        } else if word_is_free(&header, metadata_length) {
+            Metadata::Word(word)
+        } else {
+            Metadata::Bulk(line * 64)
+        };
+        let placement = Placement { data: Data::Placed, metadata };
+        let cell = encode(&header, &placement);
+        prop_assert_eq!(decode(&cell, BULK_BYTES, PAYLOAD_MAX), Ok((header, placement)));
+        prop_assert_eq!(either_short(&cell), None);
+    }
+
     /// Whatever a peer writes, the bytes named lie inside and are as many as agreed.
     #[test]
     fn nothing_foreign_leads_outside(
@@ -117,10 +145,13 @@ proptest! {
             prop_assert_eq!(decoded, Ok(seen_whole(&short)), "the short way is the same way");
         }
         if let Ok((header, placement)) = decoded {
-            let length = header.length_bytes as usize;
+            let placed = header.flags.is_placed();
+            prop_assert_eq!(placed, placement.data == Data::Placed);
+            let length = if placed { 0 } else { header.length_bytes as usize };
             let metadata_length = header.metadata_length_bytes as usize;
             prop_assert!(metadata_length <= 60 && length + metadata_length <= payload_max);
             match placement.data {
+                Data::Placed => {}
                 Data::Cell(_) => prop_assert!(length <= 16),
                 Data::Bulk(at) => prop_assert!(at as usize + length <= bulk_bytes),
             }

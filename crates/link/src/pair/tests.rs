@@ -186,6 +186,11 @@ fn rings_for_those_that_sleep_for_room() {
     }
     right.link.receive.settle();
     assert!(left.link.transmit.credit_came());
+    assert_eq!(rings(&mut left), 0, "a sleep is worth half of the ring");
+    for _ in 100..Geometry::DEFAULT.cells() {
+        assert!(receive(&mut right.link).unwrap().is_some());
+    }
+    right.link.receive.settle();
     assert_eq!(rings(&mut left), 1);
 }
 

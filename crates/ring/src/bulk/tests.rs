@@ -59,3 +59,40 @@ fn grows_once_per_need_and_stays_small_when_it_cannot() {
     assert!(!bulk.grow(|_, _| panic!("asked again")));
     assert_eq!((bulk.window(), bulk.longest()), (2 * WINDOW, 2 * WINDOW));
 }
+
+#[test]
+fn a_window_that_is_gone_through_fast_is_widened() {
+    let fast = WINDOW as u64 * HOT_TICKS_PER_BYTE - 1;
+    let mut now = 0;
+    let mut note = |bulk: &mut Bulk, times: u32, ticks: u64| {
+        for _ in 0..times {
+            now += ticks;
+            bulk.note(now);
+        }
+        bulk.widens()
+    };
+    let mut bulk = Bulk::new(64, WINDOW, BULK);
+    note(&mut bulk, 1, 1 << 40);
+    // One slow time and it begins again.
+    assert!(!note(&mut bulk, HOT_LAPS - 1, fast));
+    assert!(!note(&mut bulk, 1, fast + 1));
+    assert!(!note(&mut bulk, HOT_LAPS - 1, fast));
+    assert!(note(&mut bulk, 1, fast));
+    // Half of it was used and given back, half is in use: there is room at the beginning, but it
+    // is kept for the places that are to come when the window is wider.
+    let half = WINDOW / 2;
+    for cell in 0..2 {
+        let place = bulk.find(half).unwrap();
+        bulk.take(cell, place);
+    }
+    bulk.release(1);
+    assert_eq!(bulk.find(half), None);
+    assert!(bulk.grow(|_, _| true));
+    assert!(!bulk.widens());
+    assert_eq!(bulk.find(half).unwrap().offset(), WINDOW as u32);
+    // Without memory it stays as it is, and is used as it is.
+    note(&mut bulk, HOT_LAPS, 1);
+    assert!(bulk.widens());
+    assert!(!bulk.grow(|_, _| false));
+    assert!(!bulk.widens() && bulk.find(half).is_some());
+}

@@ -65,6 +65,18 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
+/// Copies `len` bytes, which others see before whatever is stored afterwards with release.
+pub(super) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the caller vouches for `len` bytes at both addresses.
+    unsafe { copy(to, from, len) };
+    fence(Ordering::Release);
+}
+
+/// No count is known here.
+pub(super) fn ticks() -> u64 {
+    0
+}
+
 /// Fills `len` bytes.
 pub(super) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
     for at in 0..len {

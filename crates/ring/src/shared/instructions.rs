@@ -7,8 +7,12 @@
 
 use core::arch::asm;
 
-/// From here on the processor's own copy loop wins.
-const STRING_COPY_BYTES: usize = 1024;
+/// From here on 32 bytes at a time win, where the processor has such registers.
+const LONG_COPY_BYTES: usize = 1024;
+/// From here on the processor's own copy loop wins: it knows that it overwrites whole lines.
+const STRING_COPY_BYTES: usize = 32 << 20;
+/// Copies that pass by the caches begin at a line.
+const LINE_BYTES: usize = super::LINE_BYTES;
 
 /// Loads 8 bytes, before all later loads.
 #[inline(always)]
@@ -30,6 +34,13 @@ pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
         asm!("mov qword ptr [{to}], {value}", to = in(reg) to, value = in(reg) value,
             options(nostack, preserves_flags));
     }
+}
+
+/// A count that goes up at a steady rate; see [`super::ticks`].
+#[inline(always)]
+pub(super) fn ticks() -> u64 {
+    // SAFETY: reads a counter of the processor, nothing else.
+    unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 /// Moves `$bytes` through a register.
@@ -112,7 +123,7 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
                 move_8(to, from);
                 move_8(to.add(len - 8), from.add(len - 8));
             }
-            17..STRING_COPY_BYTES => {
+            17..LONG_COPY_BYTES => {
                 let mut at = 0;
                 while len - at > 64 {
                     move_16(to.add(at), from.add(at));
@@ -127,11 +138,103 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
                 }
                 move_16(to.add(len - 16), from.add(len - 16));
             }
+            LONG_COPY_BYTES..STRING_COPY_BYTES if has_avx() => copy_long(to, from, len),
             _ => {
                 asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
                 options(nostack, preserves_flags))
             }
         }
+    }
+}
+
+#[inline]
+fn has_avx() -> bool {
+    std::arch::is_x86_feature_detected!("avx")
+}
+
+/// The loop of a long copy, which ends with a part that may overlap what was copied before.
+macro_rules! copy_loop {
+    ($store:literal, $to:ident, $from:ident, $len:ident) => {
+        asm!(
+            "2:",
+            "vmovdqu {a}, ymmword ptr [{from}]",
+            "vmovdqu {b}, ymmword ptr [{from} + 32]",
+            "vmovdqu {c}, ymmword ptr [{from} + 64]",
+            "vmovdqu {d}, ymmword ptr [{from} + 96]",
+            concat!($store, " ymmword ptr [{to}], {a}"),
+            concat!($store, " ymmword ptr [{to} + 32], {b}"),
+            concat!($store, " ymmword ptr [{to} + 64], {c}"),
+            concat!($store, " ymmword ptr [{to} + 96], {d}"),
+            "add {from}, 128",
+            "add {to}, 128",
+            "sub {len}, 128",
+            "cmp {len}, 128",
+            "ja 2b",
+            "vmovdqu {a}, ymmword ptr [{from} + {len} - 128]",
+            "vmovdqu {b}, ymmword ptr [{from} + {len} - 96]",
+            "vmovdqu {c}, ymmword ptr [{from} + {len} - 64]",
+            "vmovdqu {d}, ymmword ptr [{from} + {len} - 32]",
+            "vmovdqu ymmword ptr [{to} + {len} - 128], {a}",
+            "vmovdqu ymmword ptr [{to} + {len} - 96], {b}",
+            "vmovdqu ymmword ptr [{to} + {len} - 64], {c}",
+            "vmovdqu ymmword ptr [{to} + {len} - 32], {d}",
+            "vzeroupper",
+            to = inout(reg) $to => _, from = inout(reg) $from => _, len = inout(reg) $len => _,
+            a = out(ymm_reg) _, b = out(ymm_reg) _, c = out(ymm_reg) _, d = out(ymm_reg) _,
+            options(nostack)
+        )
+    };
+}
+
+/// Copies at least 512 bytes.
+#[target_feature(enable = "avx")]
+unsafe fn copy_long(to: *mut u8, from: *const u8, len: usize) {
+    debug_assert!(len >= 512);
+    // SAFETY: the caller vouches for `len` bytes at both addresses. 64 bytes come first, then
+    // from the next line on; more than 128 bytes are left then, so the loop runs, and its last
+    // part, which ends exactly at the end, begins no earlier than the copy. `vzeroupper` changes
+    // only the upper halves of registers, of which nobody here keeps any.
+    unsafe {
+        move_64(to, from);
+        let skip = LINE_BYTES - to as usize % LINE_BYTES;
+        let (to, from, len) = (to.add(skip), from.add(skip), len - skip);
+        copy_loop!("vmovdqa", to, from, len);
+    }
+}
+
+/// Copies `len` bytes past the caches, if they are many; they are there for others before
+/// whatever is stored afterwards.
+pub(super) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
+    if len < LONG_COPY_BYTES || !has_avx() {
+        // SAFETY: the caller vouches for `len` bytes at both addresses.
+        return unsafe { copy(to, from, len) };
+    }
+    // SAFETY: as above, and the processor has the registers.
+    unsafe { stream_long(to, from, len) }
+}
+
+/// As [`copy_long`], past the caches.
+#[target_feature(enable = "avx")]
+unsafe fn stream_long(to: *mut u8, from: *const u8, len: usize) {
+    debug_assert!(len >= 512);
+    // SAFETY: as in `copy_long`. Stores past the caches are not ordered with others, hence the fence.
+    unsafe {
+        move_64(to, from);
+        let skip = LINE_BYTES - to as usize % LINE_BYTES;
+        let (to, from, len) = (to.add(skip), from.add(skip), len - skip);
+        copy_loop!("vmovntdq", to, from, len);
+        asm!("sfence", options(nostack, preserves_flags));
+    }
+}
+
+#[inline(always)]
+unsafe fn move_64(to: *mut u8, from: *const u8) {
+    // SAFETY: the caller vouches for 64 bytes at both addresses.
+    unsafe {
+        move_16(to, from);
+        move_16(to.add(16), from.add(16));
+        move_16(to.add(32), from.add(32));
+        move_16(to.add(48), from.add(48));
     }
 }
 

@@ -1,18 +1,23 @@
 //! The memory of an area: the only place where a reference into memory that others
 //! may write is given out, and why it is sound.
 
+use core::ops::Range;
 use core::sync::atomic::AtomicU32;
+use std::sync::{Mutex, PoisonError};
 
 use hamlyn_engine::memory::Denied;
 
 use super::{Mapping, OutOfRange};
 use crate::Errno;
 use crate::handover::{Pen, Pieces, Turn};
+use crate::memfd::Memfd;
 
 /// The memory of an area: plain, or divided into pieces that are handed over.
 pub(crate) struct Memory {
     mapping: Mapping,
     pieces: Option<Pieces<AtomicU32>>,
+    /// Which pages are lent, if they may be exchanged for others at all; never if it has pieces.
+    lent: Option<Mutex<Vec<Range<usize>>>>,
 }
 
 impl Memory {
@@ -20,7 +25,59 @@ impl Memory {
         Ok(Self {
             mapping: Mapping::anonymous(len)?,
             pieces: None,
+            lent: None,
         })
+    }
+
+    /// Plain memory whose pages may be lent.
+    pub(crate) fn lendable(len: usize) -> Result<Self, Errno> {
+        Ok(Self {
+            mapping: Mapping::anonymous(len)?,
+            pieces: None,
+            lent: Some(Mutex::default()),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_lendable(&self) -> bool {
+        self.lent.is_some()
+    }
+
+    /// Notes that a range is lent. False if a part of it is already, or it cannot be.
+    pub(crate) fn note_lent(&self, range: Range<usize>) -> bool {
+        let Some(lent) = &self.lent else {
+            return false;
+        };
+        let mut lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let overlaps = |other: &Range<usize>| range.start < other.end && other.start < range.end;
+        if lent.iter().any(overlaps) {
+            return false;
+        }
+        lent.push(range);
+        true
+    }
+
+    /// Undoes that.
+    pub(crate) fn note_taken_back(&self, range: &Range<usize>) {
+        if let Some(lent) = &self.lent {
+            let mut lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
+            lent.retain(|other| other != range);
+        }
+    }
+
+    /// Puts the beginning of a file, filled with what is there, into the place of a range; see
+    /// `Mapping::exchange`. Never done to memory in pieces, into which there may be references.
+    pub(crate) fn exchange(
+        &self,
+        offset: usize,
+        len: usize,
+        file: &Memfd,
+        file_mapping: &Mapping,
+    ) -> Result<(), Errno> {
+        if self.lent.is_none() || self.pieces.is_some() {
+            return Err(Errno::PERM);
+        }
+        self.mapping.exchange(offset, len, file, file_mapping)
     }
 
     /// `count` pieces of `1 << shift` bytes, and the rights to open and to write them.
@@ -34,6 +91,7 @@ impl Memory {
             Self {
                 mapping,
                 pieces: Some(pieces),
+                lent: None,
             },
             turn,
             pen,
@@ -181,6 +239,21 @@ impl Memory {
         })
     }
 
+    /// As [`Memory::write_from`], past the caches.
+    #[inline]
+    pub(crate) fn stream_from(
+        &self,
+        pen: Option<&Pen>,
+        offset: usize,
+        from: &Mapping,
+        from_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        self.store(pen, offset, len, move |mapping| {
+            Mapping::stream_between(from, from_offset, mapping, offset, len)
+        })
+    }
+
     /// Copies from this memory into a mapping.
     #[inline]
     pub(crate) fn read_into(
@@ -191,6 +264,19 @@ impl Memory {
         len: usize,
     ) -> Result<(), Denied> {
         Mapping::copy_between(self.for_loads(), offset, into, into_offset, len)
+            .map_err(|OutOfRange| Denied::OutOfArea)
+    }
+
+    /// As [`Memory::read_into`], past the caches.
+    #[inline]
+    pub(crate) fn stream_into(
+        &self,
+        offset: usize,
+        into: &Mapping,
+        into_offset: usize,
+        len: usize,
+    ) -> Result<(), Denied> {
+        Mapping::stream_between(self.for_loads(), offset, into, into_offset, len)
             .map_err(|OutOfRange| Denied::OutOfArea)
     }
 

@@ -6,6 +6,7 @@
 
 mod comparison;
 mod instructions;
+mod large;
 mod latency;
 mod memory;
 pub(crate) mod one_thread;
@@ -15,6 +16,7 @@ mod raw;
 mod report;
 mod strategies;
 mod throughput;
+mod waking;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -24,9 +26,6 @@ use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, ManagerOptions, Strategy};
 use rustix::thread::CpuSet;
-
-/// Sizes at which bandwidth is measured.
-pub(crate) const SIZES_BYTES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -42,9 +41,12 @@ pub(crate) struct Arguments {
     /// Count the instructions of a short message and nothing else. Needs valgrind.
     #[arg(long, conflicts_with = "only")]
     instructions: bool,
+    /// Measure large messages and nothing else.
+    #[arg(long, conflicts_with_all = ["only", "instructions"])]
+    large: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with_all = ["only", "instructions"])]
+    #[arg(long, conflicts_with_all = ["only", "large", "instructions"])]
     peers: bool,
 }
 
@@ -57,8 +59,10 @@ pub(crate) struct Effort {
     pub(crate) batches: usize,
     /// Messages of a run of the message rate.
     pub(crate) messages: u64,
-    /// Bytes moved for a bandwidth.
-    pub(crate) bytes: usize,
+    /// Bytes moved in a run of a bandwidth.
+    pub(crate) bytes_per_run: usize,
+    /// Runs of each bandwidth; the median is reported.
+    pub(crate) runs: usize,
     /// Messages to a receiver that computes, for each length of its grains.
     pub(crate) interruptions: u64,
     /// How long to try for undisturbed measurements of one protocol.
@@ -72,7 +76,8 @@ impl Effort {
                 round_trips: 2_000,
                 batches: 15,
                 messages: 2_000_000,
-                bytes: 64 << 20,
+                bytes_per_run: 32 << 20,
+                runs: 5,
                 interruptions: 64,
                 patience: Duration::from_secs(15),
             }
@@ -81,7 +86,8 @@ impl Effort {
                 round_trips: 10_000,
                 batches: 51,
                 messages: 20_000_000,
-                bytes: 512 << 20,
+                bytes_per_run: 128 << 20,
+                runs: 15,
                 interruptions: 400,
                 patience: Duration::from_secs(60),
             }
@@ -109,9 +115,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     pin(&processors[..1])?;
     let mut pair = pair::Pair::start(processors[1])?;
-    let bar = crate::terminal::steps_bar(4 + 1 + 4 + 1 + 4 + 1, "measuring", arguments.json);
+    let bar = crate::terminal::steps_bar(
+        4 + 1 + large::SIZES_BYTES.len() as u64 + 1 + 1 + 4 + 1,
+        "measuring",
+        arguments.json,
+    );
     let mut report = report::Report::default();
     match arguments.only {
+        _ if arguments.large => large::measure(&mut pair, effort, &mut report, &bar)?,
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
         None => {
             latency::measure(
@@ -122,7 +133,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 &bar,
             )?;
             throughput::measure(&mut pair, effort, &mut report, &bar)?;
+            large::measure(&mut pair, effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
+            waking::measure(processors[1], effort, &mut report, &bar)?;
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             match instructions::count() {
                 Ok(instructions) => report.instructions = Some(instructions),

@@ -7,6 +7,9 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, Strategy};
 use serde::{Deserialize, Serialize};
 
+use super::large::Buffers;
+use super::large::hand_off::Way;
+use super::large::ours::Placement;
 use super::latency::Protocol;
 use super::raw::Ground;
 use crate::actor::{Actor, Role};
@@ -24,8 +27,6 @@ pub(crate) enum Order {
     },
     /// The other side of the raw hand-off.
     Raw { round_trips: u64 },
-    /// The other side of the raw put.
-    RawPut { size: usize, bytes: usize },
     /// Open the ends of a protocol; answers with what grows the other end.
     Open { protocol: Protocol },
     /// The other side of round trips with it.
@@ -36,15 +37,32 @@ pub(crate) enum Order {
     },
     /// Take that many short messages.
     Drain { messages: u64 },
-    /// Take that many messages of that size.
-    Swallow {
-        size: usize,
+    /// Use that memory for raw hand-offs of large messages.
+    LargeField { path: PathBuf },
+    /// The other side of raw hand-offs.
+    LargeFollow {
+        way: Way,
+        buffers: Buffers,
+        first: u64,
         messages: u64,
+    },
+    /// Let go of it.
+    LargeDone,
+    /// Open a slot for large messages and tell its ticket.
+    LargeOpen {
+        buffers: Buffers,
+        placement: Placement,
         credit: String,
     },
     /// Compute and poll by turns until that many messages are in memory; answers with what opens it
     /// to them, then how long each took, in nanoseconds.
     Compute { grain_ns: u64, messages: u64 },
+    /// Grant its memory.
+    LargeGrant,
+    /// Take that many of them.
+    LargeTake { placement: Placement, messages: u64 },
+    /// Close it.
+    LargeClose { placement: Placement },
     /// Connect that many idle interfaces to that ticket.
     Idle { ticket: String, peers: usize },
 }

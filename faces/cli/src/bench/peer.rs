@@ -2,6 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 
+use super::large::hand_off::Field;
+use super::large::ours::{Placement, ReceivingEnd};
 use super::pair::Order;
 use super::raw::Ground;
 use super::{latency, memory, strategies, throughput};
@@ -26,16 +28,14 @@ pub(crate) fn run() -> Result<()> {
     answer(&())?;
     let mut latency = None;
     let mut idle = Vec::new();
+    let mut field = None;
+    let mut large = [const { None }; 2];
     while let Some(order) = next_order()? {
         match order {
             Order::Settle { .. } => bail!("settled already"),
             Order::Raw { round_trips } => {
                 answer(&())?;
                 ground.follow(round_trips);
-            }
-            Order::RawPut { size, bytes } => {
-                answer(&())?;
-                ground.follow_put(size, bytes)?;
             }
             Order::Open { protocol } => {
                 let end = latency::End::open(&mut manager, protocol)?;
@@ -55,12 +55,47 @@ pub(crate) fn run() -> Result<()> {
                 end.echo(&mut manager, round_trips)?;
             }
             Order::Drain { messages } => throughput::drain(&mut manager, messages)?,
-            Order::Swallow {
-                size,
+            Order::LargeField { path } => {
+                field = Some(Field::open(&path)?);
+                answer(&())?;
+            }
+            Order::LargeFollow {
+                way,
+                buffers,
+                first,
                 messages,
+            } => {
+                answer(&())?;
+                let field = field.as_mut().context("no field is open")?;
+                field.follow(way, buffers, first, messages)?;
+            }
+            Order::LargeDone => {
+                field = None;
+                answer(&())?;
+            }
+            Order::LargeOpen {
+                buffers,
+                placement,
                 credit,
             } => {
-                throughput::swallow(&mut manager, size, messages, &credit)?;
+                let end = ReceivingEnd::open(&mut manager, buffers, placement, &credit)?;
+                large[placement as usize] = Some(end);
+            }
+            Order::LargeGrant => {
+                let end = large[Placement::Direct as usize].as_mut();
+                end.context("no slot is open")?.grant(&mut manager)?;
+            }
+            Order::LargeTake {
+                placement,
+                messages,
+            } => {
+                let end = large[placement as usize].as_mut();
+                end.context("no slot is open")?
+                    .take(&mut manager, messages)?;
+            }
+            Order::LargeClose { placement } => {
+                let end = large[placement as usize].take();
+                end.context("no slot is open")?.close(&mut manager)?;
             }
             Order::Compute { grain_ns, messages } => {
                 strategies::compute(&mut manager, grain_ns, messages)?;

@@ -1,31 +1,26 @@
-//! What the machine itself can do: a cache line handed over, a copy into the other's memory.
+//! What the machine itself can do: a cache line handed over, a copy within one process.
 //! Nothing of the interface is used but its way to map memory.
 
-use std::hint::spin_loop;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use anyhow::{Context, Result};
 use hamlyn_ring::memfd::{Memfd, Require};
-use hamlyn_ring::shared::{Access, Lines, Mapping};
+use hamlyn_ring::shared::{Access, LINE_BYTES, Lines};
 
-use super::SIZES_BYTES;
+use super::large::Buffers;
 
-/// First the lines of both directions, then a page that counts, then two buffers.
+/// The lines of both directions.
 const LINES: usize = 128;
-const COUNT_OFFSET: usize = 16 << 10;
-const BUFFERS_OFFSET: usize = 64 << 10;
-const BUFFER_BYTES: usize = SIZES_BYTES[SIZES_BYTES.len() - 1];
-const LENGTH: usize = BUFFERS_OFFSET + 2 * BUFFER_BYTES;
-/// One line each way, far enough apart not to be fetched together.
+const LENGTH: usize = LINES * LINE_BYTES;
+/// One line each way, far enough apart not to be fetched together; in bytes.
 const THERE: u64 = 0;
-const BACK: u64 = 64;
+const BACK: u64 = 64 * LINE_BYTES as u64;
 
 /// Memory of both processes.
 pub(crate) struct Ground {
     memfd: Memfd,
-    mapping: Arc<Mapping>,
     lines: Lines,
     turns: u64,
 }
@@ -47,10 +42,9 @@ impl Ground {
 
     fn over(memfd: Memfd) -> Result<Self> {
         let mapping = Arc::new(memfd.map(Access::Writable)?);
-        let lines = Lines::new(mapping.clone(), 0, LINES)?;
+        let lines = Lines::new(mapping, 0, LINES)?;
         Ok(Self {
             memfd,
-            mapping,
             lines,
             turns: 0,
         })
@@ -99,66 +93,25 @@ impl Ground {
         while line[0].load(Acquire) != turn {}
         line[1].load(Relaxed) & !line[2].load(Relaxed)
     }
-
-    /// One copy into the other process' memory and a flag, two buffers in turn. Bytes per second.
-    pub(crate) fn lead_put(&self, size: usize, bytes: usize) -> Result<f64> {
-        let source = vec![1_u8; size];
-        let messages = (bytes / size).max(16) as u64;
-        let (sent, taken) = self.counts()?;
-        let start = std::time::Instant::now();
-        for message in 0..messages {
-            while message - taken.load(Acquire) >= 2 {
-                spin_loop();
-            }
-            let buffer = BUFFERS_OFFSET + (message & 1) as usize * BUFFER_BYTES;
-            self.mapping.copy_in(buffer, &source)?;
-            sent.store(message + 1, Release);
-        }
-        while taken.load(Acquire) != messages {
-            spin_loop();
-        }
-        let elapsed = start.elapsed().as_secs_f64();
-        sent.store(0, Release);
-        while taken.load(Acquire) != 0 {
-            spin_loop();
-        }
-        Ok(messages as f64 * size as f64 / elapsed)
-    }
-
-    /// The other side of [`Ground::lead_put`].
-    pub(crate) fn follow_put(&self, size: usize, bytes: usize) -> Result<()> {
-        let messages = (bytes / size).max(16) as u64;
-        let (sent, taken) = self.counts()?;
-        for message in 0..messages {
-            while sent.load(Acquire) <= message {
-                spin_loop();
-            }
-            taken.store(message + 1, Release);
-        }
-        while sent.load(Acquire) != 0 {
-            spin_loop();
-        }
-        taken.store(0, Release);
-        Ok(())
-    }
-
-    fn counts(&self) -> Result<(&std::sync::atomic::AtomicU64, &std::sync::atomic::AtomicU64)> {
-        Ok((
-            self.mapping.atomic_u64(COUNT_OFFSET)?,
-            self.mapping.atomic_u64(COUNT_OFFSET + 4096)?,
-        ))
-    }
 }
 
-/// A copy within one process, buffers used again and again. Bytes per second.
-pub(crate) fn memcpy(size: usize, bytes: usize) -> f64 {
-    let source = vec![1_u8; size];
-    let mut target = vec![0_u8; size];
-    let times = (bytes / size).max(16);
-    let start = std::time::Instant::now();
-    for _ in 0..times {
-        target.copy_from_slice(std::hint::black_box(&source));
-        std::hint::black_box(&mut target);
+/// A copy within one process, from and to the memory that messages have. Bytes per second.
+pub(crate) fn memcpy(buffers: Buffers, source: &[u8], first: u64, messages: u64) -> f64 {
+    thread_local! {
+        static TARGET: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
     }
-    times as f64 * size as f64 / start.elapsed().as_secs_f64()
+    TARGET.with_borrow_mut(|target| {
+        if target.len() < buffers.target_bytes() {
+            target.resize(buffers.target_bytes(), 0);
+        }
+        let start = std::time::Instant::now();
+        for message in first..first + messages {
+            let from = buffers.source_offset(message);
+            let to = buffers.target_offset(message);
+            let size = buffers.size_bytes;
+            target[to..to + size].copy_from_slice(std::hint::black_box(&source[from..from + size]));
+            std::hint::black_box(&mut *target);
+        }
+        messages as f64 * buffers.size_bytes as f64 / start.elapsed().as_secs_f64()
+    })
 }

@@ -3,9 +3,8 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::SIZES_BYTES;
 use super::instructions::Instructions;
-use super::strategies::Figures;
+use super::large::Figures;
 
 struct Latency {
     protocol: &'static str,
@@ -15,20 +14,16 @@ struct Latency {
     repeated: usize,
 }
 
-struct Bandwidth {
-    size: usize,
-    ours: f64,
-    put: f64,
-    memcpy: f64,
-}
+type Figure = fn(&Figures) -> f64;
 
 #[derive(Default)]
 pub(crate) struct Report {
     latencies: Vec<Latency>,
-    bandwidths: Vec<Bandwidth>,
+    large: Vec<Figures>,
     pub(crate) messages_per_s: f64,
     pub(crate) idle_peer_bytes: u64,
-    pub(crate) strategies: Vec<Figures>,
+    pub(crate) waking: Option<super::waking::Waking>,
+    pub(crate) strategies: Vec<super::strategies::Figures>,
     /// Nothing where they cannot be counted.
     pub(crate) instructions: Option<Instructions>,
 }
@@ -51,13 +46,8 @@ impl Report {
         });
     }
 
-    pub(crate) fn add_bandwidth(&mut self, size: usize, ours: f64, put: f64, memcpy: f64) {
-        self.bandwidths.push(Bandwidth {
-            size,
-            ours,
-            put,
-            memcpy,
-        });
+    pub(crate) fn add_large(&mut self, figures: Figures) {
+        self.large.push(figures);
     }
 
     fn raw_ns(&self) -> f64 {
@@ -76,26 +66,57 @@ impl Report {
                 .map(|latency| (latency.protocol.to_owned(), json!(figure(latency))))
                 .collect()
         };
-        let by_size = |figure: fn(&Bandwidth) -> f64| -> Map<String, Value> {
-            self.bandwidths
-                .iter()
-                .map(|bandwidth| (bandwidth.size.to_string(), json!(figure(bandwidth).round())))
+        let large = |fresh: bool| -> Map<String, Value> {
+            let by_size = |figure: Figure| -> Value {
+                self.large
+                    .iter()
+                    .filter(|figures| figures.buffers.fresh == fresh)
+                    .map(|figures| {
+                        (
+                            figures.buffers.size_bytes.to_string(),
+                            json!(figure(figures)),
+                        )
+                    })
+                    .collect::<Map<_, _>>()
+                    .into()
+            };
+            let figures: [(&str, Figure); 7] = [
+                ("bandwidth_bytes_per_s", |figures| figures.copied.round()),
+                ("direct_bytes_per_s", |figures| figures.direct.round()),
+                ("direct_over_raw_put", |figures| figures.direct_over_put),
+                ("raw_put_bytes_per_s", |figures| figures.raw_put.round()),
+                ("raw_two_copy_bytes_per_s", |figures| {
+                    figures.raw_two_copy.round()
+                }),
+                ("memcpy_bytes_per_s", |figures| figures.memcpy.round()),
+                ("copied_over_raw_two_copy", |figures| {
+                    figures.copied_over_two_copy
+                }),
+            ];
+            figures
+                .into_iter()
+                .map(|(name, figure)| (name.to_owned(), by_size(figure)))
                 .collect()
         };
-        json!({
+        let mut all = json!({
             "raw_handoff_ns": self.raw_ns(),
             "one_way_ns": by_protocol(|latency| latency.one_way_ns),
             "one_way_over_raw": by_protocol(|latency| latency.over_raw),
             "repeated": by_protocol(|latency| latency.repeated as f64),
             "messages_per_s": self.messages_per_s.round(),
-            "bandwidth_bytes_per_s": by_size(|bandwidth| bandwidth.ours),
-            "raw_put_bytes_per_s": by_size(|bandwidth| bandwidth.put),
-            "memcpy_bytes_per_s": by_size(|bandwidth| bandwidth.memcpy),
             "idle_peer_bytes": self.idle_peer_bytes,
-            "strategies": self.strategies.iter().map(Figures::json).collect::<Vec<_>>(),
+            "wake_ns": self.waking.as_ref().map(|waking| waking.ours_ns),
+            "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
+            "eventfd_wake_ns": self.waking.as_ref().map(|waking| waking.eventfd_ns),
+            "strategies": self.strategies.iter().map(super::strategies::Figures::json).collect::<Vec<_>>(),
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
-        })
+            "fresh_buffers": large(true),
+        });
+        if let Some(all) = all.as_object_mut() {
+            all.extend(large(false));
+        }
+        all
     }
 
     pub(crate) fn print(&self, as_json: bool) -> Result<()> {
@@ -103,17 +124,35 @@ impl Report {
             println!("{}", serde_json::to_string_pretty(&self.json())?);
             return Ok(());
         }
-        self.print_latencies();
-        self.print_bandwidths();
+        if !self.latencies.is_empty() {
+            self.print_latencies();
+        }
+        if self.messages_per_s > 0.0 {
+            println!(
+                "short messages: {:.1} million a second",
+                self.messages_per_s / 1e6
+            );
+        }
+        if !self.large.is_empty() {
+            self.print_large();
+        }
+        if self.idle_peer_bytes > 0 {
+            println!("memory per idle peer: {} KiB", self.idle_peer_bytes / 1024);
+        }
+        if let Some(waking) = &self.waking {
+            println!(
+                "waking a sleeper: {:.1} µs, by futex {:.1}, by eventfd {:.1}",
+                waking.ours_ns / 1e3,
+                waking.futex_ns / 1e3,
+                waking.eventfd_ns / 1e3
+            );
+        }
         self.print_strategies();
         self.print_instructions();
         Ok(())
     }
 
     fn print_latencies(&self) {
-        if self.latencies.is_empty() {
-            return;
-        }
         let mut table = crate::terminal::table(&["16 bytes, one way", "ns", "over raw"]);
         table.add_row([
             "raw cache-line hand-off",
@@ -130,27 +169,39 @@ impl Report {
         println!("{table}");
     }
 
-    fn print_bandwidths(&self) {
-        if self.bandwidths.is_empty() {
-            return;
-        }
-        println!(
-            "short messages: {:.1} million a second",
-            self.messages_per_s / 1e6
-        );
-        let mut table = crate::terminal::table(&["size", "GB/s", "raw put", "memcpy", "of put"]);
-        for bandwidth in &self.bandwidths {
+    fn print_large(&self) {
+        let columns = [
+            "size",
+            "buffers",
+            "copied",
+            "raw 2 copies",
+            "ratio",
+            "direct",
+            "raw put",
+            "ratio",
+            "memcpy",
+        ];
+        let mut table = crate::terminal::table(&columns);
+        for figures in &self.large {
+            let rate = |figure: f64| format!("{:.1}", figure / 1e9);
             table.add_row([
-                indicatif::HumanBytes(bandwidth.size as u64).to_string(),
-                format!("{:.1}", bandwidth.ours / 1e9),
-                format!("{:.1}", bandwidth.put / 1e9),
-                format!("{:.1}", bandwidth.memcpy / 1e9),
-                format!("{:.2}", bandwidth.ours / bandwidth.put),
+                indicatif::HumanBytes(figures.buffers.size_bytes as u64).to_string(),
+                if figures.buffers.fresh {
+                    "fresh"
+                } else {
+                    "reused"
+                }
+                .to_owned(),
+                rate(figures.copied),
+                rate(figures.raw_two_copy),
+                format!("{:.2}", figures.copied_over_two_copy),
+                rate(figures.direct),
+                rate(figures.raw_put),
+                format!("{:.2}", figures.direct_over_put),
+                rate(figures.memcpy),
             ]);
         }
-        println!("{table}");
-        println!("memory per idle peer: {} KiB", self.idle_peer_bytes / 1024);
-        debug_assert!(self.bandwidths.len() <= SIZES_BYTES.len());
+        println!("GB/s\n{table}");
     }
 
     fn print_strategies(&self) {

@@ -305,7 +305,7 @@ fn a_ring_that_fills_grows_to_what_is_allowed_and_no_further() {
 fn a_ring_whose_consumer_keeps_up_stays_small() {
     let mut ends = ends(256, 16, true);
     for _ in 0..1000 {
-        for _ in 0..8 {
+        for _ in 0..5 {
             ends.send().unwrap();
         }
         ends.take_all();

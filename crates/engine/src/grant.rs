@@ -1,0 +1,139 @@
+//! Grants: ranges of a slot that a chosen peer stores into by itself (direct placement,
+//! decision 0006). The packet then brings only the header.
+//!
+//! Refused: grants on slots in the paranoid modes, whose promise is that nothing changes after
+//! notification; grants that overlap, since one could not be taken back without the other; and every
+//! placed packet that does not lie wholly within one grant of the peer that sent it.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::limits::GRANTS_PER_SLOT_MAX;
+use crate::packet::SlotName;
+use crate::refusal::Refusal;
+
+/// A peer as the host knows it: a number that is never used twice for different peers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Holder(pub u64);
+
+/// Names a grant of an interface. Never used twice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GrantId {
+    pub(crate) slot: SlotName,
+    pub(crate) serial: u64,
+}
+
+/// A grant was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantRefused {
+    /// The slot does not exist (any more).
+    #[error("{0} is not open")]
+    NotOpen(SlotName),
+    /// Its mode is a paranoid one.
+    #[error(
+        "{0} is paranoid: its places are the owner's own after notification, so nobody may map them; send by copies, or open a slot in normal mode"
+    )]
+    Paranoid(SlotName),
+    /// Nothing would be granted, or more than the slot has.
+    #[error("the {length_bytes} bytes at {start} are none or do not lie in a slot of {slot_bytes}")]
+    OutsideSlot {
+        /// Where it was to begin, in the slot.
+        start: u64,
+        /// How long it was to be.
+        length_bytes: u64,
+        /// What the slot has.
+        slot_bytes: u64,
+    },
+    /// A part of it is granted already.
+    #[error(
+        "a part of the {length_bytes} bytes at {start} is granted already: end that grant first"
+    )]
+    Overlaps {
+        /// Where it was to begin, in the slot.
+        start: u64,
+        /// How long it was to be.
+        length_bytes: u64,
+    },
+    /// As many as there can be are there.
+    #[error("a slot has at most {GRANTS_PER_SLOT_MAX} grants: end one")]
+    TooMany,
+}
+
+#[derive(Debug)]
+struct Granted {
+    serial: u64,
+    holder: Holder,
+    range: Range<u64>,
+}
+
+/// The grants of a slot. Takes no memory while there are none.
+#[derive(Debug, Default)]
+pub(crate) struct Grants(Vec<Granted>);
+
+impl Grants {
+    pub(crate) fn add(
+        &mut self,
+        slot_bytes: u64,
+        range: Range<u64>,
+        holder: Holder,
+        serial: u64,
+    ) -> Result<(), GrantRefused> {
+        let start = range.start;
+        let length_bytes = range.end.saturating_sub(start);
+        if length_bytes == 0 || range.end > slot_bytes {
+            return Err(GrantRefused::OutsideSlot {
+                start,
+                length_bytes,
+                slot_bytes,
+            });
+        }
+        if self.0.len() == GRANTS_PER_SLOT_MAX {
+            return Err(GrantRefused::TooMany);
+        }
+        let overlaps =
+            |granted: &Granted| start < granted.range.end && granted.range.start < range.end;
+        if self.0.iter().any(overlaps) {
+            return Err(GrantRefused::Overlaps {
+                start,
+                length_bytes,
+            });
+        }
+        self.0.push(Granted {
+            serial,
+            holder,
+            range,
+        });
+        Ok(())
+    }
+
+    /// Whether there was such a grant.
+    pub(crate) fn end(&mut self, serial: u64) -> bool {
+        let before = self.0.len();
+        self.0.retain(|granted| granted.serial != serial);
+        self.0.len() < before
+    }
+
+    pub(crate) fn end_all_of(&mut self, holder: Holder) {
+        self.0.retain(|granted| granted.holder != holder);
+    }
+
+    /// Whether `holder` may have stored there.
+    #[cold]
+    pub(crate) fn cover(&self, holder: Holder, place: Range<u64>) -> Result<(), Refusal> {
+        let covers = |granted: &Granted| {
+            granted.holder == holder
+                && granted.range.start <= place.start
+                && place.end <= granted.range.end
+        };
+        if self.0.iter().any(covers) {
+            Ok(())
+        } else {
+            Err(Refusal::NotGranted)
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

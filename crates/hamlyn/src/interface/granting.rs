@@ -1,0 +1,335 @@
+//! An interface grants pages to peers, and stores into those that it was granted
+//! (direct placement, decision 0006).
+
+use hamlyn_engine::grant::{GrantId, Holder};
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
+use hamlyn_host::{Host, HostError};
+use hamlyn_ring::area::Area;
+use hamlyn_ring::lending::{Borrowed, Lent};
+
+use super::Interface;
+use crate::error::SendError;
+use crate::grant::{ACCEPTED_MAX, AcceptError, GRANTS_MAX, Grant, GrantError, GrantTicket};
+use crate::half::Half;
+use crate::links::LinkEnd;
+use crate::message::{Message, Target, compose};
+use crate::slot::Slot;
+use crate::wait::{Patience, Wait};
+
+/// From here on storing into the receiver's memory wins over sending a copy: `docs/performance.md`.
+pub const DIRECT_MIN_BYTES: usize = 1024;
+
+/// A grant that was made, and whose pages are still the peer's to write.
+struct Made {
+    id: GrantId,
+    slot: SlotName,
+    lent: Lent,
+    secret: u64,
+    holder: Holder,
+}
+
+/// A grant that was taken up.
+struct Accepted {
+    link: LinkId,
+    slot: SlotName,
+    start: u64,
+    pages: Borrowed,
+}
+
+/// Both sides of the grants of an interface.
+#[derive(Default)]
+pub(super) struct Granting {
+    made: Vec<Made>,
+    accepted: Vec<Accepted>,
+}
+
+impl Granting {
+    /// Whether any message might be placed.
+    #[inline(always)]
+    pub(super) fn is_any_accepted(&self) -> bool {
+        !self.accepted.is_empty()
+    }
+
+    /// The grant in which all of a range lies, and where. One that has ended is let go of.
+    fn place(
+        &mut self,
+        link: LinkId,
+        slot: SlotName,
+        offset: u64,
+        length: u64,
+    ) -> Option<(&Borrowed, u64)> {
+        let at = self.accepted.iter().position(|accepted| {
+            accepted.link == link
+                && accepted.slot == slot
+                && offset
+                    .checked_sub(accepted.start)
+                    .and_then(|within| within.checked_add(length))
+                    .is_some_and(|end| end <= accepted.pages.length_bytes())
+        })?;
+        if !self.accepted[at].pages.lasts() {
+            self.accepted.swap_remove(at);
+            return None;
+        }
+        let accepted = &self.accepted[at];
+        Some((&accepted.pages, offset - accepted.start))
+    }
+}
+
+impl<H: Host> Interface<H> {
+    /// Memory for a message area of whole pages (the length is rounded up), parts of which may be
+    /// granted to peers. It cannot back a paranoid slot.
+    pub fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
+        self.host.allocate_shared(length_bytes)
+    }
+
+    /// Lets a peer store into these pages of the slot by itself; see [`crate::grant`]. The range
+    /// is relative to the slot, and must be whole pages of the area. Copies the pages, so it takes as
+    /// long as that, and allocates as much. What is stored into them meanwhile, by other threads or
+    /// other interfaces, may be lost.
+    pub fn grant(
+        &mut self,
+        slot: &Slot,
+        range: std::ops::Range<u64>,
+        peer: LinkId,
+    ) -> Result<Grant, GrantError> {
+        self.attend_if_asked();
+        let no_link = |end: Option<LinkEnd>| GrantError::NoLink(end.unwrap_or(LinkEnd::ClosedHere));
+        let Some(to) = self.links.peer(peer).cloned() else {
+            return Err(no_link(self.links.end_of(peer)));
+        };
+        if to.destination == self.host.identity() {
+            return Err(GrantError::Loopback);
+        }
+        if self.granting.made.len() >= GRANTS_MAX {
+            return Err(GrantError::TooMany);
+        }
+        let holder = Holder(to.token);
+        let id = self
+            .inbound
+            .with(|inbound| inbound.receiver.grant(slot.name, range.clone(), holder))?;
+        match self.lend(slot, &range, &to) {
+            Ok((lent, secret)) => {
+                let ticket = GrantTicket {
+                    destination: self.host.identity(),
+                    slot: slot.name,
+                    start: range.start,
+                    length_bytes: lent.length_bytes(),
+                    secret,
+                };
+                self.granting.made.push(Made {
+                    id,
+                    slot: slot.name,
+                    lent,
+                    secret,
+                    holder,
+                });
+                Ok(Grant { id, ticket })
+            }
+            Err(error) => {
+                self.inbound.with(|inbound| inbound.receiver.end_grant(id));
+                Err(error)
+            }
+        }
+    }
+
+    fn lend(
+        &mut self,
+        slot: &Slot,
+        range: &std::ops::Range<u64>,
+        to: &hamlyn_host::Peer,
+    ) -> Result<(Lent, u64), GrantError> {
+        let (lent, file) = self.inbound.with(|inbound| {
+            let (area, base) = inbound
+                .receiver
+                .slot_place(slot.name)
+                .map_err(|_| hamlyn_engine::grant::GrantRefused::NotOpen(slot.name))?;
+            // The range lies in the slot and the slot in its area, so neither sum overflows.
+            let lent = Lent::lend(area, base + range.start..base + range.end)?;
+            Ok::<_, GrantError>(lent)
+        })?;
+        let secret = self.host.lend(to, file, lent.length_bytes())?;
+        Ok((lent, secret))
+    }
+
+    /// Ends a grant. When this has returned, nothing that the peer does changes the area any more; what it
+    /// placed and announced, but was not yet received here, is refused and counted
+    /// (`Refusal::NotGranted`). A peer that is still sending learns of it by itself and sends copies.
+    ///
+    /// Copies the pages, and allocates as much. If there is no memory for that, packets are refused from
+    /// now on, but the peer can still write the pages: free some memory and call this again.
+    pub fn revoke_grant(&mut self, grant: &Grant) -> Result<(), GrantError> {
+        let at = self
+            .granting
+            .made
+            .iter()
+            .position(|made| made.id == grant.id && made.secret == grant.ticket.secret)
+            .ok_or(GrantError::NoSuchGrant)?;
+        self.take_back(at)
+    }
+
+    /// Takes the pages of that grant back.
+    fn take_back(&mut self, at: usize) -> Result<(), GrantError> {
+        let made = &mut self.granting.made[at];
+        self.host.withdraw_lent(made.secret);
+        // While nobody deposits: what is copied to fresh pages is all that was received.
+        self.inbound.with(|inbound| {
+            inbound.receiver.end_grant(made.id);
+            made.lent.take_back()
+        })?;
+        self.granting.made.swap_remove(at);
+        Ok(())
+    }
+
+    /// The slot is about to be closed: its grants end with it.
+    pub(super) fn end_grants_on(&mut self, slot: SlotName) {
+        let mut at = 0;
+        while at < self.granting.made.len() {
+            if self.granting.made[at].slot != slot {
+                at += 1;
+                continue;
+            }
+            if let Err(error) = self.take_back(at) {
+                // The grant can still be revoked.
+                tracing::warn!(%slot, %error, "granted pages of a closed slot were not taken back");
+                at += 1;
+            }
+        }
+    }
+
+    /// The peer is gone: what it had, and what we had from it.
+    pub(super) fn end_grants_with(&mut self, link: LinkId, token: u64) {
+        let holder = Holder(token);
+        if self.granting.made.iter().any(|made| made.holder == holder) {
+            self.inbound
+                .with(|inbound| inbound.receiver.end_grants_of(holder));
+        }
+        for made in &self.granting.made {
+            if made.holder == holder {
+                self.host.withdraw_lent(made.secret);
+                made.lent.tell_ended();
+            }
+        }
+        self.granting
+            .accepted
+            .retain(|accepted| accepted.link != link);
+    }
+
+    /// Grants whose pages were not taken back yet, also those that ended with their peer.
+    pub fn grants_made(&self) -> usize {
+        self.granting.made.len()
+    }
+
+    /// Takes up a grant: from now on, long messages to that part of the slot are stored in place.
+    /// Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
+    /// There must be a link to its owner.
+    pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
+        self.attend_if_asked();
+        let link = self
+            .links
+            .to(&ticket.destination)
+            .ok_or(AcceptError::NotLinked)?;
+        self.granting
+            .accepted
+            .retain(|accepted| accepted.pages.lasts());
+        if self.granting.accepted.len() >= ACCEPTED_MAX {
+            return Err(AcceptError::TooMany);
+        }
+        let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
+        let pages = self
+            .host
+            .borrow(ticket.destination, ticket.secret, deadline_ns)?;
+        if pages.length_bytes() != ticket.length_bytes {
+            return Err(AcceptError::Length {
+                found_bytes: pages.length_bytes(),
+                expected_bytes: ticket.length_bytes,
+            });
+        }
+        self.granting.accepted.push(Accepted {
+            link,
+            slot: ticket.slot,
+            start: ticket.start,
+            pages,
+        });
+        Ok(())
+    }
+
+    /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there (any more).
+    pub fn drop_grant(&mut self, ticket: &GrantTicket) -> bool {
+        let links = &self.links;
+        let before = self.granting.accepted.len();
+        self.granting.accepted.retain(|accepted| {
+            let of_owner = links.is_to(accepted.link, &ticket.destination);
+            !(of_owner && accepted.slot == ticket.slot && accepted.start == ticket.start)
+        });
+        self.granting.accepted.len() < before
+    }
+
+    /// Number of grants that were taken up.
+    pub fn grants_accepted(&self) -> usize {
+        self.granting.accepted.len()
+    }
+
+    /// Stores a message in its place and announces it, if its place was granted. Nothing if not.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_placed(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<Option<SendHandle>, SendError> {
+        let length = message.data.len() as u64;
+        let posting = compose(target, message, length)?;
+        let (slot, offset) = (posting.header.slot, posting.header.offset);
+        let Ok(data_bytes) = u32::try_from(length) else {
+            return Ok(None);
+        };
+        if self
+            .granting
+            .place(target.link, slot, offset, length)
+            .is_none()
+        {
+            return Ok(None);
+        }
+        let mut patience = Patience::new(wait);
+        while !self
+            .outbound
+            .with(|outbound| outbound.transmitter.has_room(terminus))?
+        {
+            self.poll();
+            if !self.pause(&mut patience)? {
+                return Err(SendError::WouldBlock {
+                    peer: target.ticket.destination,
+                });
+            }
+        }
+        // Looked up again, as the wait may have ended the link or the grant.
+        let Some((pages, within)) = self.granting.place(target.link, slot, offset, length) else {
+            return Ok(None);
+        };
+        if pages.store(within, message.data).is_err() {
+            debug_assert!(false, "the place was checked");
+            return Ok(None);
+        }
+        let posted = self.outbound.with(|outbound| {
+            outbound.transmitter.post_placed(
+                terminus,
+                &posting,
+                message.metadata,
+                data_bytes,
+                &mut outbound.outlets,
+            )
+        });
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+            processor.exchange.post();
+        }
+        match posted {
+            Ok(posted) => Ok(Some(posted.handle)),
+            Err(PostError::LinkGone) => Err(self.lost(target).into()),
+            Err(other) => Err(other.into()),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Direct placement (decision 0006): messages to granted pages arrive as others do.
+
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::terminus::Completion;
+use hamlyn::{Grant, GrantTicket, Message, NewSlot, Slot, Target, Wait};
+
+use crate::low_level::{Inlet, send, target};
+use crate::world::{PATIENCE, Party, World, pattern};
+
+const PAGE: u64 = 4096;
+const AREA: u64 = 64 * PAGE;
+const WAIT: Wait = Wait::For(PATIENCE);
+
+/// An inlet over memory that can be granted.
+fn inlet<W: World>(party: &Party<W>, entries: usize) -> Inlet {
+    party.with(|manager| {
+        let interface = manager.interface_mut();
+        let area = interface.allocate_shared(AREA).unwrap();
+        let queue = interface.open_queue(256).unwrap();
+        let new = NewSlot::new(&area).queue(&queue).entries(entries);
+        let slot = interface.open_slot(new).unwrap();
+        Inlet { area, slot, queue }
+    })
+}
+
+/// Grants pages to the one peer that there is, as soon as it is linked.
+fn grant<W: World>(party: &Party<W>, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
+    let peer = party.until("a peer", |manager, _| {
+        manager.interface_mut().poll();
+        let mut peers = manager.interface().peers().map(|(link, _)| link);
+        peers.next()
+    });
+    let range = pages.start * PAGE..pages.end * PAGE;
+    let grant = party.with(|manager| manager.interface_mut().grant(slot, range, peer));
+    let grant = grant.unwrap();
+    party.tell("grant", &grant.ticket().to_bytes());
+    grant
+}
+
+/// Makes the ticket usable, and takes up the grant.
+fn accept<W: World>(party: &Party<W>) -> (Target, GrantTicket) {
+    let target = target(party, &party.hear_ticket("ticket"));
+    let ticket = GrantTicket::from_bytes(&party.hear("grant")).unwrap();
+    party.with(|manager| {
+        let interface = manager.interface_mut();
+        interface.accept_grant(&ticket, WAIT).unwrap();
+        assert_eq!(interface.grants_accepted(), 1);
+    });
+    (target, ticket)
+}
+
+pub(crate) fn a_placed_message_is_there_before_it_is_announced<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = inlet(party, 1);
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
+            let _grant = grant(party, &inlet.slot, 0..64);
+            // No packet is taken here, and yet the bytes are there.
+            party.hear_only("placed");
+            assert!(inlet.bytes(5, 100_000) == pattern(1, 100_000));
+            assert_eq!(inlet.next(party).metadata_index, 0);
+            assert_eq!(inlet.metadata(0), b"about them");
+            let refused = party.with(|manager| manager.interface().refusals().total());
+            assert_eq!(refused, 0);
+        },
+        &|party| {
+            let (target, _) = accept(party);
+            let bytes = pattern(1, 100_000);
+            let message = Message::new(&bytes).at(5).metadata(b"about them");
+            send(party, &target, &message);
+            party.tell("placed", &[]);
+        },
+    ]);
+}
+
+/// Sizes and places around the limits of the grant, which is of the middle pages only.
+fn cases() -> Vec<(u64, usize)> {
+    let (start, end) = (8 * PAGE, 40 * PAGE);
+    let mut cases = Vec::new();
+    for length in [1, 16, 17, 1023, 1024, 1025, 4096, 70_000, 32 * 4096] {
+        for offset in [
+            0,
+            start - 1,
+            start,
+            start + 7,
+            end - length as u64,
+            end - length as u64 + 1,
+            end,
+        ] {
+            cases.push((offset, length));
+        }
+    }
+    cases.retain(|(offset, length)| offset + *length as u64 <= AREA);
+    cases
+}
+
+pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = inlet(party, 2);
+            party.tell_ticket("ticket", &inlet.slot.ticket(1, 0, AREA).unwrap());
+            let _grant = grant(party, &inlet.slot, 8..40);
+            for (number, (offset, length)) in cases().into_iter().enumerate() {
+                assert_eq!(inlet.next(party).metadata_index, 1);
+                let expected = pattern(number as u64, length);
+                assert!(inlet.bytes(offset, length) == expected, "{offset} {length}");
+                party.tell(&format!("had {number}"), &[]);
+            }
+            let refused = party.with(|manager| manager.interface().refusals().total());
+            assert_eq!(refused, 0);
+        },
+        &|party| {
+            let (target, _) = accept(party);
+            for (number, (offset, length)) in cases().into_iter().enumerate() {
+                let bytes = pattern(number as u64, length);
+                send(party, &target, &Message::new(&bytes).at(offset));
+                party.hear(&format!("had {number}"));
+            }
+        },
+    ]);
+}
+
+pub(crate) fn after_revocation_messages_go_as_copies<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = inlet(party, 1);
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
+            for round in 0..3 {
+                let grant = grant(party, &inlet.slot, 0..64);
+                party.tell(&format!("grant {round}"), &grant.ticket().to_bytes());
+                inlet.next(party);
+                let expected = pattern(2 * round, 50_000);
+                assert!(inlet.bytes(0, 50_000) == expected);
+                party.with(|manager| {
+                    let interface = manager.interface_mut();
+                    interface.revoke_grant(&grant).unwrap();
+                    assert_eq!(interface.grants_made(), 0);
+                    assert!(interface.revoke_grant(&grant).is_err());
+                });
+                assert!(inlet.bytes(0, 50_000) == expected, "kept");
+                party.tell(&format!("revoked {round}"), &[]);
+                inlet.next(party);
+                assert!(inlet.bytes(0, 50_000) == pattern(2 * round + 1, 50_000));
+            }
+            let refused = party.with(|manager| manager.interface().refusals().total());
+            assert_eq!(refused, 0);
+        },
+        &|party| {
+            let target = target(party, &party.hear_ticket("ticket"));
+            for round in 0..3 {
+                let ticket = GrantTicket::from_bytes(&party.hear(&format!("grant {round}")));
+                let ticket = ticket.unwrap();
+                party.with(|manager| manager.interface_mut().accept_grant(&ticket, WAIT).unwrap());
+                send(party, &target, &Message::new(&pattern(2 * round, 50_000)));
+                party.hear(&format!("revoked {round}"));
+                send(
+                    party,
+                    &target,
+                    &Message::new(&pattern(2 * round + 1, 50_000)),
+                );
+                let left = party.with(|manager| manager.interface().grants_accepted());
+                assert_eq!(left, 0, "it has noticed");
+            }
+        },
+    ]);
+}
+
+pub(crate) fn an_announcement_that_finds_no_room_waits<W: World>(world: &W) {
+    // More than the deepest ring and the work queue hold.
+    const MESSAGES: u64 = 10_000;
+    world.run(&[
+        &|party| {
+            let mut inlet = inlet(party, 1);
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
+            let _grant = grant(party, &inlet.slot, 0..64);
+            // Nothing is taken until the sender's queue is full.
+            party.hear_only("full");
+            for _ in 0..MESSAGES {
+                if inlet.next(party).metadata_index != 0 {
+                    unreachable!();
+                }
+            }
+            assert!(inlet.bytes(0, 2048) == pattern(MESSAGES - 1, 2048));
+            party.tell("had all", &[]);
+        },
+        &|party| {
+            let (target, _) = accept(party);
+            let mut last = None;
+            let mut told = false;
+            for number in 0..MESSAGES {
+                let bytes = pattern(number, 2048);
+                last = Some(party.until("room", |manager, _| {
+                    let terminus = manager.terminus();
+                    let message = Message::new(&bytes);
+                    let interface = manager.interface_mut();
+                    let sent = interface.send_msg(terminus, &target, &message, Wait::Poll);
+                    if sent.is_err() && !told {
+                        told = true;
+                        party.tell("full", &[]);
+                    }
+                    sent.ok()
+                }));
+            }
+            assert!(told, "all of them found room at once");
+            let done =
+                party.with(|manager| manager.interface_mut().drain(last.unwrap(), WAIT).unwrap());
+            assert_eq!(done, Completion::Sent);
+            party.hear("had all");
+        },
+    ]);
+}
+
+pub(crate) fn a_closed_slot_takes_its_grants_with_it<W: World>(world: &W) {
+    world.run(&[
+        &|party| {
+            let mut inlet = inlet(party, 1);
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
+            let grant = grant(party, &inlet.slot, 3..5);
+            inlet.next(party);
+            party.with(|manager| {
+                let interface = manager.interface_mut();
+                interface.close_slot(inlet.slot).unwrap();
+                assert_eq!(interface.grants_made(), 0);
+                assert!(interface.revoke_grant(&grant).is_err());
+            });
+            party.tell("closed", &[]);
+            party.hear("sent");
+            let closed = party.until("a refusal", |manager, _| {
+                manager.interface_mut().poll();
+                let refusals = manager.interface().refusals();
+                let closed = refusals.count(Refusal::SlotClosed);
+                (closed > 0).then_some((closed, refusals.total()))
+            });
+            assert_eq!(closed, (1, 1));
+            let mut bytes = vec![0; 4096];
+            inlet.area.read_at(3 * PAGE, &mut bytes).unwrap();
+            assert!(bytes == pattern(1, 4096));
+        },
+        &|party| {
+            let (target, _) = accept(party);
+            send(
+                party,
+                &target,
+                &Message::new(&pattern(1, 4096)).at(3 * PAGE),
+            );
+            party.hear("closed");
+            send(
+                party,
+                &target,
+                &Message::new(&pattern(2, 4096)).at(3 * PAGE),
+            );
+            party.tell("sent", &[]);
+        },
+    ]);
+}

@@ -1,0 +1,76 @@
+//! Fetching pages that somebody lent to this interface (decision 0006), in the caller's thread.
+
+use super::Interior;
+use super::codec::Message;
+use super::exchange::Arrived;
+use super::reach::{Backoff, Setback, Target, Whom};
+use crate::{Address, ConnectError, Destination, RefusedBecause};
+use hamlyn_ring::lending::Borrowed;
+use std::time::Duration;
+
+pub(super) fn borrow(
+    interior: &Interior,
+    from: Destination,
+    secret: u64,
+    deadline_ns: u64,
+) -> Result<Borrowed, ConnectError> {
+    let target = match Whom::of(interior, Address::Destination(from))? {
+        Whom::Another(target) => target,
+        Whom::Oneself => {
+            return Err(ConnectError::NotLent {
+                to: Whom::Oneself.shown().to_owned(),
+            });
+        }
+    };
+    let mut backoff = Backoff::new();
+    loop {
+        let why = match attempt(interior, &target, secret, deadline_ns) {
+            Ok(borrowed) => return Ok(borrowed),
+            Err(Setback::Again(why)) => why,
+            Err(Setback::Final(why)) => return Err(why),
+            Err(Setback::Late) => return Err(target.stalled()),
+        };
+        let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
+            return Err(why);
+        };
+        std::thread::sleep(Duration::from_nanos(pause_ns));
+    }
+}
+
+fn attempt(
+    interior: &Interior,
+    target: &Target,
+    secret: u64,
+    deadline_ns: u64,
+) -> Result<Borrowed, Setback> {
+    let not_lent = || ConnectError::NotLent {
+        to: target.shown().to_owned(),
+    };
+    let Some(contact) = target.greeted(interior, deadline_ns)? else {
+        return Err(not_lent().into());
+    };
+    let interface = interior.identity.interface;
+    contact.say(&Message::Claim { interface, secret }, &[])?;
+    let arrived = contact.await_message(deadline_ns)?;
+    match arrived {
+        Arrived {
+            message: Message::Lent { length_bytes },
+            pages: Some(file),
+            ..
+        } => Borrowed::adopt(file, length_bytes).map_err(|_| {
+            let what = "what it lent is not sealed memory of the size that it announced";
+            target.invalid(what).into()
+        }),
+        Arrived {
+            message: Message::NotOffered,
+            ..
+        } => Err(not_lent().into()),
+        Arrived {
+            message: Message::Refusal { reason },
+            ..
+        } => Err(target.refused(RefusedBecause(reason))),
+        _ => Err(target
+            .invalid("it answered with something else than was asked for")
+            .into()),
+    }
+}

@@ -1,0 +1,193 @@
+//! How payloads are best stored into the bulk: through the cache, or past it.
+//!
+//! Two processors that have a cache together hand bytes over in it. Two that have none together
+//! fetch every line from the other's cache, which is several times slower than memory; then it is
+//! better to store past the cache. Which it is depends on where the two threads happen to run, it
+//! may change at any time, and nobody tells. But a sender that waits for lines notices: its copies
+//! take several times longer. So the sender times some of them, tries the other way now and then,
+//! for a short while, and keeps to what was clearly faster.
+//!
+//! Nothing that the peer says is used. A wrong choice costs time and nothing else.
+
+/// Shorter payloads go through the cache, and are not timed.
+const WATCHED_MIN_BYTES: usize = 4 << 10;
+/// One in so many copies is timed while nothing is tried.
+const SPARSE: u32 = 16;
+/// Timed copies that are enough for a judgement.
+const SAMPLES: u32 = 32;
+/// Copies of a trial that are not judged: what lies in the bulk is still from the other way.
+const TRIAL_SETTLING: u32 = 16;
+/// Copies after which a trial that is going badly ends early.
+const TRIAL_LEAST: u32 = 4;
+/// Bytes between trials at first. They double as long as trials fail.
+const PERIOD_MIN_BYTES: u64 = 8 << 20;
+/// The most bytes between trials. Through the cache it shows by itself when it has become slow.
+const PERIOD_MAX_THROUGH_BYTES: u64 = 1 << 30;
+const PERIOD_MAX_PAST_BYTES: u64 = 64 << 20;
+/// Past the cache must be so many times faster: it makes the receiver fetch from memory.
+const CLEARLY: u64 = 2;
+/// Ticks are counted in parts, so that a byte takes many.
+const PARTS: u64 = 1 << 10;
+
+/// A way to store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    Through,
+    Past,
+}
+
+impl Way {
+    fn other(self) -> Self {
+        match self {
+            Way::Through => Way::Past,
+            Way::Past => Way::Through,
+        }
+    }
+}
+
+/// The cost of timed copies.
+#[derive(Clone, Copy, Default, Debug)]
+struct Costs {
+    count: u32,
+    sum: u64,
+    worst: u64,
+}
+
+impl Costs {
+    fn add(&mut self, cost: u64) {
+        self.count += 1;
+        self.sum = self.sum.saturating_add(cost);
+        self.worst = self.worst.max(cost);
+    }
+
+    /// The mean, once there are enough of them. The worst does not count: it may
+    /// have been interrupted.
+    fn mean(&self) -> Option<u64> {
+        (self.count >= SAMPLES).then(|| (self.sum - self.worst) / u64::from(self.count - 1))
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Crossing {
+    chosen: Way,
+    /// Copies of the trial that is under way, if one is.
+    trial: Option<u32>,
+    costs: Costs,
+    /// What the chosen way last cost.
+    chosen_cost: Option<u64>,
+    copies: u32,
+    since_trial_bytes: u64,
+    period_bytes: u64,
+}
+
+impl Crossing {
+    pub(crate) fn new() -> Self {
+        Self {
+            chosen: Way::Through,
+            trial: None,
+            costs: Costs::default(),
+            chosen_cost: None,
+            copies: 0,
+            since_trial_bytes: 0,
+            period_bytes: PERIOD_MIN_BYTES,
+        }
+    }
+
+    /// Carries out a copy of that many bytes, in the way that `copy` is told.
+    #[inline]
+    pub(crate) fn carry<R>(
+        &mut self,
+        length: usize,
+        ticks: impl Fn() -> u64,
+        copy: impl FnOnce(Way) -> R,
+    ) -> R {
+        if length < WATCHED_MIN_BYTES {
+            return copy(Way::Through);
+        }
+        self.since_trial_bytes = self.since_trial_bytes.saturating_add(length as u64);
+        self.copies = self.copies.wrapping_add(1);
+        if self.trial.is_none() && !self.copies.is_multiple_of(SPARSE) {
+            return copy(self.chosen);
+        }
+        let way = match self.trial {
+            Some(_) => self.chosen.other(),
+            None => self.chosen,
+        };
+        let begin = ticks();
+        let result = copy(way);
+        let cost = ticks().wrapping_sub(begin).saturating_mul(PARTS) / length as u64;
+        self.note(cost);
+        result
+    }
+
+    #[cold]
+    fn note(&mut self, cost: u64) {
+        match &mut self.trial {
+            Some(copies) => {
+                *copies += 1;
+                self.costs.add(cost);
+                if *copies == TRIAL_LEAST {
+                    let hopeless = self.chosen_cost.unwrap_or(u64::MAX);
+                    let mean = self.costs.sum / u64::from(TRIAL_LEAST);
+                    if mean > hopeless.saturating_mul(2 * CLEARLY) {
+                        return self.judge(mean);
+                    }
+                }
+                if *copies == TRIAL_SETTLING {
+                    self.costs = Costs::default();
+                }
+                if let Some(mean) = self.costs.mean() {
+                    self.judge(mean);
+                }
+            }
+            None => {
+                self.costs.add(cost);
+                let Some(mean) = self.costs.mean() else {
+                    return;
+                };
+                self.costs = Costs::default();
+                let before = self.chosen_cost.replace(mean);
+                let worse = before.is_some_and(|before| mean > before.saturating_mul(CLEARLY));
+                let due_bytes = if worse {
+                    PERIOD_MIN_BYTES
+                } else {
+                    self.period_bytes
+                };
+                if self.since_trial_bytes >= due_bytes {
+                    self.trial = Some(0);
+                }
+            }
+        }
+    }
+
+    /// The trial is over.
+    fn judge(&mut self, tried_cost: u64) {
+        let chosen_cost = self.chosen_cost.unwrap_or(u64::MAX);
+        let (through, past) = match self.chosen {
+            Way::Through => (chosen_cost, tried_cost),
+            Way::Past => (tried_cost, chosen_cost),
+        };
+        let best = if through > past.saturating_mul(CLEARLY) {
+            Way::Past
+        } else {
+            Way::Through
+        };
+        if best == self.chosen {
+            self.period_bytes = (self.period_bytes * 2).min(match best {
+                Way::Through => PERIOD_MAX_THROUGH_BYTES,
+                Way::Past => PERIOD_MAX_PAST_BYTES,
+            });
+        } else {
+            self.chosen = best;
+            self.chosen_cost = Some(tried_cost);
+            self.period_bytes = PERIOD_MIN_BYTES;
+        }
+        self.trial = None;
+        self.costs = Costs::default();
+        self.since_trial_bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests;

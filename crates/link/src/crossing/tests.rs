@@ -1,0 +1,129 @@
+use core::cell::Cell;
+
+use super::*;
+
+const CHUNK: usize = 16 << 10;
+
+/// A machine on which copies cost so much per way, in ticks per packet.
+struct Machine {
+    clock: Cell<u64>,
+    through: u64,
+    past: u64,
+}
+
+impl Machine {
+    fn new(through: u64, past: u64) -> Self {
+        let clock = Cell::new(0);
+        Self {
+            clock,
+            through,
+            past,
+        }
+    }
+
+    /// Sends that many bytes; the fraction of them that went past the cache.
+    fn send(&self, crossing: &mut Crossing, bytes: u64) -> f64 {
+        let packets = bytes / CHUNK as u64;
+        let mut past = 0;
+        for _ in 0..packets {
+            crossing.carry(
+                CHUNK,
+                || self.clock.get(),
+                |way| {
+                    past += u64::from(way == Way::Past);
+                    self.clock.set(
+                        self.clock.get()
+                            + match way {
+                                Way::Through => self.through,
+                                Way::Past => self.past,
+                            },
+                    );
+                },
+            );
+        }
+        past as f64 / packets as f64
+    }
+}
+
+const NEAR: fn() -> Machine = || Machine::new(1_000, 900);
+const FAR: fn() -> Machine = || Machine::new(10_000, 1_500);
+
+#[test]
+fn processors_with_a_common_cache_use_it() {
+    let mut crossing = Crossing::new();
+    let past = NEAR().send(&mut crossing, 1 << 30);
+    assert!(past < 0.03, "{past}");
+}
+
+#[test]
+fn processors_without_one_pass_it_by() {
+    let mut crossing = Crossing::new();
+    FAR().send(&mut crossing, 64 << 20);
+    let past = FAR().send(&mut crossing, 1 << 30);
+    assert!(past > 0.98, "{past}");
+}
+
+#[test]
+fn a_move_is_noticed_in_both_directions() {
+    let mut crossing = Crossing::new();
+    for _ in 0..4 {
+        NEAR().send(&mut crossing, 96 << 20);
+        let past = NEAR().send(&mut crossing, 256 << 20);
+        assert!(past < 0.05, "near: {past}");
+        FAR().send(&mut crossing, 64 << 20);
+        let past = FAR().send(&mut crossing, 256 << 20);
+        assert!(past > 0.95, "far: {past}");
+    }
+}
+
+#[test]
+fn after_a_long_time_near_a_move_away_is_noticed_soon() {
+    let mut crossing = Crossing::new();
+    NEAR().send(&mut crossing, 16 << 30);
+    // Through the cache it is slower now, and that shows without waiting for the next trial.
+    FAR().send(&mut crossing, 64 << 20);
+    let past = FAR().send(&mut crossing, 64 << 20);
+    assert!(past > 0.9, "{past}");
+}
+
+#[test]
+fn trials_become_rare() {
+    let mut crossing = Crossing::new();
+    NEAR().send(&mut crossing, 4 << 30);
+    let past = NEAR().send(&mut crossing, 4 << 30);
+    assert!(past < 0.002, "{past}");
+}
+
+#[test]
+fn one_interruption_decides_nothing() {
+    let mut costs = Costs::default();
+    for _ in 1..SAMPLES {
+        costs.add(10);
+    }
+    assert_eq!(costs.mean(), None);
+    costs.add(u64::MAX / 2);
+    assert_eq!(costs.mean(), Some(10));
+}
+
+#[test]
+fn short_payloads_are_left_alone() {
+    let mut crossing = Crossing::new();
+    for _ in 0..100_000 {
+        crossing.carry(
+            WATCHED_MIN_BYTES - 1,
+            || unreachable!("not timed"),
+            |way| assert_eq!(way, Way::Through),
+        );
+    }
+}
+
+#[test]
+fn a_clock_that_stands_still_or_goes_back_does_no_harm() {
+    let mut crossing = Crossing::new();
+    let clock = Cell::new(u64::MAX);
+    for _ in 0..100_000 {
+        clock.set(clock.get().wrapping_sub(12345));
+        crossing.carry(CHUNK, || clock.get(), |_| ());
+        crossing.carry(CHUNK, || 0, |_| ());
+    }
+}

@@ -1,0 +1,80 @@
+//! Copies: whatever their length and alignment, the range is copied and nothing else is touched.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const LEN: usize = 64 << 10;
+
+/// A mapping of bytes that differ, and the same bytes.
+fn filled(seed: u8) -> (Mapping, Vec<u8>) {
+    let bytes: Vec<u8> = (0..LEN)
+        .map(|at| (at as u8).wrapping_mul(31).wrapping_add((at >> 8) as u8) ^ seed)
+        .collect();
+    let mapping = Mapping::anonymous(LEN).unwrap();
+    mapping.copy_in(0, &bytes).unwrap();
+    (mapping, bytes)
+}
+
+fn all(mapping: &Mapping) -> Vec<u8> {
+    let mut bytes = vec![0; LEN];
+    mapping.copy_out(0, &mut bytes).unwrap();
+    bytes
+}
+
+/// Lengths around every change of routine.
+fn lengths() -> impl Strategy<Value = usize> {
+    prop_oneof![0..200_usize, 960..1400_usize, 4000..4300_usize, 0..LEN / 2]
+}
+
+proptest! {
+    #[test]
+    fn a_copy_is_of_its_range(from_at in 0..200_usize, to_at in 0..200_usize, len in lengths()) {
+        let (from, from_bytes) = filled(0x55);
+        for stream in [false, true] {
+            let (to, mut expected) = filled(0xaa);
+            let copy = if stream { Mapping::stream_between } else { Mapping::copy_between };
+            copy(&from, from_at, &to, to_at, len).unwrap();
+            expected[to_at..to_at + len].copy_from_slice(&from_bytes[from_at..from_at + len]);
+            prop_assert!(all(&to) == expected);
+        }
+    }
+
+    #[test]
+    fn a_slice_goes_in_past_the_caches(to_at in 0..200_usize, len in lengths()) {
+        let (to, mut expected) = filled(0xaa);
+        let (_, bytes) = filled(0x55);
+        to.stream_in(to_at, &bytes[..len]).unwrap();
+        expected[to_at..to_at + len].copy_from_slice(&bytes[..len]);
+        prop_assert!(all(&to) == expected);
+    }
+}
+
+#[test]
+fn ranges_outside_are_refused() {
+    let (from, _) = filled(0);
+    let (to, expected) = filled(1);
+    for (from_at, to_at, len) in [
+        (1, 0, LEN),
+        (0, 1, LEN),
+        (0, usize::MAX, 2),
+        (usize::MAX, 0, 1),
+    ] {
+        let refused = Mapping::stream_between(&from, from_at, &to, to_at, len);
+        assert_eq!(refused, Err(OutOfRange));
+    }
+    assert_eq!(to.stream_in(LEN, &[0]), Err(OutOfRange));
+    assert!(all(&to) == expected);
+}
+
+/// Longer than the processor's own loop takes over.
+#[test]
+fn a_very_long_copy_is_whole() {
+    const LONG: usize = (32 << 20) + 4097;
+    let bytes: Vec<u8> = (0..LONG).map(|at| (at ^ (at >> 11)) as u8).collect();
+    let mapping = Mapping::anonymous(LONG + 1).unwrap();
+    mapping.copy_in(1, &bytes).unwrap();
+    let mut back = vec![0; LONG];
+    mapping.copy_out(1, &mut back).unwrap();
+    assert!(back == bytes);
+}
