@@ -14,6 +14,8 @@ pub(crate) enum Role {
     Bench,
     /// A sender in the demonstration.
     Demo,
+    /// The program whose instructions are counted.
+    Count,
 }
 
 /// Takes the next order from standard input; nothing at its end.

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),
+            Role::Count => bench::one_thread::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     };

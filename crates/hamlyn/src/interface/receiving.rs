@@ -183,7 +183,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Sleeps, unless there has been activity since it was `before`.
+    /// Sleeps if nothing has happened since the activity was `before`, which was before the caller last
+    /// looked at what it waits for: the network processor may have filled a queue since.
     #[cold]
     fn sleep(&mut self, before: u64, deadline_ns: Option<u64>) -> Result<(), HostError> {
         self.prepare_wait();

@@ -276,46 +276,65 @@ pub(crate) fn measure(
     bar: &ProgressBar,
 ) -> Result<()> {
     for &protocol in protocols {
-        let mut end = End::open(&mut pair.manager, protocol)?;
-        pair.actor.order(&Order::Open { protocol })?;
-        let theirs: String = pair.actor.answer()?;
-        end.grow(&mut pair.manager, &[theirs])?;
-        let ours = end.grows_from(&pair.manager)?;
-        // Both warm up, and grow the other direction.
-        round_trips(pair, &mut end, protocol, vec![ours], effort.round_trips)?;
-        let mut figures = Vec::new();
-        let mut ratios = Vec::new();
-        let mut raws = Vec::new();
-        let mut repeated = 0;
-        let started = std::time::Instant::now();
-        while figures.len() < effort.batches {
-            let before = pair.raw(effort.round_trips)?;
-            let ours = round_trips(pair, &mut end, protocol, Vec::new(), effort.round_trips)?;
-            let after = pair.raw(effort.round_trips)?;
-            if (before - after).abs() > STEADY * before.min(after) {
-                repeated += 1;
-                if started.elapsed() > effort.patience {
-                    bail!(
-                        "the raw hand-off never kept still ({before:.0} and {after:.0} ns): the machine is too disturbed to measure"
-                    );
-                }
-                continue;
-            }
-            let raw = (before + after) / 2.0;
-            figures.push(ours);
-            ratios.push(ours / raw);
-            raws.push(raw);
-        }
+        let figures = one_way(pair, protocol, effort)?;
         report.add_latency(
             protocol.name(),
-            median(figures),
-            median(ratios),
-            median(raws),
-            repeated,
+            figures.one_way_ns,
+            figures.over_raw,
+            figures.raw_ns,
+            figures.repeated,
         );
         bar.inc(1);
     }
     Ok(())
+}
+
+/// Medians of the batches, and how many batches had to be repeated.
+pub(crate) struct Figures {
+    pub(crate) one_way_ns: f64,
+    pub(crate) over_raw: f64,
+    pub(crate) raw_ns: f64,
+    pub(crate) repeated: usize,
+}
+
+/// Measures one protocol between the two.
+pub(crate) fn one_way(pair: &mut Pair, protocol: Protocol, effort: Effort) -> Result<Figures> {
+    let mut end = End::open(&mut pair.manager, protocol)?;
+    pair.actor.order(&Order::Open { protocol })?;
+    let theirs: String = pair.actor.answer()?;
+    end.grow(&mut pair.manager, &[theirs])?;
+    let ours = end.grows_from(&pair.manager)?;
+    // Both warm up, and grow the other direction.
+    round_trips(pair, &mut end, protocol, vec![ours], effort.round_trips)?;
+    let mut figures = Vec::new();
+    let mut ratios = Vec::new();
+    let mut raws = Vec::new();
+    let mut repeated = 0;
+    let started = std::time::Instant::now();
+    while figures.len() < effort.batches {
+        let before = pair.raw(effort.round_trips)?;
+        let ours = round_trips(pair, &mut end, protocol, Vec::new(), effort.round_trips)?;
+        let after = pair.raw(effort.round_trips)?;
+        if (before - after).abs() > STEADY * before.min(after) {
+            repeated += 1;
+            if started.elapsed() > effort.patience {
+                bail!(
+                    "the raw hand-off never kept still ({before:.0} and {after:.0} ns): the machine is too disturbed to measure"
+                );
+            }
+            continue;
+        }
+        let raw = (before + after) / 2.0;
+        figures.push(ours);
+        ratios.push(ours / raw);
+        raws.push(raw);
+    }
+    Ok(Figures {
+        one_way_ns: median(figures),
+        over_raw: median(ratios),
+        raw_ns: median(raws),
+        repeated,
+    })
 }
 
 /// Nanoseconds one way.

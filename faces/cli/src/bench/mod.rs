@@ -5,13 +5,16 @@
 //! more than 15 %, the machine was disturbed, and the measurement is repeated.
 
 mod comparison;
+mod instructions;
 mod large;
 mod latency;
 mod memory;
+pub(crate) mod one_thread;
 mod pair;
 pub(crate) mod peer;
 mod raw;
 mod report;
+mod strategies;
 mod throughput;
 mod waking;
 
@@ -21,7 +24,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Manager, ManagerOptions};
+use hamlyn::{Manager, ManagerOptions, Strategy};
 use rustix::thread::CpuSet;
 
 #[derive(clap::Args)]
@@ -35,12 +38,15 @@ pub(crate) struct Arguments {
     /// Measure the latency of this protocol and nothing else.
     #[arg(long, value_enum)]
     only: Option<latency::Protocol>,
-    /// Measure large messages and nothing else.
+    /// Count the instructions of a short message and nothing else. Needs valgrind.
     #[arg(long, conflicts_with = "only")]
+    instructions: bool,
+    /// Measure large messages and nothing else.
+    #[arg(long, conflicts_with_all = ["only", "instructions"])]
     large: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with_all = ["only", "large"])]
+    #[arg(long, conflicts_with_all = ["only", "large", "instructions"])]
     peers: bool,
 }
 
@@ -57,6 +63,8 @@ pub(crate) struct Effort {
     pub(crate) bytes_per_run: usize,
     /// Runs of each bandwidth; the median is reported.
     pub(crate) runs: usize,
+    /// Messages to a receiver that computes, for each length of its grains.
+    pub(crate) interruptions: u64,
     /// How long to try for undisturbed measurements of one protocol.
     pub(crate) patience: Duration,
 }
@@ -70,6 +78,7 @@ impl Effort {
                 messages: 2_000_000,
                 bytes_per_run: 32 << 20,
                 runs: 5,
+                interruptions: 64,
                 patience: Duration::from_secs(15),
             }
         } else {
@@ -79,6 +88,7 @@ impl Effort {
                 messages: 20_000_000,
                 bytes_per_run: 128 << 20,
                 runs: 15,
+                interruptions: 400,
                 patience: Duration::from_secs(60),
             }
         }
@@ -89,6 +99,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.peers {
         return comparison::run(arguments.json, arguments.quick);
     }
+    if arguments.instructions {
+        let mut report = report::Report::default();
+        report.instructions = Some(instructions::count()?);
+        report.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let effort = Effort::of(arguments);
     let processors = processors()?;
     if processors.len() < 2 {
@@ -97,10 +113,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             processors.len()
         );
     }
-    pin(processors[0])?;
+    pin(&processors[..1])?;
     let mut pair = pair::Pair::start(processors[1])?;
     let bar = crate::terminal::steps_bar(
-        4 + 1 + large::SIZES_BYTES.len() as u64 + 1 + 1,
+        4 + 1 + large::SIZES_BYTES.len() as u64 + 1 + 1 + 4 + 1,
         "measuring",
         arguments.json,
     );
@@ -120,6 +136,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             large::measure(&mut pair, effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
             waking::measure(processors[1], effort, &mut report, &bar)?;
+            strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+            match instructions::count() {
+                Ok(instructions) => report.instructions = Some(instructions),
+                Err(error) => {
+                    bar.suspend(|| eprintln!("hamlyn: instructions not counted: {error:#}"))
+                }
+            }
+            bar.inc(1);
         }
     }
     bar.finish_and_clear();
@@ -136,12 +160,14 @@ fn processors() -> Result<Vec<usize>> {
         .collect())
 }
 
-/// Keeps this thread on one processor.
-pub(crate) fn pin(processor: usize) -> Result<()> {
+/// Keeps this thread, and those that it starts from now on, on these processors.
+pub(crate) fn pin(processors: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
-    set.set(processor);
+    for &processor in processors {
+        set.set(processor);
+    }
     rustix::thread::sched_setaffinity(None, &set)
-        .with_context(|| format!("staying on processor {processor}"))
+        .with_context(|| format!("staying on the processors {processors:?}"))
 }
 
 /// A manager that polls and never sleeps, apart from all others on this machine.
@@ -149,6 +175,33 @@ pub(crate) fn open() -> Result<Manager<ProcessHost>> {
     let mut options = Options::default().in_namespace("bench");
     options.spin_ns = Some(u64::MAX / 4);
     Ok(hamlyn::open_with(options, ManagerOptions::default())?)
+}
+
+/// How long a wait polls before it sleeps, by default, in a process that has several processors.
+const SPIN_NS: u64 = 20_000;
+
+/// A manager that is driven in that way, with this thread, the application's, on that processor and all
+/// others of the interface elsewhere.
+pub(crate) fn open_driven(driven: &pair::Driven, processor: usize) -> Result<Manager<ProcessHost>> {
+    let strategy = Strategy::ALL
+        .into_iter()
+        .find(|strategy| strategy.name() == driven.strategy)
+        .with_context(|| format!("no strategy is called {}", driven.strategy))?;
+    let elsewhere: Vec<usize> = driven
+        .processors
+        .iter()
+        .copied()
+        .filter(|&other| other != processor)
+        .collect();
+    pin(&elsewhere)?;
+    let mut manager = ManagerOptions::default();
+    manager.strategy = strategy;
+    let mut options = Options::default().in_namespace("bench");
+    // The default would be not to poll at all where `elsewhere` is but one processor.
+    options.spin_ns = Some(SPIN_NS);
+    let manager = hamlyn::open_with(options, manager)?;
+    pin(&[processor])?;
+    Ok(manager)
 }
 
 /// The middle of some figures.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use hamlyn::Manager;
 use hamlyn::host::process::ProcessHost;
+use hamlyn::{Manager, Strategy};
 use serde::{Deserialize, Serialize};
 
 use super::large::Buffers;
@@ -18,8 +18,13 @@ use crate::actor::{Actor, Role};
 /// something to say, then takes part.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Stay on that processor, use that memory.
-    Settle { processor: usize, ground: PathBuf },
+    /// Stay on that processor, use that memory, open an interface.
+    Settle {
+        processor: usize,
+        ground: PathBuf,
+        /// None to poll and never to sleep, driven by the one thread.
+        driven: Option<Driven>,
+    },
     /// The other side of the raw hand-off.
     Raw { round_trips: u64 },
     /// Open the ends of a protocol; answers with what grows the other end.
@@ -49,6 +54,9 @@ pub(crate) enum Order {
         placement: Placement,
         credit: String,
     },
+    /// Compute and poll by turns until that many messages are in memory; answers with what opens it
+    /// to them, then how long each took, in nanoseconds.
+    Compute { grain_ns: u64, messages: u64 },
     /// Grant its memory.
     LargeGrant,
     /// Take that many of them.
@@ -57,6 +65,14 @@ pub(crate) enum Order {
     LargeClose { placement: Placement },
     /// Connect that many idle interfaces to that ticket.
     Idle { ticket: String, peers: usize },
+}
+
+/// Who drives an interface, and on which processors a network processor may run: not on the one
+/// where the application does.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Driven {
+    pub(crate) strategy: String,
+    pub(crate) processors: Vec<usize>,
 }
 
 /// Both processes, as the first one sees them.
@@ -73,12 +89,34 @@ impl Pair {
         actor.order(&Order::Settle {
             processor,
             ground: ground.path(),
+            driven: None,
         })?;
         let () = actor.answer()?;
         Ok(Self {
             actor,
             ground,
             manager: super::open()?,
+        })
+    }
+
+    /// Both with interfaces that are driven in that way, and that sleep when there is nothing to do.
+    pub(crate) fn start_driven(strategy: Strategy, processors: &[usize]) -> Result<Self> {
+        let mut actor = Actor::start(Role::Bench, None)?;
+        let ground = Ground::create()?;
+        let driven = Driven {
+            strategy: strategy.name().to_owned(),
+            processors: processors.to_vec(),
+        };
+        actor.order(&Order::Settle {
+            processor: processors[1],
+            ground: ground.path(),
+            driven: Some(driven.clone()),
+        })?;
+        let () = actor.answer()?;
+        Ok(Self {
+            actor,
+            ground,
+            manager: super::open_driven(&driven, processors[0])?,
         })
     }
 

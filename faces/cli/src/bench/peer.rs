@@ -6,17 +6,25 @@ use super::large::hand_off::Field;
 use super::large::ours::{Placement, ReceivingEnd};
 use super::pair::Order;
 use super::raw::Ground;
-use super::{latency, memory, throughput};
+use super::{latency, memory, strategies, throughput};
 use crate::actor::{answer, next_order};
 
 /// The other process.
 pub(crate) fn run() -> Result<()> {
-    let Some(Order::Settle { processor, ground }) = next_order()? else {
+    let Some(Order::Settle {
+        processor,
+        ground,
+        driven,
+    }) = next_order()?
+    else {
         bail!("not told where to be");
     };
-    super::pin(processor)?;
+    super::pin(&[processor])?;
     let mut ground = Ground::open(&ground)?;
-    let mut manager = super::open()?;
+    let mut manager = match driven {
+        None => super::open()?,
+        Some(driven) => super::open_driven(&driven, processor)?,
+    };
     answer(&())?;
     let mut latency = None;
     let mut idle = Vec::new();
@@ -88,6 +96,9 @@ pub(crate) fn run() -> Result<()> {
             Order::LargeClose { placement } => {
                 let end = large[placement as usize].take();
                 end.context("no slot is open")?.close(&mut manager)?;
+            }
+            Order::Compute { grain_ns, messages } => {
+                strategies::compute(&mut manager, grain_ns, messages)?;
             }
             Order::Idle { ticket, peers } => {
                 memory::connect_idle(&mut idle, &ticket, peers)?;

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
+use super::instructions::Instructions;
 use super::large::Figures;
 
 struct Latency {
@@ -22,6 +23,9 @@ pub(crate) struct Report {
     pub(crate) messages_per_s: f64,
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
+    pub(crate) strategies: Vec<super::strategies::Figures>,
+    /// Nothing where they cannot be counted.
+    pub(crate) instructions: Option<Instructions>,
 }
 
 impl Report {
@@ -104,6 +108,9 @@ impl Report {
             "wake_ns": self.waking.as_ref().map(|waking| waking.ours_ns),
             "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
             "eventfd_wake_ns": self.waking.as_ref().map(|waking| waking.eventfd_ns),
+            "strategies": self.strategies.iter().map(super::strategies::Figures::json).collect::<Vec<_>>(),
+            "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
+            "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
             "fresh_buffers": large(true),
         });
         if let Some(all) = all.as_object_mut() {
@@ -140,6 +147,8 @@ impl Report {
                 waking.eventfd_ns / 1e3
             );
         }
+        self.print_strategies();
+        self.print_instructions();
         Ok(())
     }
 
@@ -193,5 +202,56 @@ impl Report {
             ]);
         }
         println!("GB/s\n{table}");
+    }
+
+    fn print_strategies(&self) {
+        if self.strategies.is_empty() {
+            return;
+        }
+        let mut table = crate::terminal::table(&["strategy", "one way, ns", "over raw"]);
+        for figures in &self.strategies {
+            table.add_row([
+                figures.strategy.to_owned(),
+                format!("{:.0}", figures.one_way_ns),
+                format!("{:.2}", figures.over_raw),
+            ]);
+        }
+        println!("{table}");
+        println!("in the receiver's memory while it computes in grains, µs: median, 99 of 100");
+        let mut table = crate::terminal::table(&["strategy"]);
+        let mut header = vec!["strategy".to_owned()];
+        for (at, figures) in self.strategies.iter().enumerate() {
+            let mut row = vec![figures.strategy.to_owned()];
+            for attentiveness in &figures.attentiveness {
+                if at == 0 {
+                    let grain = std::time::Duration::from_nanos(attentiveness.grain_ns);
+                    header.push(format!("{grain:?}"));
+                }
+                row.push(format!(
+                    "{:.1}, {:.1}",
+                    attentiveness.median_ns / 1e3,
+                    attentiveness.p99_ns / 1e3
+                ));
+            }
+            table.add_row(row);
+        }
+        table.set_header(header);
+        println!("{table}");
+    }
+
+    fn print_instructions(&self) {
+        let Some(instructions) = &self.instructions else {
+            return;
+        };
+        let mut table = crate::terminal::table(&["instructions, 16 bytes", "send", "receive"]);
+        for (protocol, send) in &instructions.per_send {
+            let receive = instructions.per_receive.get(protocol);
+            table.add_row([
+                (*protocol).to_owned(),
+                format!("{send:.1}"),
+                receive.map_or(String::new(), |receive| format!("{receive:.1}")),
+            ]);
+        }
+        println!("{table}");
     }
 }

@@ -66,7 +66,7 @@ fn wakings(
     let score = &Score::new();
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(move || -> Result<()> {
-            super::pin(processor)?;
+            super::pin(&[processor])?;
             for time in 1..=times {
                 score.about_to_sleep.store(time, Release);
                 sleep()?;
