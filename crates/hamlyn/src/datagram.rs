@@ -209,7 +209,7 @@ impl Sender {
 
     /// Sends `data` to `offset` in the buffer, with a ticket for the answer if one is
     /// wanted. Whether the receiver was ready is not reported: it answers, or it does not.
-    #[inline]
+    #[inline(always)]
     pub fn send<H: Host>(
         &self,
         manager: &mut Manager<H>,

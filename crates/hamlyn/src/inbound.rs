@@ -18,6 +18,8 @@ use crate::watching::Watching;
 
 /// Packets taken from one link before the next link has its turn.
 const BURST_PACKETS: u32 = 32;
+/// Looks at one link between two polls of all, while waiting.
+const GLANCES: u32 = 16;
 /// Wrong keys from one peer before it is cut off, unless set otherwise.
 const BAD_KEYS_MAX: u32 = 65_536;
 
@@ -149,6 +151,20 @@ impl<R: ReceiveEnd> Inbound<R> {
         inlet.end.short_done();
         self.burst_left = burst_left;
         Some(notification)
+    }
+
+    /// Looks some times at nothing but the link whose turn it is: whether something is there. Much
+    /// cheaper than a poll, so what comes next over the link that was last busy is seen sooner.
+    #[inline]
+    pub(crate) fn glance(&mut self) {
+        let Some(inlet) = self.inlets.at(self.turn) else {
+            return;
+        };
+        for _ in 0..GLANCES {
+            if inlet.end.is_pending() {
+                return;
+            }
+        }
     }
 
     /// Takes what has come, a turn of every link at most; stops at the first packet that announces

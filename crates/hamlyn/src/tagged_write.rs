@@ -80,7 +80,7 @@ impl Receiver {
     }
 
     /// The next tag. Nothing if none came in time.
-    #[inline]
+    #[inline(always)]
     pub fn get_tag<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
@@ -177,7 +177,7 @@ impl Sender {
     }
 
     /// Writes `data` (one packet's worth at most) to `offset` and queues `tag` at the receiver.
-    #[inline]
+    #[inline(always)]
     pub fn send<H: Host>(
         &self,
         manager: &mut Manager<H>,

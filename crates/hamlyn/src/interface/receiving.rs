@@ -162,6 +162,9 @@ impl<H: Host> Interface<H> {
                 if !patience.is_eager() {
                     self.host.relax();
                 }
+                if let Half::Own(inbound) = &mut self.inbound {
+                    inbound.glance();
+                }
                 Ok(true)
             }
             Next::Yield => {
