@@ -83,8 +83,10 @@ fn answers_are_not_slept_upon_when_a_network_processor_receives() {
         let open = move || {
             let mut options = Options::default().in_namespace(&namespace);
             options.spin_ns = Some(5_000);
-            let mut manager = ManagerOptions::default();
-            manager.strategy = strategy;
+            let manager = ManagerOptions {
+                strategy,
+                ..ManagerOptions::default()
+            };
             hamlyn::open_with(options, manager).expect("an interface opens")
         };
         let (mut here, mut there) = (open(), open());

@@ -200,8 +200,10 @@ pub(crate) fn open_driven(driven: &pair::Driven, processor: usize) -> Result<Man
         .filter(|&other| other != processor)
         .collect();
     pin(&elsewhere)?;
-    let mut manager = ManagerOptions::default();
-    manager.strategy = strategy;
+    let manager = ManagerOptions {
+        strategy,
+        ..ManagerOptions::default()
+    };
     let mut options = Options::default().in_namespace("bench");
     // The default would be not to poll at all where `elsewhere` is but one processor.
     options.spin_ns = Some(SPIN_NS);
