@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test build bench compare check-compare tools fmt clippy docs bare papers tests
+.PHONY: demo test build bench instructions compare check-compare tools fmt clippy docs bare papers tests
 
 demo: build
 	@echo "== the demonstration"
@@ -19,6 +19,10 @@ build: tools
 
 bench: build
 	target/release/hamlyn bench
+
+# Instructions of a short message, by callgrind.
+instructions: build
+	target/release/hamlyn bench --instructions
 
 # The interface beside its peers, in one run. It installs the peers, which needs root, and says
 # what it installs. `make compare COMPARE="--quick --only ucx,zeromq"` for less.
@@ -48,6 +52,10 @@ tools:
 	    name=$$part; [ $$part = fmt ] && name=rustfmt; \
 	    echo "== adding $$name with rustup"; rustup component add $$name; \
 	  fi; done
+	@if ! command -v valgrind >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "== installing valgrind, to count instructions"; apt-get install -y -qq valgrind || true; \
+	  else echo "== no valgrind: instructions are not counted"; fi; fi
 
 fmt:
 	@echo "== formatting"

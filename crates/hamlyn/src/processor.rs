@@ -355,7 +355,11 @@ impl<D: Driver> Charge<D> {
             }
         }
         exchange.asleep.store(true, Ordering::Relaxed);
-        self.inbound.stay().announce_sleep();
+        let packets = {
+            let mut inbound = self.inbound.stay();
+            inbound.announce_sleep();
+            inbound.packets()
+        };
         self.driver.prepare_sleep();
         fence(Ordering::SeqCst);
         // Rings that came while we were awake were taken just now; they may have been the application's.
@@ -363,6 +367,9 @@ impl<D: Driver> Charge<D> {
         self.inbound.stay().look_everywhere();
         // Whoever saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.look(exchange, 1);
+        // What the application took meanwhile may have been rung for, and the ring taken just now:
+        // nobody rings twice for one sleep.
+        let moved = moved || self.inbound.stay().packets() != packets;
         let credit_came = self
             .outbound
             .as_ref()

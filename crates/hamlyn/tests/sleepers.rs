@@ -1,8 +1,10 @@
 //! Two interfaces that never poll: whatever they wait for, they sleep. What is missed here is
 //! missed for ever, so a lost wake-up shows as a wait that ends without result.
 
+use std::time::Duration;
+
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions, Wait, stream, tagged_write};
+use hamlyn::{Manager, ManagerOptions, Strategy, Wait, stream, tagged_write};
 
 const WAIT: Wait = Wait::millis(20_000);
 
@@ -69,4 +71,57 @@ fn large_records_between_sleepers_are_complete() {
         receiver.release(&mut here, &record);
     }
     sender.join().expect("the sender ends");
+}
+
+/// An application falls asleep while its network processor, awake, puts the answer into its queue.
+#[test]
+fn answers_are_not_slept_upon_when_a_network_processor_receives() {
+    const ROUND_TRIPS: u64 = 20_000;
+    const DEADLINE: Duration = Duration::from_secs(100);
+    for strategy in [Strategy::Np, Strategy::Inject, Strategy::Receive] {
+        let namespace = format!("answers-{}-{}", strategy.name(), std::process::id());
+        let open = move || {
+            let mut options = Options::default().in_namespace(&namespace);
+            options.spin_ns = Some(5_000);
+            let manager = ManagerOptions {
+                strategy,
+                ..ManagerOptions::default()
+            };
+            hamlyn::open_with(options, manager).expect("an interface opens")
+        };
+        let (mut here, mut there) = (open(), open());
+        let mut ours = tagged_write::Receiver::new(&mut here, 64, 64).expect("a receiver");
+        let mut theirs = tagged_write::Receiver::new(&mut there, 64, 64).expect("a receiver");
+        let (to_us, to_them) = (ours.ticket(), theirs.ticket());
+        let (done, is_done) = std::sync::mpsc::channel();
+        let leads = done.clone();
+        // The waits are for ever: at a deadline a sleeper would look again and find what it missed.
+        std::thread::spawn(move || {
+            let sender = tagged_write::Sender::grow(&mut here, &to_them, WAIT).expect("a sender");
+            for turn in 0..ROUND_TRIPS {
+                let sent = sender.send(&mut here, 0, &[1; 16], turn, Wait::Forever);
+                sent.expect("it is sent");
+                let answer = ours.get_tag(&mut here, Wait::Forever).expect("no error");
+                assert_eq!(answer, Some(turn));
+            }
+            leads.send(here).expect("it is waited for");
+        });
+        std::thread::spawn(move || {
+            let sender = tagged_write::Sender::grow(&mut there, &to_us, WAIT).expect("a sender");
+            for turn in 0..ROUND_TRIPS {
+                let asked = theirs.get_tag(&mut there, Wait::Forever).expect("no error");
+                assert_eq!(asked, Some(turn));
+                let sent = sender.send(&mut there, 0, &[2; 16], turn, Wait::Forever);
+                sent.expect("it is sent");
+            }
+            done.send(there).expect("it is waited for");
+        });
+        // Both interfaces live until the last answer is there.
+        let first = is_done.recv_timeout(DEADLINE);
+        let second = is_done.recv_timeout(DEADLINE);
+        assert!(
+            first.is_ok() && second.is_ok(),
+            "{strategy:?}: a message was slept upon"
+        );
+    }
 }

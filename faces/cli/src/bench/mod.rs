@@ -44,9 +44,12 @@ pub(crate) struct Arguments {
     /// Measure large messages and nothing else.
     #[arg(long, conflicts_with_all = ["only", "instructions"])]
     large: bool,
+    /// Measure the strategies and nothing else.
+    #[arg(long, conflicts_with_all = ["only", "instructions", "large"])]
+    strategies: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with_all = ["only", "large", "instructions"])]
+    #[arg(long, conflicts_with_all = ["only", "large", "instructions", "strategies"])]
     peers: bool,
 }
 
@@ -123,6 +126,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut report = report::Report::default();
     match arguments.only {
         _ if arguments.large => large::measure(&mut pair, effort, &mut report, &bar)?,
+        _ if arguments.strategies => {
+            strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+        }
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
         None => {
             latency::measure(
@@ -194,8 +200,10 @@ pub(crate) fn open_driven(driven: &pair::Driven, processor: usize) -> Result<Man
         .filter(|&other| other != processor)
         .collect();
     pin(&elsewhere)?;
-    let mut manager = ManagerOptions::default();
-    manager.strategy = strategy;
+    let manager = ManagerOptions {
+        strategy,
+        ..ManagerOptions::default()
+    };
     let mut options = Options::default().in_namespace("bench");
     // The default would be not to poll at all where `elsewhere` is but one processor.
     options.spin_ns = Some(SPIN_NS);
