@@ -13,6 +13,11 @@ use crate::message::{Message, Target, compose};
 use crate::outbound::Withheld;
 use crate::wait::{Patience, Wait};
 
+/// How often a short message is tried before it is queued.
+const SHORT_TRIES: u32 = 128;
+/// Packets of queued messages sent before a short message is tried.
+const QUEUE_BURST: usize = 64;
+
 impl<H: Host> Interface<H> {
     /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room;
     /// longer ones are sent from where they are, so the call lasts until all of it is handed to the link.
@@ -55,6 +60,35 @@ impl<H: Host> Interface<H> {
         outbound
             .transmitter
             .post_short(terminus, target.link, &short, &mut outbound.outlets)
+    }
+
+    /// Sends a short message that found no room, or others before it, if room comes soon: whoever
+    /// sends faster than is received would else queue each of its messages, which costs more than to send it.
+    fn send_short_soon(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Option<SendHandle> {
+        if wait == Wait::Poll || target.short(message).is_none() {
+            return None;
+        }
+        for _ in 0..SHORT_TRIES {
+            let outbound = self.outbound.own()?;
+            if outbound.transmitter.is_waiting() {
+                outbound.pump(QUEUE_BURST);
+                if outbound.transmitter.is_waiting() {
+                    return None;
+                }
+            }
+            if let Some(handle) = self.send_short(terminus, target, message) {
+                return Some(handle);
+            }
+            // Reception never waits for transmission.
+            self.poll();
+        }
+        None
     }
 
     /// Sends what goes at once, queues what may wait. With a network processor that transmits,
@@ -108,6 +142,9 @@ impl<H: Host> Interface<H> {
             && self.granting.is_any_accepted()
             && let Some(handle) = self.send_placed(terminus, target, message, wait)?
         {
+            return Ok(handle);
+        }
+        if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
             return Ok(handle);
         }
         let posting = compose(target, message, message.data.len() as u64)?;
