@@ -321,11 +321,17 @@ impl<A: Area> SlotTable<A> {
         place.slot.as_mut()
     }
 
+    /// The place of a slot's index, by a mask instead of a check: whoever asks compares the whole address.
+    #[inline(always)]
+    fn place(&self, to: Address) -> Option<&Place<A>> {
+        let mask = self.places.len().wrapping_sub(1);
+        self.places.get(usize::from(to.slot().index()) & mask)
+    }
+
     /// The slot that a fast-mode packet names, if its key alone decides whether the packet is let in.
     #[inline(always)]
     pub(crate) fn plain(&self, to: Address) -> Option<&Slot<A>> {
-        let mask = self.places.len().wrapping_sub(1);
-        let place = self.places.get(usize::from(to.slot().index()) & mask)?;
+        let place = self.place(to)?;
         if place.plain != to {
             return None;
         }
@@ -335,8 +341,7 @@ impl<A: Area> SlotTable<A> {
     /// The `paranoid_one_shot` slot of whose entries a packet names one, or would.
     #[inline(always)]
     pub(crate) fn guarded(&self, to: Address) -> Option<&Slot<A>> {
-        let mask = self.places.len().wrapping_sub(1);
-        let place = self.places.get(usize::from(to.slot().index()) & mask)?;
+        let place = self.place(to)?;
         if place.guarded != Address::new(to.slot(), 0) {
             return None;
         }

@@ -43,6 +43,16 @@ pub struct Posted {
     pub sent: bool,
 }
 
+impl Posted {
+    #[inline(always)]
+    fn new(terminus: TerminusId, sequence: u64, sent: bool) -> Self {
+        Self {
+            handle: SendHandle { terminus, sequence },
+            sent,
+        }
+    }
+}
+
 /// What [`Transmitter::pump`] achieved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pumped {
@@ -245,14 +255,7 @@ impl<A: Area> Transmitter<A> {
             }
             match outlet.offer(message.link, &header, metadata, &[Part::Bytes(data)]) {
                 Ok(()) => {
-                    let sequence = terminus.sent_at_once();
-                    return Ok(Posted {
-                        handle: SendHandle {
-                            terminus: id,
-                            sequence,
-                        },
-                        sent: true,
-                    });
+                    return Ok(Posted::new(id, terminus.sent_at_once(), true));
                 }
                 Err(Unsent::Gone) => return Err(PostError::LinkGone),
                 Err(Unsent::Full) => {}
@@ -309,13 +312,7 @@ impl<A: Area> Transmitter<A> {
                 )? {
                     Borrowed::Sent => {
                         let sequence = self.posting(id)?.sent_at_once();
-                        return Ok(Posted {
-                            handle: SendHandle {
-                                terminus: id,
-                                sequence,
-                            },
-                            sent: true,
-                        });
+                        return Ok(Posted::new(id, sequence, true));
                     }
                     // Too few packets for a burst, so there is never more.
                     Borrowed::Full | Borrowed::More => {}
@@ -330,19 +327,25 @@ impl<A: Area> Transmitter<A> {
         } else if data.len() > DIRECT_BYTES_MAX {
             return Err(PostError::QueueFull);
         }
+        self.queue_direct(id, message.link, segmenter, metadata, data)
+    }
+
+    /// Queues a message whose data, at most [`DIRECT_BYTES_MAX`] bytes, the entry holds itself.
+    fn queue_direct(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        segmenter: Segmenter,
+        metadata: &[u8],
+        data: &[u8],
+    ) -> Result<Posted, PostError> {
         let terminus = self.posting(id)?;
         if terminus.is_full() {
             return Err(PostError::QueueFull);
         }
-        let sequence = terminus.enqueue_direct(message.link, segmenter, metadata, data);
+        let sequence = terminus.enqueue_direct(link, segmenter, metadata, data);
         self.queued += 1;
-        Ok(Posted {
-            handle: SendHandle {
-                terminus: id,
-                sequence,
-            },
-            sent: false,
-        })
+        Ok(Posted::new(id, sequence, false))
     }
 
     /// Queues a message whose data, and metadata if wanted, are gathered from
@@ -378,14 +381,7 @@ impl<A: Area> Transmitter<A> {
         let word = terminus.completion_word().clone();
         self.queued += 1;
         self.pump(outlet, usize::MAX);
-        let sent = word.done() >= sequence;
-        Ok(Posted {
-            handle: SendHandle {
-                terminus: id,
-                sequence,
-            },
-            sent,
-        })
+        Ok(Posted::new(id, sequence, word.done() >= sequence))
     }
 
     /// Copies up to 60 bytes of metadata out of a send-buffer area, so that metadata may

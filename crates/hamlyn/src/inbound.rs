@@ -4,6 +4,7 @@
 use hamlyn_engine::grant::Holder;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
+use hamlyn_engine::packet::Short;
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
@@ -37,6 +38,25 @@ pub(crate) struct Inbound<R> {
     pub(crate) bad_keys_max: u32,
     /// Links that ended here and that nobody was told of yet.
     ended: Vec<(LinkId, LinkEnd)>,
+}
+
+/// What a poll brought.
+pub(crate) struct Polled {
+    /// Packets taken.
+    pub(crate) packets: u64,
+    /// The notification that ended the poll.
+    pub(crate) handed: Option<Notification>,
+    /// Whether [`Inbound::next_ended`] has something.
+    pub(crate) has_ended: bool,
+}
+
+impl Polled {
+    /// Nothing.
+    pub(crate) const NOTHING: Self = Self {
+        packets: 0,
+        handed: None,
+        has_ended: false,
+    };
 }
 
 impl<R: ReceiveEnd> Inbound<R> {
@@ -96,12 +116,6 @@ impl<R: ReceiveEnd> Inbound<R> {
         self.ended.pop()
     }
 
-    /// Whether [`Inbound::next_ended`] has something.
-    #[inline]
-    pub(crate) fn has_ended(&self) -> bool {
-        !self.ended.is_empty()
-    }
-
     /// Returns all credit that is held back, and tells all peers that we are about to sleep. To be
     /// followed by a barrier that they pass, too, and [`Inbound::look_everywhere`].
     pub(crate) fn announce_sleep(&mut self) {
@@ -131,23 +145,30 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// empty, and is of the kind that is taken the shortest way; see [`Receiver::receive_short`].
     #[inline(always)]
     pub(crate) fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
-        // At the end of its turn the rest of the interface is looked after.
-        let burst_left = self.burst_left.checked_sub(1)?;
-        let inlet = self.inlets.at(self.turn)?;
-        let short = inlet.end.peek_bare()?;
-        let notification = self.receiver.receive_short(&short, queue)?;
-        inlet.end.short_done();
-        self.burst_left = burst_left;
-        Some(notification)
+        self.take_short(R::peek_bare, |receiver, short| {
+            receiver.receive_short(short, queue)
+        })
     }
 
     /// As [`Inbound::take_handed`], for a message to a one-shot entry.
     #[inline(always)]
     pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
+        self.take_short(R::peek_worded, |receiver, short| {
+            receiver.receive_guarded(short, queue)
+        })
+    }
+
+    #[inline(always)]
+    fn take_short(
+        &mut self,
+        peek: impl FnOnce(&R) -> Option<Short>,
+        receive: impl FnOnce(&mut Receiver<Area>, &Short) -> Option<Notification>,
+    ) -> Option<Notification> {
+        // At the end of its turn the rest of the interface is looked after.
         let burst_left = self.burst_left.checked_sub(1)?;
         let inlet = self.inlets.at(self.turn)?;
-        let short = inlet.end.peek_worded()?;
-        let notification = self.receiver.receive_guarded(&short, queue)?;
+        let short = peek(&inlet.end)?;
+        let notification = receive(&mut self.receiver, &short)?;
         inlet.end.short_done();
         self.burst_left = burst_left;
         Some(notification)
@@ -168,8 +189,18 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     /// Takes what has come, a turn of every link at most; stops at the first packet that announces
-    /// itself in `waiting`, which must be empty, and returns that notification.
-    pub(crate) fn poll(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
+    /// itself in `waiting`, which must be empty.
+    pub(crate) fn poll(&mut self, waiting: Option<QueueId>) -> Polled {
+        let before = self.packets();
+        let handed = self.poll_links(waiting);
+        Polled {
+            packets: self.packets() - before,
+            handed,
+            has_ended: !self.ended.is_empty(),
+        }
+    }
+
+    fn poll_links(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
         if self.watching.is_any_unwatched() {
             self.watching.heed(&mut self.inlets);
         }

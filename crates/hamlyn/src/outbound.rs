@@ -7,6 +7,8 @@ use hamlyn_engine::transmit::Transmitter;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
+/// Packets of queued messages sent at a time.
+const BURST_PACKETS: usize = 64;
 /// How long nothing must have been sent before memory that was needed is given back. Much longer
 /// than the pauses of a conversation: to give memory back and to get it again takes as long as many messages.
 const SPARE_NS: u64 = 100_000_000;
@@ -30,13 +32,13 @@ impl<T: TransmitEnd> Outbound<T> {
         }
     }
 
-    /// Sends what is queued, at most `packets_max`; how many packets.
-    pub(crate) fn pump(&mut self, packets_max: usize) -> usize {
+    /// Sends what is queued, a burst at most; how many packets.
+    pub(crate) fn pump(&mut self) -> usize {
         if !self.transmitter.is_waiting() {
             return 0;
         }
         self.transmitter
-            .pump(&mut self.outlets, packets_max)
+            .pump(&mut self.outlets, BURST_PACKETS)
             .packets
     }
 }

@@ -64,8 +64,6 @@ impl Strategy {
 const STAND_BACK: Duration = Duration::from_micros(100);
 /// Polls for which the receive half is held at a time, unless it is wanted.
 const POLLS_HELD: u32 = 64;
-/// Packets of queued messages sent at a time.
-const PUMP_BURST: usize = 64;
 
 /// What the application must hear of from whoever drives the receive half.
 pub(crate) enum News<T> {
@@ -295,10 +293,8 @@ impl<D: Driver> Charge<D> {
                     }
                 }
             }
-            let before = inbound.packets();
             // Notifications go into their queues: nobody here waits for one.
-            inbound.poll(None);
-            let packets = inbound.packets() - before;
+            let packets = inbound.poll(None).packets;
             while let Some((id, end)) = inbound.next_ended() {
                 moved = true;
                 exchange.tell(News::Ended(id, end));
@@ -326,7 +322,7 @@ impl<D: Driver> Charge<D> {
         let mut outbound = outbound.stay();
         // Before the look at the queues: what is queued later sets it again.
         exchange.posted.store(false, Ordering::Relaxed);
-        let sent = outbound.pump(PUMP_BURST);
+        let sent = outbound.pump();
         if outbound.transmitter.is_waiting() {
             exchange.posted.store(true, Ordering::Relaxed);
         }

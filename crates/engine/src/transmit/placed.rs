@@ -3,7 +3,7 @@
 use crate::limits::PACKET_PAYLOAD_MIN;
 use crate::memory::{Area, Outlet, Unsent};
 use crate::packet::{Flags, Header};
-use crate::terminus::{PostError, SendHandle, TerminusId};
+use crate::terminus::{PostError, TerminusId};
 
 use super::{Message, Posted, Transmitter, segmenter};
 
@@ -34,31 +34,13 @@ impl<A: Area> Transmitter<A> {
             let segment = segmenter.next(PACKET_PAYLOAD_MIN);
             match outlet.offer(message.link, &segment.header, metadata, &[]) {
                 Ok(()) => {
-                    let sequence = terminus.sent_at_once();
-                    return Ok(Posted {
-                        handle: SendHandle {
-                            terminus: id,
-                            sequence,
-                        },
-                        sent: true,
-                    });
+                    return Ok(Posted::new(id, terminus.sent_at_once(), true));
                 }
                 Err(Unsent::Gone) => return Err(PostError::LinkGone),
                 Err(Unsent::Full) => {}
             }
         }
-        if terminus.is_full() {
-            return Err(PostError::QueueFull);
-        }
-        let sequence = terminus.enqueue_direct(message.link, segmenter, metadata, &[]);
-        self.queued += 1;
-        Ok(Posted {
-            handle: SendHandle {
-                terminus: id,
-                sequence,
-            },
-            sent: false,
-        })
+        self.queue_direct(id, message.link, segmenter, metadata, &[])
     }
 
     /// Whether a message to that terminus would be taken: its queue has room.

@@ -7,11 +7,9 @@ use hamlyn_host::{Driver, Host, HostError};
 use super::{Interface, Queue};
 use crate::error::ReceiveError;
 use crate::half::Half;
+use crate::inbound::Polled;
 use crate::processor::Strategy;
 use crate::wait::{Next, Patience, Wait};
-
-/// Packets of queued messages sent per poll.
-const PUMP_BURST: usize = 64;
 
 impl<H: Host> Interface<H> {
     /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block.
@@ -37,7 +35,8 @@ impl<H: Host> Interface<H> {
         self.rcv_slowly(queue)
     }
 
-    /// As [`Interface::next_notification`], the shortest way for messages to one-shot entries.
+    /// As [`Interface::next_notification`], the shortest way for messages to one-shot entries. Written out
+    /// beside its twin: with the way as an argument, a message took 39 instructions more.
     #[inline(always)]
     pub(crate) fn next_guarded(
         &mut self,
@@ -57,18 +56,21 @@ impl<H: Host> Interface<H> {
         if let Some(notification) = queue.reader.pop()? {
             return Ok(Some(notification));
         }
-        match &self.inbound {
-            Half::Own(inbound) => queue.empty_at = inbound.receiver.announced(),
-            Half::Shared(_) => {
-                self.poll_for(Some(queue.id));
-                return queue.reader.pop();
+        let is_own = match &self.inbound {
+            Half::Own(inbound) => {
+                queue.empty_at = inbound.receiver.announced();
+                true
             }
-        }
+            Half::Shared(_) => false,
+        };
         match self.poll_for(Some(queue.id)) {
-            (_, Some(notification)) => Ok(Some(notification)),
-            // Only a packet brings a notification.
-            (0, None) => Ok(None),
-            (_, None) => queue.reader.pop(),
+            Polled {
+                handed: Some(notification),
+                ..
+            } => Ok(Some(notification)),
+            // Only a packet brings a notification, and nobody else takes any.
+            Polled { packets: 0, .. } if is_own => Ok(None),
+            _ => queue.reader.pop(),
         }
     }
 
@@ -97,60 +99,47 @@ impl<H: Host> Interface<H> {
     /// connections and losses. Returns the number of packets taken here. Does not block, but for a poll of the
     /// network processor, if there is one.
     pub fn poll(&mut self) -> usize {
-        self.poll_for(None).0
+        self.poll_for(None).packets as usize
     }
 
     /// As [`Interface::poll`], but stops at the first packet that announces itself in `waiting`,
     /// which must be empty, and returns that notification.
-    fn poll_for(&mut self, waiting: Option<QueueId>) -> (usize, Option<Notification>) {
+    fn poll_for(&mut self, waiting: Option<QueueId>) -> Polled {
         self.attend_if_asked();
-        let (mut packets, mut handed, mut has_ended) = (0, None, false);
-        match (&mut self.inbound, &self.processor) {
-            (Half::Own(inbound), _) => {
-                let before = inbound.packets();
-                handed = inbound.poll(waiting);
-                packets = inbound.packets() - before;
-                has_ended = inbound.has_ended();
-            }
-            // What has come is taken when this returns, whoever takes it.
-            (Half::Shared(turnstile), _) if waiting.is_none() => {
-                let mut inbound = turnstile.enter();
-                let before = inbound.packets();
-                inbound.poll(None);
-                packets = inbound.packets() - before;
-                has_ended = inbound.has_ended();
-                self.other_activity += packets;
-            }
-            // Whoever is free: perhaps the network processor is at it already.
-            (Half::Shared(turnstile), Some(processor)) if self.strategy == Strategy::Receive => {
-                processor.exchange.note_poll();
-                if let Some(mut inbound) = turnstile.try_enter() {
-                    let before = inbound.packets();
-                    inbound.poll(None);
-                    packets = inbound.packets() - before;
-                    has_ended = inbound.has_ended();
+        let polled = match (&mut self.inbound, &self.processor) {
+            (Half::Own(inbound), _) => inbound.poll(waiting),
+            (Half::Shared(turnstile), Some(processor)) => {
+                let inbound = if waiting.is_none() {
+                    // What has come is taken when this returns, whoever takes it.
+                    Some(turnstile.enter())
+                } else if self.strategy == Strategy::Receive {
+                    // Whoever is free: perhaps the network processor is at it already.
+                    processor.exchange.note_poll();
+                    turnstile.try_enter()
+                } else {
+                    None
+                };
+                let polled = inbound.map_or(Polled::NOTHING, |mut inbound| inbound.poll(None));
+                if polled.packets > 0 {
+                    self.other_activity += polled.packets;
+                    // If it sleeps, these packets may have been what it was to be woken for, and the next ones
+                    // are sent by peers that have rung already.
+                    processor.exchange.wake();
                 }
-                self.other_activity += packets;
+                polled
             }
-            (Half::Shared(_), _) => {}
-        }
-        if packets > 0
-            && let Some(processor) = &self.processor
-        {
-            // If it sleeps, these packets may have been what it was to be woken for, and the next ones
-            // are sent by peers that have rung already.
-            processor.exchange.wake();
-        }
-        if has_ended {
+            (Half::Shared(_), None) => Polled::NOTHING,
+        };
+        if polled.has_ended {
             self.end_ended();
         }
         if let Half::Own(outbound) = &mut self.outbound {
-            self.other_activity += outbound.pump(PUMP_BURST) as u64;
+            self.other_activity += outbound.pump() as u64;
             if outbound.outlets.has_broken() {
                 self.end_broken();
             }
         }
-        (packets as usize, handed)
+        polled
     }
 
     /// One step of a wait: false when its time is over.

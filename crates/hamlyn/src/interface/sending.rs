@@ -15,8 +15,6 @@ use crate::wait::{Patience, Wait};
 
 /// How often a short message is tried before it is queued.
 const SHORT_TRIES: u32 = 128;
-/// Packets of queued messages sent before a short message is tried.
-const QUEUE_BURST: usize = 64;
 
 impl<H: Host> Interface<H> {
     /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room;
@@ -77,7 +75,7 @@ impl<H: Host> Interface<H> {
         for _ in 0..SHORT_TRIES {
             let outbound = self.outbound.own()?;
             if outbound.transmitter.is_waiting() {
-                outbound.pump(QUEUE_BURST);
+                outbound.pump();
                 if outbound.transmitter.is_waiting() {
                     return None;
                 }

@@ -25,6 +25,16 @@ pub(crate) struct Ground {
     turns: u64,
 }
 
+/// Memory that another process of the same user made, and told where to find it.
+pub(super) fn memory_of_other(path: &Path, length_bytes: usize) -> Result<Memfd> {
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .context("opening the other process' memory")?;
+    Ok(Memfd::adopt(file.into(), length_bytes, Require::Ring)?)
+}
+
 impl Ground {
     pub(crate) fn create() -> Result<Self> {
         Self::over(Memfd::create("hamlyn-bench", LENGTH, LENGTH)?)
@@ -32,12 +42,7 @@ impl Ground {
 
     /// The same memory, in the process that was told where to find it.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = std::fs::File::options()
-            .read(true)
-            .write(true)
-            .open(path)
-            .context("opening the other process' memory")?;
-        Self::over(Memfd::adopt(file.into(), LENGTH, Require::Ring)?)
+        Self::over(memory_of_other(path, LENGTH)?)
     }
 
     fn over(memfd: Memfd) -> Result<Self> {

@@ -6,12 +6,13 @@ use std::hint::spin_loop;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
-use anyhow::{Context, Result};
-use hamlyn_ring::memfd::{Memfd, Require};
+use anyhow::Result;
+use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::shared::{Access, Mapping};
 use serde::{Deserialize, Serialize};
 
 use super::{Buffers, REGION_BYTES};
+use crate::bench::raw::memory_of_other;
 
 /// A page that counts for each side, then the bounded buffer of two copies, then the memory that one
 /// copy goes to.
@@ -64,12 +65,7 @@ impl Field {
 
     /// The same memory, in the process that was told where to find it.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = std::fs::File::options()
-            .read(true)
-            .write(true)
-            .open(path)
-            .context("opening the other process' memory")?;
-        Self::over(Memfd::adopt(file.into(), LENGTH, Require::Ring)?)
+        Self::over(memory_of_other(path, LENGTH)?)
     }
 
     fn over(memfd: Memfd) -> Result<Self> {
