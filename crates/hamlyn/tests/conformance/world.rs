@@ -28,6 +28,9 @@ pub(crate) trait World: Sync + Sized {
     /// `test` is the name under which the test harness knows the test.
     fn new(test: &str) -> Self;
 
+    /// Who drives its interfaces.
+    const STRATEGY: Strategy;
+
     /// A manager in this world.
     fn open(&self, options: ManagerOptions) -> Manager<Self::Host>;
 
@@ -65,6 +68,11 @@ impl<W: World> Party<W> {
     /// Whether all parties share one interface.
     pub(crate) fn shares_interface(&self) -> bool {
         self.wait == Wait::Poll
+    }
+
+    /// Whether what is sent may be received while no party asks for it.
+    pub(crate) fn receives_unasked(&self) -> bool {
+        self.shares_interface() || W::STRATEGY != Strategy::Proc
     }
 
     /// Repeats `look` until it finds something.
@@ -216,6 +224,7 @@ pub(crate) struct Threads<S>(String, PhantomData<fn() -> S>);
 
 impl<S: Driven> World for Threads<S> {
     type Host = ProcessHost;
+    const STRATEGY: Strategy = S::STRATEGY;
 
     fn new(test: &str) -> Self {
         Self(namespace(test), PhantomData)
@@ -249,6 +258,7 @@ pub(crate) struct Loopback<S>(String, PhantomData<fn() -> S>);
 
 impl<S: Driven> World for Loopback<S> {
     type Host = ProcessHost;
+    const STRATEGY: Strategy = S::STRATEGY;
 
     fn new(test: &str) -> Self {
         Self(namespace(test), PhantomData)
@@ -306,6 +316,7 @@ impl Post for Files {
 
 impl<S: Driven> World for Processes<S> {
     type Host = ProcessHost;
+    const STRATEGY: Strategy = S::STRATEGY;
 
     fn new(test: &str) -> Self {
         let (namespace, role) = match std::env::var(ROLE) {
