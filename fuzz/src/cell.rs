@@ -2,10 +2,11 @@
 //! bulk, is as long as was agreed at most, and looks the same when it is written again.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::packet::ShortInPlace;
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
-    DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, decode, decode_bare,
-    decode_worded, encode,
+    BARE, DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, WORDED, decode,
+    decode_short, encode,
 };
 
 /// Bytes of a cell.
@@ -25,7 +26,11 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
     let judged = decode(&cell, bulk_bytes, payload_max_bytes);
-    let short = decode_bare(&cell).or_else(|| decode_worded(&cell));
+    let short = match cell[0] >> 32 << 32 {
+        BARE => decode_short::<_, false>(cell).map(|short| short.copied()),
+        WORDED => decode_short::<_, true>(cell).map(|short| short.copied()),
+        _ => None,
+    };
     if let Some(short) = short
         && !(short.has_metadata && short.to.is_fast())
     {

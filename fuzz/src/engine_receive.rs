@@ -11,7 +11,7 @@ use std::rc::Rc;
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, Payload};
+use hamlyn_engine::memory::{Area, Denied, NoWindow, Payload};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
@@ -29,6 +29,12 @@ pub const OPERATIONS: u8 = 16;
 struct Memory(Rc<RefCell<Vec<u8>>>);
 
 impl Area for Memory {
+    type Window = NoWindow;
+
+    fn window(&self, _: u64, _: u64) -> NoWindow {
+        NoWindow
+    }
+
     fn length_bytes(&self) -> u64 {
         AREA_BYTES as u64
     }

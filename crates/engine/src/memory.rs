@@ -2,7 +2,7 @@
 //! from, and a sink for packets. The engine decides *whether* and *where*; the
 //! copying itself is done by whoever lends the memory.
 
-use crate::limits::USER_METADATA_BYTES;
+use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use crate::packet::{Header, Short};
 
 /// Why a host would not carry out a copy that the engine had checked.
@@ -17,6 +17,9 @@ pub enum Denied {
 /// A message area or send-buffer area (`Hamlyn 2.2`): a contiguous region of
 /// an application's memory. Clones name the same memory.
 pub trait Area: Clone {
+    /// See [`Area::window`].
+    type Window: Window;
+
     /// Its size.
     fn length_bytes(&self) -> u64;
 
@@ -28,11 +31,14 @@ pub trait Area: Clone {
     /// Copies `from` into the area.
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Denied>;
 
+    /// A window on a part of the area: an empty one if the range does not lie in the area, and for an area that decides
+    /// at each write whether it may be.
+    fn window(&self, offset: u64, length_bytes: u64) -> Self::Window;
+
     /// Writes two words, lowest byte first.
     #[inline]
     fn write_words(&self, offset: u64, words: [u64; 2]) -> Result<(), Denied> {
-        let bytes = u128::from(words[0]) | u128::from(words[1]) << 64;
-        self.write(offset, &bytes.to_le_bytes())
+        self.write(offset, &short_bytes(words))
     }
 
     /// Copies out of the area.
@@ -45,6 +51,37 @@ pub trait Area: Clone {
     fn message_complete(&self, low: u64, high: u64) {
         let _ = (low, high);
     }
+}
+
+/// A part of an area, or nothing, into which short data are written: a slot, as the shortest way of reception
+/// sees it. The engine relies on its bounds.
+pub trait Window: core::fmt::Debug {
+    /// A window on nothing.
+    fn empty() -> Self;
+
+    /// Writes two words, lowest byte first, `offset` bytes after the beginning of the window. False, and
+    /// nothing is written, unless all of it lies inside.
+    fn write_words(&self, offset: u64, words: [u64; 2]) -> bool;
+}
+
+/// For areas without windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NoWindow;
+
+impl Window for NoWindow {
+    fn empty() -> Self {
+        Self
+    }
+
+    fn write_words(&self, _: u64, _: [u64; 2]) -> bool {
+        false
+    }
+}
+
+/// Two words as bytes, lowest first.
+#[inline]
+pub const fn short_bytes(words: [u64; 2]) -> [u8; SHORT_BYTES] {
+    (words[0] as u128 | (words[1] as u128) << 64).to_le_bytes()
 }
 
 /// The bytes that came with a packet, wherever they lie; nobody vouches for

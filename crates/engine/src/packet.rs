@@ -6,6 +6,7 @@
 
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES};
+use crate::memory::short_bytes;
 
 /// A slot as peers name it: 16 bits of index and 16 bits of generation. An
 /// index is used again only under a new generation, so a stale name never
@@ -202,6 +203,37 @@ pub struct Short {
     pub data: [u64; 2],
 }
 
+/// A [`Short`] that lies where its sender can still write: each of its fields is asked for once at most, as
+/// a second look may find something else, and what was found at first is what counts.
+pub trait ShortInPlace {
+    /// Whether the word is metadata.
+    const HAS_METADATA: bool;
+
+    /// Where to.
+    fn to(&self) -> Address;
+    /// The key.
+    fn key(&self) -> Key;
+    /// Where in the slot the data begin.
+    fn offset(&self) -> u64;
+    /// The word.
+    fn word(&self) -> u64;
+    /// The data, lowest byte first.
+    fn data(&self) -> [u64; 2];
+
+    /// A copy of all of it.
+    #[inline]
+    fn copied(&self) -> Short {
+        Short {
+            to: self.to(),
+            key: self.key(),
+            offset: self.offset(),
+            word: self.word(),
+            has_metadata: Self::HAS_METADATA,
+            data: self.data(),
+        }
+    }
+}
+
 impl Short {
     /// The header of this packet.
     pub const fn header(&self) -> Header {
@@ -220,6 +252,6 @@ impl Short {
 
     /// The data.
     pub const fn bytes(&self) -> [u8; SHORT_BYTES] {
-        (self.data[0] as u128 | (self.data[1] as u128) << 64).to_le_bytes()
+        short_bytes(self.data)
     }
 }

@@ -9,12 +9,12 @@ use core::ops::Range;
 use crate::grant::{GrantId, GrantRefused, Holder};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
-use crate::memory::{Area, Denied, Payload};
+use crate::memory::{Area, Denied, Payload, Window};
 use crate::metadata::MetadataEntry;
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
 };
-use crate::packet::{Flags, Header, Kind, Short, SlotName};
+use crate::packet::{Flags, Header, Kind, ShortInPlace, SlotName};
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 
@@ -44,7 +44,7 @@ enum Gate {
 /// * For the host: `set_up`, `handshake`, `tick`.
 /// * For the links: `receive`, `receive_from`.
 #[derive(Debug)]
-pub struct Receiver<A> {
+pub struct Receiver<A: Area> {
     slots: SlotTable<A>,
     queues: Vec<Option<NotificationWriter>>,
     refusals: Refusals,
@@ -254,29 +254,36 @@ impl<A: Area> Receiver<A> {
     /// the empty queue `waiting`. Nothing for any other packet, and for one that is refused: that has
     /// had no effect, and [`Receiver::receive_for`] is to judge it.
     #[inline(always)]
-    pub fn receive_short(&mut self, short: &Short, waiting: QueueId) -> Option<Notification> {
-        let slot = self.slots.plain(short.to)?;
-        if short.has_metadata
-            || slot.key != short.key
-            || short.offset > slot.last_short
-            || slot.queue != Some(waiting)
+    pub fn receive_short<P: ShortInPlace>(
+        &mut self,
+        short: &P,
+        waiting: QueueId,
+    ) -> Option<Notification> {
+        let to = short.to();
+        let way = self.slots.way(to)?;
+        if P::HAS_METADATA
+            || way.key != short.key()
+            || way.queue != waiting
+            || !way.window.write_words(short.offset(), short.data())
         {
             return None;
         }
-        slot.area
-            .write_words(slot.base + short.offset, short.data)
-            .ok()?;
         Some(Notification {
-            slot: short.to.slot(),
+            slot: to.slot(),
             metadata_index: FAST_INDEX,
-            word: short.word,
+            word: short.word(),
         })
     }
 
     /// As [`Receiver::receive_short`], for a packet with a word of metadata to an entry of a
     /// `paranoid_one_shot` slot.
     #[inline(always)]
-    pub fn receive_guarded(&mut self, short: &Short, waiting: QueueId) -> Option<Notification> {
+    pub fn receive_guarded<P: ShortInPlace>(
+        &mut self,
+        short: &P,
+        waiting: QueueId,
+    ) -> Option<Notification> {
+        let short = &short.copied();
         let slot = self.slots.guarded(short.to)?;
         let metadata_index = short.to.metadata_index();
         let entry = slot.metadata.as_ref()?.entry(metadata_index)?;

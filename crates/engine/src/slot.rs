@@ -8,7 +8,7 @@ use crate::counting::Counting;
 use crate::grant::Grants;
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, SLOTS_MAX};
-use crate::memory::Area;
+use crate::memory::{Area, Window};
 use crate::metadata::MetadataArea;
 use crate::packet::{Address, SlotName};
 use crate::refusal::{Refusal, Refusals};
@@ -162,15 +162,35 @@ impl<A> Slot<A> {
     }
 }
 
+/// The shortest way into a slot, for short packets in fast mode that its key alone lets in: all that
+/// decides about them, side by side.
 #[derive(Debug)]
-#[repr(align(128))]
+#[repr(align(64))]
+pub(crate) struct Way<W> {
+    /// The address of those packets, or [`Address::NOBODY`]. So one comparison says that the interface
+    /// takes packets and the slot is open under that name, in normal mode, writable and not revoked.
+    pub(crate) to: Address,
+    pub(crate) key: Key,
+    pub(crate) queue: QueueId,
+    /// The slot, by its bounds.
+    pub(crate) window: W,
+}
+
+impl<W: Window> Way<W> {
+    fn closed() -> Self {
+        Self {
+            to: Address::NOBODY,
+            key: Key::from_bits(0),
+            // Of no matter: no packet has that address.
+            queue: QueueId::at(0),
+            window: W::empty(),
+        }
+    }
+}
+
+#[derive(Debug)]
 struct Place<A> {
-    /// The address of the fast-mode packets that the slot's key alone lets in; or
-    /// [`Address::NOBODY`]. So one comparison says that the interface takes packets and the slot is open
-    /// under that name, in normal mode, writable and not revoked.
-    plain: Address,
-    /// The same for packets to entries of a `paranoid_one_shot` slot, but for the entry: the address
-    /// of its entry 0.
+    /// The address of entry 0 of a `paranoid_one_shot` slot, as [`Way::to`].
     guarded: Address,
     generation: u16,
     slot: Option<Slot<A>>,
@@ -178,31 +198,18 @@ struct Place<A> {
 
 impl<A> Place<A> {
     const VACANT: Self = Self {
-        plain: Address::NOBODY,
         guarded: Address::NOBODY,
         generation: 0,
         slot: None,
     };
-
-    /// To be called after every change of the slot or the gate.
-    fn note_ways(&mut self, index: u16, gate_is_open: bool) {
-        (self.plain, self.guarded) = (Address::NOBODY, Address::NOBODY);
-        let name = SlotName::new(index, self.generation);
-        match &self.slot {
-            Some(slot) if gate_is_open && slot.takes_short() => match slot.mode {
-                Mode::Normal => self.plain = Address::new(name, FAST_INDEX),
-                Mode::ParanoidOneShot => self.guarded = Address::new(name, 0),
-                Mode::Paranoid => {}
-            },
-            _ => {}
-        }
-    }
 }
 
 #[derive(Debug)]
-pub(crate) struct SlotTable<A> {
+pub(crate) struct SlotTable<A: Area> {
     /// Padded to a power of two with closed places, so that a masked index is always inside.
     places: Vec<Place<A>>,
+    /// Of each place.
+    ways: Vec<Way<A::Window>>,
     free: Vec<u16>,
     used: usize,
     gate_is_open: bool,
@@ -212,6 +219,7 @@ impl<A: Area> SlotTable<A> {
     pub(crate) fn new() -> Self {
         Self {
             places: Vec::new(),
+            ways: Vec::new(),
             free: Vec::new(),
             used: 0,
             gate_is_open: false,
@@ -228,9 +236,32 @@ impl<A: Area> SlotTable<A> {
     pub(crate) fn set_gate(&mut self, open: bool) {
         if self.gate_is_open != open {
             self.gate_is_open = open;
-            for (index, place) in self.places.iter_mut().enumerate() {
-                place.note_ways(index as u16, open);
+            for index in 0..self.places.len() {
+                self.note_ways(index as u16);
             }
+        }
+    }
+
+    /// To be called after every change of the slot of that place, or of the gate.
+    fn note_ways(&mut self, index: u16) {
+        let place = &mut self.places[usize::from(index)];
+        let way = &mut self.ways[usize::from(index)];
+        (place.guarded, *way) = (Address::NOBODY, Way::closed());
+        let name = SlotName::new(index, place.generation);
+        match &place.slot {
+            Some(slot) if self.gate_is_open && slot.takes_short() => match (slot.mode, slot.queue) {
+                (Mode::Normal, Some(queue)) => {
+                    *way = Way {
+                        to: Address::new(name, FAST_INDEX),
+                        key: slot.key,
+                        queue,
+                        window: slot.area.window(slot.base, slot.length_bytes),
+                    };
+                }
+                (Mode::ParanoidOneShot, _) => place.guarded = Address::new(name, 0),
+                _ => {}
+            },
+            _ => {}
         }
     }
 
@@ -263,6 +294,7 @@ impl<A: Area> SlotTable<A> {
                 if self.used == self.places.len() {
                     let length = (self.used * 2).clamp(8, SLOTS_MAX);
                     self.places.resize_with(length, || Place::VACANT);
+                    self.ways.resize_with(length, Way::closed);
                 }
                 self.used += 1;
                 (self.used - 1) as u16
@@ -284,15 +316,16 @@ impl<A: Area> SlotTable<A> {
             grants: Grants::default(),
             refusals: Box::default(),
         });
-        place.note_ways(index, self.gate_is_open);
-        Ok(SlotName::new(index, place.generation))
+        let name = SlotName::new(index, place.generation);
+        self.note_ways(index);
+        Ok(name)
     }
 
     pub(crate) fn close(&mut self, name: SlotName) -> Result<(), SlotError> {
         self.get_mut(name).ok_or(SlotError::NotOpen(name))?;
+        self.places[usize::from(name.index())].slot = None;
+        self.note_ways(name.index());
         let place = &mut self.places[usize::from(name.index())];
-        place.slot = None;
-        place.note_ways(name.index(), self.gate_is_open);
         // A place whose generations are used up is never opened again.
         if let Some(generation) = place.generation.checked_add(1) {
             place.generation = generation;
@@ -308,7 +341,7 @@ impl<A: Area> SlotTable<A> {
         change: impl FnOnce(&mut Slot<A>),
     ) -> Result<(), SlotError> {
         change(self.get_mut(name).ok_or(SlotError::NotOpen(name))?);
-        self.places[usize::from(name.index())].note_ways(name.index(), self.gate_is_open);
+        self.note_ways(name.index());
         Ok(())
     }
 
@@ -321,27 +354,20 @@ impl<A: Area> SlotTable<A> {
         place.slot.as_mut()
     }
 
-    /// The place of a slot's index, by a mask instead of a check: whoever asks compares the whole address.
+    /// The way of the packets with this address, if it is a short one.
     #[inline(always)]
-    fn place(&self, to: Address) -> Option<&Place<A>> {
-        let mask = self.places.len().wrapping_sub(1);
-        self.places.get(usize::from(to.slot().index()) & mask)
-    }
-
-    /// The slot that a fast-mode packet names, if its key alone decides whether the packet is let in.
-    #[inline(always)]
-    pub(crate) fn plain(&self, to: Address) -> Option<&Slot<A>> {
-        let place = self.place(to)?;
-        if place.plain != to {
-            return None;
-        }
-        place.slot.as_ref()
+    pub(crate) fn way(&self, to: Address) -> Option<&Way<A::Window>> {
+        // By a mask instead of a check: the whole address is compared.
+        let mask = self.ways.len().wrapping_sub(1);
+        let way = self.ways.get(usize::from(to.slot().index()) & mask)?;
+        (way.to == to).then_some(way)
     }
 
     /// The `paranoid_one_shot` slot of whose entries a packet names one, or would.
     #[inline(always)]
     pub(crate) fn guarded(&self, to: Address) -> Option<&Slot<A>> {
-        let place = self.place(to)?;
+        let mask = self.places.len().wrapping_sub(1);
+        let place = self.places.get(usize::from(to.slot().index()) & mask)?;
         if place.guarded != Address::new(to.slot(), 0) {
             return None;
         }

@@ -52,7 +52,7 @@ use loom::thread;
 use counting::{Counting, Share};
 use key::Key;
 use limits::USER_METADATA_BYTES;
-use memory::{Area, Denied, LinkId, Payload};
+use memory::{Area, Denied, LinkId, NoWindow, Payload};
 use metadata::{MetadataArea, Permission};
 use notification::{Notification, NotificationReader, queue};
 use packet::{Flags, Header, Kind, SlotName};
@@ -182,6 +182,12 @@ fn packet_is_judged_by_one_permission_and_never_by_a_mixture() {
 struct WordArea(Arc<AtomicU64>);
 
 impl Area for WordArea {
+    type Window = NoWindow;
+
+    fn window(&self, _: u64, _: u64) -> NoWindow {
+        NoWindow
+    }
+
     fn length_bytes(&self) -> u64 {
         100
     }

@@ -4,7 +4,6 @@
 use hamlyn_engine::grant::Holder;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::Short;
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
@@ -18,7 +17,9 @@ use crate::links::LinkEnd;
 use crate::watching::Watching;
 
 /// Packets taken from one link before the next link has its turn.
-const BURST_PACKETS: u32 = 32;
+const BURST_PACKETS: u64 = 32;
+/// The same if they are taken the shortest way, which looks only now and then whether the turn is over.
+const BURST_SHORT_PACKETS: u64 = 128;
 /// Looks at one link between two polls of all, while waiting.
 const GLANCES: u32 = 16;
 /// Wrong keys from one peer before it is cut off, unless set otherwise.
@@ -29,10 +30,8 @@ pub(crate) struct Inbound<R> {
     pub(crate) receiver: Receiver<Area>,
     inlets: Inlets<R>,
     watching: Watching,
-    /// The link whose turn it is.
-    turn: usize,
-    /// Packets that it may still send before the next link has its turn.
-    burst_left: u32,
+    /// How many packets had been taken from the link whose turn it is when its turn began.
+    turn_from: u64,
     /// Packets taken, without those of the turn that is under way.
     turns_packets: u64,
     pub(crate) bad_keys_max: u32,
@@ -65,8 +64,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             receiver,
             inlets: Inlets::new(),
             watching: Watching::new(notes),
-            turn: 0,
-            burst_left: BURST_PACKETS,
+            turn_from: 0,
             turns_packets: 0,
             bad_keys_max: BAD_KEYS_MAX,
             ended: Vec::new(),
@@ -76,15 +74,41 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Packets taken so far.
     #[inline]
     pub(crate) fn packets(&self) -> u64 {
-        self.turns_packets + u64::from(BURST_PACKETS - self.burst_left)
+        self.turns_packets + self.turn_packets()
+    }
+
+    /// Packets taken in this turn.
+    #[inline]
+    fn turn_packets(&self) -> u64 {
+        self.inlets
+            .look_at_hand()
+            .map_or(0, |inlet| inlet.end.taken() - self.turn_from)
+    }
+
+    /// This turn is over.
+    #[inline]
+    fn end_turn(&mut self) {
+        self.turns_packets = self.packets();
+        self.turn_from += self.turn_packets();
+    }
+
+    /// Whoever is to have the next turn begins it.
+    #[inline]
+    fn begin_turn(&mut self, turn: usize) {
+        self.inlets.give_turn(turn);
+        self.turn_from = self
+            .inlets
+            .look_at_hand()
+            .map_or(0, |inlet| inlet.end.taken());
     }
 
     /// Takes in a new link, and names it. Its peer need not ring, so whoever drives must be awake, or be woken.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
+        self.end_turn();
         let id = self.inlets.insert(token, end);
         self.ended.reserve(self.inlets.places());
         self.watching.enter(&mut self.inlets, id.index as usize);
-        self.turn = self.watching.current();
+        self.begin_turn(self.watching.current());
         id
     }
 
@@ -105,10 +129,13 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     fn take_out(&mut self, index: usize) -> Option<LinkId> {
-        let id = self.inlets.remove_at(index)?;
-        self.watching.leave(index);
-        self.turn = self.watching.current();
-        Some(id)
+        self.end_turn();
+        let id = self.inlets.remove_at(index);
+        if id.is_some() {
+            self.watching.leave(index);
+        }
+        self.begin_turn(self.watching.current());
+        id
     }
 
     /// Links that ended here since this was last called.
@@ -135,8 +162,8 @@ impl<R: ReceiveEnd> Inbound<R> {
 
     #[cold]
     #[inline(never)]
-    fn end(&mut self, index: usize, end: LinkEnd) {
-        if let Some(id) = self.take_out(index) {
+    fn end(&mut self, end: LinkEnd) {
+        if let Some(id) = self.take_out(self.inlets.turn()) {
             self.ended.push((id, end));
         }
     }
@@ -145,40 +172,41 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// empty, and is of the kind that is taken the shortest way; see [`Receiver::receive_short`].
     #[inline(always)]
     pub(crate) fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
-        self.take_short(R::peek_bare, |receiver, short| {
-            receiver.receive_short(short, queue)
-        })
+        let inlet = self.inlets.at_hand()?;
+        let notification = self
+            .receiver
+            .receive_short(&inlet.end.peek_bare()?, queue)?;
+        inlet.end.short_done();
+        Some(notification)
     }
 
     /// As [`Inbound::take_handed`], for a message to a one-shot entry.
     #[inline(always)]
     pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
-        self.take_short(R::peek_worded, |receiver, short| {
-            receiver.receive_guarded(short, queue)
-        })
+        let inlet = self.inlets.at_hand()?;
+        let notification = self
+            .receiver
+            .receive_guarded(&inlet.end.peek_worded()?, queue)?;
+        inlet.end.short_done();
+        Some(notification)
     }
 
-    #[inline(always)]
-    fn take_short(
-        &mut self,
-        peek: impl FnOnce(&R) -> Option<Short>,
-        receive: impl FnOnce(&mut Receiver<Area>, &Short) -> Option<Notification>,
-    ) -> Option<Notification> {
-        // At the end of its turn the rest of the interface is looked after.
-        let burst_left = self.burst_left.checked_sub(1)?;
-        let inlet = self.inlets.at(self.turn)?;
-        let short = peek(&inlet.end)?;
-        let notification = receive(&mut self.receiver, &short)?;
-        inlet.end.short_done();
-        self.burst_left = burst_left;
-        Some(notification)
+    /// Whether the two above may have found nothing only because there was something to settle, and are worth
+    /// another try. At the end of a turn they are not, and the rest of the interface is looked after.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn continues_turn(&mut self) -> bool {
+        self.inlets
+            .at_hand()
+            .is_some_and(|inlet| inlet.end.settle_due())
+            && self.turn_packets() < BURST_SHORT_PACKETS
     }
 
     /// Looks some times at nothing but the link whose turn it is: whether something is there. Much
     /// cheaper than a poll, so what comes next over the link that was last busy is seen sooner.
     #[inline]
     pub(crate) fn glance(&mut self) {
-        let Some(inlet) = self.inlets.at(self.turn) else {
+        let Some(inlet) = self.inlets.at_hand() else {
             return;
         };
         for _ in 0..GLANCES {
@@ -204,11 +232,11 @@ impl<R: ReceiveEnd> Inbound<R> {
         if self.watching.is_any_unwatched() {
             self.watching.heed(&mut self.inlets);
         }
-        if self.burst_left == 0 {
+        if self.turn_packets() >= BURST_PACKETS {
             self.next_turn();
         }
         for _ in 0..self.watching.turns() {
-            let handed = self.poll_link(self.turn, waiting);
+            let handed = self.poll_link(waiting);
             if handed.is_some() {
                 return handed;
             }
@@ -219,17 +247,21 @@ impl<R: ReceiveEnd> Inbound<R> {
 
     /// The next link has its turn.
     fn next_turn(&mut self) {
-        let is_silent = self.burst_left == BURST_PACKETS;
-        self.turns_packets = self.packets();
-        self.burst_left = BURST_PACKETS;
-        self.turn = self.watching.next(&mut self.inlets, is_silent);
+        let is_silent = self.turn_packets() == 0;
+        self.end_turn();
+        let turn = self.watching.next(&mut self.inlets, is_silent);
+        self.begin_turn(turn);
     }
 
-    /// Takes packets of that link until there is none, the turn is over, or one announces itself
+    /// Takes packets of the link whose turn it is until there is none, the turn is over, or one announces itself
     /// in `waiting`.
-    fn poll_link(&mut self, index: usize, waiting: Option<QueueId>) -> Option<Notification> {
-        while self.burst_left > 0 {
-            let inlet = self.inlets.at(index)?;
+    fn poll_link(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
+        let end = self.turn_from + BURST_PACKETS;
+        loop {
+            let inlet = self.inlets.at_hand()?;
+            if inlet.end.taken() >= end {
+                return None;
+            }
             let receiver = &mut self.receiver;
             let token = inlet.token;
             let taken = inlet.end.receive(|header, payload| {
@@ -238,38 +270,36 @@ impl<R: ReceiveEnd> Inbound<R> {
             });
             match taken {
                 Ok(Some(received)) => {
-                    self.burst_left -= 1;
                     match received {
                         Ok(Received::Handed(notification)) => return Some(notification),
                         Ok(_) => {}
-                        Err(refusal) => self.refused(index, refusal),
+                        Err(refusal) => self.refused(refusal),
                     }
                 }
                 Ok(None) => {
                     inlet.end.settle_bulk();
                     if let Some(cause) = inlet.lost {
-                        self.end(index, LinkEnd::Lost(cause));
+                        self.end(LinkEnd::Lost(cause));
                     }
                     return None;
                 }
                 Err(fault) => {
-                    self.end(index, LinkEnd::Fault(fault));
+                    self.end(LinkEnd::Fault(fault));
                     return None;
                 }
             }
         }
-        None
     }
 
-    /// A packet of that link was refused.
+    /// A packet of the link whose turn it is was refused.
     #[cold]
-    fn refused(&mut self, index: usize, refusal: Refusal) {
+    fn refused(&mut self, refusal: Refusal) {
         if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey)
-            && let Some(inlet) = self.inlets.at(index)
+            && let Some(inlet) = self.inlets.at_hand()
         {
             inlet.bad_keys += 1;
             if inlet.bad_keys > self.bad_keys_max {
-                self.end(index, LinkEnd::BadKeys);
+                self.end(LinkEnd::BadKeys);
             }
         }
     }

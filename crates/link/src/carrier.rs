@@ -11,14 +11,14 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADAT
 use hamlyn_engine::memory::{self, Denied, Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::cells::SharedCells;
+use hamlyn_ring::cells::{SharedCell, SharedCells};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer, Room};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
 use hamlyn_ring::stretch::Stretch;
 
-use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
+use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement, ShortInCell};
 use crate::crossing::{Crossing, Way};
 use crate::{LinkError, LinkFault};
 
@@ -271,6 +271,11 @@ fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; 2], Denied> {
     Ok(words(&bytes))
 }
 
+/// A short packet without metadata, in its cell.
+pub type Bare<'a> = ShortInCell<SharedCell<'a>, false>;
+/// A short packet with a word of metadata, in its cell.
+pub type Worded<'a> = ShortInCell<SharedCell<'a>, true>;
+
 /// The receiving end.
 pub(crate) struct Incoming {
     consumer: Consumer<SharedCells>,
@@ -298,22 +303,34 @@ impl Incoming {
         })
     }
 
-    /// See [`crate::Link::peek_bare`].
+    /// See [`crate::ReceiveEnd::peek_bare`].
     #[inline(always)]
-    pub(crate) fn peek_bare(&self) -> Option<Short> {
-        cell::decode_bare(&self.consumer.peek_due()?)
+    pub(crate) fn peek_bare(&self) -> Option<Bare<'_>> {
+        cell::decode_short(self.consumer.look(cell::BARE)?)
     }
 
-    /// See [`crate::Link::peek_worded`].
+    /// See [`crate::ReceiveEnd::peek_worded`].
     #[inline(always)]
-    pub(crate) fn peek_worded(&self) -> Option<Short> {
-        cell::decode_worded(&self.consumer.peek_due()?)
+    pub(crate) fn peek_worded(&self) -> Option<Worded<'_>> {
+        cell::decode_short(self.consumer.look(cell::WORDED)?)
     }
 
-    /// The packet that was last shown is taken. Whether the sender must be rung for.
+    /// The packet that was last shown is taken.
     #[inline(always)]
-    pub(crate) fn short_done(&mut self) -> bool {
-        self.consumer.done(0)
+    pub(crate) fn short_done(&mut self) {
+        self.consumer.took();
+    }
+
+    /// Does what is due before the next packet. If there was something, whether the sender must be rung for.
+    #[inline]
+    pub(crate) fn settle_due(&mut self) -> Option<bool> {
+        self.consumer.settle_due()
+    }
+
+    /// How many packets were taken.
+    #[inline]
+    pub(crate) fn taken(&self) -> u64 {
+        self.consumer.taken()
     }
 
     /// What `take` made of the next packet; and whether the sender must be rung for,

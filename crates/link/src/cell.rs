@@ -16,8 +16,8 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, SlotName};
-use hamlyn_ring::cells::Cell;
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
+use hamlyn_ring::cells::{Cell, CellInPlace};
 use hamlyn_ring::shared::LINE_BYTES;
 
 use crate::LinkFault;
@@ -126,35 +126,52 @@ const WORD_ONLY: u64 = (METADATA_IN_WORD as u64) << 24 | (WORD_BYTES as u64) << 
 
 const _: () = assert!(Kind::WRITE.0 == 0 && Flags::NONE.0 == 0);
 
-/// The packet in a cell, if it is a short one of 16 bytes without metadata: by far the most
-/// frequent, if the address is in fast mode. Nothing for any other cell.
+/// The first word, but for the flag, of the cell of a short packet without metadata: by far the most
+/// frequent, if the address is in fast mode.
+pub const BARE: u64 = 0;
+/// The same with a word of metadata.
+pub const WORDED: u64 = WORD_ONLY << 32;
+
+/// A short packet in its cell.
+#[derive(Clone, Copy)]
+pub struct ShortInCell<C, const HAS_METADATA: bool>(C);
+
+/// The short packet in a cell whose first word is [`BARE`], or [`WORDED`] if it `HAS_METADATA`. Nothing if it is
+/// not short.
 #[inline(always)]
-pub fn decode_bare(cell: &Cell) -> Option<Short> {
+pub fn decode_short<C: CellInPlace, const HAS_METADATA: bool>(
+    cell: C,
+) -> Option<ShortInCell<C, HAS_METADATA>> {
     // A place in the bulk makes the length too large.
-    if cell[0] >> 32 != 0 || cell[4] != INLINE_BYTES as u64 {
-        return None;
-    }
-    Some(short(cell, false))
+    (cell.word::<4>() == INLINE_BYTES as u64).then_some(ShortInCell(cell))
 }
 
-/// The packet in a cell, if it is a short one of 16 bytes with a word of metadata. Nothing for any other cell.
-#[inline(always)]
-pub fn decode_worded(cell: &Cell) -> Option<Short> {
-    if cell[0] >> 32 != WORD_ONLY || cell[4] != INLINE_BYTES as u64 {
-        return None;
-    }
-    Some(short(cell, true))
-}
+impl<C: CellInPlace, const HAS_METADATA: bool> ShortInPlace for ShortInCell<C, HAS_METADATA> {
+    const HAS_METADATA: bool = HAS_METADATA;
 
-#[inline(always)]
-fn short(cell: &Cell, has_metadata: bool) -> Short {
-    Short {
-        to: Address::from_bits(cell[1]),
-        key: Key::from_bits(cell[2]),
-        offset: cell[3],
-        word: cell[5],
-        has_metadata,
-        data: [cell[6], cell[7]],
+    #[inline(always)]
+    fn to(&self) -> Address {
+        Address::from_bits(self.0.word::<1>())
+    }
+
+    #[inline(always)]
+    fn key(&self) -> Key {
+        Key::from_bits(self.0.word::<2>())
+    }
+
+    #[inline(always)]
+    fn offset(&self) -> u64 {
+        self.0.word::<3>()
+    }
+
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        self.0.word::<5>()
+    }
+
+    #[inline(always)]
+    fn data(&self) -> [u64; 2] {
+        [self.0.word::<6>(), self.0.word::<7>()]
     }
 }
 
@@ -162,11 +179,7 @@ fn short(cell: &Cell, has_metadata: bool) -> Short {
 #[inline(always)]
 pub fn encode_short(short: &Short) -> Cell {
     [
-        if short.has_metadata {
-            WORD_ONLY << 32
-        } else {
-            0
-        },
+        if short.has_metadata { WORDED } else { BARE },
         short.to.to_bits(),
         short.key.to_bits(),
         short.offset,

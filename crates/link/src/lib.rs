@@ -13,7 +13,7 @@ pub mod pair;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Header, Short, ShortInPlace};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
@@ -118,15 +118,33 @@ pub trait ReceiveEnd {
     where
         Self: 'a;
 
-    /// A copy of the next packet, if there is one and it is short and without metadata. It stays
-    /// the next one until [`ReceiveEnd::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds.
-    fn peek_bare(&self) -> Option<Short>;
+    /// A short packet without metadata.
+    type Bare<'a>: ShortInPlace
+    where
+        Self: 'a;
+
+    /// A short packet with a word of metadata.
+    type Worded<'a>: ShortInPlace
+    where
+        Self: 'a;
+
+    /// The next packet, if there is one and it is short and without metadata. It stays
+    /// the next one until [`ReceiveEnd::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds,
+    /// and does as long as [`ReceiveEnd::settle_due`] has something to do.
+    fn peek_bare(&self) -> Option<Self::Bare<'_>>;
 
     /// As [`ReceiveEnd::peek_bare`], for a short packet with a word of metadata.
-    fn peek_worded(&self) -> Option<Short>;
+    fn peek_worded(&self) -> Option<Self::Worded<'_>>;
 
-    /// The packet that was last shown by one of the two is taken; its room is given back.
+    /// The packet that was last shown by one of the two is taken.
     fn short_done(&mut self);
+
+    /// Returns the room of packets that were taken by [`ReceiveEnd::short_done`], if enough has come
+    /// together. True if there was something to do.
+    fn settle_due(&mut self) -> bool;
+
+    /// How many packets were taken.
+    fn taken(&self) -> u64;
 
     /// Takes the next packet, if there is one, shows it to `take` once, and
     /// gives its room back to the peer. Does not block.

@@ -19,7 +19,7 @@ use hamlyn_ring::notes::{NOTES_MAX, NotePad, SharedNotes};
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::net::{SendFlags, send};
 
-use crate::carrier::{Carried, Incoming, Outgoing, check_payload_max};
+use crate::carrier::{Bare, Carried, Incoming, Outgoing, Worded, check_payload_max};
 use crate::{Link, LinkError, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
@@ -271,20 +271,34 @@ impl PairReceive {
 impl ReceiveEnd for PairReceive {
     type Payload<'a> = Carried<'a>;
 
+    type Bare<'a> = Bare<'a>;
+    type Worded<'a> = Worded<'a>;
+
     #[inline(always)]
-    fn peek_bare(&self) -> Option<Short> {
+    fn peek_bare(&self) -> Option<Bare<'_>> {
         self.incoming.peek_bare()
     }
 
     #[inline(always)]
-    fn peek_worded(&self) -> Option<Short> {
+    fn peek_worded(&self) -> Option<Worded<'_>> {
         self.incoming.peek_worded()
     }
 
     #[inline(always)]
     fn short_done(&mut self) {
-        let rings = self.incoming.short_done();
-        self.ring_if(rings);
+        self.incoming.short_done();
+    }
+
+    #[inline]
+    fn settle_due(&mut self) -> bool {
+        let settled = self.incoming.settle_due();
+        self.ring_if(settled == Some(true));
+        settled.is_some()
+    }
+
+    #[inline]
+    fn taken(&self) -> u64 {
+        self.incoming.taken()
     }
 
     #[inline]
@@ -292,6 +306,7 @@ impl ReceiveEnd for PairReceive {
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
+        self.settle_due();
         match self.incoming.receive(take) {
             Ok(Some((result, rings))) => {
                 self.ring_if(rings);
@@ -315,6 +330,7 @@ impl ReceiveEnd for PairReceive {
 
     #[inline]
     fn settle_bulk(&mut self) {
+        self.settle_due();
         let rings = self.incoming.settle_bulk();
         self.ring_if(rings || self.owes_ring);
     }

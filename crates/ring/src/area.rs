@@ -17,7 +17,7 @@ use hamlyn_engine::memory::{self, Denied};
 
 use crate::Errno;
 use crate::handover::{Pen, Turn};
-use crate::shared::{Mapping, Memory, PAGE_BYTES};
+use crate::shared::{Mapping, Memory, PAGE_BYTES, Window};
 
 /// Least size of a piece: its state should be small beside it.
 pub const PIECE_MIN_BYTES: u32 = 16;
@@ -206,6 +206,15 @@ fn place(offset: u64) -> Result<usize, Denied> {
 }
 
 impl memory::Area for Area {
+    type Window = Window;
+
+    fn window(&self, offset: u64, length_bytes: u64) -> Window {
+        match (place(offset), place(length_bytes)) {
+            (Ok(offset), Ok(length_bytes)) => Window::on(&self.memory, offset, length_bytes),
+            _ => memory::Window::empty(),
+        }
+    }
+
     #[inline]
     fn length_bytes(&self) -> u64 {
         self.memory.len() as u64

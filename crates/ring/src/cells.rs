@@ -8,7 +8,7 @@
 //! chooses: that cell's flag says that it is the last of its lap. So a lap is as long as there is
 //! need for, and the consumer has to be told nothing else (decision 0005).
 
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -38,11 +38,43 @@ pub(crate) const fn lap_after(flag: u64) -> u64 {
     }
 }
 
+/// A cell that is there, in place: whoever looks loads each word at most once, as it may be another the
+/// next time.
+pub trait CellInPlace {
+    /// Loads the word of that number, below [`LINE_WORDS`].
+    fn word<const NUMBER: usize>(&self) -> u64;
+}
+
+impl CellInPlace for Cell {
+    #[inline]
+    fn word<const NUMBER: usize>(&self) -> u64 {
+        self[NUMBER]
+    }
+}
+
+/// A cell in a mapping.
+#[derive(Clone, Copy)]
+pub struct SharedCell<'a>(&'a [AtomicU64; LINE_WORDS]);
+
+impl CellInPlace for SharedCell<'_> {
+    #[inline(always)]
+    fn word<const NUMBER: usize>(&self) -> u64 {
+        self.0[NUMBER].load(Ordering::Relaxed)
+    }
+}
+
 /// Where cells lie, and the count that the consumer gives back.
 ///
 /// A *place* (`at_bytes`) is counted in bytes from the first cell, is a multiple of a line, and is
 /// taken modulo the length of all cells. Other ranges are counted in cells.
 pub trait CellMemory {
+    /// A cell in place.
+    type InPlace<'a>: CellInPlace
+    where
+        Self: 'a;
+
+    /// Loads the first word of a cell with acquire; the cell, if all of that word is `first`.
+    fn look(&self, at_bytes: u64, first: u64) -> Option<Self::InPlace<'_>>;
     /// Loads the first word of a cell with acquire, and if its flag is `expected`, the other
     /// words too; else only the first word is returned. Each word is loaded once.
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64>;
@@ -138,6 +170,14 @@ impl SharedCells {
 }
 
 impl CellMemory for SharedCells {
+    type InPlace<'a> = SharedCell<'a>;
+
+    #[inline(always)]
+    fn look(&self, at_bytes: u64, first: u64) -> Option<SharedCell<'_>> {
+        let line = self.lines.line(at_bytes);
+        (line[0].load(Ordering::Acquire) == first).then_some(SharedCell(line))
+    }
+
     #[inline(always)]
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
         let line = self.lines.line(at_bytes);

@@ -30,8 +30,7 @@ pub struct Consumer<M> {
     at_bytes: u64,
     /// The flag that the next cell has when it is there; [`NEVER`] when the end is closed.
     expected: u64,
-    /// The place from which on [`Consumer::done`] has more to do: the lap ends, or
-    /// credit is due.
+    /// From this place on there is more to do before the next cell: the lap has ended, or credit is due.
     due_bytes: u64,
     /// Number of the first cell of this lap.
     base: u64,
@@ -74,6 +73,7 @@ impl<M: CellMemory> Consumer<M> {
     /// A copy of the next cell, if it is there. The same cell is shown until it is [`Consumer::done`].
     #[inline(always)]
     pub fn peek(&mut self) -> Result<Option<Cell>, Corrupt> {
+        debug_assert!(!self.is_step_due(), "to be settled first");
         loop {
             match self.memory.load(self.at_bytes, self.expected) {
                 Ok(cell) => return Ok(Some(cell)),
@@ -89,11 +89,44 @@ impl<M: CellMemory> Consumer<M> {
         }
     }
 
-    /// As [`Consumer::peek`], but sees nothing in the last cell of a lap, nor in an error: the
-    /// shorter way, for those who look by the other when this shows nothing.
+    /// The next cell in place, if it is there and the upper half of its first word is that of `first`, whose
+    /// lower half is zero: the shortest way, which overlooks the last cell of a lap and errors, and sees
+    /// nothing while [`Consumer::settle_due`] has something to do. To be followed by
+    /// [`Consumer::took`], or nothing.
     #[inline(always)]
-    pub fn peek_due(&self) -> Option<Cell> {
-        self.memory.load(self.at_bytes, self.expected).ok()
+    pub fn look(&self, first: u64) -> Option<M::InPlace<'_>> {
+        if self.at_bytes >= self.due_bytes {
+            return None;
+        }
+        self.memory.look(self.at_bytes, self.expected | first)
+    }
+
+    /// The cell that was last shown by [`Consumer::look`] is done with.
+    #[inline(always)]
+    pub fn took(&mut self) {
+        self.at_bytes += STEP_BYTES;
+    }
+
+    /// Whether something is to be done before the next cell.
+    #[inline(always)]
+    pub fn is_step_due(&self) -> bool {
+        self.at_bytes >= self.due_bytes && self.expected != NEVER
+    }
+
+    /// Does what keeps [`Consumer::look`] from seeing a cell, if that is all: returns credit that is due, or
+    /// expects the last cell of a lap. If so, true in it as for [`Consumer::done`].
+    #[inline]
+    #[must_use]
+    pub fn settle_due(&mut self) -> Option<bool> {
+        if self.is_step_due() {
+            return Some(self.step());
+        }
+        let first = self.memory.load_first(self.at_bytes);
+        if first & FLAG_MASK == self.expected | LAST && self.expected & LAST == 0 {
+            self.expect_last();
+            return Some(false);
+        }
+        None
     }
 
     /// Whether the cell that is due is there and the last of its lap; from now on that is expected.
@@ -105,8 +138,7 @@ impl<M: CellMemory> Consumer<M> {
         if self.expected == NEVER {
             Err(Corrupt)
         } else if flag == self.expected | LAST {
-            self.expected |= LAST;
-            self.due_bytes = 0;
+            self.expect_last();
             Ok(true)
         } else if flag == 0 {
             Ok(false)
@@ -115,11 +147,16 @@ impl<M: CellMemory> Consumer<M> {
         }
     }
 
+    fn expect_last(&mut self) {
+        self.expected |= LAST;
+        self.due_bytes = self.at_bytes + STEP_BYTES;
+    }
+
     /// Whether [`Consumer::peek`] would find something: a cell or an error.
     #[inline]
     pub fn is_pending(&self) -> bool {
         let first = self.memory.load_first(self.at_bytes);
-        self.expected == NEVER || !(is_older(first, self.expected) || first & FLAG_MASK == 0)
+        self.expected == NEVER || self.is_step_due() || !(is_older(first, self.expected) || first & FLAG_MASK == 0)
     }
 
     /// The cell that was last shown, and `bulk_bytes` that it named, are done with. True
@@ -182,6 +219,9 @@ impl<M: CellMemory> Consumer<M> {
     #[inline]
     #[must_use]
     pub fn settle(&mut self) -> bool {
+        if self.is_step_due() {
+            return self.step();
+        }
         self.published != self.taken() && self.give_back()
     }
 
@@ -190,6 +230,7 @@ impl<M: CellMemory> Consumer<M> {
     #[inline(always)]
     #[must_use]
     pub fn settle_bulk(&mut self) -> bool {
+        debug_assert!(!self.is_step_due(), "to be settled first");
         self.bulk_held != 0 && self.give_back()
     }
 
@@ -197,6 +238,7 @@ impl<M: CellMemory> Consumer<M> {
     #[cold]
     pub fn close(&mut self) {
         self.expected = NEVER;
+        self.due_bytes = 0;
     }
 
     /// Goes on with another lap than the first.

@@ -1,6 +1,6 @@
 //! Memory that somebody else may write at any moment: the only module of this
 //! crate with `unsafe` in it. Mappings are here, the memory of areas is in
-//! `memory`, single loads and stores are in `instructions` or `atomics`.
+//! `memory` and `window`, single loads and stores are in `instructions` or `atomics`.
 //!
 //! Whatever lies in a [`Mapping`] may change between any two instructions. So
 //! there is never a reference into it except to atomics, and bytes are copied
@@ -18,8 +18,10 @@ mod raw;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[path = "shared/instructions.rs"]
 mod raw;
+mod window;
 
 pub(crate) use memory::Memory;
+pub use window::Window;
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -321,10 +323,7 @@ impl Mapping {
     pub fn store_words(&self, offset: usize, words: [u64; 2]) -> Result<(), OutOfRange> {
         let to = self.writable(offset, size_of_val(&words))?;
         // SAFETY: the 16 bytes were checked.
-        unsafe {
-            raw::store_u64(to, words[0].to_le());
-            raw::store_u64(to.add(8), words[1].to_le());
-        }
+        unsafe { raw::store_words(to, words.map(u64::to_le)) };
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, LinkId, Outlet, Part, Payload, Unsent};
+use hamlyn_engine::memory::{Area, Denied, LinkId, Outlet, Part, Payload, Unsent, Window};
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
@@ -58,7 +58,36 @@ impl VecArea {
     }
 }
 
+/// A part of a [`VecArea`].
+#[derive(Debug)]
+pub struct VecWindow(Option<(VecArea, Range<u64>)>);
+
+impl Window for VecWindow {
+    fn empty() -> Self {
+        Self(None)
+    }
+
+    fn write_words(&self, offset: u64, words: [u64; 2]) -> bool {
+        let Some((area, range)) = &self.0 else {
+            return false;
+        };
+        let place = range.start.checked_add(offset);
+        let inside = |place: &u64| place.checked_add(16).is_some_and(|end| end <= range.end);
+        place
+            .filter(inside)
+            .is_some_and(|place| area.write_words(place, words).is_ok())
+    }
+}
+
 impl Area for VecArea {
+    type Window = VecWindow;
+
+    fn window(&self, offset: u64, length_bytes: u64) -> VecWindow {
+        let end = offset.checked_add(length_bytes);
+        let end = end.filter(|&end| end <= self.length_bytes());
+        VecWindow(end.map(|end| (self.clone(), offset..end)))
+    }
+
     fn length_bytes(&self) -> u64 {
         self.bytes.borrow().len() as u64
     }

@@ -28,9 +28,15 @@ impl<H: Host> Interface<H> {
         // need not go through the queue.
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
-            && let Some(notification) = inbound.take_handed(queue.id)
         {
-            return Ok(Some(notification));
+            loop {
+                if let Some(notification) = inbound.take_handed(queue.id) {
+                    return Ok(Some(notification));
+                }
+                if !inbound.continues_turn() {
+                    break;
+                }
+            }
         }
         self.rcv_slowly(queue)
     }
@@ -44,9 +50,15 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<Notification>, Overrun> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
-            && let Some(notification) = inbound.take_guarded(queue.id)
         {
-            return Ok(Some(notification));
+            loop {
+                if let Some(notification) = inbound.take_guarded(queue.id) {
+                    return Ok(Some(notification));
+                }
+                if !inbound.continues_turn() {
+                    break;
+                }
+            }
         }
         self.rcv_slowly(queue)
     }

@@ -103,6 +103,14 @@ impl Memory {
         self.mapping.len()
     }
 
+    /// Where a range of writable bytes begins; nothing if it does not lie in this memory, and for memory in pieces.
+    pub(super) fn plain_start(&self, offset: usize, len: usize) -> Option<*mut u8> {
+        match self.pieces {
+            Some(_) => None,
+            None => self.mapping.writable(offset, len).ok(),
+        }
+    }
+
     #[inline]
     pub(crate) fn pieces(&self) -> Option<&Pieces<AtomicU32>> {
         self.pieces.as_ref()

@@ -51,6 +51,12 @@ impl Watched {
 struct Shared(Rc<RefCell<Watched>>);
 
 impl CellMemory for Shared {
+    type InPlace<'a> = Cell;
+
+    fn look(&self, at_bytes: u64, first: u64) -> Option<Cell> {
+        let cell = self.0.borrow_mut().at(at_bytes).cell;
+        (cell[0] == first).then_some(cell)
+    }
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
         let cell = self.0.borrow_mut().at(at_bytes).cell;
         if cell[0] & FLAG_MASK == expected {

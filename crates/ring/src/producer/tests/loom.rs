@@ -20,6 +20,13 @@ struct Modelled {
 }
 
 impl CellMemory for loom::sync::Arc<Modelled> {
+    type InPlace<'a> = Cell;
+
+    fn look(&self, at_bytes: u64, first: u64) -> Option<Cell> {
+        self.load(at_bytes, first & FLAG_MASK)
+            .ok()
+            .filter(|cell| cell[0] == first)
+    }
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
         let line = self.line(at_bytes);
         let first = line[0].load(Ordering::Acquire);
