@@ -5,8 +5,8 @@ use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::packet::ShortInPlace;
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
-    BARE, DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, WORDED, decode,
-    decode_short, encode,
+    BARE, DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, WORDED,
+    decode, decode_short, encode,
 };
 
 /// Bytes of a cell.

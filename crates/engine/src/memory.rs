@@ -171,3 +171,11 @@ pub struct LinkId {
     /// Which use of that place.
     pub generation: u32,
 }
+
+impl LinkId {
+    /// Both as one number.
+    #[inline(always)]
+    pub const fn to_bits(self) -> u64 {
+        self.index as u64 | (self.generation as u64) << 32
+    }
+}

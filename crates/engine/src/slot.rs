@@ -210,6 +210,9 @@ pub(crate) struct SlotTable<A: Area> {
     places: Vec<Place<A>>,
     /// Of each place.
     ways: Vec<Way<A::Window>>,
+    /// What an address is masked with to find its way: not even speculation leaves the table, and as the
+    /// whole address is compared, no more is needed.
+    index_mask: u64,
     free: Vec<u16>,
     used: usize,
     gate_is_open: bool,
@@ -220,6 +223,7 @@ impl<A: Area> SlotTable<A> {
         Self {
             places: Vec::new(),
             ways: Vec::new(),
+            index_mask: 0,
             free: Vec::new(),
             used: 0,
             gate_is_open: false,
@@ -249,18 +253,20 @@ impl<A: Area> SlotTable<A> {
         (place.guarded, *way) = (Address::NOBODY, Way::closed());
         let name = SlotName::new(index, place.generation);
         match &place.slot {
-            Some(slot) if self.gate_is_open && slot.takes_short() => match (slot.mode, slot.queue) {
-                (Mode::Normal, Some(queue)) => {
-                    *way = Way {
-                        to: Address::new(name, FAST_INDEX),
-                        key: slot.key,
-                        queue,
-                        window: slot.area.window(slot.base, slot.length_bytes),
-                    };
+            Some(slot) if self.gate_is_open && slot.takes_short() => {
+                match (slot.mode, slot.queue) {
+                    (Mode::Normal, Some(queue)) => {
+                        *way = Way {
+                            to: Address::new(name, FAST_INDEX),
+                            key: slot.key,
+                            queue,
+                            window: slot.area.window(slot.base, slot.length_bytes),
+                        };
+                    }
+                    (Mode::ParanoidOneShot, _) => place.guarded = Address::new(name, 0),
+                    _ => {}
                 }
-                (Mode::ParanoidOneShot, _) => place.guarded = Address::new(name, 0),
-                _ => {}
-            },
+            }
             _ => {}
         }
     }
@@ -295,6 +301,7 @@ impl<A: Area> SlotTable<A> {
                     let length = (self.used * 2).clamp(8, SLOTS_MAX);
                     self.places.resize_with(length, || Place::VACANT);
                     self.ways.resize_with(length, Way::closed);
+                    self.index_mask = length as u64 - 1;
                 }
                 self.used += 1;
                 (self.used - 1) as u16
@@ -357,9 +364,7 @@ impl<A: Area> SlotTable<A> {
     /// The way of the packets with this address, if it is a short one.
     #[inline(always)]
     pub(crate) fn way(&self, to: Address) -> Option<&Way<A::Window>> {
-        // By a mask instead of a check: the whole address is compared.
-        let mask = self.ways.len().wrapping_sub(1);
-        let way = self.ways.get(usize::from(to.slot().index()) & mask)?;
+        let way = self.ways.get((to.to_bits() & self.index_mask) as usize)?;
         (way.to == to).then_some(way)
     }
 

@@ -302,7 +302,6 @@ pub(crate) struct Terminus<A> {
     priority: u8,
     /// Packets that it may still send before others have their turn.
     left_in_turn: u8,
-    posted: u64,
     word: Arc<CompletionWord>,
 }
 
@@ -322,7 +321,6 @@ impl<A: Area> Terminus<A> {
             queue_entries: options.queue_entries,
             priority: options.priority,
             left_in_turn: options.priority,
-            posted: 0,
             word: Arc::new(CompletionWord::new(options.queue_entries + 1)),
         })
     }
@@ -426,13 +424,19 @@ impl<A: Area> Terminus<A> {
         self.queue.len()
     }
 
+    /// Sequence number of the message that is done next. Nobody else writes the word.
+    #[inline]
+    fn next_done(&self) -> u64 {
+        self.word.done.load(Relaxed) + 1
+    }
+
     /// Accounts for a message that went out without waiting in the queue,
     /// which must be empty.
     #[inline]
     pub(crate) fn sent_at_once(&mut self) -> u64 {
-        self.posted += 1;
-        self.word.done.store(self.posted, Release);
-        self.posted
+        let sequence = self.next_done();
+        self.word.done.store(sequence, Release);
+        sequence
     }
 
     pub(crate) fn enqueue_direct(
@@ -482,14 +486,13 @@ impl<A: Area> Terminus<A> {
     fn enqueue(&mut self, link: LinkId, segmenter: Segmenter, metadata: &[u8], data: Data) -> u64 {
         let mut kept = [0; USER_METADATA_BYTES];
         kept[..metadata.len()].copy_from_slice(metadata);
-        self.posted += 1;
         self.queue.push_back(Work {
             link,
             segmenter,
             metadata: kept,
             data,
         });
-        self.posted
+        self.word.done.load(Relaxed) + self.queue.len() as u64
     }
 
     /// The next packet of the head of the queue.
@@ -561,7 +564,7 @@ impl<A: Area> Terminus<A> {
 
     /// The head of the queue is done with.
     pub(crate) fn finish(&mut self, failed: bool) {
-        let sequence = self.posted + 1 - self.queue.len() as u64;
+        let sequence = self.next_done();
         self.queue.pop_front();
         if failed {
             let place = (sequence % self.word.failed.len() as u64) as usize;

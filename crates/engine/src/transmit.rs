@@ -6,6 +6,7 @@
 
 mod placed;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -136,7 +137,8 @@ pub enum Borrowed {
 /// * For the host: `pump`.
 #[derive(Debug)]
 pub struct Transmitter<A> {
-    termini: Vec<Option<Terminus<A>>>,
+    /// Each apart, so that one is found without a multiplication.
+    termini: Vec<Option<Box<Terminus<A>>>>,
     /// Places of the open termini; who had a whole turn most recently is last.
     order: Vec<u16>,
     /// Messages queued in all termini.
@@ -170,7 +172,7 @@ impl<A: Area> Transmitter<A> {
                 self.termini.len() - 1
             }
         };
-        self.termini[place] = Some(terminus);
+        self.termini[place] = Some(Box::new(terminus));
         self.order.push(place as u16);
         Ok(TerminusId(place as u32))
     }

@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The transmit or the receive half.
+/// The transmit or the receive half. With a tag of its own, which is told in fewer instructions than a value
+/// that the half itself never has.
+#[repr(u8)]
 pub(crate) enum Half<T> {
     /// The application's alone.
     Own(T),

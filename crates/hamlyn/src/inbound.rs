@@ -19,7 +19,7 @@ use crate::watching::Watching;
 /// Packets taken from one link before the next link has its turn.
 const BURST_PACKETS: u64 = 32;
 /// The same if they are taken the shortest way, which looks only now and then whether the turn is over.
-const BURST_SHORT_PACKETS: u64 = 128;
+const BURST_SHORT_PACKETS: u64 = 256;
 /// Looks at one link between two polls of all, while waiting.
 const GLANCES: u32 = 16;
 /// Wrong keys from one peer before it is cut off, unless set otherwise.
@@ -213,6 +213,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             if inlet.end.is_pending() {
                 return;
             }
+            core::hint::spin_loop();
         }
     }
 
@@ -269,13 +270,11 @@ impl<R: ReceiveEnd> Inbound<R> {
                 receiver.receive_for(holder, header, payload, waiting)
             });
             match taken {
-                Ok(Some(received)) => {
-                    match received {
-                        Ok(Received::Handed(notification)) => return Some(notification),
-                        Ok(_) => {}
-                        Err(refusal) => self.refused(refusal),
-                    }
-                }
+                Ok(Some(received)) => match received {
+                    Ok(Received::Handed(notification)) => return Some(notification),
+                    Ok(_) => {}
+                    Err(refusal) => self.refused(refusal),
+                },
                 Ok(None) => {
                     inlet.end.settle_bulk();
                     if let Some(cause) = inlet.lost {

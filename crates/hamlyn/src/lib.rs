@@ -40,6 +40,7 @@
 //! read each other's memory with the kernel's help whatever we do.
 #![forbid(unsafe_code)]
 
+mod at_hand;
 pub mod datagram;
 pub mod error;
 pub mod grant;

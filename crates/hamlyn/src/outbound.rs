@@ -7,6 +7,8 @@ use hamlyn_engine::transmit::Transmitter;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
+use crate::at_hand::AtHand;
+
 /// Packets of queued messages sent at a time.
 const BURST_PACKETS: usize = 64;
 /// How long nothing must have been sent before memory that was needed is given back. Much longer
@@ -24,7 +26,7 @@ impl<T: TransmitEnd> Outbound<T> {
         Self {
             transmitter: Transmitter::new(),
             outlets: Outlets {
-                places: Vec::new(),
+                ways: AtHand::new(),
                 broken: Vec::new(),
                 sent_seen: 0,
                 idle_since_ns: 0,
@@ -43,17 +45,18 @@ impl<T: TransmitEnd> Outbound<T> {
     }
 }
 
-struct Place<T> {
-    /// The generation of the link that is here and whose peer is not lost; else zero.
-    sendable: u32,
+/// A link that packets go to.
+struct Way<T> {
+    /// Its name, as a number.
+    link: u64,
     /// A packet found no room, and none has come since.
     starving: bool,
-    end: Option<T>,
+    end: T,
 }
 
-/// The links that packets go to.
+/// The links that packets go to. The one that had the last packet is at hand.
 pub(crate) struct Outlets<T> {
-    places: Vec<Place<T>>,
+    ways: AtHand<Way<T>>,
     /// Links whose peer broke the rules, and that nobody was told of yet.
     broken: Vec<(LinkId, LinkFault)>,
     /// Packets sent over all links when that was last looked at.
@@ -65,30 +68,41 @@ pub(crate) struct Outlets<T> {
 impl<T: TransmitEnd> Outlets<T> {
     /// A new link, under the name that the receive half gave it.
     pub(crate) fn insert(&mut self, id: LinkId, end: T) {
-        let index = id.index as usize;
-        while self.places.len() <= index {
-            self.places.push(Place {
-                sendable: 0,
-                starving: false,
-                end: None,
-            });
-        }
-        self.broken.reserve(self.places.len());
-        self.places[index] = Place {
-            sendable: id.generation,
+        let way = Way {
+            link: id.to_bits(),
             starving: false,
-            end: Some(end),
+            end,
         };
+        self.ways.put(id.index as usize, way);
+        self.broken.reserve(self.ways.len());
     }
 
     /// Nothing goes to this link any more; its end is dropped.
     pub(crate) fn remove(&mut self, id: LinkId) {
-        if let Some(place) = self.places.get_mut(id.index as usize)
-            && place.sendable == id.generation
-        {
-            place.sendable = 0;
-            place.end = None;
+        if self.way(id).is_some() {
+            self.ways.take(id.index as usize);
         }
+    }
+
+    fn way(&self, link: LinkId) -> Option<&Way<T>> {
+        self.ways
+            .get(link.index as usize)
+            .filter(|way| way.link == link.to_bits())
+    }
+
+    /// The link, if there is one of that name; it is at hand from now on.
+    #[inline(always)]
+    fn reach(&mut self, link: LinkId) -> Option<&mut Way<T>> {
+        let is_at_hand = |way: &Way<T>| way.link == link.to_bits();
+        if !self.ways.at_hand().is_some_and(is_at_hand) {
+            self.reach_another(link);
+        }
+        self.ways.at_hand_mut().filter(|way| is_at_hand(way))
+    }
+
+    #[inline(never)]
+    fn reach_another(&mut self, link: LinkId) {
+        self.ways.reach(link.index as usize);
     }
 
     /// A link whose peer was found to break the rules since this was last called.
@@ -106,16 +120,12 @@ impl<T: TransmitEnd> Outlets<T> {
     /// one has room already: then there is something to do.
     pub(crate) fn await_credit(&mut self) -> bool {
         let mut came = false;
-        for place in &mut self.places {
-            if let Some(end) = &mut place.end
-                && place.starving
-            {
-                if end.credit_came() {
-                    place.starving = false;
-                    came = true;
-                } else {
-                    end.await_credit();
-                }
+        for way in self.ways.iter_mut().filter(|way| way.starving) {
+            if way.end.credit_came() {
+                way.starving = false;
+                came = true;
+            } else {
+                way.end.await_credit();
             }
         }
         came
@@ -123,23 +133,17 @@ impl<T: TransmitEnd> Outlets<T> {
 
     /// Whether a link that had no room may have some.
     pub(crate) fn credit_came(&self) -> bool {
-        let came = |place: &Place<T>| {
-            place.starving && place.end.as_ref().is_some_and(TransmitEnd::credit_came)
-        };
-        self.places.iter().any(came)
+        let came = |way: &Way<T>| way.starving && way.end.credit_came();
+        self.ways.iter().any(came)
     }
 
     /// Gives back memory that links do not need, if nothing was sent for a while. To be called
     /// before sleeping; if there is something to give that is still too fresh, returns when to call again.
     pub(crate) fn give_back_if_idle(&mut self, now_ns: u64) -> Option<u64> {
-        let ends = self
-            .places
-            .iter_mut()
-            .filter_map(|place| place.end.as_mut());
         let (mut sent, mut has_spare) = (0_u64, false);
-        for end in ends {
-            sent = sent.wrapping_add(end.sent());
-            has_spare |= end.has_spare();
+        for way in self.ways.iter() {
+            sent = sent.wrapping_add(way.end.sent());
+            has_spare |= way.end.has_spare();
         }
         if !has_spare {
             return None;
@@ -151,62 +155,45 @@ impl<T: TransmitEnd> Outlets<T> {
         if now_ns < due_ns {
             return Some(due_ns);
         }
-        for place in &mut self.places {
-            if let Some(end) = &mut place.end {
-                end.give_back();
-            }
+        for way in self.ways.iter_mut() {
+            way.end.give_back();
         }
         // What the peer has not returned yet can be given the next time.
         self.idle_since_ns = now_ns;
         None
     }
 
+    /// The link at hand did not take a packet.
     #[cold]
     #[inline(never)]
     fn not_sent(&mut self, link: LinkId, reason: Unsent) -> Unsent {
-        if let Some(place) = self.places.get_mut(link.index as usize)
-            && let Some(end) = &place.end
-        {
+        if let Some(way) = self.ways.at_hand_mut() {
             match reason {
-                Unsent::Full => place.starving = true,
+                Unsent::Full => way.starving = true,
                 Unsent::Gone => {
-                    if let Some(fault) = end.fault() {
+                    if let Some(fault) = way.end.fault() {
                         self.broken.push((link, fault));
-                        place.sendable = 0;
-                        place.end = None;
+                        self.remove(link);
                     }
                 }
             }
         }
         reason
     }
-
-    #[inline(always)]
-    fn sendable(&mut self, link: LinkId) -> Option<&mut T> {
-        match self.places.get_mut(link.index as usize) {
-            Some(place) if place.sendable == link.generation => place.end.as_mut(),
-            _ => None,
-        }
-    }
 }
 
 impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
     #[inline]
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
-        self.places
-            .get(link.index as usize)
-            .filter(|place| place.sendable == link.generation)?
-            .end
-            .as_ref()
-            .map(TransmitEnd::payload_max_bytes)
+        self.way(link).map(|way| way.end.payload_max_bytes())
     }
 
     #[inline(always)]
     fn offer_short(&mut self, link: LinkId, short: &Short) -> Result<(), Unsent> {
-        let Some(end) = self.sendable(link) else {
+        let Some(way) = self.reach(link) else {
             return Err(Unsent::Gone);
         };
-        match end.try_send_short(short) {
+        match way.end.try_send_short(short) {
             Ok(()) => Ok(()),
             Err(reason) => Err(self.not_sent(link, reason)),
         }
@@ -220,10 +207,10 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
         metadata: &[u8],
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
-        let Some(end) = self.sendable(link) else {
+        let Some(way) = self.reach(link) else {
             return Err(Unsent::Gone);
         };
-        match end.try_send(header, metadata, parts) {
+        match way.end.try_send(header, metadata, parts) {
             Ok(()) => Ok(()),
             Err(reason) => Err(self.not_sent(link, reason)),
         }

@@ -156,7 +156,9 @@ impl<M: CellMemory> Consumer<M> {
     #[inline]
     pub fn is_pending(&self) -> bool {
         let first = self.memory.load_first(self.at_bytes);
-        self.expected == NEVER || self.is_step_due() || !(is_older(first, self.expected) || first & FLAG_MASK == 0)
+        self.expected == NEVER
+            || self.is_step_due()
+            || !(is_older(first, self.expected) || first & FLAG_MASK == 0)
     }
 
     /// The cell that was last shown, and `bulk_bytes` that it named, are done with. True
@@ -190,8 +192,7 @@ impl<M: CellMemory> Consumer<M> {
         self.give_back()
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn give_back(&mut self) -> bool {
         let taken = self.taken();
         self.memory.store_consumed(taken);

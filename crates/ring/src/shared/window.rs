@@ -83,7 +83,11 @@ mod tests {
                 let area = Area::new(64).unwrap();
                 let window = area.window(begin, len);
                 let fits = offset.checked_add(16).is_some_and(|end| end <= len);
-                assert_eq!(window.write_words(offset, [!0, 1]), fits, "{begin} {len} {offset}");
+                assert_eq!(
+                    window.write_words(offset, [!0, 1]),
+                    fits,
+                    "{begin} {len} {offset}"
+                );
                 let mut bytes = [0; 64];
                 area.read_at(0, &mut bytes).unwrap();
                 let mut expected = [0; 64];
@@ -104,7 +108,10 @@ mod tests {
             assert!(!area.window(begin, len).write_words(0, [1; 2]));
         }
         let (pieces, _reader) = Area::handover(4, 16).unwrap();
-        assert!(!pieces.window(0, 64).write_words(0, [1; 2]), "no piece is open");
+        assert!(
+            !pieces.window(0, 64).write_words(0, [1; 2]),
+            "no piece is open"
+        );
     }
 
     #[test]

@@ -1,0 +1,186 @@
+//! A table one of whose entries is at hand: whoever was served last is most likely served next, and is
+//! found without a look at the table.
+
+/// See the module. Places are numbered from 0 on, and may be vacant.
+pub(crate) struct AtHand<T> {
+    /// Nothing where a place is vacant or at hand.
+    places: Vec<Option<Box<T>>>,
+    place: usize,
+    at_hand: Option<Box<T>>,
+}
+
+impl<T> AtHand<T> {
+    /// No places.
+    pub(crate) fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            place: 0,
+            at_hand: None,
+        }
+    }
+
+    /// How many places there are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Has that place at hand from now on; it may be vacant, or not exist.
+    #[inline]
+    pub(crate) fn reach(&mut self, place: usize) {
+        if place == self.place {
+            return;
+        }
+        if let Some(vacated) = self.places.get_mut(self.place) {
+            *vacated = self.at_hand.take();
+        }
+        self.place = place;
+        self.at_hand = self.places.get_mut(place).and_then(Option::take);
+    }
+
+    /// The place that is at hand.
+    #[inline]
+    pub(crate) fn place(&self) -> usize {
+        self.place
+    }
+
+    /// What is at hand.
+    #[inline(always)]
+    pub(crate) fn at_hand(&self) -> Option<&T> {
+        self.at_hand.as_deref()
+    }
+
+    /// What is at hand.
+    #[inline(always)]
+    pub(crate) fn at_hand_mut(&mut self) -> Option<&mut T> {
+        self.at_hand.as_deref_mut()
+    }
+
+    fn entry(&mut self, place: usize) -> Option<&mut Option<Box<T>>> {
+        let entry = self.places.get_mut(place)?;
+        Some(if place == self.place {
+            &mut self.at_hand
+        } else {
+            entry
+        })
+    }
+
+    /// What is in that place.
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+        let entry = self.places.get(place)?;
+        if place == self.place {
+            self.at_hand()
+        } else {
+            entry.as_deref()
+        }
+    }
+
+    /// What is in that place.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        self.entry(place)?.as_deref_mut()
+    }
+
+    /// The first vacant place; perhaps one that does not exist yet.
+    pub(crate) fn vacant(&self) -> usize {
+        let is_vacant = |&place: &usize| self.get(place).is_none();
+        (0..self.len()).find(is_vacant).unwrap_or(self.len())
+    }
+
+    /// Puts something into a place. Allocates.
+    pub(crate) fn put(&mut self, place: usize, value: T) {
+        if place >= self.len() {
+            self.places.resize_with(place + 1, || None);
+        }
+        if let Some(entry) = self.entry(place) {
+            *entry = Some(Box::new(value));
+        }
+    }
+
+    /// Vacates a place.
+    pub(crate) fn take(&mut self, place: usize) -> Option<Box<T>> {
+        self.entry(place)?.take()
+    }
+
+    /// All there are.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        let others = self.places.iter().filter_map(Option::as_deref);
+        self.at_hand().into_iter().chain(others)
+    }
+
+    /// All there are.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let others = self.places.iter_mut().filter_map(Option::as_deref_mut);
+        self.at_hand.as_deref_mut().into_iter().chain(others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::AtHand;
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        Put(usize, u32),
+        Take(usize),
+        Reach(usize),
+        Change(u32),
+    }
+
+    fn any_act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            (0_usize..6, any::<u32>()).prop_map(|(place, value)| Act::Put(place, value)),
+            (0_usize..8).prop_map(Act::Take),
+            (0_usize..8).prop_map(Act::Reach),
+            any::<u32>().prop_map(Act::Change),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_table_whatever_is_at_hand(acts in prop::collection::vec(any_act(), 0..60)) {
+            let mut table = AtHand::new();
+            let mut model = BTreeMap::new();
+            let mut at_hand = 0;
+            for act in acts {
+                match act {
+                    Act::Put(place, value) => {
+                        table.put(place, value);
+                        model.insert(place, value);
+                    }
+                    Act::Take(place) => {
+                        prop_assert_eq!(table.take(place).map(|value| *value), model.remove(&place));
+                    }
+                    Act::Reach(place) => {
+                        table.reach(place);
+                        at_hand = place;
+                    }
+                    Act::Change(value) => {
+                        if let Some(old) = table.at_hand_mut() {
+                            *old = value;
+                            model.insert(at_hand, value);
+                        }
+                    }
+                }
+                prop_assert_eq!(table.place(), at_hand);
+                prop_assert_eq!(table.at_hand(), model.get(&at_hand));
+                for place in 0..9 {
+                    prop_assert_eq!(table.get(place), model.get(&place));
+                    prop_assert_eq!(table.get_mut(place).copied(), model.get(&place).copied());
+                }
+                let vacant = (0..).find(|place| !model.contains_key(place)).unwrap();
+                prop_assert_eq!(table.vacant(), vacant);
+                let mut all: Vec<u32> = table.iter().copied().collect();
+                prop_assert_eq!(all.len(), table.iter_mut().count());
+                all.sort_unstable();
+                let mut expected: Vec<u32> = model.values().copied().collect();
+                expected.sort_unstable();
+                prop_assert_eq!(all, expected);
+            }
+        }
+    }
+}
