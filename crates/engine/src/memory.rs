@@ -161,6 +161,14 @@ pub trait Outlet<A: Area> {
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
         self.offer(link, &header, metadata, &[Part::Bytes(&bytes)])
     }
+
+    /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
+    /// is none. How many were taken; none, where there is no shorter way for them.
+    #[inline]
+    fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
+        let _ = (link, next);
+        0
+    }
 }
 
 /// Names a link of this interface. Never used twice for different links.

@@ -434,7 +434,13 @@ impl<A: Area> Terminus<A> {
     /// which must be empty.
     #[inline]
     pub(crate) fn sent_at_once(&mut self) -> u64 {
-        let sequence = self.next_done();
+        self.many_sent_at_once(1)
+    }
+
+    /// The same for so many messages; the sequence number of the last.
+    #[inline]
+    pub(crate) fn many_sent_at_once(&mut self, count: usize) -> u64 {
+        let sequence = self.word.done.load(Relaxed) + count as u64;
         self.word.done.store(sequence, Release);
         sequence
     }

@@ -287,6 +287,31 @@ impl<A: Area> Transmitter<A> {
         })
     }
 
+    /// As [`Transmitter::post_short`], for one after the other, each asked for only when it can go at once. How
+    /// many went, and the handle of the last; nothing if none did.
+    #[inline(always)]
+    pub fn post_shorts<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        next: impl FnMut() -> Option<Short>,
+        outlet: &mut O,
+    ) -> Option<(usize, SendHandle)> {
+        if self.queued != 0 {
+            return None;
+        }
+        let terminus = self.termini.get_mut(id.0 as usize)?.as_mut()?;
+        let count = outlet.offer_shorts(link, next);
+        if count == 0 {
+            return None;
+        }
+        let handle = SendHandle {
+            terminus: id,
+            sequence: terminus.many_sent_at_once(count),
+        };
+        Some((count, handle))
+    }
+
     #[inline(never)]
     fn post_slowly<O: Outlet<A>>(
         &mut self,

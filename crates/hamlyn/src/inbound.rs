@@ -12,7 +12,7 @@ use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::Notes;
 
-use crate::inlets::Inlets;
+use crate::inlets::{Inlet, Inlets};
 use crate::links::LinkEnd;
 use crate::watching::Watching;
 
@@ -172,12 +172,28 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// empty, and is of the kind that is taken the shortest way; see [`Receiver::receive_short`].
     #[inline(always)]
     pub(crate) fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
-        let inlet = self.inlets.at_hand()?;
-        let notification = self
-            .receiver
-            .receive_short(&inlet.end.peek_bare()?, queue)?;
-        inlet.end.short_done();
-        Some(notification)
+        take_bare(self.inlets.at_hand()?, &mut self.receiver, queue)
+    }
+
+    /// As [`Inbound::take_handed`], for one after the other, at most so many; how many.
+    #[inline(always)]
+    pub(crate) fn take_many_handed(
+        &mut self,
+        queue: QueueId,
+        most: usize,
+        each: &mut impl FnMut(Notification),
+    ) -> usize {
+        let Some(inlet) = self.inlets.at_hand() else {
+            return 0;
+        };
+        let mut count = 0;
+        while count < most
+            && let Some(notification) = take_bare(inlet, &mut self.receiver, queue)
+        {
+            each(notification);
+            count += 1;
+        }
+        count
     }
 
     /// As [`Inbound::take_handed`], for a message to a one-shot entry.
@@ -302,4 +318,15 @@ impl<R: ReceiveEnd> Inbound<R> {
             }
         }
     }
+}
+
+#[inline(always)]
+fn take_bare<R: ReceiveEnd>(
+    inlet: &mut Inlet<R>,
+    receiver: &mut Receiver<Area>,
+    queue: QueueId,
+) -> Option<Notification> {
+    let notification = receiver.receive_short(&inlet.end.peek_bare()?, queue)?;
+    inlet.end.short_done();
+    Some(notification)
 }

@@ -88,6 +88,7 @@ pub struct Interface<H: Host> {
 }
 
 pub use granting::DIRECT_MIN_BYTES;
+pub use sending::Sent;
 
 impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets, with [`Strategy::Proc`].

@@ -69,7 +69,7 @@ pub use hamlyn_engine as engine;
 pub use hamlyn_host as host;
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_ring::area::{Area, HandoverReader};
-pub use interface::{Interface, Queue};
+pub use interface::{Interface, Queue, Sent};
 pub use links::LinkEnd;
 pub use manager::{Manager, ManagerOptions};
 pub use message::{Message, Target};

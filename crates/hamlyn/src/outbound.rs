@@ -199,6 +199,12 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
         }
     }
 
+    #[inline(always)]
+    fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
+        self.reach(link)
+            .map_or(0, |way| way.end.try_send_shorts(next))
+    }
+
     #[inline]
     fn offer(
         &mut self,

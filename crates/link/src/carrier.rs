@@ -97,6 +97,19 @@ impl Outgoing {
         Ok(())
     }
 
+    /// Sends short packets as long as there are some, and room; how many.
+    #[inline(always)]
+    pub(crate) fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
+        let mut count = 0;
+        while let Ok(room) = self.producer.room()
+            && let Some(short) = next()
+        {
+            room.publish(cell::encode_short(&short));
+            count += 1;
+        }
+        count
+    }
+
     /// Sends a packet whose header has the right lengths.
     #[inline]
     pub(crate) fn try_send(

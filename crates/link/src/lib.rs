@@ -88,6 +88,10 @@ pub trait TransmitEnd {
     /// Offers a short packet; otherwise as [`TransmitEnd::try_send`].
     fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent>;
 
+    /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
+    /// is none; how many. The peer is woken once, after the last.
+    fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize;
+
     /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
     fn fault(&self) -> Option<LinkFault>;
 

@@ -212,6 +212,15 @@ impl TransmitEnd for PairTransmit {
         Ok(())
     }
 
+    #[inline(always)]
+    fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
+        let count = self.outgoing.try_send_shorts(next);
+        if count > 0 {
+            self.wake();
+        }
+        count
+    }
+
     fn fault(&self) -> Option<LinkFault> {
         self.outgoing.is_closed().then_some(LinkFault::Credit)
     }

@@ -18,6 +18,37 @@ impl<H: Host> Interface<H> {
         Ok(self.next_notification(queue)?)
     }
 
+    /// Takes the messages that are there, at most so many, as [`Interface::rcv`] would one by one, but short ones
+    /// for less. How many: fewer than `most` only if there were no more. Does not block. If notifications were lost,
+    /// that is an error as soon as it is found; those before it have been shown to `each`.
+    #[inline]
+    pub fn receive_many(
+        &mut self,
+        queue: &mut Queue,
+        most: usize,
+        mut each: impl FnMut(Notification),
+    ) -> Result<usize, ReceiveError> {
+        let mut count = 0;
+        while count < most {
+            if let Half::Own(inbound) = &mut self.inbound
+                && queue.empty_at == inbound.receiver.announced()
+            {
+                count += inbound.take_many_handed(queue.id, most - count, &mut each);
+                if count == most || inbound.continues_turn() {
+                    continue;
+                }
+            }
+            match self.rcv_slowly(queue)? {
+                Some(notification) => {
+                    each(notification);
+                    count += 1;
+                }
+                None => break,
+            }
+        }
+        Ok(count)
+    }
+
     /// As [`Interface::rcv`]; nothing else can go wrong.
     #[inline(always)]
     pub(crate) fn next_notification(

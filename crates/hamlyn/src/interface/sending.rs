@@ -15,6 +15,17 @@ use crate::wait::{Patience, Wait};
 
 /// How often a short message is tried before it is queued.
 const SHORT_TRIES: u32 = 128;
+/// Short messages sent in one go: then whatever else there is to attend to has its turn.
+const SHORTS_MAX: u32 = 4096;
+
+/// What [`Interface::send_many`] has sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// How many messages.
+    pub count: usize,
+    /// The handle of the last; whatever is done for it is done for those before.
+    pub last: Option<SendHandle>,
+}
 
 impl<H: Host> Interface<H> {
     /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room;
@@ -40,6 +51,76 @@ impl<H: Host> Interface<H> {
         // A copy, so that on the way above the message need not be in memory.
         let message = *message;
         self.send_any(terminus, target, &message, wait)
+    }
+
+    /// Sends messages in order, as [`Interface::send_msg`] would one by one, but short ones that need not wait for
+    /// less: what one call has to look at once is looked at once for many, and a peer that sleeps is woken
+    /// after the last. Blocks and waits as that does.
+    ///
+    /// The first message that cannot be sent ends the call. If it is the very first, its error is returned; else
+    /// how many went, as an error of the next one will be found by whoever goes on there.
+    #[inline]
+    pub fn send_many<'m>(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        messages: impl IntoIterator<Item = Message<'m>>,
+        wait: Wait,
+    ) -> Result<Sent, SendError> {
+        let mut messages = messages.into_iter();
+        let mut pending = messages.next();
+        let mut sent = Sent {
+            count: 0,
+            last: None,
+        };
+        while pending.is_some() {
+            if let Some((count, handle)) =
+                self.send_shorts(terminus, target, &mut pending, &mut messages)
+            {
+                sent.count += count;
+                sent.last = Some(handle);
+            }
+            let Some(message) = &pending else {
+                break;
+            };
+            match self.send_msg(terminus, target, message, wait) {
+                Ok(handle) => {
+                    sent.count += 1;
+                    sent.last = Some(handle);
+                    pending = messages.next();
+                }
+                Err(error) if sent.count == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends messages as long as they are short and nothing stands in their way; `pending` is then the first
+    /// that was not sent.
+    #[inline(always)]
+    fn send_shorts<'m>(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        pending: &mut Option<Message<'m>>,
+        messages: &mut impl Iterator<Item = Message<'m>>,
+    ) -> Option<(usize, SendHandle)> {
+        if self.is_asked() {
+            return None;
+        }
+        let outbound = self.outbound.own()?;
+        let mut left = SHORTS_MAX;
+        let next = || {
+            left = left.checked_sub(1)?;
+            let short = target.short(pending.as_ref()?)?;
+            *pending = messages.next();
+            Some(short)
+        };
+        let outlets = &mut outbound.outlets;
+        outbound
+            .transmitter
+            .post_shorts(terminus, target.link, next, outlets)
     }
 
     /// Sends a message that is one short packet, if nothing stands in its way.

@@ -13,6 +13,7 @@ pub(crate) mod one_thread;
 mod pair;
 pub(crate) mod peer;
 mod raw;
+mod raw_stream;
 mod report;
 mod strategies;
 mod throughput;
@@ -44,12 +45,15 @@ pub(crate) struct Arguments {
     /// Measure large messages and nothing else.
     #[arg(long, conflicts_with_all = ["only", "instructions"])]
     large: bool,
+    /// Measure the rate of short messages and nothing else.
+    #[arg(long, conflicts_with_all = ["only", "instructions", "large"])]
+    rate: bool,
     /// Measure the strategies and nothing else.
     #[arg(long, conflicts_with_all = ["only", "instructions", "large"])]
     strategies: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with_all = ["only", "large", "instructions", "strategies"])]
+    #[arg(long, conflicts_with_all = ["only", "large", "instructions", "strategies", "rate"])]
     peers: bool,
 }
 
@@ -126,6 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut report = report::Report::default();
     match arguments.only {
         _ if arguments.large => large::measure(&mut pair, effort, &mut report, &bar)?,
+        _ if arguments.rate => throughput::measure(&mut pair, effort, &mut report, &bar)?,
         _ if arguments.strategies => {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
         }

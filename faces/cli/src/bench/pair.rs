@@ -12,6 +12,8 @@ use super::large::hand_off::Way;
 use super::large::ours::Placement;
 use super::latency::Protocol;
 use super::raw::Ground;
+use super::raw_stream::Stream;
+use super::throughput::Calls;
 use crate::actor::{Actor, Role};
 
 /// What the other process is to do next. It answers first where there is
@@ -36,7 +38,9 @@ pub(crate) enum Order {
         round_trips: u64,
     },
     /// Take that many short messages.
-    Drain { messages: u64 },
+    Drain { messages: u64, calls: Calls },
+    /// Use that memory for a raw stream of cells, and take so many.
+    RawStream { path: PathBuf, cells: u64 },
     /// Use that memory for raw hand-offs of large messages.
     LargeField { path: PathBuf },
     /// The other side of raw hand-offs.
@@ -125,6 +129,17 @@ impl Pair {
         self.actor.order(&Order::Raw { round_trips })?;
         let () = self.actor.answer()?;
         Ok(self.ground.lead(round_trips))
+    }
+
+    /// A raw stream of cells now, in cells per second.
+    pub(crate) fn raw_stream(&mut self, cells: u64) -> Result<f64> {
+        let mut stream = Stream::create()?;
+        let path = stream.path();
+        self.actor.order(&Order::RawStream { path, cells })?;
+        let () = self.actor.answer()?;
+        let rate = stream.write(cells);
+        let () = self.actor.answer()?;
+        Ok(rate)
     }
 
     pub(crate) fn finish(self) -> Result<()> {

@@ -6,6 +6,7 @@ use super::large::hand_off::Field;
 use super::large::ours::{Placement, ReceivingEnd};
 use super::pair::Order;
 use super::raw::Ground;
+use super::raw_stream::Stream;
 use super::{latency, memory, strategies, throughput};
 use crate::actor::{answer, next_order};
 
@@ -54,7 +55,15 @@ pub(crate) fn run() -> Result<()> {
                 answer(&())?;
                 end.echo(&mut manager, round_trips)?;
             }
-            Order::Drain { messages } => throughput::drain(&mut manager, messages)?,
+            Order::Drain { messages, calls } => {
+                throughput::drain(&mut manager, messages, calls)?;
+            }
+            Order::RawStream { path, cells } => {
+                let mut stream = Stream::open(&path)?;
+                answer(&())?;
+                stream.take(cells)?;
+                answer(&())?;
+            }
             Order::LargeField { path } => {
                 field = Some(Field::open(&path)?);
                 answer(&())?;

@@ -1,7 +1,8 @@
 //! What the machine itself can do: a cache line handed over, a copy within one process.
 //! Nothing of the interface is used but its way to map memory.
 
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -35,6 +36,12 @@ pub(super) fn memory_of_other(path: &Path, length_bytes: usize) -> Result<Memfd>
     Ok(Memfd::adopt(file.into(), length_bytes, Require::Ring)?)
 }
 
+/// Where another process of the same user finds a memory of ours.
+pub(super) fn path_of(memfd: &Memfd) -> PathBuf {
+    let fd = memfd.as_fd().as_raw_fd();
+    format!("/proc/{}/fd/{fd}", std::process::id()).into()
+}
+
 impl Ground {
     pub(crate) fn create() -> Result<Self> {
         Self::over(Memfd::create("hamlyn-bench", LENGTH, LENGTH)?)
@@ -56,10 +63,8 @@ impl Ground {
     }
 
     /// Where another process of the same user finds it.
-    pub(crate) fn path(&self) -> std::path::PathBuf {
-        use std::os::fd::{AsFd, AsRawFd};
-        let fd = self.memfd.as_fd().as_raw_fd();
-        format!("/proc/{}/fd/{fd}", std::process::id()).into()
+    pub(crate) fn path(&self) -> PathBuf {
+        path_of(&self.memfd)
     }
 
     /// 16 bytes and a flag in one line, there and back: what no message can be faster than.

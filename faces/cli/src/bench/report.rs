@@ -20,7 +20,7 @@ type Figure = fn(&Figures) -> f64;
 pub(crate) struct Report {
     latencies: Vec<Latency>,
     large: Vec<Figures>,
-    pub(crate) messages_per_s: f64,
+    pub(crate) rate: Option<super::throughput::Figures>,
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
     pub(crate) strategies: Vec<super::strategies::Figures>,
@@ -103,7 +103,8 @@ impl Report {
             "one_way_ns": by_protocol(|latency| latency.one_way_ns),
             "one_way_over_raw": by_protocol(|latency| latency.over_raw),
             "repeated": by_protocol(|latency| latency.repeated as f64),
-            "messages_per_s": self.messages_per_s.round(),
+            "messages_per_s": self.rate.as_ref().map(super::throughput::Figures::messages_per_s),
+            "message_rates": self.rate.as_ref().map(super::throughput::Figures::json),
             "idle_peer_bytes": self.idle_peer_bytes,
             "wake_ns": self.waking.as_ref().map(|waking| waking.ours_ns),
             "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
@@ -127,11 +128,8 @@ impl Report {
         if !self.latencies.is_empty() {
             self.print_latencies();
         }
-        if self.messages_per_s > 0.0 {
-            println!(
-                "short messages: {:.1} million a second",
-                self.messages_per_s / 1e6
-            );
+        if let Some(rate) = &self.rate {
+            rate.print();
         }
         if !self.large.is_empty() {
             self.print_large();
