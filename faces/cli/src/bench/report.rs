@@ -260,23 +260,28 @@ impl Report {
         let Some(figures) = &self.oversubscribed else {
             return;
         };
-        let many = format!("{} processes", super::oversubscribed::Figures::PROCESSES);
         let columns = [
-            "16 bytes, million/s",
-            "2 processes",
-            &many,
-            "ratio",
+            "16 bytes",
+            "processes",
+            "million/s",
+            "over 2 processes",
             "slowest/mean",
         ];
         let mut table = crate::terminal::table(&columns);
+        let million = |rate: f64| format!("{:.2}", rate / 1e6);
         for rates in &figures.rates {
-            table.add_row([
-                rates.exchange.name().replace('_', " "),
-                format!("{:.2}", rates.alone_per_s / 1e6),
-                format!("{:.2}", rates.together_per_s / 1e6),
-                format!("{:.2}", rates.ratio),
-                format!("{:.2}", rates.slowest_over_mean),
-            ]);
+            let name = rates.exchange.name().replace('_', " ");
+            let alone = million(rates.alone_per_s);
+            table.add_row([&name, "2", &alone, "1.00", "1.00"]);
+            for (how, together) in [("placed", &rates.placed), ("free", &rates.free)] {
+                table.add_row([
+                    name.clone(),
+                    format!("{}, {how}", super::oversubscribed::Figures::PROCESSES),
+                    million(together.per_s),
+                    format!("{:.2}", together.ratio),
+                    format!("{:.2}", together.slowest_over_mean),
+                ]);
+            }
         }
         println!("more processes than processors\n{table}");
     }

@@ -43,10 +43,11 @@ pub(super) enum Order {
     Settle { processors: Vec<usize> },
     /// Connect to the other one.
     Meet { ticket: String },
-    /// Exchange messages with it. Who leads answers how many there were in a second, during a window that begins
-    /// a little after the order.
+    /// Exchange messages with it, on those processors. Who leads answers how many there were in a second, during a
+    /// window that begins a little after the order.
     Exchange {
         exchange: Exchange,
+        processors: Vec<usize>,
         leads: bool,
         window_ns: u64,
     },
@@ -151,12 +152,14 @@ pub(crate) fn run() -> Result<()> {
     while let Some(order) = next_order()? {
         let Order::Exchange {
             exchange,
+            processors,
             leads,
             window_ns,
         } = order
         else {
             bail!("settled already");
         };
+        pin(&processors)?;
         if leads {
             answer(&party.lead(exchange, Duration::from_nanos(window_ns))?)?;
         } else {
