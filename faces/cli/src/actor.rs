@@ -17,7 +17,7 @@ pub(crate) enum Role {
     /// The program whose instructions are counted.
     Count,
     /// A sender of many in a benchmark.
-    Senders,
+    Sender,
     /// One of more processes than processors in a benchmark.
     Crowd,
 }

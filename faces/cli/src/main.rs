@@ -55,7 +55,7 @@ fn main() -> ExitCode {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),
             Role::Count => bench::one_thread::run(),
-            Role::Senders => bench::senders::sender::run(),
+            Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),
         }
         .map(|()| ExitCode::SUCCESS),

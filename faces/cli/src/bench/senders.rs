@@ -1,9 +1,8 @@
 //! Many senders to one receiver: what each of them gets, and what the silent ones cost.
 //!
 //! Each sender is an interface of its own in a process of its own, with a key of its own, and sends short messages
-//! in fast mode, one call each. If the system refuses so many processes, the last senders are threads of the
-//! others; the report says how many processes there were. The receiver has the first processor, and
-//! all senders have the others. They wait as programs do: they poll for a while, then sleep.
+//! in fast mode, one call each. The receiver has the first processor, and all senders have the others. They wait as programs
+//! do: they poll for a while, then sleep.
 //!
 //! *Fairness* is what the slowest sender got over the mean, in a window that begins when every
 //! sender was heard and in which all send all the time. An *empty poll* is one that finds nothing,
@@ -57,7 +56,6 @@ const LAST: u64 = 1 << 63;
 /// What was found with one number of senders.
 pub(crate) struct Figures {
     senders: usize,
-    processes: usize,
     messages_per_s: f64,
     slowest_over_mean: f64,
     one_busy_messages_per_s: f64,
@@ -77,7 +75,6 @@ impl Figures {
     pub(crate) fn json(&self) -> Value {
         json!({
             "senders": self.senders,
-            "processes": self.processes,
             "messages_per_s": self.messages_per_s.round(),
             "slowest_over_mean": self.slowest_over_mean,
             "one_busy_messages_per_s": self.one_busy_messages_per_s.round(),
@@ -88,14 +85,13 @@ impl Figures {
     }
 
     /// A row of the table whose columns are [`Figures::COLUMNS`].
-    pub(crate) fn row(&self) -> [String; 8] {
+    pub(crate) fn row(&self) -> [String; 7] {
         let kibibytes = |figure: fn(&IdlePeer) -> u64| match &self.idle_peer {
             Some(idle) => format!("{:.1}", figure(idle) as f64 / 1024.0),
             None => String::new(),
         };
         [
             self.senders.to_string(),
-            self.processes.to_string(),
             format!("{:.1}", self.messages_per_s / 1e6),
             format!("{:.2}", self.slowest_over_mean),
             format!("{:.1}", self.one_busy_messages_per_s / 1e6),
@@ -106,9 +102,8 @@ impl Figures {
     }
 
     /// See [`Figures::row`].
-    pub(crate) const COLUMNS: [&str; 8] = [
+    pub(crate) const COLUMNS: [&str; 7] = [
         "senders",
-        "processes",
         "million/s",
         "slowest/mean",
         "one busy, million/s",
@@ -142,12 +137,11 @@ pub(crate) fn measure(
     for number in numbers(effort) {
         let idle_peer = crowd.grow(number)?;
         let window = effort.window + WINDOW_PER_SENDER * number as u32;
-        let all = crowd.flood(Who::All, window)?;
+        let all = crowd.flood(number, window)?;
         let empty_poll_ns = crowd.empty_poll_ns()?;
-        let one = crowd.flood(Who::First, effort.window)?;
+        let one = crowd.flood(1, effort.window)?;
         report.senders.push(Figures {
             senders: number,
-            processes: crowd.processes.len(),
             messages_per_s: all.messages_per_s,
             slowest_over_mean: all.slowest_over_mean,
             one_busy_messages_per_s: one.messages_per_s,
@@ -157,14 +151,6 @@ pub(crate) fn measure(
         bar.inc(1);
     }
     crowd.finish()
-}
-
-/// Who sends.
-#[derive(Clone, Copy)]
-enum Who {
-    All,
-    /// One of them.
-    First,
 }
 
 /// The receiver, and its senders.
@@ -227,69 +213,48 @@ impl Crowd {
 
     /// As many senders as that. What the links cost that are new, if they are many.
     fn grow(&mut self, senders: usize) -> Result<Option<IdlePeer>> {
-        let known = self.slots.len();
-        let joining = self.place(senders - known)?;
-        for &(at, senders) in &joining {
-            let mut tickets = Vec::new();
-            for _ in 0..senders {
-                tickets.push(self.open_slot()?);
-            }
-            self.processes[at].order(&Order::Open {
-                processors: self.elsewhere.clone(),
-                tickets,
+        let known = self.processes.len();
+        for number in known..senders {
+            let mut process = Actor::start(Role::Sender, None).with_context(|| {
+                format!(
+                    "starting sender {} of {senders}, with three threads each: raise the limit of processes (ulimit -u, pids.max), or measure with --quick",
+                    number + 1
+                )
             })?;
+            process.order(&Order::Open {
+                processors: self.elsewhere.clone(),
+                number: number as u64,
+                ticket: self.open_slot()?,
+            })?;
+            self.processes.push(process);
         }
-        for &(at, _) in &joining {
-            let () = self.processes[at].answer()?;
+        let new = &mut self.processes[known..];
+        for process in &mut *new {
+            let () = process.answer()?;
         }
         let before = memory::used_bytes()?;
         // All at once, as when a parallel program starts.
-        for &(at, _) in &joining {
-            self.processes[at].order(&Order::Connect)?;
+        for process in &mut *new {
+            process.order(&Order::Connect)?;
         }
         let mut theirs = 0;
-        for &(at, _) in &joining {
-            let bytes: u64 = self.processes[at].answer()?;
+        for process in &mut *new {
+            let bytes: u64 = process.answer()?;
             theirs += bytes;
         }
         while self.manager.interface().peers().count() < senders {
             self.manager.interface_mut().poll();
         }
         let grown = memory::used_bytes()?.since(before);
-        let new = (senders - known) as u64;
+        let new = new.len() as u64;
         Ok((senders >= MEMORY_FROM).then(|| IdlePeer {
             own_bytes: (grown.private + grown.shared / 2) / new,
             both_bytes: (grown.private + grown.shared + theirs) / new,
         }))
     }
 
-    /// Processes for so many new senders: which, and how many of them.
-    fn place(&mut self, senders: usize) -> Result<Vec<(usize, usize)>> {
-        let first = self.processes.len();
-        let mut joining = Vec::new();
-        while joining.len() < senders {
-            match Actor::start(Role::Senders, None) {
-                Ok(actor) => self.processes.push(actor),
-                // No room for more processes: the rest are threads of those that there are.
-                Err(error) if self.processes.is_empty() => return Err(error),
-                Err(_) => break,
-            }
-            joining.push((first + joining.len(), 1));
-        }
-        if joining.is_empty() {
-            joining.extend((0..self.processes.len()).map(|at| (at, 0)));
-        }
-        let started = joining.iter().map(|(_, senders)| senders).sum::<usize>();
-        let processes = joining.len();
-        for sender in 0..senders - started {
-            joining[sender % processes].1 += 1;
-        }
-        joining.retain(|(_, senders)| *senders > 0);
-        Ok(joining)
-    }
-
-    /// A slot for the next sender: its number and ticket.
-    fn open_slot(&mut self) -> Result<(u64, String)> {
+    /// A slot for the next sender: its ticket.
+    fn open_slot(&mut self) -> Result<String> {
         let number = self.slots.len() as u64;
         let from = number * SLOT_BYTES;
         let new = NewSlot::new(&self.area)
@@ -298,7 +263,7 @@ impl Crowd {
         let slot = self.manager.interface_mut().open_slot(new)?;
         let ticket = to_hex(&slot.fast_ticket(0, SLOT_BYTES)?.to_bytes());
         self.slots.push(slot);
-        Ok((number, ticket))
+        Ok(ticket)
     }
 
     /// Takes what comes, a while.
@@ -335,16 +300,10 @@ impl Crowd {
         Ok(())
     }
 
-    /// Has the senders of the first process send, or all: what came in that window.
-    fn flood(&mut self, who: Who, window: Duration) -> Result<Flood> {
-        let (processes, senders) = match who {
-            Who::All => (self.processes.len(), self.slots.len()),
-            Who::First => (1, 1),
-        };
-        for process in &mut self.processes[..processes] {
-            process.order(&Order::Send {
-                only_first: senders == 1,
-            })?;
+    /// Has the first so many senders send: what came in that window.
+    fn flood(&mut self, senders: usize, window: Duration) -> Result<Flood> {
+        for process in &mut self.processes[..senders] {
+            process.order(&Order::Send)?;
         }
         let mut tally = Tally {
             by_sender: vec![0; senders],
@@ -373,12 +332,12 @@ impl Crowd {
             .map(|(now, then)| now - then);
         let slowest = in_window.clone().min().unwrap_or(0);
         let sum: u64 = in_window.sum();
-        for process in &mut self.processes[..processes] {
+        for process in &mut self.processes[..senders] {
             process.order(&Order::Stop)?;
         }
         self.take_until(&mut tally, |tally| tally.ended == senders, "have ended")?;
         let mut sent = 0;
-        for process in &mut self.processes[..processes] {
+        for process in &mut self.processes[..senders] {
             let by_process: u64 = process.answer()?;
             sent += by_process;
         }

@@ -1,4 +1,4 @@
-//! A process of senders: one, unless the system refuses so many processes.
+//! One sender of many: a process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,15 +18,16 @@ const CONNECT_WAIT: Wait = Wait::millis(60_000);
 /// What it is to do next. It answers when it is done.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Stay on those processors; open an interface for each of these numbers and tickets.
+    /// Stay on those processors, and open an interface.
     Open {
         processors: Vec<usize>,
-        tickets: Vec<(u64, String)>,
+        number: u64,
+        ticket: String,
     },
-    /// Connect those that were opened last. Answers with the private memory that it took.
+    /// Connect. Answers with the private memory that it took.
     Connect,
     /// Send until the next order, which is to stop. No answer.
-    Send { only_first: bool },
+    Send,
     /// Stop. Answers with the number of messages sent.
     Stop,
 }
@@ -84,52 +85,42 @@ impl Sender {
 
 /// The process.
 pub(crate) fn run() -> Result<()> {
-    let mut senders: Vec<Sender> = Vec::new();
+    let Some(Order::Open {
+        processors,
+        number,
+        ticket,
+    }) = next_order()?
+    else {
+        bail!("not told whom to send to");
+    };
+    pin(&processors)?;
+    let mut sender = Sender::open(number, &ticket)?;
+    answer(&())?;
     while let Some(order) = next_order()? {
         match order {
-            Order::Open {
-                processors,
-                tickets,
-            } => {
-                pin(&processors)?;
-                for (number, ticket) in &tickets {
-                    senders.push(Sender::open(*number, ticket)?);
-                }
-                answer(&())?;
-            }
+            Order::Open { .. } => bail!("open already"),
             Order::Connect => {
                 let before = memory::used_bytes()?;
-                for sender in senders.iter_mut().filter(|sender| sender.target.is_none()) {
-                    sender.connect()?;
-                }
+                sender.connect()?;
                 answer(&memory::used_bytes()?.since(before).private)?;
             }
-            Order::Send { only_first } => {
-                let many = if only_first { 1 } else { senders.len() };
-                answer(&send(&mut senders[..many])?)?;
-            }
+            Order::Send => answer(&send_until_stopped(&mut sender)?)?,
             Order::Stop => bail!("nothing is sent"),
         }
     }
     Ok(())
 }
 
-/// Has all of these send until the next order.
-fn send(senders: &mut [Sender]) -> Result<u64> {
+/// Sends until the next order. How many messages.
+fn send_until_stopped(sender: &mut Sender) -> Result<u64> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = senders
-            .iter_mut()
-            .map(|sender| scope.spawn(|| sender.send(&stop)))
-            .collect();
-        let order = next_order::<Order>();
+        let sending = scope.spawn(|| sender.send(&stop));
+        let order = next_order();
         stop.store(true, Ordering::Relaxed);
-        let mut sent = 0;
-        for thread in threads {
-            sent += thread
-                .join()
-                .map_err(|_| anyhow!("a sender did not end well"))??;
-        }
+        let sent = sending
+            .join()
+            .map_err(|_| anyhow!("the sender did not end well"))??;
         match order? {
             Some(Order::Stop) => Ok(sent),
             _ => bail!("told something else while sending"),
