@@ -34,6 +34,8 @@ pub(crate) struct Patience {
     deadline_ns: u64,
     spin_until_ns: u64,
     begun_ns: u64,
+    /// When the processor was last offered to others.
+    offered_ns: u64,
     pauses: u32,
     /// The interface's activity when it was last about to sleep.
     seen: Option<u64>,
@@ -57,21 +59,28 @@ pub(crate) enum Next {
 /// message on some processors, so an answer that comes at once must not meet one. So many there are before
 /// any sleep, and protocols count on them to ask for what they lack.
 pub(crate) const EAGER_LOOKS: u32 = 64;
-/// Pauses between two looks at the clock while polling.
+/// Pauses between two looks at the clock while polling: one to two microseconds.
 const PAUSES_PER_CLOCK: u32 = 32;
-/// Pauses between two offers of the processor to others: some microseconds, so that what comes at once never
-/// meets one.
-const PAUSES_PER_YIELD: u32 = 4 * PAUSES_PER_CLOCK;
+/// Pauses before the processor is offered to others: so few that whom we wait for soon has it if it needs this very
+/// one, and so many that what comes at once meets no offer.
+const PAUSES_PER_YIELD_MIN: u32 = PAUSES_PER_CLOCK;
+/// The same where somebody computes who takes what he is offered.
+const PAUSES_PER_YIELD_MAX: u32 = 8 * PAUSES_PER_CLOCK;
+/// Whoever takes an offered processor for longer computes, or so does somebody with him.
+const OTHERS_COMPUTE_NS: u64 = 500_000;
 
 /// A wait that ended so long after the time that polling may take would have been ended by polling: to be
 /// woken takes about that long.
 const WAKE_NS: u64 = 50_000;
 
 /// How long waits poll before they sleep, learnt from how the last ones ended: nothing where messages are
-/// rare, up to the limit where they come soon. A peer that is silent costs no processor.
+/// rare, up to the limit where they come soon. A peer that is silent costs no processor. And whether it is
+/// worth while to offer the processor to others early.
 #[derive(Debug)]
 pub(crate) struct Habit {
     spin_ns: u64,
+    /// From the least to the most, a power of two.
+    pauses_per_yield: u32,
 }
 
 impl Habit {
@@ -79,13 +88,8 @@ impl Habit {
     pub(crate) fn new(spin_max_ns: u64) -> Self {
         Self {
             spin_ns: spin_max_ns,
+            pauses_per_yield: PAUSES_PER_YIELD_MIN,
         }
-    }
-
-    /// How long to poll.
-    #[inline]
-    pub(crate) fn spin_ns(&self) -> u64 {
-        self.spin_ns
     }
 
     /// A wait came to sleeping, and a sleep ended so long after it had begun.
@@ -110,13 +114,14 @@ impl Patience {
             deadline_ns: 0,
             spin_until_ns: 0,
             begun_ns: 0,
+            offered_ns: 0,
             pauses: 0,
             seen: None,
         }
     }
 
     #[inline]
-    pub(crate) fn next(&mut self, spin_ns: u64, now_ns: impl FnOnce() -> u64) -> Next {
+    pub(crate) fn next(&mut self, habit: &Habit, now_ns: impl FnOnce() -> u64) -> Next {
         if self.wait == Wait::Poll {
             return Next::Stop;
         }
@@ -124,7 +129,7 @@ impl Patience {
         if self.spin_until_ns != 0 && !self.pauses.is_multiple_of(PAUSES_PER_CLOCK) {
             return Next::Spin;
         }
-        self.by_the_clock(spin_ns, now_ns())
+        self.by_the_clock(habit, now_ns())
     }
 
     /// Whether the activity differs from what it was the last time; remembers it.
@@ -144,7 +149,7 @@ impl Patience {
         self.pauses == 0 || self.spin_until_ns != 0
     }
 
-    fn by_the_clock(&mut self, spin_ns: u64, now_ns: u64) -> Next {
+    fn by_the_clock(&mut self, habit: &Habit, now_ns: u64) -> Next {
         if self.deadline_ns == 0 {
             let deadline_ns = match self.wait {
                 Wait::For(duration) => {
@@ -154,23 +159,37 @@ impl Patience {
             };
             self.deadline_ns = deadline_ns.max(1);
             self.begun_ns = now_ns;
-            self.spin_until_ns = now_ns.saturating_add(spin_ns);
+            self.spin_until_ns = now_ns.saturating_add(habit.spin_ns);
         }
         if now_ns >= self.deadline_ns {
             return Next::Stop;
         }
         if now_ns < self.spin_until_ns || self.pauses < EAGER_LOOKS {
-            return match self.pauses % PAUSES_PER_YIELD {
-                0 => Next::Yield,
-                _ => Next::Spin,
-            };
+            if !self.pauses.is_multiple_of(habit.pauses_per_yield) {
+                return Next::Spin;
+            }
+            self.offered_ns = now_ns;
+            return Next::Yield;
         }
         // From now on every pause is a sleep.
         self.spin_until_ns = 0;
         Next::Sleep((self.deadline_ns != u64::MAX).then_some(self.deadline_ns))
     }
 
-    /// How long this wait has lasted.
+    /// After [`Next::Yield`]: the processor is ours again. What others took of it to move messages is no time
+    /// that we have waited.
+    pub(crate) fn resumed(&mut self, habit: &mut Habit, now_ns: u64) {
+        let took_ns = now_ns.saturating_sub(self.offered_ns);
+        if took_ns > OTHERS_COMPUTE_NS {
+            habit.pauses_per_yield = PAUSES_PER_YIELD_MAX;
+        } else {
+            habit.pauses_per_yield = (habit.pauses_per_yield / 2).max(PAUSES_PER_YIELD_MIN);
+            self.begun_ns = self.begun_ns.saturating_add(took_ns);
+            self.spin_until_ns = self.spin_until_ns.saturating_add(took_ns);
+        }
+    }
+
+    /// How long this wait has lasted, without what [`Patience::resumed`] says.
     pub(crate) fn waited_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.begun_ns)
     }

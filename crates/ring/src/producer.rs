@@ -71,6 +71,9 @@ struct Lap {
     /// Cells from here on are not present, and their flags are zero.
     touched: u64,
     shallow_laps: u32,
+    /// There was no room once since this lap began: the ring is not deep enough, even if the consumer
+    /// should have taken everything by the last cell.
+    was_full: bool,
     refresh_in_laps: u32,
     geometry: Geometry,
 }
@@ -108,6 +111,7 @@ impl<M: CellMemory> Producer<M> {
                 present: idle,
                 touched: idle,
                 shallow_laps: 0,
+                was_full: false,
                 refresh_in_laps: REFRESH_LAPS,
                 geometry,
             },
@@ -134,6 +138,7 @@ impl<M: CellMemory> Producer<M> {
         self.collect()?;
         let at = self.at();
         if at >= self.lap.free() {
+            self.lap.was_full = true;
             return Err(NoRoom::Full);
         }
         if at + 1 == self.lap.depth && !self.deepen() {
@@ -199,11 +204,12 @@ impl<M: CellMemory> Producer<M> {
         Ok(())
     }
 
-    /// More than half of this lap is out: has more cells, if that is possible.
+    /// More than half of this lap is out, or there was no room: has more cells, if that is possible.
     fn deepen(&mut self) -> bool {
         let outstanding = self.sent() - self.lap.known;
         let lap = &mut self.lap;
-        if outstanding * 2 <= lap.depth || lap.depth >= lap.depth_max {
+        let was_full = core::mem::take(&mut lap.was_full);
+        if (outstanding * 2 <= lap.depth && !was_full) || lap.depth >= lap.depth_max {
             return false;
         }
         let depth = (lap.depth + 1).next_power_of_two().min(lap.depth_max);
@@ -270,6 +276,7 @@ impl<M: CellMemory> Producer<M> {
         let lap = &mut self.lap;
         let idle = u64::from(lap.geometry.cells_idle());
         lap.depth_next = idle;
+        lap.was_full = false;
         lap.depth_max = u64::from(lap.geometry.cells());
         if lap.touched <= idle || lap.known < lap.base {
             return 0;

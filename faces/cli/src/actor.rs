@@ -16,6 +16,10 @@ pub(crate) enum Role {
     Demo,
     /// The program whose instructions are counted.
     Count,
+    /// A sender of many in a benchmark.
+    Sender,
+    /// One of more processes than processors in a benchmark.
+    Crowd,
 }
 
 /// Takes the next order from standard input; nothing at its end.

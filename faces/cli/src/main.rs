@@ -55,6 +55,8 @@ fn main() -> ExitCode {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),
             Role::Count => bench::one_thread::run(),
+            Role::Sender => bench::senders::sender::run(),
+            Role::Crowd => bench::oversubscribed::party::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     };

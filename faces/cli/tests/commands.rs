@@ -185,6 +185,82 @@ fn doctor_finds_this_machine_fit() {
     }
 }
 
+/// A benchmark measures two processors.
+fn has_two_processors() -> bool {
+    std::thread::available_parallelism().is_ok_and(|many| many.get() >= 2)
+}
+
+fn figure(value: &serde_json::Value, name: &str) -> f64 {
+    value[name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} in {value:#}"))
+}
+
+#[test]
+fn bench_hears_every_message_of_many_senders() {
+    if !has_two_processors() {
+        return;
+    }
+    let output = run(&["bench", "--senders", "--quick", "--json"]);
+    let measured = json(&output);
+    assert!(output.status.success());
+    let senders = measured["senders"].as_array().expect("by number");
+    let numbers: Vec<f64> = senders.iter().map(|of| figure(of, "senders")).collect();
+    assert_eq!(numbers, [1.0, 10.0, 100.0]);
+    for of in senders {
+        let share = figure(of, "slowest_over_mean");
+        assert!((0.0..=1.0).contains(&share), "{of:#}");
+        assert!(figure(of, "messages_per_s") > 0.0 && figure(of, "empty_poll_ns") > 0.0);
+        assert!(figure(of, "one_busy_messages_per_s") > 0.0);
+    }
+}
+
+#[test]
+fn bench_of_more_senders_than_descriptors_says_what_to_do() {
+    if !has_two_processors() {
+        return;
+    }
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -n 200 && exec \"$0\" bench --senders --quick"])
+        .arg(env!("CARGO_BIN_EXE_hamlyn"))
+        .output()
+        .expect("the shell starts");
+    assert!(!output.status.success() && output.stdout.is_empty());
+    let error = text(&output.stderr);
+    assert!(error.contains("ulimit"), "{error}");
+    // A soft limit alone is raised.
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -S -n 200 && exec \"$0\" bench --senders --quick --json",
+        ])
+        .arg(env!("CARGO_BIN_EXE_hamlyn"))
+        .output()
+        .expect("the shell starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn bench_serves_every_pair_when_there_are_more_processes_than_processors() {
+    if !has_two_processors() {
+        return;
+    }
+    let output = run(&["bench", "--oversubscribed", "--quick", "--json"]);
+    let measured = json(&output);
+    assert!(output.status.success());
+    let crowd = &measured["oversubscribed"];
+    assert_eq!(crowd["processes"], 8);
+    for exchange in ["round_trips", "stream"] {
+        assert!(figure(&crowd[exchange], "two_processes_per_s") > 0.0);
+        for placing in ["placed", "free"] {
+            let together = &crowd[exchange][placing];
+            assert!(figure(together, "per_s") > 0.0);
+            let share = figure(together, "slowest_over_mean");
+            assert!(share > 0.0 && share <= 1.0, "{crowd:#}");
+        }
+    }
+}
+
 #[test]
 fn wrong_arguments_are_errors() {
     for arguments in [&["pipe"][..], &["fly"], &["demo", "--megabytes", "0"]] {

@@ -188,7 +188,7 @@ impl<H: Host> Interface<H> {
     /// One step of a wait: false when its time is over.
     #[inline]
     pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
-        match patience.next(self.habit.spin_ns(), || self.host.now_ns()) {
+        match patience.next(&self.habit, || self.host.now_ns()) {
             Next::Stop => Ok(false),
             Next::Spin => {
                 if !patience.is_eager() {
@@ -201,6 +201,7 @@ impl<H: Host> Interface<H> {
             }
             Next::Yield => {
                 self.host.yield_processor();
+                patience.resumed(&mut self.habit, self.host.now_ns());
                 Ok(true)
             }
             Next::Sleep(deadline_ns) => {

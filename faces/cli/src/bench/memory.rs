@@ -25,8 +25,8 @@ pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -
     connect(pair, &ticket, PEERS)?;
     let before = used_bytes()?;
     connect(pair, &ticket, PEERS)?;
-    let after = used_bytes()?;
-    report.idle_peer_bytes = after.saturating_sub(before) / PEERS as u64;
+    let grown = used_bytes()?.since(before);
+    report.idle_peer_bytes = (grown.private + grown.shared / 2) / PEERS as u64;
     bar.inc(1);
     Ok(())
 }
@@ -61,10 +61,31 @@ pub(crate) fn connect_idle(
     Ok(())
 }
 
-/// Private memory of this process and half of the shared memory of the machine, from the kernel.
-fn used_bytes() -> Result<u64> {
-    let private = kernel_figure("/proc/self/status", "RssAnon:")?;
-    Ok(private + kernel_figure("/proc/meminfo", "Shmem:")? / 2)
+/// Memory in use, in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Used {
+    /// Of this process alone.
+    pub(crate) private: u64,
+    /// Shared memory of the whole machine.
+    pub(crate) shared: u64,
+}
+
+impl Used {
+    /// By how much it grew.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            private: self.private.saturating_sub(before.private),
+            shared: self.shared.saturating_sub(before.shared),
+        }
+    }
+}
+
+/// What the kernel says of it.
+pub(crate) fn used_bytes() -> Result<Used> {
+    Ok(Used {
+        private: kernel_figure("/proc/self/status", "RssAnon:")?,
+        shared: kernel_figure("/proc/meminfo", "Shmem:")?,
+    })
 }
 
 fn kernel_figure(file: &str, name: &str) -> Result<u64> {

@@ -5,16 +5,19 @@
 //! more than 15 %, the machine was disturbed, and the measurement is repeated.
 
 mod comparison;
+mod descriptors;
 mod instructions;
 mod large;
 mod latency;
 mod memory;
 pub(crate) mod one_thread;
+pub(crate) mod oversubscribed;
 mod pair;
 pub(crate) mod peer;
 mod raw;
 mod raw_stream;
 mod report;
+pub(crate) mod senders;
 mod strategies;
 mod throughput;
 mod waking;
@@ -37,23 +40,29 @@ pub(crate) struct Arguments {
     #[arg(long)]
     quick: bool,
     /// Measure the latency of this protocol and nothing else.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, group = "part")]
     only: Option<latency::Protocol>,
     /// Count the instructions of a short message and nothing else. Needs valgrind.
-    #[arg(long, conflicts_with = "only")]
+    #[arg(long, group = "part")]
     instructions: bool,
     /// Measure large messages and nothing else.
-    #[arg(long, conflicts_with_all = ["only", "instructions"])]
+    #[arg(long, group = "part")]
     large: bool,
     /// Measure the rate of short messages and nothing else.
-    #[arg(long, conflicts_with_all = ["only", "instructions", "large"])]
+    #[arg(long, group = "part")]
     rate: bool,
     /// Measure the strategies and nothing else.
-    #[arg(long, conflicts_with_all = ["only", "instructions", "large"])]
+    #[arg(long, group = "part")]
     strategies: bool,
+    /// Measure many senders to one receiver and nothing else.
+    #[arg(long, group = "part")]
+    senders: bool,
+    /// Measure more processes than processors and nothing else.
+    #[arg(long, group = "part")]
+    oversubscribed: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with_all = ["only", "large", "instructions", "strategies", "rate"])]
+    #[arg(long, group = "part")]
     peers: bool,
 }
 
@@ -72,6 +81,10 @@ pub(crate) struct Effort {
     pub(crate) runs: usize,
     /// Messages to a receiver that computes, for each length of its grains.
     pub(crate) interruptions: u64,
+    /// How long messages are counted that are sent without a pause.
+    pub(crate) window: Duration,
+    /// Whether as little as possible is measured.
+    pub(crate) is_quick: bool,
     /// How long to try for undisturbed measurements of one protocol.
     pub(crate) patience: Duration,
 }
@@ -86,6 +99,8 @@ impl Effort {
                 bytes_per_run: 32 << 20,
                 runs: 5,
                 interruptions: 64,
+                window: Duration::from_millis(300),
+                is_quick: true,
                 patience: Duration::from_secs(15),
             }
         } else {
@@ -96,6 +111,8 @@ impl Effort {
                 bytes_per_run: 128 << 20,
                 runs: 15,
                 interruptions: 400,
+                window: Duration::from_millis(800),
+                is_quick: false,
                 patience: Duration::from_secs(60),
             }
         }
@@ -121,13 +138,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         );
     }
     pin(&processors[..1])?;
+    let mut report = report::Report::default();
+    if arguments.senders || arguments.oversubscribed {
+        return crowd(arguments, &processors, effort, report);
+    }
     let mut pair = pair::Pair::start(processors[1])?;
     let bar = crate::terminal::steps_bar(
-        4 + 1 + large::SIZES_BYTES.len() as u64 + 1 + 1 + 4 + 1,
+        4 + 1
+            + large::SIZES_BYTES.len() as u64
+            + 1
+            + 1
+            + 4
+            + 1
+            + senders::steps(effort)
+            + oversubscribed::STEPS,
         "measuring",
         arguments.json,
     );
-    let mut report = report::Report::default();
     match arguments.only {
         _ if arguments.large => large::measure(&mut pair, effort, &mut report, &bar)?,
         _ if arguments.rate => throughput::measure(&mut pair, effort, &mut report, &bar)?,
@@ -148,6 +175,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             memory::measure(&mut pair, &mut report, &bar)?;
             waking::measure(processors[1], effort, &mut report, &bar)?;
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+            senders::measure(&processors, effort, &mut report, &bar)?;
+            oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             match instructions::count() {
                 Ok(instructions) => report.instructions = Some(instructions),
                 Err(error) => {
@@ -159,6 +188,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     bar.finish_and_clear();
     pair.finish()?;
+    report.print(arguments.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures only what has processes of its own.
+fn crowd(
+    arguments: &Arguments,
+    processors: &[usize],
+    effort: Effort,
+    mut report: report::Report,
+) -> Result<ExitCode> {
+    let steps = match arguments.senders {
+        true => senders::steps(effort),
+        false => oversubscribed::STEPS,
+    };
+    let bar = crate::terminal::steps_bar(steps, "measuring", arguments.json);
+    if arguments.senders {
+        senders::measure(processors, effort, &mut report, &bar)?;
+    } else {
+        oversubscribed::measure(processors, effort, &mut report, &bar)?;
+    }
+    bar.finish_and_clear();
     report.print(arguments.json)?;
     Ok(ExitCode::SUCCESS)
 }

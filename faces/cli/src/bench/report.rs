@@ -24,6 +24,8 @@ pub(crate) struct Report {
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
     pub(crate) strategies: Vec<super::strategies::Figures>,
+    pub(crate) senders: Vec<super::senders::Figures>,
+    pub(crate) oversubscribed: Option<super::oversubscribed::Figures>,
     /// Nothing where they cannot be counted.
     pub(crate) instructions: Option<Instructions>,
 }
@@ -110,6 +112,8 @@ impl Report {
             "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
             "eventfd_wake_ns": self.waking.as_ref().map(|waking| waking.eventfd_ns),
             "strategies": self.strategies.iter().map(super::strategies::Figures::json).collect::<Vec<_>>(),
+            "senders": self.senders.iter().map(super::senders::Figures::json).collect::<Vec<_>>(),
+            "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
             "fresh_buffers": large(true),
@@ -146,6 +150,8 @@ impl Report {
             );
         }
         self.print_strategies();
+        self.print_senders();
+        self.print_oversubscribed();
         self.print_instructions();
         Ok(())
     }
@@ -235,6 +241,47 @@ impl Report {
         }
         table.set_header(header);
         println!("{table}");
+    }
+
+    fn print_senders(&self) {
+        if self.senders.is_empty() {
+            return;
+        }
+        let mut table = crate::terminal::table(&super::senders::Figures::COLUMNS);
+        for figures in &self.senders {
+            table.add_row(figures.row());
+        }
+        println!("many senders to one receiver, 16 bytes\n{table}");
+    }
+
+    fn print_oversubscribed(&self) {
+        let Some(figures) = &self.oversubscribed else {
+            return;
+        };
+        let columns = [
+            "16 bytes",
+            "processes",
+            "million/s",
+            "over 2 processes",
+            "slowest/mean",
+        ];
+        let mut table = crate::terminal::table(&columns);
+        let million = |rate: f64| format!("{:.2}", rate / 1e6);
+        for rates in &figures.rates {
+            let name = rates.exchange.name().replace('_', " ");
+            let alone = million(rates.alone_per_s);
+            table.add_row([&name, "2", &alone, "1.00", "1.00"]);
+            for (how, together) in [("placed", &rates.placed), ("free", &rates.free)] {
+                table.add_row([
+                    name.clone(),
+                    format!("{}, {how}", super::oversubscribed::Figures::PROCESSES),
+                    million(together.per_s),
+                    format!("{:.2}", together.ratio),
+                    format!("{:.2}", together.slowest_over_mean),
+                ]);
+            }
+        }
+        println!("more processes than processors\n{table}");
     }
 
     fn print_instructions(&self) {

@@ -307,6 +307,26 @@ fn a_ring_that_fills_grows_to_what_is_allowed_and_no_further() {
     assert_eq!(ends.producer.give_back(), 0);
 }
 
+/// As on one processor: each end has it until there is nothing more to do. Wherever in the lap that is, more than half
+/// of the lap may never be out at its last cell.
+#[test]
+fn a_ring_that_is_filled_and_emptied_by_turns_grows_wherever_the_turns_begin() {
+    for begin in 0..16 {
+        let mut ends = ends(256, 16, true);
+        for _ in 0..begin {
+            ends.send().unwrap();
+        }
+        ends.take_all();
+        let _ = ends.consumer.settle();
+        for _ in 0..8 {
+            while ends.send().is_ok() {}
+            ends.take_all();
+            let _ = ends.consumer.settle();
+        }
+        assert_eq!(ends.producer.depth(), 256, "from {begin}");
+    }
+}
+
 #[test]
 fn a_ring_whose_consumer_keeps_up_stays_small() {
     let mut ends = ends(256, 16, true);
