@@ -19,6 +19,10 @@ pub const CELLS_MIN: u32 = 2;
 pub const CELLS_MAX: u32 = 1 << 16;
 /// Cells that an idle ring keeps: one page of them.
 pub const CELLS_IDLE: u32 = (PAGE_BYTES / LINE_BYTES) as u32;
+/// Cells that a ring has at most while its consumer is at work, unless it was told to have fewer: so many, of both
+/// directions, stay in the caches nearest to a processor. Twice as many are half as fast on some
+/// (docs/performance.md).
+pub const CELLS_FAST: u32 = 4 * CELLS_IDLE;
 /// Least bulk of a ring, in bytes.
 pub const BULK_MIN_BYTES: u32 = 128 << 10;
 /// Most bulk of a ring, in bytes.

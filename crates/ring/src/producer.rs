@@ -13,7 +13,7 @@
 
 use crate::bulk::{Bulk, Place};
 use crate::cells::{Cell, CellMemory, FIRST_LAP, FLAG_MASK, LAST, STEP_BYTES, lap_after};
-use crate::geometry::{CELLS_IDLE, Geometry};
+use crate::geometry::{CELLS_FAST, CELLS_IDLE, Geometry};
 use crate::shared::ticks;
 
 /// Ends of laps in a row at which the ring must be nearly empty before laps become shorter.
@@ -71,6 +71,8 @@ struct Lap {
     /// Cells from here on are not present, and their flags are zero.
     touched: u64,
     shallow_laps: u32,
+    /// Cells were returned since this lap began: the consumer is at work.
+    came_back: bool,
     /// There was no room once since this lap began: the ring is not deep enough, even if the consumer
     /// should have taken everything by the last cell.
     was_full: bool,
@@ -111,6 +113,7 @@ impl<M: CellMemory> Producer<M> {
                 present: idle,
                 touched: idle,
                 shallow_laps: 0,
+                came_back: false,
                 was_full: false,
                 refresh_in_laps: REFRESH_LAPS,
                 geometry,
@@ -164,6 +167,7 @@ impl<M: CellMemory> Producer<M> {
         lap.before = lap.base;
         lap.base += at;
         lap.depth = lap.depth_next;
+        lap.came_back = false;
         self.at_bytes = 0;
         self.limit_bytes = 0;
         self.flag = lap_after(self.flag);
@@ -199,17 +203,20 @@ impl<M: CellMemory> Producer<M> {
             self.close();
             return Err(NoRoom::Corrupt);
         }
+        self.lap.came_back |= consumed != self.lap.known;
         self.lap.known = consumed;
         self.bulk.release(consumed);
         Ok(())
     }
 
-    /// More than half of this lap is out, or there was no room: has more cells, if that is possible.
+    /// More than half of this lap is out, or there was no room: has more cells, if that is possible. Where the
+    /// consumer is at work, no more than are fast; where it is not, as many as can be.
     fn deepen(&mut self) -> bool {
         let outstanding = self.sent() - self.lap.known;
         let lap = &mut self.lap;
         let was_full = core::mem::take(&mut lap.was_full);
-        if (outstanding * 2 <= lap.depth && !was_full) || lap.depth >= lap.depth_max {
+        let is_deep = lap.depth >= u64::from(CELLS_FAST) && lap.came_back;
+        if (outstanding * 2 <= lap.depth && !was_full) || is_deep || lap.depth >= lap.depth_max {
             return false;
         }
         let depth = (lap.depth + 1).next_power_of_two().min(lap.depth_max);
@@ -233,6 +240,11 @@ impl<M: CellMemory> Producer<M> {
     fn consider_depth(&mut self) {
         let outstanding = self.sent() - self.lap.known;
         let lap = &mut self.lap;
+        let fast = u64::from(CELLS_FAST);
+        if lap.depth > fast && lap.came_back {
+            // The consumer is at work again.
+            lap.depth_next = (lap.depth / 2).max(fast);
+        }
         if outstanding * 4 > lap.depth {
             lap.shallow_laps = 0;
             return;

@@ -12,7 +12,7 @@ use hamlyn_ring::shared::{Access, LINE_BYTES, LINE_WORDS, Lines};
 use super::raw::{memory_of_other, path_of};
 
 /// Cells of the ring.
-const CELLS: u64 = 1024;
+const CELLS: u64 = 256;
 /// How far the reader is, in the line after a gap, so that it is not fetched with the first cell.
 const READ_LINE: u64 = CELLS + 64;
 /// The number of lines must be a power of two.
