@@ -47,9 +47,12 @@ pub(crate) struct Arguments {
     /// Measure the strategies and nothing else.
     #[arg(long, conflicts_with_all = ["only", "instructions", "large"])]
     strategies: bool,
+    /// Measure how long it takes to wake a sleeper and nothing else.
+    #[arg(long, conflicts_with_all = ["only", "instructions", "large", "strategies"])]
+    waking: bool,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
-    #[arg(long, conflicts_with_all = ["only", "large", "instructions", "strategies"])]
+    #[arg(long, conflicts_with_all = ["only", "large", "instructions", "strategies", "waking"])]
     peers: bool,
 }
 
@@ -129,6 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         _ if arguments.strategies => {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
         }
+        _ if arguments.waking => waking::measure(processors[1], effort, &mut report, &bar)?,
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
         None => {
             latency::measure(
