@@ -21,6 +21,14 @@ pub(super) fn until(deadline_ns: u64) -> Timespec {
     }
 }
 
+/// That instant, for calls that take one.
+pub(crate) fn instant(deadline_ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (deadline_ns / 1_000_000_000) as i64,
+        tv_nsec: (deadline_ns % 1_000_000_000) as i64,
+    }
+}
+
 /// Waits until `descriptor` has something to read, or its other end hung up.
 /// False when the deadline passed before.
 pub(super) fn wait_readable(
@@ -36,7 +44,7 @@ pub(super) fn wait_readable(
 }
 
 /// The same, but a signal ends it, too.
-pub(crate) fn wait_once(
+pub(super) fn wait_once(
     descriptor: impl AsFd,
     deadline_ns: Option<u64>,
 ) -> Result<bool, rustix::io::Errno> {
