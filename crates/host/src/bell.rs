@@ -101,3 +101,6 @@ impl Bell {
         self.event.descriptor()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use rustix::fd::AsFd;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Time since the system started, in nanoseconds.
-pub(super) fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     (now.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
