@@ -6,11 +6,13 @@ use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use crate::packet::{Header, Short};
 
 /// Why a host would not carry out a copy that the engine had checked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Denied {
     /// The range does not lie in the area.
+    #[error("the range does not lie in the area: name bytes within its length")]
     OutOfArea,
     /// The piece is in the application's hands (see `Area::message_complete`).
+    #[error("the piece is in the application's hands: open it first")]
     InUse,
 }
 

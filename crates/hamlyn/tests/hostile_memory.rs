@@ -3,14 +3,16 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use hamlyn::engine::key::Key;
-use hamlyn::host::process::ProcessHost;
+use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{
-    Destination, LinkEnd, Manager, Message, ReceiveError, SendError, Ticket, Wait, datagram,
-    stream, tagged_write,
+    Destination, LinkEnd, Manager, ManagerOptions, Message, ReceiveError, SendError, Strategy,
+    Ticket, Wait, datagram, stream, tagged_write,
 };
+use rustix::thread::futex;
 use support::raw_link::RawLink;
 use support::{LONG, Random, namespace, open, until};
 
@@ -388,4 +390,96 @@ fn endless_rings_keep_nobody_from_his_work() {
         }
         assert_eq!(taken + receiver.lost(), 1_000);
     });
+}
+
+/// Opens an interface that sleeps whenever it waits.
+fn sleepy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
+    let mut options = Options::default().in_namespace(namespace);
+    options.spin_ns = Some(0);
+    let manager = ManagerOptions {
+        strategy,
+        ..ManagerOptions::default()
+    };
+    hamlyn::open_with(options, manager).unwrap()
+}
+
+/// Whatever a peer does to the word at which its victim sleeps, and to whoever waits there, an honest peer's
+/// messages wake the victim.
+#[test]
+fn a_peer_that_misuses_its_word_silences_nobody_else() {
+    const ROUND_TRIPS: u64 = 2_000;
+    const TRIES_MAX: u64 = 1_000_000;
+    for strategy in [Strategy::Proc, Strategy::Np] {
+        let namespace = namespace();
+        let mut victim = sleepy(&namespace, strategy);
+        let mut honest = sleepy(&namespace, strategy);
+        let mut asked = tagged_write::Receiver::new(&mut victim, 64, 16).unwrap();
+        let mut answered = tagged_write::Receiver::new(&mut honest, 64, 16).unwrap();
+        let (to_victim, to_honest) = (asked.ticket(), answered.ticket());
+        let link = RawLink::connect(&namespace, to_victim.destination, 77).unwrap();
+        let is_over = AtomicBool::new(false);
+        let (done, is_done) = std::sync::mpsc::channel();
+        let (begin, may_begin) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let (is_over, link) = (&is_over, &link);
+            scope.spawn(move || {
+                let word = link
+                    .to_victim
+                    .atomic_u32(link.to_victim_geometry.wake_offset())
+                    .unwrap();
+                let elsewhere = AtomicU32::new(0);
+                let (mut random, mut moved) = (Random::new(5), 0);
+                let (mut tries, mut begin) = (0_u64, Some(begin));
+                while !is_over.load(Ordering::Relaxed) {
+                    let shared = futex::Flags::empty();
+                    match random.below(8) {
+                        0 => word.store(random.next() as u32, Ordering::Relaxed),
+                        1 => drop(futex::wake(word, shared, u32::MAX)),
+                        // Whoever waits at the word waits elsewhere from now on.
+                        _ => moved += futex::requeue(word, shared, 0, 1, &elsewhere).unwrap_or(0),
+                    }
+                    tries += 1;
+                    // Where nobody can sleep at words, it is the sockets that are tried.
+                    if (moved > 0 || tries == TRIES_MAX)
+                        && let Some(begin) = begin.take()
+                    {
+                        begin.send(()).unwrap();
+                    }
+                    std::thread::yield_now();
+                }
+            });
+            // Their waits have no deadline at which they would look again.
+            let leads = done.clone();
+            scope.spawn(move || {
+                let sender = tagged_write::Sender::grow(&mut honest, &to_victim, LONG).unwrap();
+                // The victim sleeps, and was moved.
+                may_begin.recv().unwrap();
+                for turn in 0..ROUND_TRIPS {
+                    sender.send(&mut honest, 0, &[1; 16], turn, LONG).unwrap();
+                    let answer = answered.get_tag(&mut honest, Wait::Forever);
+                    assert_eq!(answer, Ok(Some(turn)));
+                }
+                leads.send(honest).unwrap();
+            });
+            scope.spawn(move || {
+                let mut sender = None;
+                for turn in 0..ROUND_TRIPS {
+                    let tag = asked.get_tag(&mut victim, Wait::Forever);
+                    assert_eq!(tag, Ok(Some(turn)));
+                    let sender = *sender.get_or_insert_with(|| {
+                        tagged_write::Sender::grow(&mut victim, &to_honest, LONG).unwrap()
+                    });
+                    sender.send(&mut victim, 0, &[2; 16], turn, LONG).unwrap();
+                }
+                done.send(victim).unwrap();
+            });
+            let ended = [(); 2].map(|()| is_done.recv_timeout(Duration::from_secs(100)));
+            is_over.store(true, Ordering::Relaxed);
+            if ended.iter().any(Result::is_err) {
+                // The sleepers would be waited for.
+                eprintln!("{strategy:?}: somebody was not woken");
+                std::process::abort();
+            }
+        });
+    }
 }

@@ -4,47 +4,65 @@
 //! sleeps; the ringing side changes that first and then looks whether anybody waits. Both pass a full barrier
 //! in between, so at least one of them sees the other.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::num::NonZeroU32;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
+use rustix::thread::futex;
 
 use crate::HostError;
+use crate::alarm::Event;
 use crate::process::clock;
+
+/// Nobody waits.
+const IDLE: u32 = 0;
+/// Somebody waits, or is about to, and was not rung for yet.
+const AWAITED: u32 = 1;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Bell {
-    waits: AtomicBool,
-    event: OwnedFd,
+    state: AtomicU32,
+    event: Event,
+    /// The last wait was ended by being woken, so the descriptor was not rung. The waiting side's own affair.
+    woken: AtomicBool,
 }
 
 impl Bell {
     pub(crate) fn new() -> Result<Self, Errno> {
         Ok(Self {
-            waits: AtomicBool::new(false),
-            event: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            state: AtomicU32::new(IDLE),
+            event: Event::new()?,
+            woken: AtomicBool::new(false),
         })
     }
 
     /// Announces that this side is about to wait. Afterwards it must look once more.
     pub fn prepare(&self) {
-        self.waits.store(true, Ordering::SeqCst);
+        self.woken.store(false, Ordering::Relaxed);
+        self.state.store(AWAITED, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
     /// Whether the other side waits, or is about to.
     pub fn is_awaited(&self) -> bool {
-        self.waits.load(Ordering::Relaxed)
+        self.state.load(Ordering::Relaxed) == AWAITED
     }
 
     /// Waits until the bell is rung or `deadline_ns` passes. May return early.
     pub fn wait(&self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        match clock::wait_once(&self.event, deadline_ns) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+        let until = deadline_ns.map(clock::instant);
+        let anybody = NonZeroU32::MAX;
+        let private = futex::Flags::PRIVATE;
+        match futex::wait_bitset(&self.state, private, AWAITED, until.as_ref(), anybody) {
+            Ok(()) => {
+                self.woken.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => Ok(()),
             Err(errno) => Err(HostError::System {
-                call: "ppoll",
+                call: "futex",
                 errno: crate::Errno(errno.raw_os_error()),
             }),
         }
@@ -52,16 +70,17 @@ impl Bell {
 
     /// Ends what [`Bell::prepare`] began.
     pub fn end(&self) {
-        self.waits.store(false, Ordering::Relaxed);
-        // Nothing to read is no error: nobody rang.
-        let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
+        self.state.store(IDLE, Ordering::Relaxed);
+        if !self.woken.load(Ordering::Relaxed) {
+            self.event.clear();
+        }
     }
 
     /// Rings if the other side waits, or is about to. To be called after what it waits for was changed.
     #[inline]
     pub fn ring(&self) {
         fence(Ordering::SeqCst);
-        if self.waits.load(Ordering::Relaxed) {
+        if self.is_awaited() {
             self.ring_now();
         }
     }
@@ -69,14 +88,19 @@ impl Bell {
     #[cold]
     fn ring_now(&self) {
         // Once for each wait.
-        if self.waits.swap(false, Ordering::Relaxed) {
-            // It can only fail when 2^64 rings are waiting.
-            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+        if self.state.swap(IDLE, Ordering::Release) == AWAITED
+            && !matches!(futex::wake(&self.state, futex::Flags::PRIVATE, 1), Ok(1..))
+        {
+            // It waits at the descriptor, or is only about to wait.
+            self.event.ring();
         }
     }
 
     /// Readable when rung.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.event.descriptor()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alarm;
 pub mod bell;
 pub mod process;
 

@@ -7,7 +7,9 @@ use hamlyn_host::{
     Address, ConnectError, Connected, Destination, Event, Host, HostError, LossCause,
     RefusedBecause,
 };
+use hamlyn_link::pair::PairLink;
 use hamlyn_link::{ReceiveEnd, TransmitEnd};
+use hamlyn_ring::wake::WORDS_MAX;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -304,6 +306,57 @@ fn a_sleeper_is_woken_by_a_packet() {
         began.elapsed() / ROUNDS as u32
     );
     drop(echo.join().unwrap());
+}
+
+/// With few links a sleeper waits at their words, with more at a descriptor for all.
+#[test]
+fn each_of_any_number_of_links_wakes_a_sleeper() {
+    let namespace = namespace();
+    let mut sleeper = unnamed(&namespace);
+    let mut peers: Vec<(Owner, PairLink)> = Vec::new();
+    let mut links = Vec::new();
+    for wanted in [1, WORDS_MAX, WORDS_MAX + 1] {
+        while peers.len() < wanted {
+            let mut peer = unnamed(&namespace);
+            let ((_, there), (_, here)) = pair(&mut peer, &mut sleeper);
+            peers.push((peer, there));
+            links.push(here);
+        }
+        std::thread::scope(|scope| {
+            let (asleep, may_send) = mpsc::channel();
+            let senders = &mut peers;
+            scope.spawn(move || {
+                while let Ok(number) = may_send.recv() {
+                    let (_, link): &mut (Owner, PairLink) = &mut senders[number];
+                    assert!(try_send(link, b"wake"));
+                }
+            });
+            for number in [0, wanted / 2, wanted - 1] {
+                let deadline_ns = after_ns(&sleeper, PATIENCE_NS);
+                let mut asked = false;
+                loop {
+                    // Who is not woken would find it when the time is over.
+                    assert!(sleeper.now_ns() < deadline_ns, "it was not woken");
+                    links
+                        .iter_mut()
+                        .for_each(|link| link.receive.announce_sleep());
+                    sleeper.prepare_sleep();
+                    if let Some(bytes) = try_receive(&mut links[number]) {
+                        assert_eq!(bytes, b"wake");
+                        sleeper.end_sleep();
+                        break;
+                    }
+                    if !asked {
+                        asleep.send(number).unwrap();
+                        asked = true;
+                    }
+                    sleeper.sleep(Some(deadline_ns)).unwrap();
+                    sleeper.end_sleep();
+                }
+                links.iter_mut().for_each(|link| link.receive.watch());
+            }
+        });
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::notes::{NOTES_MAX, NotePad, SharedNotes};
 use hamlyn_ring::shared::{Access, Mapping};
+use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
 
 use crate::carrier::{Bare, Carried, Incoming, Outgoing, Worded, check_payload_max};
@@ -47,7 +48,7 @@ pub struct PairParts {
     pub peer_note_lease: Option<Box<dyn Send>>,
     /// Who pays for the barrier of the sleep protocol.
     pub fence: Fence,
-    /// A socket to the peer: a byte in it wakes the peer.
+    /// A socket to the peer: a byte in it wakes a peer that does not wait at its word.
     pub doorbell: OwnedFd,
     /// Largest payload of a packet, in either direction. The peer's memory must have
     /// [`Geometry::reserved`] for it.
@@ -72,11 +73,16 @@ impl PairLink {
         let notes = NotePad::new(SharedNotes::new(Arc::new(parts.notes))?, parts.note);
         let waker = Waker::new(Arc::clone(&send), parts.send_geometry, parts.fence, notes)?;
         let file = Some(parts.send_file);
+        let word = WakeWord::new(Arc::clone(&send), parts.send_geometry)?;
         let outgoing = Outgoing::new(send, parts.send_geometry, payload_max, file)?;
         let receive = Arc::new(parts.receive);
         let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
+        let wake_word = WakeWord::new(Arc::clone(&receive), parts.receive_geometry)?;
         let incoming = Incoming::new(receive, parts.receive_geometry, payload_max)?;
-        let doorbell = Arc::new(Doorbell::Socket(parts.doorbell));
+        let doorbell = Arc::new(Doorbell {
+            word,
+            beside: Beside::Socket(parts.doorbell),
+        });
         Ok(Self {
             transmit: PairTransmit {
                 outgoing,
@@ -86,6 +92,7 @@ impl PairLink {
             receive: PairReceive {
                 incoming,
                 attention,
+                wake_word,
                 doorbell,
                 peer_note: parts.peer_note,
                 _peer_note_lease: parts.peer_note_lease,
@@ -96,7 +103,7 @@ impl PairLink {
     }
 
     /// A link over new memory whose other end is the same interface. `alarm` is an eventfd that ends the
-    /// sleep of whoever drives it, which need not be who sends.
+    /// sleep of whoever drives it, which need not be who sends, unless he waits at the link's word.
     pub fn to_itself(
         geometry: Geometry,
         payload_max_bytes: usize,
@@ -108,7 +115,11 @@ impl PairLink {
         let file = Memfd::create_ring("hamlyn-loopback", geometry, payload_max_bytes)?;
         let mapping = Arc::new(file.map(Access::Writable)?);
         let file = Some(file.into_fd());
-        let doorbell = Arc::new(Doorbell::Alarm(alarm));
+        let wake_word = WakeWord::new(Arc::clone(&mapping), geometry)?;
+        let doorbell = Arc::new(Doorbell {
+            word: wake_word.clone(),
+            beside: Beside::Alarm(alarm),
+        });
         let pad = NotePad::none();
         Ok(Self {
             transmit: PairTransmit {
@@ -118,6 +129,7 @@ impl PairLink {
             },
             receive: PairReceive {
                 attention: Attention::new(Arc::clone(&mapping), geometry)?,
+                wake_word,
                 incoming: Incoming::new(mapping, geometry, payload_max_bytes)?,
                 doorbell,
                 peer_note: NOTES_MAX,
@@ -139,7 +151,14 @@ impl Link for PairLink {
 }
 
 /// Wakes the peer.
-enum Doorbell {
+struct Doorbell {
+    /// At which it sleeps, as a rule.
+    word: WakeWord,
+    beside: Beside,
+}
+
+/// What a sleeper hears that does not wait at the word.
+enum Beside {
     /// A socket to it.
     Socket(OwnedFd),
     /// Of an interface that is linked to itself: an eventfd.
@@ -151,12 +170,15 @@ impl Doorbell {
     #[cold]
     #[inline(never)]
     fn ring(&self) -> bool {
+        if self.word.ring() {
+            return true;
+        }
         loop {
-            let rung = match self {
-                Doorbell::Socket(socket) => {
+            let rung = match &self.beside {
+                Beside::Socket(socket) => {
                     send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
                 }
-                Doorbell::Alarm(event) => rustix::io::write(event, &1_u64.to_ne_bytes()),
+                Beside::Alarm(event) => rustix::io::write(event, &1_u64.to_ne_bytes()),
             };
             match rung {
                 Err(Errno::INTR) => {}
@@ -252,6 +274,7 @@ impl TransmitEnd for PairTransmit {
 pub struct PairReceive {
     incoming: Incoming,
     attention: Attention,
+    wake_word: WakeWord,
     doorbell: Arc<Doorbell>,
     peer_note: u32,
     _peer_note_lease: Option<Box<dyn Send>>,
@@ -262,6 +285,11 @@ pub struct PairReceive {
 }
 
 impl PairReceive {
+    /// The word at which whoever receives here may sleep.
+    pub fn wake_word(&self) -> &WakeWord {
+        &self.wake_word
+    }
+
     #[inline(always)]
     fn ring_if(&mut self, rings: bool) {
         if rings {
@@ -356,7 +384,7 @@ impl ReceiveEnd for PairReceive {
     #[cold]
     fn unwatch(&mut self) -> bool {
         // Nobody leaves notes for himself.
-        if let Doorbell::Alarm(_) = *self.doorbell {
+        if let Beside::Alarm(_) = self.doorbell.beside {
             return false;
         }
         self.attention.unwatch();

@@ -139,6 +139,12 @@ impl Geometry {
         4 * LINE_BYTES
     }
 
+    /// Where the word lies by which the producer wakes the consumer: on a line of its own, which
+    /// is touched only by sleepers and those that wake them.
+    pub const fn wake_offset(self) -> usize {
+        6 * LINE_BYTES
+    }
+
     /// Where the cells begin.
     pub const fn cells_offset(self) -> usize {
         PAGE_BYTES

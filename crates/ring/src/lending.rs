@@ -17,7 +17,7 @@ use rustix::fd::OwnedFd;
 
 use crate::Errno;
 use crate::area::Area;
-use crate::memfd::{Memfd, MemfdError, Require, Unsuitable};
+use crate::memfd::{Memfd, MemfdError, Unsuitable};
 use crate::shared::{Access, Mapping, Memory, OutOfRange, PAGE_BYTES};
 use crate::stretch::Stretch;
 
@@ -185,7 +185,7 @@ impl Borrowed {
             return Err(BorrowError::Length(length_bytes));
         }
         let length = length_bytes as usize;
-        let file = Memfd::adopt(file, length + PAGE_BYTES, Require::Ring)?;
+        let file = Memfd::adopt(file, length + PAGE_BYTES)?;
         // A fault for every page would cost more than the copies. Pages that are not there would be
         // charged to us, so they are left alone.
         let present = file.is_present();

@@ -17,6 +17,7 @@
 //! * [`caches`]: how far copies may spread.
 //! * [`stretch`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
+//! * [`wake`]: the words at which they sleep.
 //! * [`watch`], [`notes`]: which of many links to look at.
 
 #![deny(unsafe_code)]
@@ -39,6 +40,7 @@ pub mod producer;
 )]
 pub mod shared;
 pub mod stretch;
+pub mod wake;
 pub mod watch;
 
 pub use rustix::io::Errno;

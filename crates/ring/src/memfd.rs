@@ -18,7 +18,7 @@ use rustix::fs::{
 
 use crate::Errno;
 use crate::geometry::Geometry;
-use crate::shared::{Access, Mapping, PAGE_BYTES};
+use crate::shared::{Access, Mapping};
 
 /// `TMPFS_MAGIC`: memory files of ordinary pages lie in the kernel's own tmpfs.
 const ORDINARY_PAGES: u64 = 0x0102_1994;
@@ -69,15 +69,6 @@ pub enum Unsuitable {
     },
 }
 
-/// What is demanded of a peer's memory file besides its size.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Require {
-    /// It cannot shrink or grow, and can be written: the memory of a ring.
-    Ring,
-    /// It cannot shrink or grow, and nobody but its maker can write it: a bell page.
-    Bell,
-}
-
 /// A memory file that cannot shrink or grow.
 #[derive(Debug)]
 pub struct Memfd {
@@ -106,19 +97,6 @@ impl Memfd {
         }
         file.seal(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Ok(file)
-    }
-
-    /// A page that only the returned mapping can write, ever.
-    pub fn create_bell(name: &str) -> Result<(Self, Mapping), MemfdError> {
-        let file = Self::unsealed(name, PAGE_BYTES, PAGE_BYTES)?;
-        let mapping = file
-            .map(Access::Writable)
-            .map_err(|errno| MemfdError::System {
-                call: "mmap",
-                errno,
-            })?;
-        file.seal(SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
-        Ok((file, mapping))
     }
 
     fn unsealed(name: &str, len: usize, reserved: usize) -> Result<Self, MemfdError> {
@@ -153,18 +131,16 @@ impl Memfd {
         })
     }
 
-    /// Takes a descriptor that a peer sent, if it is what it must be. Never blocks.
-    pub fn adopt(fd: OwnedFd, expected_len: usize, require: Require) -> Result<Self, Unsuitable> {
+    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, can be written, and
+    /// has that size. Never blocks.
+    pub fn adopt(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
         let seals = fcntl_get_seals(&fd).map_err(|_| Unsuitable::NotMemory)?;
         let fixed = SealFlags::SHRINK | SealFlags::GROW;
         if !seals.contains(fixed) {
             return Err(Unsuitable::Unsealed);
         }
-        let unwritable = seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE);
-        match require {
-            Require::Ring if unwritable => return Err(Unsuitable::WriteSealed),
-            Require::Bell if !unwritable => return Err(Unsuitable::Unsealed),
-            Require::Ring | Require::Bell => {}
+        if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+            return Err(Unsuitable::WriteSealed);
         }
         let system = fstatfs(&fd).map_err(|_| Unsuitable::NotMemory)?;
         if system.f_type as u64 != ORDINARY_PAGES {

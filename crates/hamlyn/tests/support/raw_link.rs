@@ -8,7 +8,7 @@ use hamlyn::Destination;
 use hamlyn_host::process::codec::{self, Message, Offer};
 use hamlyn_host::process::name::Namespace;
 use hamlyn_ring::geometry::Geometry;
-use hamlyn_ring::memfd::{Memfd, Require};
+use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, OwnedFd};
@@ -65,9 +65,9 @@ impl RawLink {
                     let to_victim_geometry = Geometry::new(offer.cells, offer.bulk_bytes).unwrap();
                     let ring = descriptors.remove(0);
                     let length = to_victim_geometry.total_bytes();
-                    let ring = Memfd::adopt(ring, length, Require::Ring).unwrap();
+                    let ring = Memfd::adopt(ring, length).unwrap();
                     let notes = descriptors.remove(0);
-                    let notes = Memfd::adopt(notes, NOTES_BYTES, Require::Ring).unwrap();
+                    let notes = Memfd::adopt(notes, NOTES_BYTES).unwrap();
                     return Some(Self {
                         socket,
                         to_victim: ring.map(Access::Writable).unwrap(),

@@ -5,7 +5,7 @@ use rustix::fd::AsFd;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Time since the system started, in nanoseconds.
-pub(super) fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     (now.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
@@ -18,6 +18,14 @@ pub(super) fn until(deadline_ns: u64) -> Timespec {
     Timespec {
         tv_sec: (span / 1_000_000_000) as i64,
         tv_nsec: (span % 1_000_000_000) as i64,
+    }
+}
+
+/// That instant, for calls that take one.
+pub(crate) fn instant(deadline_ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (deadline_ns / 1_000_000_000) as i64,
+        tv_nsec: (deadline_ns % 1_000_000_000) as i64,
     }
 }
 
@@ -36,7 +44,7 @@ pub(super) fn wait_readable(
 }
 
 /// The same, but a signal ends it, too.
-pub(crate) fn wait_once(
+pub(super) fn wait_once(
     descriptor: impl AsFd,
     deadline_ns: Option<u64>,
 ) -> Result<bool, rustix::io::Errno> {

@@ -65,7 +65,7 @@ fn oneself(interior: &Interior) -> Result<Connected<PairLink>, ConnectError> {
     let link = interior
         .lender
         .loopback(interior.registry.alarm_descriptor()?)?;
-    let (token, is_new) = interior.registry.loopback();
+    let (token, is_new) = interior.registry.loopback(link.receive.wake_word());
     if !is_new {
         return Ok(Connected::Already { token });
     }

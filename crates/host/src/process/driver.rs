@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use hamlyn_link::pair::PairLink;
+use hamlyn_ring::wake::Lookout;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -22,6 +23,14 @@ pub struct ProcessDriver {
     unannounced: bool,
     /// Peers may have rung since rings were last taken.
     rung: bool,
+    /// The words at which to sleep.
+    lookout: Lookout,
+    /// All of them are there, so descriptors need not be waited at.
+    has_words: bool,
+    /// The system does not let us wait at words.
+    no_words: bool,
+    /// How often the alarm had been rung.
+    alarm_rings: u32,
 }
 
 impl ProcessDriver {
@@ -30,6 +39,10 @@ impl ProcessDriver {
             interior,
             unannounced: false,
             rung: false,
+            lookout: Lookout::new(),
+            has_words: false,
+            no_words: false,
+            alarm_rings: 0,
         }
     }
 
@@ -60,6 +73,12 @@ impl Driver for ProcessDriver {
             self.rung = false;
             let _ = self.take_rings();
         }
+        // What was rung for before these are noted is found by the caller's look; what is rung for later
+        // keeps the sleep short.
+        let registry = &self.interior.registry;
+        self.lookout.clear();
+        self.alarm_rings = registry.alarm().rings();
+        self.has_words = !self.no_words && registry.add_words(&mut self.lookout);
         // For those that pass a barrier of their own, and for our own next look.
         fence(Ordering::SeqCst);
         // For those that do not.
@@ -78,6 +97,17 @@ impl Driver for ProcessDriver {
         } else {
             deadline_ns
         };
+        if self.has_words {
+            let own = self.interior.registry.alarm().word();
+            match self.lookout.sleep(own, self.alarm_rings, deadline_ns) {
+                Ok(()) => return Ok(()),
+                // Before Linux 5.16, or in a sandbox.
+                Err(Errno::NOSYS | Errno::PERM) => self.no_words = true,
+                // A peer may have made the pages of its word unusable.
+                Err(_) => {}
+            }
+        }
+        // Nobody was found at a word, so whoever rings does so here.
         let bells = self.interior.registry.bells();
         // What was rung for is looked at first; the rings themselves are taken before the next sleep.
         match clock::wait_for_events(bells, deadline_ns) {
@@ -87,12 +117,13 @@ impl Driver for ProcessDriver {
     }
 
     fn end_sleep(&mut self) {
+        self.lookout.clear();
         self.rung = true;
     }
 
     fn alarm(&self) -> Box<dyn Fn() + Send + Sync> {
         let interior = Arc::clone(&self.interior);
-        Box::new(move || interior.registry.alarm())
+        Box::new(move || interior.registry.alarm().ring())
     }
 
     fn now_ns(&self) -> u64 {

@@ -13,7 +13,7 @@ use hamlyn_link::LinkError;
 use hamlyn_link::pair::{PairLink, PairParts};
 use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::geometry::Geometry;
-use hamlyn_ring::memfd::{Memfd, MemfdError, Require, Unsuitable};
+use hamlyn_ring::memfd::{Memfd, MemfdError, Unsuitable};
 use hamlyn_ring::notes::{NOTES_BYTES, Notes, SharedNotes};
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -116,9 +116,9 @@ impl Lender {
     ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.bulk_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
-        let ring = Memfd::adopt(ring, send_geometry.total_bytes(), Require::Ring)
+        let ring = Memfd::adopt(ring, send_geometry.total_bytes())
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
-        let notes = Memfd::adopt(notes, NOTES_BYTES, Require::Ring)
+        let notes = Memfd::adopt(notes, NOTES_BYTES)
             .map_err(|_| Unlinkable::Invalid("its notes are not a sealed page of memory"))?;
         let send = ring.map(Access::Writable).map_err(mapped(ring.len()))?;
         let notes = notes.map(Access::Writable).map_err(mapped(NOTES_BYTES))?;

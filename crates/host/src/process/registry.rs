@@ -10,9 +10,11 @@ use super::clock::{self, now_ns};
 use super::counters::{Outcome, Tally};
 use super::exchange::{self, drain, hang_up};
 use super::source::Source;
+use crate::alarm::{Alarm, Event as Signal};
 use crate::{Event, HostError, LossCause, Peer};
 use hamlyn_link::pair::PairLink;
-use rustix::event::{EventfdFlags, PollFlags, epoll, eventfd};
+use hamlyn_ring::wake::{Lookout, WakeWord};
+use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,7 @@ struct Entry {
     key: PeerKey,
     control: Arc<OwnedFd>,
     process: Option<OwnedFd>,
+    wake_word: WakeWord,
     goodbye: bool,
     lost: bool,
 }
@@ -47,7 +50,7 @@ struct State {
     connecting: Option<PeerKey>,
     /// Whom the attendant is about to link.
     accepting: Option<PeerKey>,
-    loopback: Option<u64>,
+    loopback: Option<(u64, WakeWord)>,
     /// Links whose sockets ended without goodbye, and when each counts as closed
     /// by a process that lives on; the earliest first.
     verdicts: VecDeque<(u64, u64)>,
@@ -89,12 +92,12 @@ pub(super) struct Registry {
     attention: Arc<AtomicBool>,
     state: Mutex<State>,
     linked: Condvar,
-    /// What a sleeping owner waits for: rings of the bell, and [`Registry::wake`].
+    /// What an owner waits for that does not sleep at words: rings of the bell, and the alarm's.
     bells: OwnedFd,
-    wake: OwnedFd,
+    alarm: Alarm,
     /// What the attendant waits for.
     watch: OwnedFd,
-    command: OwnedFd,
+    command: Signal,
     pub(super) tally: Tally,
 }
 
@@ -105,13 +108,14 @@ impl Registry {
     pub(super) fn new(own: PeerKey, links_max: usize) -> Result<Self, HostError> {
         let failed = |call| move |errno| exchange::system(call, DESCRIPTORS, errno);
         let set = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"));
-        let event = || {
-            let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-            eventfd(0, flags).map_err(failed("eventfd"))
-        };
-        let (bells, wake, watch, command) = (set()?, event()?, set()?, event()?);
+        let alarm = Alarm::new().map_err(failed("eventfd"))?;
+        let command = Signal::new().map_err(failed("eventfd"))?;
+        let (bells, watch) = (set()?, set()?);
         let readable = epoll::EventFlags::IN;
-        for (set, source) in [(&bells, &wake), (&watch, &command)] {
+        for (set, source) in [
+            (&bells, alarm.event.descriptor()),
+            (&watch, command.descriptor()),
+        ] {
             epoll::add(set, source, Source::Command.data(), readable)
                 .map_err(failed("epoll_ctl"))?;
         }
@@ -122,7 +126,7 @@ impl Registry {
             state: Mutex::default(),
             linked: Condvar::new(),
             bells,
-            wake,
+            alarm,
             watch,
             command,
             tally: Tally::default(),
@@ -144,14 +148,24 @@ impl Registry {
 
     /// A descriptor to ring that alarm with.
     pub(super) fn alarm_descriptor(&self) -> Result<OwnedFd, HostError> {
-        self.wake
-            .try_clone()
+        self.alarm
+            .event
+            .descriptor()
+            .try_clone_to_owned()
             .map_err(|_| HostError::Descriptors { needed: 1 })
     }
 
     /// Ends the owner's sleep, or the next one.
-    pub(super) fn alarm(&self) {
-        signal(&self.wake);
+    pub(super) fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+
+    /// Adds the words of all links to what the owner is to sleep at. False if there are too many.
+    pub(super) fn add_words(&self, lookout: &mut Lookout) -> bool {
+        let state = self.lock();
+        let loopback = state.loopback.iter().map(|(_, word)| word);
+        let links = state.links.values().map(|entry| &entry.wake_word);
+        links.chain(loopback).all(|word| lookout.add(word.clone()))
     }
 
     pub(super) fn next_event(&self) -> Option<Event<PairLink>> {
@@ -180,7 +194,7 @@ impl Registry {
         let (rung, _) = epoll::wait(&self.bells, &mut room, Some(&at_once))?;
         for event in rung {
             match Source::of(event.data) {
-                Some(Source::Command) => clear(&self.wake),
+                Some(Source::Command) => self.alarm.event.clear(),
                 Some(Source::Control(token)) => self.answer_bell(token),
                 _ => {}
             }
@@ -201,13 +215,13 @@ impl Registry {
     }
 
     /// The token of the link to oneself, and whether it is new.
-    pub(super) fn loopback(&self) -> (u64, bool) {
+    pub(super) fn loopback(&self, wake_word: &WakeWord) -> (u64, bool) {
         let mut state = self.lock();
         match state.loopback {
-            Some(token) => (token, false),
+            Some((token, _)) => (token, false),
             None => {
                 let token = state.new_token();
-                state.loopback = Some(token);
+                state.loopback = Some((token, wake_word.clone()));
                 (token, true)
             }
         }
@@ -268,9 +282,7 @@ impl Registry {
 
     pub(super) fn disconnect(&self, token: u64) {
         let mut state = self.lock();
-        if state.loopback == Some(token) {
-            state.loopback = None;
-        }
+        state.loopback.take_if(|(own, _)| *own == token);
         if let Some(entry) = state.links.remove(&token) {
             self.unwatch(&mut state, token, &entry);
             hang_up(&entry.control);
@@ -293,7 +305,7 @@ impl Registry {
                 hang_up(&entry.control);
             }
         }
-        signal(&self.command);
+        self.command.ring();
     }
 
     // The attendant's side.
@@ -398,7 +410,7 @@ impl Registry {
 
     /// Clears what woke the attendant.
     pub(super) fn take_command(&self) {
-        clear(&self.command);
+        self.command.clear();
     }
 
     // Both sides.
@@ -441,6 +453,7 @@ impl Registry {
             key,
             control,
             process,
+            wake_word: link.receive.wake_word().clone(),
             goodbye: false,
             lost: false,
         };
@@ -498,7 +511,7 @@ impl Registry {
     fn tell(&self, state: &mut State, event: Event<PairLink>) {
         state.events.push_back(event);
         self.attention.store(true, Ordering::Relaxed);
-        signal(&self.wake);
+        self.alarm.ring();
     }
 }
 
@@ -515,18 +528,11 @@ fn release(state: &mut State, key: PeerKey, token: u64) {
     }
 }
 
-fn signal(event: &OwnedFd) {
-    // It can only fail when 2^64 signals are waiting.
-    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
-}
-
-fn clear(event: &OwnedFd) {
-    let _ = rustix::io::read(event, &mut [0u8; 8]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hamlyn_ring::geometry::Geometry;
+    use hamlyn_ring::shared::{Mapping, PAGE_BYTES};
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     const OWN: PeerKey = PeerKey {
@@ -536,6 +542,11 @@ mod tests {
 
     fn key(interface: u64, user: u32) -> PeerKey {
         PeerKey { interface, user }
+    }
+
+    fn wake_word() -> WakeWord {
+        let page = Mapping::anonymous(PAGE_BYTES).unwrap();
+        WakeWord::new(Arc::new(page), Geometry::DEFAULT).unwrap()
     }
 
     /// Enters a link that carries nothing; returns the other end of its socket.
@@ -549,6 +560,7 @@ mod tests {
             key,
             control: Arc::new(here),
             process: None,
+            wake_word: wake_word(),
             goodbye: false,
             lost: false,
         };

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hamlyn_ring::memfd::{Memfd, Require};
+use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::shared::Access;
 
@@ -32,7 +32,7 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
     let (left_socket, right_socket) = UnixStream::pair().unwrap();
     let side = |own: &Memfd, peers: &Memfd, notes: &Memfd, socket: UnixStream| {
         let fd = peers.as_fd().try_clone_to_owned().unwrap();
-        let adopted = Memfd::adopt(fd, geometry.total_bytes(), Require::Ring).unwrap();
+        let adopted = Memfd::adopt(fd, geometry.total_bytes()).unwrap();
         socket.set_nonblocking(true).unwrap();
         let link = PairLink::new(PairParts {
             receive: own.map(Access::Writable).unwrap(),

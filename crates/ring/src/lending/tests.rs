@@ -1,5 +1,7 @@
 //! Lent pages: seen by both sides while the grant lasts, and by neither from the other afterwards.
 
+use rustix::fs::SealFlags;
+
 use super::*;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -130,8 +132,13 @@ fn files_that_are_not_lent_pages_are_refused() {
     rustix::fs::ftruncate(&unsealed, 2 * PAGE).unwrap();
     let refused = Borrowed::adopt(unsealed, PAGE).map(|_| ()).unwrap_err();
     assert_eq!(refused, BorrowError::Unsuitable(Unsuitable::Unsealed));
-    let (bell, _page) = Memfd::create_bell("test").unwrap();
-    assert!(Borrowed::adopt(bell.into_fd(), PAGE).is_err());
+    let unwritable = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::ALLOW_SEALING);
+    let unwritable = unwritable.unwrap();
+    rustix::fs::ftruncate(&unwritable, 2 * PAGE).unwrap();
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
+    rustix::fs::fcntl_add_seals(&unwritable, seals).unwrap();
+    let refused = Borrowed::adopt(unwritable, PAGE).map(|_| ()).unwrap_err();
+    assert_eq!(refused, BorrowError::Unsuitable(Unsuitable::WriteSealed));
     assert!(Borrowed::adopt(file(2 * PAGE_BYTES), PAGE).is_ok());
 }
 

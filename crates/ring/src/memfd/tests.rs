@@ -3,6 +3,7 @@
 use rustix::fs::{SealFlags, fcntl_add_seals};
 
 use super::*;
+use crate::shared::PAGE_BYTES;
 
 const LEN: usize = 4 * PAGE_BYTES;
 
@@ -21,7 +22,7 @@ fn fixed() -> SealFlags {
 fn what_we_make_is_what_we_adopt() {
     let file = Memfd::create("test", LEN, LEN).unwrap();
     let copy = file.as_fd().try_clone_to_owned().unwrap();
-    let adopted = Memfd::adopt(copy, LEN, Require::Ring).unwrap();
+    let adopted = Memfd::adopt(copy, LEN).unwrap();
     let (ours, theirs) = (
         file.map(Access::Writable).unwrap(),
         adopted.map(Access::Writable).unwrap(),
@@ -40,59 +41,31 @@ fn what_we_make_is_what_we_adopt() {
 }
 
 #[test]
-fn a_bell_page_is_written_by_its_maker_only() {
-    let (file, ours) = Memfd::create_bell("bell").unwrap();
-    let copy = file.as_fd().try_clone_to_owned().unwrap();
-    let bell = Memfd::adopt(copy, PAGE_BYTES, Require::Bell).unwrap();
-    assert!(bell.map(Access::Writable).is_err());
-    let theirs = bell.map(Access::ReadOnly).unwrap();
-    ours.store_u64(0, 3).unwrap();
-    assert_eq!(theirs.load_u64(0), Ok(3));
-    assert!(theirs.atomic_u64(0).is_err());
-    assert!(theirs.copy_in(0, &[1]).is_err());
-    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    assert!(fallocate(&bell, hole, 0, PAGE_BYTES as u64).is_err());
-}
-
-#[test]
 fn refuses_descriptors_that_are_no_memory_files() {
     let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
     let null = std::fs::File::open("/dev/null").unwrap();
     for fd in [OwnedFd::from(socket), OwnedFd::from(null)] {
-        assert_eq!(
-            Memfd::adopt(fd, LEN, Require::Ring).unwrap_err(),
-            Unsuitable::NotMemory
-        );
+        assert_eq!(Memfd::adopt(fd, LEN).unwrap_err(), Unsuitable::NotMemory);
     }
 }
 
 #[test]
 fn refuses_missing_and_forbidding_seals() {
-    let adopt = |seals, require| Memfd::adopt(foreign(LEN as u64, seals), LEN, require);
-    let refused = |seals, require| adopt(seals, require).unwrap_err();
-    assert_eq!(
-        refused(SealFlags::empty(), Require::Ring),
-        Unsuitable::Unsealed
-    );
-    assert_eq!(
-        refused(SealFlags::SHRINK, Require::Ring),
-        Unsuitable::Unsealed
-    );
-    assert_eq!(
-        refused(SealFlags::GROW, Require::Ring),
-        Unsuitable::Unsealed
-    );
-    let write = fixed() | SealFlags::FUTURE_WRITE;
-    assert_eq!(refused(write, Require::Ring), Unsuitable::WriteSealed);
-    assert_eq!(refused(fixed(), Require::Bell), Unsuitable::Unsealed);
-    assert!(adopt(fixed(), Require::Ring).is_ok());
-    assert!(adopt(write, Require::Bell).is_ok());
+    let adopt = |seals| Memfd::adopt(foreign(LEN as u64, seals), LEN);
+    let refused = |seals| adopt(seals).unwrap_err();
+    for seals in [SealFlags::empty(), SealFlags::SHRINK, SealFlags::GROW] {
+        assert_eq!(refused(seals), Unsuitable::Unsealed);
+    }
+    for seal in [SealFlags::WRITE, SealFlags::FUTURE_WRITE] {
+        assert_eq!(refused(fixed() | seal), Unsuitable::WriteSealed);
+    }
+    assert!(adopt(fixed()).is_ok());
 }
 
 #[test]
 fn refuses_another_size() {
     for len in [0, LEN as u64 - 1, LEN as u64 + 1] {
-        let refused = Memfd::adopt(foreign(len, fixed()), LEN, Require::Ring).unwrap_err();
+        let refused = Memfd::adopt(foreign(len, fixed()), LEN).unwrap_err();
         assert_eq!(refused, Unsuitable::Size { actual_bytes: len });
     }
 }

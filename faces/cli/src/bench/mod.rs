@@ -54,6 +54,9 @@ pub(crate) struct Arguments {
     /// Measure the strategies and nothing else.
     #[arg(long, group = "part")]
     strategies: bool,
+    /// Measure how long it takes to wake a sleeper and nothing else.
+    #[arg(long, group = "part")]
+    waking: bool,
     /// Measure many senders to one receiver and nothing else.
     #[arg(long, group = "part")]
     senders: bool,
@@ -161,6 +164,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         _ if arguments.strategies => {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
         }
+        _ if arguments.waking => waking::measure(processors[1], effort, &mut report, &bar)?,
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
         None => {
             latency::measure(

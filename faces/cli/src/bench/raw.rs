@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use anyhow::{Context, Result};
-use hamlyn_ring::memfd::{Memfd, Require};
+use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::shared::{Access, LINE_BYTES, Lines};
 
 use super::large::Buffers;
@@ -33,7 +33,7 @@ pub(super) fn memory_of_other(path: &Path, length_bytes: usize) -> Result<Memfd>
         .write(true)
         .open(path)
         .context("opening the other process' memory")?;
-    Ok(Memfd::adopt(file.into(), length_bytes, Require::Ring)?)
+    Ok(Memfd::adopt(file.into(), length_bytes)?)
 }
 
 /// Where another process of the same user finds a memory of ours.

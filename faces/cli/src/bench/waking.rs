@@ -1,7 +1,8 @@
 //! How long it takes until a sleeper runs: by a message, by a futex, by an eventfd.
 //!
-//! The sleeper is a thread on a processor of its own in all three, so that nothing but the way of waking
-//! differs. Each sleep is given time to become one. The three take turns, and the medians are reported.
+//! One thread, on a processor of its own, sleeps in each way in turn, and another wakes it, so that nothing but the
+//! way differs: both are in the same state of caches, clocks and neighbours. Each sleep is given time to become
+//! one, and the order of the three changes all the time. The medians are reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -17,7 +18,7 @@ use rustix::thread::futex;
 use super::report::Report;
 use super::{Effort, median};
 
-/// Rounds in which each way has its turn.
+/// How often everything is set up anew.
 const ROUNDS: usize = 5;
 /// How long a sleeper is left alone, so that it sleeps.
 const SETTLED: Duration = Duration::from_micros(300);
@@ -56,39 +57,61 @@ impl Score {
     }
 }
 
-/// Lets a thread sleep so often, and wakes it each time. What each waking took.
-fn wakings(
-    processor: usize,
-    times: u64,
-    mut sleep: impl FnMut() -> Result<()> + Send,
-    mut wake: impl FnMut() -> Result<()>,
-) -> Result<Vec<f64>> {
+/// A way to sleep, and to be woken.
+struct Way<'a> {
+    sleep: Box<dyn FnMut() -> Result<()> + Send + 'a>,
+    wake: Box<dyn FnMut() -> Result<()> + 'a>,
+}
+
+/// The order in which three ways have their turns, which is another each time.
+fn order(time: u64) -> [usize; 3] {
+    const ORDERS: [[usize; 3]; 6] = [
+        [0, 1, 2],
+        [2, 1, 0],
+        [1, 2, 0],
+        [0, 2, 1],
+        [2, 0, 1],
+        [1, 0, 2],
+    ];
+    ORDERS[(time % ORDERS.len() as u64) as usize]
+}
+
+/// Lets a thread sleep so often in each way, and wakes it each time. What each waking took.
+fn wakings(processor: usize, times: u64, ways: [Way<'_>; 3]) -> Result<[Vec<f64>; 3]> {
     let score = &Score::new();
+    let mut wakes = Vec::new();
+    let mut sleeps = Vec::new();
+    for Way { sleep, wake } in ways {
+        sleeps.push(sleep);
+        wakes.push(wake);
+    }
+    let turns = (0..times).flat_map(order).zip(1_u64..);
     std::thread::scope(|scope| {
+        let theirs = turns.clone();
         let sleeper = scope.spawn(move || -> Result<()> {
             super::pin(&[processor])?;
-            for time in 1..=times {
-                score.about_to_sleep.store(time, Release);
-                sleep()?;
+            for (way, turn) in theirs {
+                score.about_to_sleep.store(turn, Release);
+                sleeps[way]()?;
                 let now_ns = score.now_ns();
                 let took_ns = now_ns.saturating_sub(score.woken_by_ns.load(Acquire));
                 score.took_ns.store(took_ns, Release);
-                score.awake.store(time, Release);
+                score.awake.store(turn, Release);
             }
             Ok(())
         });
-        let mut took = Vec::new();
-        for time in 1..=times {
-            while score.about_to_sleep.load(Acquire) < time && !sleeper.is_finished() {
+        let mut took = [const { Vec::new() }; 3];
+        for (way, turn) in turns {
+            while score.about_to_sleep.load(Acquire) < turn && !sleeper.is_finished() {
                 std::hint::spin_loop();
             }
             std::thread::sleep(SETTLED);
             score.woken_by_ns.store(score.now_ns(), Release);
-            wake()?;
-            while score.awake.load(Acquire) < time && !sleeper.is_finished() {
+            wakes[way]()?;
+            while score.awake.load(Acquire) < turn && !sleeper.is_finished() {
                 std::hint::spin_loop();
             }
-            took.push(score.took_ns.load(Acquire) as f64);
+            took[way].push(score.took_ns.load(Acquire) as f64);
         }
         sleeper
             .join()
@@ -97,14 +120,12 @@ fn wakings(
     })
 }
 
-fn by_futex(processor: usize, times: u64) -> Result<Vec<f64>> {
+fn by_futex() -> Way<'static> {
     let word = Arc::new(AtomicU32::new(0));
     let theirs = Arc::clone(&word);
     let mut seen = 0;
-    wakings(
-        processor,
-        times,
-        move || {
+    Way {
+        sleep: Box::new(move || {
             while theirs.load(Acquire) == seen {
                 // Shared, as between processes.
                 match futex::wait(&theirs, futex::Flags::empty(), seen, None) {
@@ -114,29 +135,28 @@ fn by_futex(processor: usize, times: u64) -> Result<Vec<f64>> {
             }
             seen = theirs.load(Acquire);
             Ok(())
-        },
-        || {
+        }),
+        wake: Box::new(move || {
             word.fetch_add(1, Release);
             futex::wake(&word, futex::Flags::empty(), 1).context("waking by futex")?;
             Ok(())
-        },
-    )
+        }),
+    }
 }
 
-fn by_eventfd(processor: usize, times: u64) -> Result<Vec<f64>> {
-    let event = eventfd(0, EventfdFlags::CLOEXEC).context("making an eventfd")?;
-    wakings(
-        processor,
-        times,
-        || {
-            rustix::io::read(&event, &mut [0_u8; 8]).context("sleeping on an eventfd")?;
+fn by_eventfd() -> Result<Way<'static>> {
+    let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).context("making an eventfd")?);
+    let theirs = Arc::clone(&event);
+    Ok(Way {
+        sleep: Box::new(move || {
+            rustix::io::read(&theirs, &mut [0_u8; 8]).context("sleeping on an eventfd")?;
             Ok(())
-        },
-        || {
+        }),
+        wake: Box::new(move || {
             rustix::io::write(&event, &1_u64.to_ne_bytes()).context("waking by eventfd")?;
             Ok(())
-        },
-    )
+        }),
+    })
 }
 
 fn open() -> Result<Manager<ProcessHost>> {
@@ -145,7 +165,8 @@ fn open() -> Result<Manager<ProcessHost>> {
     Ok(hamlyn::open_with(options, ManagerOptions::default())?)
 }
 
-fn by_message(processor: usize, times: u64) -> Result<Vec<f64>> {
+/// A receiver that does not poll before it sleeps, and a sender to it.
+fn by_message() -> Result<Way<'static>> {
     let (mut there, mut here) = (open()?, open()?);
     let interface = there.interface_mut();
     let area = interface.allocate(64)?;
@@ -154,20 +175,18 @@ fn by_message(processor: usize, times: u64) -> Result<Vec<f64>> {
     let ticket = slot.fast_ticket(0, 64)?;
     let target = here.interface_mut().target(&ticket, PATIENCE)?;
     let terminus = here.terminus();
-    wakings(
-        processor,
-        times,
-        move || {
+    Ok(Way {
+        sleep: Box::new(move || {
             let taken = there.interface_mut().rcv_block(&mut queue, PATIENCE)?;
             taken.map(|_| ()).context("nothing came")
-        },
-        || {
+        }),
+        wake: Box::new(move || {
             let message = Message::new(&[7; 16]);
             here.interface_mut()
                 .send_msg(terminus, &target, &message, PATIENCE)?;
             Ok(())
-        },
-    )
+        }),
+    })
 }
 
 pub(crate) fn measure(
@@ -177,16 +196,18 @@ pub(crate) fn measure(
     bar: &ProgressBar,
 ) -> Result<()> {
     let times = effort.batches as u64 * 4;
-    let (mut ours, mut futexes, mut eventfds) = (vec![], vec![], vec![]);
+    let mut took = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
-        futexes.extend(by_futex(processor, times)?);
-        ours.extend(by_message(processor, times)?);
-        eventfds.extend(by_eventfd(processor, times)?);
+        let ways = [by_message()?, by_futex(), by_eventfd()?];
+        for (all, some) in took.iter_mut().zip(wakings(processor, times, ways)?) {
+            all.extend(some);
+        }
     }
+    let [ours_ns, futex_ns, eventfd_ns] = took.map(median);
     report.waking = Some(Waking {
-        ours_ns: median(ours),
-        futex_ns: median(futexes),
-        eventfd_ns: median(eventfds),
+        ours_ns,
+        futex_ns,
+        eventfd_ns,
     });
     bar.inc(1);
     Ok(())
