@@ -3,9 +3,10 @@
 
 use hamlyn_engine::grant::Holder;
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::Short;
-use hamlyn_engine::receive::{Received, Receiver};
+use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
@@ -156,6 +157,53 @@ impl<R: ReceiveEnd> Inbound<R> {
         self.take_short(R::peek_worded, |receiver, short| {
             receiver.receive_guarded(short, queue)
         })
+    }
+
+    /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata. Written
+    /// out: the compiler makes a call of a closure that long.
+    #[inline(always)]
+    pub(crate) fn take_awaited(
+        &mut self,
+        queue: &QueueId,
+        awaited: &Awaited,
+        metadata: &MetadataArea,
+    ) -> Option<u64> {
+        let burst_left = self.burst_left.checked_sub(1)?;
+        let inlet = self.inlets.at(self.turn)?;
+        let (to, key) = (awaited.to, awaited.key);
+        let short = inlet.end.peek_awaited(to, key)?;
+        let receiver = &mut self.receiver;
+        // The same values, so that the engine's look at the same words costs nothing.
+        let awaited = Awaited {
+            to,
+            key,
+            ..*awaited
+        };
+        if !receiver.receive_awaited(&short, queue, &awaited, metadata) {
+            return None;
+        }
+        inlet.end.short_done();
+        self.burst_left = burst_left;
+        Some(short.word)
+    }
+
+    /// If the turn of a link is over: begins the next one without a poll, and then the caller is to look
+    /// after what else a poll does.
+    pub(crate) fn begin_turn(&mut self) -> bool {
+        if self.burst_left > 0 {
+            return false;
+        }
+        if self.watching.is_any_unwatched() {
+            self.watching.heed(&mut self.inlets);
+        }
+        self.next_turn();
+        true
+    }
+
+    /// Whether the link whose turn it is has a packet.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let inlet = self.inlets.at(self.turn);
+        inlet.is_some_and(|inlet| inlet.end.is_due())
     }
 
     #[inline(always)]

@@ -7,9 +7,10 @@
 
 use std::sync::Arc;
 
+use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{self, Denied, Part, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Address, Header, Short};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::SharedCells;
 use hamlyn_ring::consumer::Consumer;
@@ -308,6 +309,20 @@ impl Incoming {
     #[inline(always)]
     pub(crate) fn peek_worded(&self) -> Option<Short> {
         cell::decode_worded(&self.consumer.peek_due()?)
+    }
+
+    /// See [`crate::ReceiveEnd::peek_awaited`].
+    #[inline(always)]
+    pub(crate) fn peek_awaited(&self, to: Address, key: Key) -> Option<Short> {
+        let consumer = &self.consumer;
+        let cell = consumer.peek_due_if(|first| cell::is_worded_for(first, to, key))?;
+        cell::decode_worded(&cell)
+    }
+
+    /// See [`crate::ReceiveEnd::is_due`].
+    #[inline]
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.consumer.is_due()
     }
 
     /// The packet that was last shown is taken. Whether the sender must be rung for.

@@ -17,7 +17,7 @@
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, SlotName};
-use hamlyn_ring::cells::Cell;
+use hamlyn_ring::cells::{Cell, FIRST_WORDS};
 use hamlyn_ring::shared::LINE_BYTES;
 
 use crate::LinkFault;
@@ -144,6 +144,15 @@ pub fn decode_worded(cell: &Cell) -> Option<Short> {
         return None;
     }
     Some(short(cell, true))
+}
+
+/// Whether a cell that begins so is one of [`decode_worded`], for that address and with that key.
+#[inline(always)]
+pub fn is_worded_for(first: &[u64; FIRST_WORDS], to: Address, key: Key) -> bool {
+    first[0] >> 32 == WORD_ONLY
+        && first[1] == to.to_bits()
+        && first[2] == key.to_bits()
+        && first[4] == INLINE_BYTES as u64
 }
 
 #[inline(always)]

@@ -11,9 +11,10 @@ pub mod cell;
 mod crossing;
 pub mod pair;
 
+use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Address, Header, Short};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
@@ -125,7 +126,18 @@ pub trait ReceiveEnd {
     /// As [`ReceiveEnd::peek_bare`], for a short packet with a word of metadata.
     fn peek_worded(&self) -> Option<Short>;
 
-    /// The packet that was last shown by one of the two is taken; its room is given back.
+    /// As [`ReceiveEnd::peek_worded`], if it is for that address and has that key.
+    #[inline(always)]
+    fn peek_awaited(&self, to: Address, key: Key) -> Option<Short> {
+        self.peek_worded()
+            .filter(|short| short.to == to && short.key == key)
+    }
+
+    /// Whether there is a packet. If so, and it is short, the next call of one of these does not
+    /// overlook it.
+    fn is_due(&mut self) -> bool;
+
+    /// The packet that was last shown by one of these is taken; its room is given back.
     fn short_done(&mut self);
 
     /// Takes the next packet, if there is one, shows it to `take` once, and

@@ -8,8 +8,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::{Part, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Address, Header, Short};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
@@ -279,6 +280,16 @@ impl ReceiveEnd for PairReceive {
     #[inline(always)]
     fn peek_worded(&self) -> Option<Short> {
         self.incoming.peek_worded()
+    }
+
+    #[inline(always)]
+    fn peek_awaited(&self, to: Address, key: Key) -> Option<Short> {
+        self.incoming.peek_awaited(to, key)
+    }
+
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        self.incoming.is_due()
     }
 
     #[inline(always)]

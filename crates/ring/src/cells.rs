@@ -19,6 +19,8 @@ use crate::shared::{LINE_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word};
 
 /// A cell: one line. The low 32 bits of its first word are the flag.
 pub type Cell = [u64; LINE_WORDS];
+/// Words of a cell that a [`CellMemory::load_if`] can test.
+pub const FIRST_WORDS: usize = 5;
 
 /// The bits of a cell's first word that belong to the ring.
 pub const FLAG_MASK: u64 = u32::MAX as u64;
@@ -46,6 +48,21 @@ pub trait CellMemory {
     /// Loads the first word of a cell with acquire, and if its flag is `expected`, the other
     /// words too; else only the first word is returned. Each word is loaded once.
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64>;
+
+    /// As [`CellMemory::load`], but only of a cell whose first words pass the test. Those that a test
+    /// needs are loaded before the others, so that they need not all be kept at once.
+    #[inline(always)]
+    fn load_if(
+        &self,
+        at_bytes: u64,
+        expected: u64,
+        test: impl FnOnce(&[u64; FIRST_WORDS]) -> bool,
+    ) -> Option<Cell> {
+        let cell = self.load(at_bytes, expected).ok()?;
+        let first = [cell[0], cell[1], cell[2], cell[3], cell[4]];
+        test(&first).then_some(cell)
+    }
+
     /// Loads the first word of a cell alone.
     fn load_first(&self, at_bytes: u64) -> u64;
     /// Stores a cell, its first word last and with release.
@@ -156,6 +173,27 @@ impl CellMemory for SharedCells {
             word(6),
             word(7),
         ])
+    }
+
+    #[inline(always)]
+    fn load_if(
+        &self,
+        at_bytes: u64,
+        expected: u64,
+        test: impl FnOnce(&[u64; FIRST_WORDS]) -> bool,
+    ) -> Option<Cell> {
+        let line = self.lines.line(at_bytes);
+        let first = line[0].load(Ordering::Acquire);
+        if first & FLAG_MASK != expected {
+            return None;
+        }
+        let word = |at: usize| line[at].load(Ordering::Relaxed);
+        let words = [first, word(1), word(2), word(3), word(4)];
+        if !test(&words) {
+            return None;
+        }
+        let [_, w1, w2, w3, w4] = words;
+        Some([first, w1, w2, w3, w4, word(5), word(6), word(7)])
     }
 
     #[inline(always)]

@@ -8,7 +8,9 @@
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.
 
-use crate::cells::{Cell, CellMemory, FIRST_LAP, FLAG_MASK, LAST, STEP_BYTES, lap_after};
+use crate::cells::{
+    Cell, CellMemory, FIRST_LAP, FIRST_WORDS, FLAG_MASK, LAST, STEP_BYTES, lap_after,
+};
 use crate::geometry::Geometry;
 
 /// Most cells whose return is held back.
@@ -94,6 +96,18 @@ impl<M: CellMemory> Consumer<M> {
     #[inline(always)]
     pub fn peek_due(&self) -> Option<Cell> {
         self.memory.load(self.at_bytes, self.expected).ok()
+    }
+
+    /// Whether [`Consumer::peek`] shows a cell; then so does [`Consumer::peek_due`].
+    #[inline]
+    pub fn is_due(&mut self) -> bool {
+        matches!(self.peek(), Ok(Some(_)))
+    }
+
+    /// As [`Consumer::peek_due`], but shows only a cell whose first words pass the test.
+    #[inline(always)]
+    pub fn peek_due_if(&self, test: impl FnOnce(&[u64; FIRST_WORDS]) -> bool) -> Option<Cell> {
+        self.memory.load_if(self.at_bytes, self.expected, test)
     }
 
     /// Whether the cell that is due is there and the last of its lap; from now on that is expected.

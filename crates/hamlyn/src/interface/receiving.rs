@@ -1,6 +1,8 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
+use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::{Driver, Host, HostError};
 
@@ -49,6 +51,48 @@ impl<H: Host> Interface<H> {
             return Ok(Some(notification));
         }
         self.rcv_slowly(queue)
+    }
+
+    /// The word of metadata of a message that is awaited, if it is the next thing to be received at all
+    /// and takes no more than the shortest way. It is not announced in the queue, which its slot names.
+    #[inline(always)]
+    pub(crate) fn awaited_at_hand(
+        &mut self,
+        queue: &Queue,
+        awaited: &Awaited,
+        metadata: &MetadataArea,
+    ) -> Option<u64> {
+        if let Half::Own(inbound) = &mut self.inbound
+            && queue.empty_at == inbound.receiver.announced()
+        {
+            return inbound.take_awaited(&queue.id, awaited, metadata);
+        }
+        None
+    }
+
+    /// Whether something may be at hand after all: it was not if the turn of a link was over, or its
+    /// ring at its end. Does what a poll does at the end of a turn.
+    pub(crate) fn look_again(&mut self) -> bool {
+        let Half::Own(inbound) = &mut self.inbound else {
+            return false;
+        };
+        let has_begun = inbound.begin_turn();
+        let is_due = inbound.is_due();
+        if has_begun {
+            self.attend_if_asked();
+            self.pump();
+        }
+        is_due
+    }
+
+    /// Sends what is queued.
+    fn pump(&mut self) {
+        if let Half::Own(outbound) = &mut self.outbound {
+            self.other_activity += outbound.pump() as u64;
+            if outbound.outlets.has_broken() {
+                self.end_broken();
+            }
+        }
     }
 
     #[inline(never)]
@@ -133,12 +177,7 @@ impl<H: Host> Interface<H> {
         if polled.has_ended {
             self.end_ended();
         }
-        if let Half::Own(outbound) = &mut self.outbound {
-            self.other_activity += outbound.pump() as u64;
-            if outbound.outlets.has_broken() {
-                self.end_broken();
-            }
-        }
+        self.pump();
         polled
     }
 

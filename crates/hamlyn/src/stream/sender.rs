@@ -6,8 +6,8 @@ use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 
 use super::wire::{
-    CLOSE, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, after, enlarge_note,
-    packed_bytes, piece_word, read_extent_note,
+    CLOSE, CREDIT_BYTES, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, after,
+    enlarge_note, packed_bytes, piece_word, read_extent_note,
 };
 use crate::error::{GrowError, OpenError, SendError};
 use crate::interface::Queue;
@@ -52,6 +52,10 @@ pub struct Sender {
     denied: bool,
     closed: bool,
     broken: bool,
+    /// The longest record that may share a piece.
+    small_bytes: usize,
+    /// Small records go at once into the pieces before this one, unless there is news.
+    at_once: u64,
 }
 
 /// A record that was copied because its sender would not wait.
@@ -82,7 +86,9 @@ impl Sender {
         seed.validate().map_err(|what| GrowError::Seed { what })?;
         let target = manager.interface_mut().target(&seed.ticket, wait)?;
         let interface = manager.interface_mut();
-        let area = interface.allocate(0).map_err(OpenError::Host)?;
+        let area = interface
+            .allocate(CREDIT_BYTES as u64)
+            .map_err(OpenError::Host)?;
         let queue = interface.open_queue(CREDIT_ENTRIES)?;
         let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue).entries(1)) {
             Ok(slot) => slot,
@@ -91,9 +97,11 @@ impl Sender {
                 return Err(error.into());
             }
         };
-        let credit_key_ticket = slot.fast_ticket(0, 0).map_err(|_| GrowError::Seed {
-            what: "its credit slot has no place",
-        })?;
+        let credit_key_ticket =
+            slot.fast_ticket(0, CREDIT_BYTES as u64)
+                .map_err(|_| GrowError::Seed {
+                    what: "its credit slot has no place",
+                })?;
         let mut target = target;
         target.set_metadata_index(0);
         let mut sender = Self {
@@ -113,10 +121,15 @@ impl Sender {
             denied: false,
             closed: false,
             broken: false,
+            small_bytes: small_bytes(seed.piece_bytes as usize),
+            at_once: 0,
         };
         let hello = sender.credit_key_ticket.to_bytes();
         match sender.send_control(manager, HELLO, &hello, wait) {
-            Ok(_) => Ok(sender),
+            Ok(_) => {
+                sender.note_way();
+                Ok(sender)
+            }
             Err(error) => {
                 sender.dismantle(manager);
                 Err(error.into())
@@ -129,20 +142,61 @@ impl Sender {
     /// piece when the receiver is behind, until [`Sender::flush`] or a later send. With
     /// [`Wait::Poll`] it never blocks: what cannot go at once is copied, and
     /// if not even that is possible, nothing is sent.
+    #[inline(always)]
     pub fn send<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        let small = packed_bytes(data.len()) * PACK_FRACTION <= self.piece_bytes;
         // The common case: a small record, and a receiver that keeps up.
-        if small && self.may_go_at_once() {
-            return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
+        if data.len() <= self.small_bytes && self.next < self.at_once && !self.has_news(manager) {
+            let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
+            let terminus = manager.terminus();
+            let message = Message::new(data)
+                .at(self.next_offset())
+                .metadata(&metadata);
+            let interface = manager.interface_mut();
+            return match interface.send_msg(terminus, &self.target, &message, wait) {
+                Ok(_) => {
+                    self.filled();
+                    Ok(())
+                }
+                Err(error) => Err(self.unsent(error)),
+            };
+        }
+        self.send_slowly(manager, data, wait)
+    }
+
+    #[inline(never)]
+    fn send_slowly<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let result = self.send_any(manager, data, wait);
+        self.note_way();
+        result
+    }
+
+    fn send_any<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let is_small = data.len() <= self.small_bytes;
+        if is_small && self.at_once > 0 {
+            // Nothing is lacking but credit, or there is news.
+            self.absorb_some(manager);
+            if self.may_go_at_once() {
+                return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
+            }
         }
         self.check(manager)?;
         let mut patience = Patience::new(wait);
-        if small {
+        if is_small {
             if self.may_go_at_once() {
                 return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
             }
@@ -154,6 +208,16 @@ impl Sender {
 
     /// Sends what was held back.
     pub fn flush<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let result = self.flush_all(manager, wait);
+        self.note_way();
+        result
+    }
+
+    fn flush_all<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         wait: Wait,
@@ -209,7 +273,6 @@ impl Sender {
     }
 
     /// Whether a small record need not wait for anything.
-    #[inline]
     fn may_go_at_once(&self) -> bool {
         self.is_ahead_little()
             && self.pack.is_empty()
@@ -218,6 +281,25 @@ impl Sender {
             && !self.closed
             && !self.broken
             && !self.queue.reader.is_pending()
+    }
+
+    /// Sets how far small records may go at once; to be called when anything changed but the next piece.
+    fn note_way(&mut self) {
+        let is_free = self.pack.is_empty()
+            && self.staged.is_none()
+            && !self.asked
+            && !self.closed
+            && !self.broken;
+        self.at_once = match is_free {
+            true => self.released + self.pieces.div_ceil(2),
+            false => 0,
+        };
+    }
+
+    /// Whether the receiver may have said something.
+    #[inline(always)]
+    fn has_news<H: Host>(&self, manager: &Manager<H>) -> bool {
+        !manager.interface().is_known_empty(&self.queue)
     }
 
     /// Whether the receiver keeps up, so that packing would only delay.
@@ -242,17 +324,37 @@ impl Sender {
         self.push_staged(manager)
     }
 
+    /// Takes in all that the receiver reported.
     fn absorb<H: Host>(&mut self, manager: &mut Manager<H>) {
         // No more than can wait at once: a receiver that sends them without end must not keep us here.
         for _ in 0..2 * CREDIT_ENTRIES {
-            match manager.interface_mut().rcv(&mut self.queue) {
-                Ok(Some(notification)) if notification.is_fast() => self.credit(notification.word),
-                Ok(Some(_)) => self.enlarge(),
-                Ok(None) => return,
-                // Older counts were overwritten by newer ones.
-                Err(_) => {}
+            if !self.absorb_next(manager) {
+                return;
             }
         }
+    }
+
+    /// Takes in what the receiver reported, as far as that is needed for a small record to go.
+    fn absorb_some<H: Host>(&mut self, manager: &mut Manager<H>) {
+        for _ in 0..2 * CREDIT_ENTRIES {
+            if !self.absorb_next(manager)
+                || self.is_ahead_little() && !self.queue.reader.is_pending()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Takes in the next report; false if there is none.
+    fn absorb_next<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
+        match manager.interface_mut().rcv(&mut self.queue) {
+            Ok(Some(notification)) if notification.is_fast() => self.credit(notification.word),
+            Ok(Some(_)) => self.enlarge(),
+            Ok(None) => return false,
+            // Older counts were overwritten by newer ones.
+            Err(_) => {}
+        }
+        true
     }
 
     fn credit(&mut self, word: u64) {
@@ -395,7 +497,6 @@ impl Sender {
         Ok(())
     }
 
-    #[inline(always)]
     fn send_piece<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
@@ -411,12 +512,20 @@ impl Sender {
         let sent = manager
             .interface_mut()
             .send_msg(terminus, &self.target, &message, wait);
-        if let Err(SendError::Cut { .. }) = sent {
-            self.broken = true;
-        }
-        sent?;
+        sent.map_err(|error| self.unsent(error))?;
         self.filled();
         Ok(())
+    }
+
+    /// A piece could not be sent; if it was cut, the receiver waits for the rest of it.
+    #[cold]
+    #[inline(never)]
+    fn unsent(&mut self, error: SendError) -> SendError {
+        if let SendError::Cut { .. } = error {
+            self.broken = true;
+            self.note_way();
+        }
+        error
     }
 
     /// The next piece was filled.
@@ -599,6 +708,13 @@ impl Sender {
             }
         }
     }
+}
+
+/// The longest record of which several may share a piece of that size.
+fn small_bytes(piece_bytes: usize) -> usize {
+    // What is packed is as long as its bytes rounded up, and the header. There is always room for none.
+    let most = (piece_bytes / PACK_FRACTION).saturating_sub(packed_bytes(0));
+    most - most % 8
 }
 
 /// No room now is no failure of what can be done later.
