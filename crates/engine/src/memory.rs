@@ -43,6 +43,21 @@ pub trait Area: Clone {
         self.write(offset, &short_bytes(words))
     }
 
+    /// Writes two words, with which a message is complete: [`Area::write_words`], and if that was
+    /// done [`Area::message_complete`]. An area that does both may have a shorter way.
+    #[inline(always)]
+    fn complete_with_words(
+        &self,
+        offset: u64,
+        words: [u64; 2],
+        low: u64,
+        high: u64,
+    ) -> Result<(), Denied> {
+        self.write_words(offset, words)?;
+        self.message_complete(low, high);
+        Ok(())
+    }
+
     /// Copies out of the area.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied>;
 

@@ -10,6 +10,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::atomic::{
     AtomicU32, AtomicU64,
@@ -22,12 +23,17 @@ use crate::limits::{METADATA_ENTRIES_MAX, USER_METADATA_BYTES};
 /// Set in [`MetadataEntry::state`] while messages are welcome.
 const ARMED: u32 = 1;
 
+/// Bytes of metadata that are stored and read as one number.
+const FIRST_BYTES: usize = size_of::<u64>();
+
 /// One entry, 128 bytes, in the order of Table 2. The paper leaves 44 bytes
 /// unaccounted for; wider limits and the state take some of them.
 #[repr(C, align(128))]
 pub struct MetadataEntry {
-    /// The user metadata of the message.
-    user: [AtomicU32; USER_METADATA_BYTES / 4],
+    /// The user metadata of the message: its first eight bytes, lowest first,
+    first: AtomicU64,
+    /// and the others.
+    rest: [AtomicU32; (USER_METADATA_BYTES - FIRST_BYTES) / 4],
     /// Armed or spent (`paranoid_one_shot`).
     state: AtomicU32,
     /// Sum of the deltas that have come; zero when nothing or everything has.
@@ -62,7 +68,8 @@ pub struct Permission {
 impl MetadataEntry {
     fn new() -> Self {
         Self {
-            user: core::array::from_fn(|_| AtomicU32::new(0)),
+            first: AtomicU64::new(0),
+            rest: core::array::from_fn(|_| AtomicU32::new(0)),
             state: AtomicU32::new(0),
             accumulator: AtomicU64::new(0),
             key: AtomicU64::new(0),
@@ -77,6 +84,7 @@ impl MetadataEntry {
     /// Lets in one more message (in `paranoid_one_shot` mode), with the
     /// permission as it stands: change that first. The accumulator and the
     /// metadata length start from zero.
+    #[inline]
     pub fn arm(&self) {
         self.accumulator.store(0, Relaxed);
         self.metadata_length.store(0, Relaxed);
@@ -129,6 +137,27 @@ impl MetadataEntry {
         (version & 1 == 0 && self.version.load(Relaxed) == version).then_some((permission, armed))
     }
 
+    /// What [`MetadataEntry::admission`] says of a packet under that key for those bytes, the shortest
+    /// way: the limits, if it is let in once. Otherwise nothing, and the other is to say why.
+    #[inline(always)]
+    pub(crate) fn admit_once(
+        &self,
+        key: Key,
+        offset: u64,
+        length_bytes: u64,
+    ) -> Option<(u64, u64)> {
+        let version = self.version.load(Acquire);
+        if self.key.load(Relaxed) != key.to_bits() {
+            return None;
+        }
+        let (low, high) = (self.low.load(Relaxed), self.high.load(Relaxed));
+        if offset < low || high.checked_sub(offset)? < length_bytes || !self.is_armed() {
+            return None;
+        }
+        fence(Acquire);
+        (version & 1 == 0 && self.version.load(Relaxed) == version).then_some((low, high))
+    }
+
     /// Lets the application find its receiver from a notification.
     pub fn set_receive_class(&self, class: u64) {
         self.receive_class.store(class, Relaxed);
@@ -141,24 +170,27 @@ impl MetadataEntry {
     }
 
     /// Copies out the metadata of the message that last came; returns its
-    /// length, at most 60 bytes.
+    /// length, at most 60 bytes. Of the bytes after those nothing is said.
     #[inline]
     pub fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
         let length = (self.metadata_length.load(Relaxed) as usize).min(USER_METADATA_BYTES);
-        for (bytes, word) in into
+        let (first, rest) = into.split_at_mut(FIRST_BYTES);
+        first.copy_from_slice(&self.first.load(Relaxed).to_le_bytes());
+        for (bytes, word) in rest
             .chunks_exact_mut(4)
-            .zip(&self.user)
-            .take(length.div_ceil(4))
+            .zip(&self.rest)
+            .take(length.saturating_sub(FIRST_BYTES).div_ceil(4))
         {
             bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes());
         }
         length
     }
 
-    /// The first eight bytes of metadata as one number, for protocols that need no more.
+    /// The first eight bytes of metadata as one number, for protocols that need no more. Of bytes that
+    /// did not come nothing is said.
     #[inline]
     pub fn metadata_word(&self) -> u64 {
-        u64::from(self.user[0].load(Relaxed)) | u64::from(self.user[1].load(Relaxed)) << 32
+        self.first.load(Relaxed)
     }
 
     /// Bytes of metadata that the last message with metadata brought.
@@ -181,10 +213,13 @@ impl MetadataEntry {
 
     #[inline]
     pub(crate) fn store_metadata(&self, from: &[u8; USER_METADATA_BYTES], length_bytes: usize) {
-        for (bytes, word) in from
+        let (first, rest) = from.split_at(FIRST_BYTES);
+        let first = first.try_into().unwrap_or([0; FIRST_BYTES]);
+        self.first.store(u64::from_le_bytes(first), Relaxed);
+        for (bytes, word) in rest
             .chunks_exact(4)
-            .zip(&self.user)
-            .take(length_bytes.div_ceil(4))
+            .zip(&self.rest)
+            .take(length_bytes.saturating_sub(FIRST_BYTES).div_ceil(4))
         {
             let bytes: [u8; 4] = bytes.try_into().unwrap_or([0; 4]);
             word.store(u32::from_le_bytes(bytes), Relaxed);
@@ -194,10 +229,7 @@ impl MetadataEntry {
 
     #[inline]
     pub(crate) fn store_metadata_word(&self, word: u64, length_bytes: usize) {
-        self.user[0].store(word as u32, Relaxed);
-        if length_bytes > 4 {
-            self.user[1].store((word >> 32) as u32, Relaxed);
-        }
+        self.first.store(word, Relaxed);
         self.metadata_length.store(length_bytes as u32, Relaxed);
     }
 
@@ -253,6 +285,13 @@ impl MetadataArea {
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// The entries of those indices, as far as there are any.
+    pub fn entries(&self, indices: Range<u32>) -> &[MetadataEntry] {
+        let end = (indices.end as usize).min(self.entries.len());
+        let start = (indices.start as usize).min(end);
+        &self.entries[start..end]
     }
 
     /// The entry of that index, if there is one.

@@ -10,13 +10,13 @@ use crate::grant::{GrantId, GrantRefused, Holder};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, Payload, Window};
-use crate::metadata::MetadataEntry;
+use crate::metadata::{MetadataArea, MetadataEntry};
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
 };
-use crate::packet::{Flags, Header, Kind, ShortInPlace, SlotName};
+use crate::packet::{Address, Flags, Header, Kind, ShortInPlace, SlotName};
 use crate::refusal::{Refusal, Refusals};
-use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
+use crate::slot::{Mode, QueueId, Rights, Slot, SlotError, SlotInfo, SlotOptions, SlotTable};
 
 /// What became of a packet that was let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +35,35 @@ enum Gate {
     NotSetUp,
     Open,
     Lapsed,
+}
+
+/// A short message that an application awaits at a one-shot entry of its own: what it has permitted
+/// there. It must be what the entry says, or messages are judged wrongly.
+#[derive(Clone, Copy, Debug)]
+pub struct Awaited {
+    /// The address of the entry.
+    pub to: Address,
+    /// Its key.
+    pub key: Key,
+    /// Its lower limit, as an offset in the slot.
+    pub low: u64,
+    /// How far above that short data may begin. All limits lie in one piece of the area, if it is in pieces
+    /// that change hands.
+    pub spread: u64,
+}
+
+impl Awaited {
+    /// Whether it says what that entry of that slot says.
+    fn is_permitted<A>(&self, slot: &Slot<A>, entry: &MetadataEntry) -> bool {
+        let area = slot.metadata.as_ref();
+        let named = area.and_then(|area| area.entry(self.to.metadata_index()));
+        let permission = entry.permission();
+        named.is_some_and(|named| core::ptr::eq(named, entry))
+            && permission.is_some_and(|permission| {
+                let end = self.low + self.spread + SHORT_BYTES as u64;
+                permission.key == self.key && permission.low == self.low && permission.high >= end
+            })
+    }
 }
 
 /// The receiving half. See the module for what it does.
@@ -287,31 +316,64 @@ impl<A: Area> Receiver<A> {
         let slot = self.slots.guarded(short.to)?;
         let metadata_index = short.to.metadata_index();
         let entry = slot.metadata.as_ref()?.entry(metadata_index)?;
-        let (permission, armed) = entry.admission(true)?;
-        let limit = permission.high.min(slot.length_bytes);
-        if short.key != permission.key
-            || short.offset < permission.low
-            || short.offset > slot.last_short
-            || short.offset + SHORT_BYTES as u64 > limit
-            || !armed
-            || !short.has_metadata
-            || slot.queue != Some(waiting)
-        {
+        if !short.has_metadata || slot.queue != Some(waiting) {
             return None;
         }
+        let (low, high) = entry.admit_once(short.key, short.offset, SHORT_BYTES as u64)?;
+        if high > slot.length_bytes {
+            return None;
+        }
+        // What is at most `high` lies in the slot, so nothing overflows.
+        let at = slot.base + short.offset;
         slot.area
-            .write_words(slot.base + short.offset, short.data)
+            .complete_with_words(at, short.data, slot.base + low, slot.base + high)
             .ok()?;
         entry.store_metadata_word(short.word, size_of_val(&short.word));
         let word = entry.receive_class();
-        slot.area
-            .message_complete(slot.base + permission.low, slot.base + limit);
         entry.spend();
         Some(Notification {
             slot: short.to.slot(),
             metadata_index,
             word,
         })
+    }
+
+    /// As [`Receiver::receive_guarded`], for the application that awaits the message to one entry and
+    /// knows what it has permitted there, so that only whether it is armed need be looked up. Its word
+    /// of metadata, if the message came; it is not announced. `metadata` are the entries of the slot.
+    #[inline(always)]
+    pub fn receive_awaited<P: ShortInPlace>(
+        &mut self,
+        short: &P,
+        waiting: &QueueId,
+        awaited: &Awaited,
+        metadata: &MetadataArea,
+    ) -> Option<u64> {
+        let to = awaited.to;
+        if !P::HAS_METADATA || short.to() != to || short.key() != awaited.key {
+            return None;
+        }
+        let slot = self.slots.guarded(to)?;
+        let entry = metadata.entry(to.metadata_index())?;
+        debug_assert!(awaited.is_permitted(slot, entry));
+        let offset = short.offset();
+        if offset.wrapping_sub(awaited.low) > awaited.spread
+            || offset > slot.last_short
+            || slot.queue != Some(*waiting)
+            || !entry.is_armed()
+        {
+            return None;
+        }
+        let at = slot.base + offset;
+        // The limits lie in one piece, so the piece of the data is all that changes hands.
+        let end = at + SHORT_BYTES as u64;
+        slot.area
+            .complete_with_words(at, short.data(), at, end)
+            .ok()?;
+        let word = short.word();
+        entry.store_metadata_word(word, size_of_val(&word));
+        entry.spend();
+        Some(word)
     }
 
     #[cold]

@@ -8,7 +8,7 @@
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::metadata::{MetadataEntry, Permission};
+use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -26,6 +26,12 @@ const PLAIN_BYTES: usize = 8;
 const REPLY_BYTES: usize = PLAIN_BYTES + TICKET_BYTES;
 
 const _: () = assert!(REPLY_BYTES <= USER_METADATA_BYTES);
+
+/// Offset and length, from the first word of metadata.
+#[inline]
+fn place_of(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}
 
 /// The receiving end. See the module.
 #[derive(Debug)]
@@ -55,18 +61,13 @@ impl Receiver {
                 reason: "it has 1 byte to 2 GiB",
             });
         }
-        let key = manager.interface_mut().new_key()?;
-        let place = Place::open(manager, buffer_bytes, Counting::Bits32)?;
-        let high = place.slot.length_bytes();
-        if let Some(entry) = place.entry() {
-            entry.permit(Permission { key, low: 0, high });
-        }
         Ok(Self {
-            place,
+            place: Place::open(manager, buffer_bytes, Counting::Bits32)?,
             ready: false,
         })
     }
 
+    #[inline]
     fn entry(&self) -> Option<&MetadataEntry> {
         self.place.entry()
     }
@@ -78,13 +79,11 @@ impl Receiver {
 
     /// Makes the receiver ready for one datagram; the buffer is the sender's until it
     /// has come.
+    #[inline]
     pub fn ready(&mut self) {
         if !self.ready {
-            self.place.reader.open(0..1);
+            self.place.arm();
             self.ready = true;
-            if let Some(entry) = self.entry() {
-                entry.arm();
-            }
         }
     }
 
@@ -97,10 +96,7 @@ impl Receiver {
     /// operating system but for the random bits.
     pub fn revoke<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
         let key = manager.interface_mut().new_key()?;
-        let high = self.place.slot.length_bytes();
-        if let Some(entry) = self.entry() {
-            entry.permit(Permission { key, low: 0, high });
-        }
+        self.place.permit(key);
         self.reset();
         Ok(())
     }
@@ -118,6 +114,7 @@ impl Receiver {
 
     /// Waits for a datagram. Nothing if none came in time. Afterwards the receiver is
     /// not ready, and the data stay as they are until it is made ready again.
+    #[inline(always)]
     pub fn receive<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
@@ -126,10 +123,20 @@ impl Receiver {
         if !self.ready {
             return Err(ReceiveError::NotReady);
         }
-        if !self.place.await_message(manager, wait)? {
+        let word = self.place.short_at_hand(manager);
+        if word.is_none() && !self.place.await_message(manager, wait)? {
             return Ok(None);
         }
         self.ready = false;
+        if let Some((offset, length_bytes)) = word.map(place_of)
+            && let Some(data) = self.data(offset, length_bytes)
+        {
+            return Ok(Some(Datagram {
+                data,
+                offset,
+                reply: None,
+            }));
+        }
         self.read().map(Some)
     }
 
@@ -142,26 +149,34 @@ impl Receiver {
         }
     }
 
+    /// Those bytes of the buffer, if they are in our hands.
+    #[inline(always)]
+    fn data(&self, offset: u32, length_bytes: u32) -> Option<&[u8]> {
+        let end = u64::from(offset) + u64::from(length_bytes);
+        if end > self.place.slot.length_bytes() {
+            return None;
+        }
+        let reader = &self.place.reader;
+        reader.view(u64::from(offset), length_bytes as usize)
+    }
+
+    #[inline(never)]
     fn read(&self) -> Result<Datagram<'_>, ReceiveError> {
         let malformed = |what| ReceiveError::Malformed {
             protocol: "datagram",
             what,
         };
-        let entry = self.entry().ok_or(ReceiveError::NotReady)?;
+        let Some(entry) = self.entry() else {
+            return Err(ReceiveError::NotReady);
+        };
         let length = entry.metadata_length_bytes();
         if length != PLAIN_BYTES && length != REPLY_BYTES {
             return Err(malformed("its metadata have the wrong length"));
         }
-        let word = entry.metadata_word();
-        let (offset, length_bytes) = (word as u32, (word >> 32) as u32);
-        if u64::from(offset) + u64::from(length_bytes) > self.place.slot.length_bytes() {
+        let (offset, length_bytes) = place_of(entry.metadata_word());
+        let Some(data) = self.data(offset, length_bytes) else {
             return Err(malformed("its data lie outside the buffer"));
-        }
-        let data = self
-            .place
-            .reader
-            .view(u64::from(offset), length_bytes as usize)
-            .ok_or(malformed("its data are not in our hands"))?;
+        };
         let reply = if length == REPLY_BYTES {
             let mut metadata = [0; USER_METADATA_BYTES];
             entry.metadata(&mut metadata);

@@ -7,7 +7,6 @@
 
 use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
-use hamlyn_engine::metadata::{MetadataEntry, Permission};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -154,26 +153,18 @@ impl Receiver {
         })
     }
 
-    fn entry(&self) -> Option<&MetadataEntry> {
-        self.place.entry()
-    }
-
     /// Begins a round: a fresh key, an empty count, and the whole of place and share as
     /// one member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
     /// are worthless, so late packets of theirs cannot disturb this one.
     pub fn begin<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<Member, ReceiveError> {
         let key = manager.interface_mut().new_key()?;
-        let high = self.place.slot.length_bytes();
-        if let Some(entry) = self.entry() {
+        if let Some(entry) = self.place.entry() {
             entry.disarm();
-            entry.permit(Permission { key, low: 0, high });
         }
+        self.place.permit(key);
         // An earlier round that completed unseen must not be taken for this one.
         while manager.next_arrival(self.place.class)?.is_some() {}
-        self.place.reader.open(0..1);
-        if let Some(entry) = self.entry() {
-            entry.arm();
-        }
+        self.place.arm();
         self.open = true;
         Ok(Member {
             ticket: self.place.ticket(),

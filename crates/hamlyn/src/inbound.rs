@@ -3,8 +3,9 @@
 
 use hamlyn_engine::grant::Holder;
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::receive::{Received, Receiver};
+use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
@@ -205,6 +206,21 @@ impl<R: ReceiveEnd> Inbound<R> {
             .receive_guarded(&inlet.end.peek_worded()?, queue)?;
         inlet.end.short_done();
         Some(notification)
+    }
+
+    /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata.
+    #[inline(always)]
+    pub(crate) fn take_awaited(
+        &mut self,
+        queue: &QueueId,
+        awaited: &Awaited,
+        metadata: &MetadataArea,
+    ) -> Option<u64> {
+        let inlet = self.inlets.at_hand()?;
+        let receiver = &mut self.receiver;
+        let word = receiver.receive_awaited(&inlet.end.peek_worded()?, queue, awaited, metadata)?;
+        inlet.end.short_done();
+        Some(word)
     }
 
     /// Whether the two above may have found nothing only because there was something to settle, and are worth

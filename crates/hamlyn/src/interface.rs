@@ -206,6 +206,16 @@ impl<H: Host> Interface<H> {
         })
     }
 
+    /// Whether the queue was found empty and nothing was put into any since. With a network processor
+    /// that receives, whether it is empty.
+    #[inline(always)]
+    pub(crate) fn is_known_empty(&self, queue: &Queue) -> bool {
+        match &self.inbound {
+            Half::Own(inbound) => queue.empty_at == inbound.receiver.announced(),
+            Half::Shared(_) => !queue.reader.is_pending(),
+        }
+    }
+
     /// Closes a notification queue; close its slots first.
     pub fn close_queue(&mut self, queue: Queue) {
         self.inbound

@@ -19,8 +19,11 @@
 
 use std::collections::VecDeque;
 
-use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::limits::FAST_INDEX;
+use hamlyn_engine::metadata::MetadataArea;
+use hamlyn_engine::notification::Overrun;
 use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
 use hamlyn_host::Host;
 
@@ -101,6 +104,8 @@ pub struct Manager<H: Host> {
     terminus: TerminusId,
     queue: Queue,
     classes: Vec<ClassPlace>,
+    /// Arrivals that wait in classes, all together.
+    waiting: usize,
     reserved: usize,
     /// What had happened when [`Manager::wait`] last returned.
     activity_seen: u64,
@@ -119,6 +124,7 @@ impl<H: Host> Manager<H> {
             terminus,
             queue,
             classes: Vec::new(),
+            waiting: 0,
             reserved: 0,
             activity_seen: 0,
             retired: Vec::new(),
@@ -159,8 +165,13 @@ impl<H: Host> Manager<H> {
     /// Forgets a receiver. Its slots must be closed before.
     pub fn unregister(&mut self, id: ClassId) {
         if let Some(place) = self.place(id.0) {
-            place.class = None;
-            self.reserved -= std::mem::take(&mut place.entries);
+            let waiting = match place.class.take() {
+                Some(Class::Queued(arrivals)) => arrivals.len(),
+                _ => 0,
+            };
+            let entries = std::mem::take(&mut place.entries);
+            self.waiting -= waiting;
+            self.reserved -= entries;
         }
     }
 
@@ -241,43 +252,65 @@ impl<H: Host> Manager<H> {
     pub fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
         match self.interface.rcv(&mut self.queue)? {
             Some(notification) => {
-                self.lead(notification);
+                self.lead(
+                    notification.slot,
+                    notification.metadata_index,
+                    notification.word,
+                );
                 Ok(true)
             }
             None => Ok(false),
         }
     }
 
+    /// Values, so that whoever has a notification for itself need not have it in memory.
     #[inline(never)]
-    fn lead(&mut self, notification: Notification) {
+    fn lead(&mut self, slot: SlotName, metadata_index: u16, word: u64) {
         let arrival = Arrival {
-            slot: notification.slot,
-            metadata_index: notification.metadata_index,
+            slot,
+            metadata_index,
         };
         // In fast mode the word is the sender's, and names no receiver of ours.
-        if notification.is_fast() {
+        if metadata_index == FAST_INDEX {
             return;
         }
-        match self
-            .place(notification.word)
-            .and_then(|place| place.class.as_mut())
-        {
-            Some(Class::Queued(arrivals)) => arrivals.push_back(arrival),
+        match self.place(word).and_then(|place| place.class.as_mut()) {
+            Some(Class::Queued(arrivals)) => {
+                arrivals.push_back(arrival);
+                self.waiting += 1;
+            }
             Some(Class::Own(class)) => class.process_arrival(arrival),
             // A receiver that was closed with messages on their way.
             None => {}
         }
     }
 
+    /// The word of metadata of a message that is awaited, if no arrival waits and it is the next of all;
+    /// otherwise nothing, and [`Manager::next_arrival`] is to be asked.
+    #[inline(always)]
+    pub(crate) fn awaited_at_hand(
+        &mut self,
+        awaited: &Awaited,
+        metadata: &MetadataArea,
+    ) -> Option<u64> {
+        if self.waiting != 0 {
+            return None;
+        }
+        let interface = &mut self.interface;
+        interface.awaited_at_hand(&self.queue, awaited, metadata)
+    }
+
     /// The next arrival for a receiver, from its own queue or from what comes in now.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn next_arrival(&mut self, id: ClassId) -> Result<Option<Arrival>, Overrun> {
-        if let Some(ClassPlace {
-            class: Some(Class::Queued(arrivals)),
-            ..
-        }) = self.place(id.0)
+        if self.waiting > 0
+            && let Some(ClassPlace {
+                class: Some(Class::Queued(arrivals)),
+                ..
+            }) = self.place(id.0)
             && let Some(arrival) = arrivals.pop_front()
         {
+            self.waiting -= 1;
             return Ok(Some(arrival));
         }
         // What is for others waits with them, so a flood of that ends too.
@@ -289,7 +322,11 @@ impl<H: Host> Manager<H> {
                         metadata_index: notification.metadata_index,
                     }));
                 }
-                Some(notification) => self.lead(notification),
+                Some(notification) => self.lead(
+                    notification.slot,
+                    notification.metadata_index,
+                    notification.word,
+                ),
                 None => return Ok(None),
             }
         }

@@ -514,3 +514,101 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
         }
     }
 }
+
+/// Messages of 16 bytes, which are taken a shorter way than others, and are judged as they are.
+#[test]
+fn short_lies_are_judged_as_others_are() {
+    const OPTIONS: StreamOptions = StreamOptions {
+        pieces: 8,
+        piece_bytes: 256,
+        limit_bytes: 1 << 14,
+    };
+    const WHOLE: u64 = 1 << 32;
+    let namespace = namespace();
+    let (mut victim, mut liar) = (open(&namespace), open(&namespace));
+    let mut receiver = Receiver::new(&mut victim, OPTIONS).unwrap();
+    let ticket = seed_ticket(&receiver.make_seed(&victim));
+    let target = liar.interface_mut().target(&ticket, LONG).unwrap();
+    let own = tagged_write::Receiver::new(&mut liar, 64, 16)
+        .unwrap()
+        .ticket();
+    let mut lie = |index: u64, offset: u64, word: u64, data: &[u8]| {
+        let to = Ticket {
+            metadata_index: index as u16,
+            ..ticket
+        };
+        let metadata = word.to_le_bytes();
+        let message = Message::new(data).at(offset).metadata(&metadata);
+        assert!(raw(&mut liar, &target.with_ticket(to).unwrap(), &message));
+    };
+    let refused = |receiver: &Receiver, victim: &mut Manager<ProcessHost>, count, reason| {
+        until("a refusal", || {
+            victim.interface_mut().poll();
+            let info = receiver.info(victim).unwrap().unwrap();
+            (info.refusals.count(reason) == count).then_some(())
+        });
+    };
+    let take = |receiver: &mut Receiver, victim: &mut Manager<ProcessHost>, expected: &[u8]| {
+        let record = until("a record", || match receiver.receive(victim, LONG) {
+            Ok(found) => found,
+            // Whoever it was, the stream does not know its sender yet.
+            Err(ReceiveError::PeerLost(_)) => None,
+            Err(error) => panic!("{error}"),
+        });
+        assert_eq!(receiver.bytes(&record).unwrap(), expected);
+        record
+    };
+    // A peer that was never heard of has no credit, so no more is armed than at first.
+    lie(0, 0, WHOLE | 16, &[1; 16]);
+    let first = take(&mut receiver, &mut victim, &[1; 16]);
+    // In our hands; and released, but not told: no write is let in, and what is read stays.
+    lie(0, 0, WHOLE | 16, &[9; 16]);
+    refused(&receiver, &mut victim, 1, Refusal::EntrySpent);
+    assert_eq!(receiver.bytes(&first).unwrap(), [1; 16]);
+    receiver.release(&mut victim, &first);
+    assert_eq!(receiver.bytes(&first), None);
+    lie(0, 0, WHOLE | 16, &[9; 16]);
+    refused(&receiver, &mut victim, 2, Refusal::EntrySpent);
+    // Into the place of another entry, or across its end; nothing is let in there.
+    lie(1, 512, WHOLE | 16, &[9; 16]);
+    lie(1, 256 + 248, WHOLE | 16, &[9; 16]);
+    refused(&receiver, &mut victim, 2, Refusal::OutOfLimits);
+    assert_eq!(receiver.receive(&mut victim, Wait::Poll), Ok(None));
+    // Out of turn: delivered in turn. Not where a record begins: shown is what the piece holds there.
+    lie(3, 768, WHOLE | 16, &[4; 16]);
+    lie(2, 512, WHOLE | 16, &[3; 16]);
+    assert_eq!(receiver.receive(&mut victim, Wait::millis(1)), Ok(None));
+    lie(1, 256 + 16, WHOLE | 16, &[2; 16]);
+    take(&mut receiver, &mut victim, &[0; 16]);
+    take(&mut receiver, &mut victim, &[3; 16]);
+    let third = take(&mut receiver, &mut victim, &[4; 16]);
+    // Longer than was sent, but not than the piece: the rest of our own memory.
+    lie(4, 1024, WHOLE | 20, &[5; 16]);
+    let long = [[5; 16].as_slice(), &[0; 4]].concat();
+    take(&mut receiver, &mut victim, &long);
+    receiver.release(&mut victim, &third);
+    // The next is short again, so the shortest way is taken up again.
+    lie(5, 1280, WHOLE | 16, &[6; 16]);
+    take(&mut receiver, &mut victim, &[6; 16]);
+    // A control entry has no place for data.
+    lie(8, 2048 - 16, WHOLE | 16, &own.to_bytes()[..16]);
+    refused(&receiver, &mut victim, 3, Refusal::OutOfLimits);
+    // Of a kind that there is not.
+    lie(6, 1536, 77 << 32 | 16, &[7; 16]);
+    let error = until("the end", || receiver.receive(&mut victim, LONG).err());
+    assert!(
+        matches!(
+            error,
+            ReceiveError::Malformed {
+                protocol: "stream",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    // It stays broken, also when the next piece is right.
+    lie(7, 1792, WHOLE | 16, &[8; 16]);
+    let again = receiver.receive(&mut victim, Wait::millis(1));
+    assert!(matches!(again, Err(ReceiveError::Malformed { .. })));
+    receiver.close(&mut victim).unwrap();
+}

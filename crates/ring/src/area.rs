@@ -205,6 +205,11 @@ fn place(offset: u64) -> Result<usize, Denied> {
     usize::try_from(offset).map_err(|_| Denied::OutOfArea)
 }
 
+#[inline]
+fn clamp(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
 impl memory::Area for Area {
     type Window = Window;
 
@@ -240,11 +245,30 @@ impl memory::Area for Area {
         self.read_at(offset, into)
     }
 
+    #[inline(always)]
+    fn complete_with_words(
+        &self,
+        offset: u64,
+        words: [u64; 2],
+        low: u64,
+        high: u64,
+    ) -> Result<(), Denied> {
+        let offset = place(offset)?;
+        match &self.pen {
+            Some(pen) => {
+                let (low, high) = (clamp(low), clamp(high));
+                self.memory
+                    .complete_with_words(pen, offset, words, low, high)
+            }
+            // Plain, or not ours to write.
+            None => self.memory.write_words(None, offset, words),
+        }
+    }
+
     #[inline]
     fn message_complete(&self, low: u64, high: u64) {
-        if let (Some(pieces), Some(pen)) = (self.memory.pieces(), &self.pen) {
-            let clamp = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
-            pieces.complete(pen, clamp(low), clamp(high));
+        if let Some(pen) = &self.pen {
+            self.memory.complete(pen, clamp(low), clamp(high));
         }
     }
 }
@@ -266,9 +290,13 @@ impl HandoverReader {
     /// Opens pieces to the interface. It needs `self` mutably, so no reference
     /// into them is left. Pieces that do not exist are ignored.
     pub fn open(&mut self, pieces: Range<u32>) {
-        if let Some(states) = self.memory.pieces() {
-            states.open(&mut self.turn, pieces);
-        }
+        self.memory.pieces().open(&mut self.turn, pieces);
+    }
+
+    /// As [`HandoverReader::open`], for one piece.
+    #[inline]
+    pub fn open_one(&mut self, piece: u32) {
+        self.memory.pieces().open_one(&mut self.turn, piece);
     }
 
     /// The bytes of a range, if every piece that it touches is in the
@@ -282,20 +310,18 @@ impl HandoverReader {
     /// Whether a piece is in the application's hands.
     #[inline]
     pub fn is_held(&self, piece: u32) -> bool {
-        self.memory.pieces().is_some_and(|pieces| {
-            piece < pieces.count()
-                && pieces.is_held(&self.turn, (piece as usize) << pieces.shift(), 1)
-        })
+        let pieces = self.memory.pieces();
+        piece < pieces.count() && pieces.is_held(&self.turn, (piece as usize) << pieces.shift(), 1)
     }
 
     /// How many pieces there are.
     pub fn pieces(&self) -> u32 {
-        self.memory.pieces().map_or(0, |pieces| pieces.count())
+        self.memory.pieces().count()
     }
 
     /// Bytes of a piece.
     pub fn piece_bytes(&self) -> u32 {
-        self.memory.pieces().map_or(0, |pieces| 1 << pieces.shift())
+        1 << self.memory.pieces().shift()
     }
 }
 

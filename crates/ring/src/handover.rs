@@ -54,6 +54,22 @@ pub(crate) struct Turn(());
 /// [`Pieces`]. Not `Sync`: its holder is one thread at a time.
 pub(crate) struct Pen(PhantomData<Cell<()>>);
 
+/// An open piece in which all lies that a message may touch. It stays open as long as this lives, as
+/// only the holder of the pen could change that.
+pub(crate) struct OpenPiece<'a, W> {
+    state: &'a W,
+    _pen: &'a Pen,
+}
+
+impl<W: StateWord> OpenPiece<'_, W> {
+    /// Gives the piece to the application.
+    #[inline(always)]
+    pub(crate) fn complete(self) {
+        // Release: as in [`Pieces::complete`].
+        self.state.store_release(HELD);
+    }
+}
+
 /// The states of all pieces.
 pub(crate) struct Pieces<W> {
     states: Box<[W]>,
@@ -61,6 +77,14 @@ pub(crate) struct Pieces<W> {
 }
 
 impl<W: StateWord> Pieces<W> {
+    /// No pieces.
+    pub(crate) fn none() -> Self {
+        Self {
+            states: Box::new([]),
+            shift: 0,
+        }
+    }
+
     /// `count` pieces of `1 << shift` bytes, all held. Nothing if there is no memory for that.
     pub(crate) fn new(count: u32, shift: u32) -> Option<(Self, Turn, Pen)> {
         let mut states = Vec::new();
@@ -118,6 +142,33 @@ impl<W: StateWord> Pieces<W> {
         }
     }
 
+    /// The piece, if it is open and the only one in which the two ranges have a byte, neither of which is
+    /// empty.
+    #[inline(always)]
+    pub(crate) fn only_open<'a>(
+        &'a self,
+        pen: &'a Pen,
+        offset: usize,
+        len: usize,
+        low: usize,
+        high: usize,
+    ) -> Option<OpenPiece<'a, W>> {
+        // Where two differ in no bit above those of a piece, they are in the same. What wraps around
+        // here is longer than any piece.
+        let last = |end: usize| end.wrapping_sub(1);
+        let spread =
+            (offset ^ last(offset.wrapping_add(len))) | (offset ^ low) | (offset ^ last(high));
+        if spread >> self.shift != 0 {
+            return None;
+        }
+        let state = self.states.get(offset >> self.shift)?;
+        // Acquire: as in [`Pieces::while_open`].
+        if state.load_acquire() != OPEN {
+            return None;
+        }
+        Some(OpenPiece { state, _pen: pen })
+    }
+
     /// Gives every piece that has a byte in `low..high` to the application.
     #[inline]
     pub(crate) fn complete(&self, _pen: &Pen, low: usize, high: usize) {
@@ -150,6 +201,23 @@ impl<W: StateWord> Pieces<W> {
         }
     }
 
+    /// Opens one piece to the interface, if it exists.
+    #[inline(always)]
+    pub(crate) fn open_one(&self, _turn: &mut Turn, piece: u32) {
+        if let Some(state) = self.states.get(piece as usize) {
+            // Release: as above.
+            state.store_release(OPEN);
+        }
+    }
+
+    /// Whether the range lies in one piece that is in the application's hands: the common case of
+    /// [`Pieces::is_held`].
+    #[inline(always)]
+    pub(crate) fn is_held_in_one(&self, _turn: &Turn, offset: usize, len: usize) -> bool {
+        self.only_one(offset, len)
+            .is_some_and(|state| state.load_acquire() == HELD)
+    }
+
     /// Whether all of the range is in the application's hands.
     #[inline]
     pub(crate) fn is_held(&self, _turn: &Turn, offset: usize, len: usize) -> bool {
@@ -163,6 +231,7 @@ impl<W: StateWord> Pieces<W> {
     }
 
     /// How many pieces there are.
+    #[inline]
     pub(crate) fn count(&self) -> u32 {
         self.states.len() as u32
     }

@@ -15,7 +15,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Area, Denied, LinkId, Outlet, Part, Payload, Unsent, Window};
 use hamlyn_engine::metadata::MetadataArea;
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
@@ -112,6 +112,33 @@ impl Area for VecArea {
 
     fn message_complete(&self, low: u64, high: u64) {
         self.completed.borrow_mut().push((low, high));
+    }
+}
+
+/// A short packet as if it lay in a cell; with metadata, or without.
+pub struct InPlace<'a, const HAS_METADATA: bool>(pub &'a Short);
+
+impl<const HAS_METADATA: bool> ShortInPlace for InPlace<'_, HAS_METADATA> {
+    const HAS_METADATA: bool = HAS_METADATA;
+
+    fn to(&self) -> Address {
+        self.0.to
+    }
+
+    fn key(&self) -> Key {
+        self.0.key
+    }
+
+    fn offset(&self) -> u64 {
+        self.0.offset
+    }
+
+    fn word(&self) -> u64 {
+        self.0.word
+    }
+
+    fn data(&self) -> [u64; 2] {
+        self.0.data
     }
 }
 

@@ -1,6 +1,8 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
+use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::{Driver, Host, HostError};
 
@@ -92,6 +94,32 @@ impl<H: Host> Interface<H> {
             }
         }
         self.rcv_slowly(queue)
+    }
+
+    /// The word of metadata of a message that is awaited, if it is the next thing to be received at all
+    /// and takes no more than the shortest way. It is not announced in the queue, which its slot names.
+    #[inline(always)]
+    pub(crate) fn awaited_at_hand(
+        &mut self,
+        queue: &Queue,
+        awaited: &Awaited,
+        metadata: &MetadataArea,
+    ) -> Option<u64> {
+        if let Half::Own(inbound) = &mut self.inbound
+            && queue.empty_at == inbound.receiver.announced()
+        {
+            return inbound.take_awaited(&queue.id, awaited, metadata);
+        }
+        None
+    }
+
+    /// Whether what is awaited may be at hand after all: it was not while there was something to settle.
+    #[inline]
+    pub(crate) fn look_again(&mut self) -> bool {
+        match &mut self.inbound {
+            Half::Own(inbound) => inbound.continues_turn(),
+            Half::Shared(_) => false,
+        }
     }
 
     #[inline(never)]

@@ -3,8 +3,9 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::metadata::{MetadataEntry, Permission};
-use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
+use hamlyn_engine::packet::{Address, SlotName};
+use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::slot::Mode;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
@@ -18,20 +19,30 @@ use crate::slot::{NewSlot, Slot};
 #[derive(Debug)]
 pub(crate) struct Extent {
     slot: Slot,
+    metadata: MetadataArea,
     reader: HandoverReader,
     key: Key,
     pieces: u32,
     piece_bytes: u32,
-    /// Pieces that have arrived and were not delivered.
+    /// Pieces that have arrived and were not delivered,
     arrived: Box<[bool]>,
-    /// Pieces that were passed over and hold nothing; they go back with those before them.
+    /// and how many.
+    arrivals_held: u32,
+    /// Pieces that were passed over and hold nothing; they go back with those before them. And how many
+    /// have not gone back.
     skipped: Box<[bool]>,
+    skips_held: u32,
     /// Next piece to deliver.
     pub(crate) next: u64,
     next_index: u32,
-    /// Pieces given back to the sender.
+    /// What the entry of that piece permits.
+    awaited: Awaited,
+    /// Pieces that the application is done with.
     pub(crate) released: u64,
-    released_index: u32,
+    /// Pieces opened to the interface again: not one by one, but all that were released when the sender
+    /// is told of it.
+    opened: u64,
+    opened_index: u32,
     /// Nothing comes here from this position on.
     pub(crate) end: Option<u64>,
 }
@@ -52,6 +63,9 @@ pub(crate) enum Head {
     Malformed(&'static str),
 }
 
+/// The next piece is no short record.
+pub(crate) struct Unusual;
+
 impl Extent {
     pub(crate) fn open<H: Host>(
         manager: &mut Manager<H>,
@@ -70,18 +84,32 @@ impl Extent {
             .entries((pieces + CONTROL_ENTRIES) as usize);
         new.queue = Some(queue);
         let slot = interface.open_slot(new)?;
+        let Some(metadata) = slot.metadata().cloned() else {
+            unreachable!("the slot was opened with entries");
+        };
+        let to = Address::new(slot.name(), 0);
         let mut extent = Self {
             slot,
+            metadata,
             reader,
             key,
             pieces,
             piece_bytes,
             arrived: vec![false; pieces as usize].into(),
+            arrivals_held: 0,
             skipped: vec![false; pieces as usize].into(),
+            skips_held: 0,
             next: 0,
             next_index: 0,
+            awaited: Awaited {
+                to,
+                key,
+                low: 0,
+                spread: 0,
+            },
             released: 0,
-            released_index: 0,
+            opened: 0,
+            opened_index: 0,
             end: None,
         };
         for index in 0..pieces + CONTROL_ENTRIES {
@@ -150,14 +178,14 @@ impl Extent {
 
     #[inline]
     pub(crate) fn entry(&self, index: u32) -> Option<&MetadataEntry> {
-        self.slot.metadata()?.entry(u16::try_from(index).ok()?)
+        self.metadata.entry(u16::try_from(index).ok()?)
     }
 
     /// Opens a piece, or a control entry, for one more message.
     #[inline]
     pub(crate) fn arm(&mut self, index: u32) {
         if index < self.pieces {
-            self.reader.open(index..index + 1);
+            self.reader.open_one(index);
         }
         if let Some(entry) = self.entry(index) {
             entry.arm();
@@ -171,10 +199,10 @@ impl Extent {
     }
 
     /// Notes an arrival; tells which control entry it was, if it was one.
-    #[inline]
     pub(crate) fn note_arrival(&mut self, index: u32) -> Option<u32> {
         match self.arrived.get_mut(index as usize) {
             Some(arrived) => {
+                self.arrivals_held += u32::from(!*arrived);
                 *arrived = true;
                 None
             }
@@ -182,8 +210,49 @@ impl Extent {
         }
     }
 
+    /// Whether nothing is here but what was delivered, and more may come.
+    pub(crate) fn awaits_next(&self) -> bool {
+        self.arrivals_held == 0 && self.end.is_none()
+    }
+
+    /// The next piece, if it is a short record and what comes next at all, while the extent
+    /// [`Extent::awaits_next`]: it is delivered; where it begins. In the error the piece has arrived and
+    /// is something else.
+    #[inline(always)]
+    pub(crate) fn deliver_short<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+    ) -> Result<Option<u64>, Unusual> {
+        let Some(word) = manager.awaited_at_hand(&self.awaited, &self.metadata) else {
+            return Ok(None);
+        };
+        if word != wire::SHORT_WORD {
+            return Err(Unusual);
+        }
+        let offset = self.awaited.low;
+        self.advance();
+        Ok(Some(offset))
+    }
+
+    /// Moves the delivery position to the next piece.
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.next += 1;
+        self.next_index += 1;
+        self.awaited.low += u64::from(self.piece_bytes);
+        if self.next_index == self.pieces {
+            self.next_index = 0;
+            self.awaited.low = 0;
+        }
+        self.awaited.to = Address::new(self.slot.name(), self.next_index as u16);
+    }
+
+    /// Notes that the next piece has arrived.
+    pub(crate) fn note_next(&mut self) {
+        self.note_arrival(self.next_index);
+    }
+
     /// What stands at the delivery position.
-    #[inline]
     pub(crate) fn head(&self) -> Head {
         let index = self.next_index;
         if !self.arrived[index as usize] {
@@ -228,20 +297,19 @@ impl Extent {
         }
     }
 
-    /// Moves the delivery position on.
-    #[inline]
+    /// Moves the delivery position on, past pieces that have arrived.
     pub(crate) fn deliver(&mut self, pieces: u32) {
+        self.arrivals_held -= pieces;
         for _ in 0..pieces {
             self.arrived[self.next_index as usize] = false;
-            self.next_index = wire::after(self.next_index, self.pieces);
+            self.advance();
         }
-        self.next += u64::from(pieces);
     }
 
     /// Where the piece at the delivery position begins.
     #[inline]
     pub(crate) fn next_offset(&self) -> u64 {
-        u64::from(self.next_index) * u64::from(self.piece_bytes)
+        self.awaited.low
     }
 
     /// The bytes there, if they are in our hands.
@@ -253,21 +321,57 @@ impl Extent {
     /// Moves the delivery position past a piece that holds nothing.
     pub(crate) fn skip(&mut self) {
         self.skipped[self.next_index as usize] = true;
+        self.skips_held += 1;
         self.deliver(1);
         self.release_to(self.released);
     }
 
-    /// Gives pieces back up to (not including) `position`, and those passed over after them.
+    /// Takes pieces back from the application up to (not including) `position`, and those passed
+    /// over after them.
+    #[inline(always)]
     pub(crate) fn release_to(&mut self, position: u64) {
-        while self.released < self.next {
-            let index = self.released_index;
-            let skipped = std::mem::take(&mut self.skipped[index as usize]);
-            if self.released >= position && !skipped {
-                return;
-            }
-            self.arm(index);
+        self.released = self.released.max(position.min(self.next));
+        if self.skips_held > 0 {
+            self.release_skips();
+        }
+    }
+
+    /// Takes back pieces that were passed over: those before the release position, and those right
+    /// after it.
+    #[cold]
+    #[inline(never)]
+    fn release_skips(&mut self) {
+        // Not all pieces have been opened again, so no two positions share an index.
+        let index_of = |position: u64| (position % u64::from(self.pieces)) as usize;
+        while self.released < self.next && self.skipped[index_of(self.released)] {
             self.released += 1;
-            self.released_index = wire::after(index, self.pieces);
+        }
+        let mut held = 0;
+        for position in self.opened..self.next {
+            let skipped = &mut self.skipped[index_of(position)];
+            *skipped &= position >= self.released;
+            held += u32::from(*skipped);
+        }
+        self.skips_held = held;
+    }
+
+    /// Opens all released pieces to the interface, for the sender to fill again.
+    pub(crate) fn open_released(&mut self) {
+        while self.opened < self.released {
+            let first = self.opened_index;
+            let until_wrap = u64::from(self.pieces - first);
+            let count = (self.released - self.opened).min(until_wrap) as u32;
+            let indices = first..first + count;
+            self.reader.open(indices.clone());
+            for entry in self.metadata.entries(indices) {
+                entry.arm();
+            }
+            self.opened += u64::from(count);
+            self.opened_index = if first + count == self.pieces {
+                0
+            } else {
+                first + count
+            };
         }
     }
 

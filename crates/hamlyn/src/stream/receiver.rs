@@ -2,10 +2,11 @@
 
 mod dialogue;
 
+use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 
-use super::extent::{Extent, Head};
+use super::extent::{Extent, Head, Unusual};
 use super::wire::{
     CONTROL_ENTRIES, Credit, Kind, PIECE_BYTES_MAX, PIECE_BYTES_MIN, PIECES_MAX, StreamSeed,
     packed_record,
@@ -137,6 +138,10 @@ pub struct Receiver {
     losses_seen: u64,
     closed: bool,
     broken: Option<&'static str>,
+    /// Whether there is one extent and it awaits its next piece, and nothing else is to be done before that.
+    is_plain: bool,
+    /// Pieces released in the first extent from which on more is to be done than to count them.
+    due: u64,
 }
 
 /// An answer that a sender waits for.
@@ -174,6 +179,8 @@ impl Receiver {
                 losses_seen: manager.interface().loss_count(),
                 closed: false,
                 broken: None,
+                is_plain: false,
+                due: 0,
             }),
             Err(error) => {
                 manager.unregister(class);
@@ -194,7 +201,58 @@ impl Receiver {
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
     /// sender has closed and all is received. Until the sender has presented itself, the loss of any
     /// peer interrupts the wait, once: it may have held the seed.
+    #[inline(always)]
     pub fn receive<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<Option<Record>, ReceiveError> {
+        match self.short_record(manager) {
+            Some(record) => Ok(Some(record)),
+            None => self.receive_slowly(manager, wait),
+        }
+    }
+
+    /// The next record, if it is a short one and what comes next at all.
+    #[inline(always)]
+    fn short_record<H: Host>(&mut self, manager: &mut Manager<H>) -> Option<Record> {
+        if !self.is_plain {
+            return None;
+        }
+        let extent = self.extents.first_mut()?;
+        match extent.deliver_short(manager) {
+            Ok(delivered) => Some(Record {
+                extent: self.first,
+                offset: delivered?,
+                length_bytes: SHORT_BYTES,
+                position: extent.next - 1,
+                release: extent.next,
+            }),
+            Err(Unusual) => {
+                extent.note_next();
+                self.is_plain = false;
+                None
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn receive_slowly<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<Option<Record>, ReceiveError> {
+        if manager.interface_mut().look_again()
+            && let Some(record) = self.short_record(manager)
+        {
+            return Ok(Some(record));
+        }
+        let result = self.await_record(manager, wait);
+        self.note_ways();
+        result
+    }
+
+    fn await_record<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         wait: Wait,
@@ -230,10 +288,34 @@ impl Receiver {
             if !manager.pause(&mut patience)? {
                 return Ok(None);
             }
+            // What comes while we wait should be seen soon, so the shortest way is tried first.
+            self.note_ways();
+            if let Some(record) = self.short_record(manager) {
+                return Ok(Some(record));
+            }
+            if !self.is_plain
+                && let Some(record) = self.next_record()?
+            {
+                return Ok(Some(record));
+            }
         }
     }
 
+    /// To be called when anything changed but what the shortest ways change themselves.
+    fn note_ways(&mut self) {
+        let only = match self.extents.as_slice() {
+            [only] if self.broken.is_none() => Some(only),
+            _ => None,
+        };
+        self.is_plain = self.packed.is_none() && only.is_some_and(Extent::awaits_next);
+        self.due = match only {
+            Some(extent) => self.reported.saturating_add(self.report_after(extent)),
+            None => 0,
+        };
+    }
+
     /// The bytes of a record. Nothing if it was released.
+    #[inline]
     pub fn bytes(&self, record: &Record) -> Option<&[u8]> {
         let extent = self
             .extents
@@ -249,25 +331,36 @@ impl Receiver {
     }
 
     /// Gives back the memory of that record and of all that were received before it.
+    #[inline(always)]
     pub fn release<H: Host>(&mut self, manager: &mut Manager<H>, record: &Record) {
+        if record.extent == self.first
+            && let Some(extent) = self.extents.first_mut()
+        {
+            extent.release_to(record.release);
+            if extent.released < self.due {
+                return;
+            }
+        }
+        self.release_slowly(manager, record);
+    }
+
+    #[inline(never)]
+    fn release_slowly<H: Host>(&mut self, manager: &mut Manager<H>, record: &Record) {
         while self.first < record.extent && self.first < self.delivering {
             self.drop_first_extent(manager);
         }
-        if record.extent != self.first {
-            return;
-        }
-        let Some(extent) = self.extents.first_mut() else {
-            return;
-        };
-        extent.release_to(record.release);
-        if self.first < self.delivering {
-            // The stream has moved on; nobody waits for credit here.
-            if extent.end == Some(extent.released) {
+        if record.extent == self.first
+            && let Some(extent) = self.extents.first_mut()
+        {
+            extent.release_to(record.release);
+            if self.first == self.delivering {
+                self.report(manager);
+            } else if extent.end == Some(extent.released) {
+                // The stream has moved on; nobody waits for credit here.
                 self.drop_first_extent(manager);
             }
-        } else {
-            self.report(manager);
         }
+        self.note_ways();
     }
 
     /// The sender's end of the connection, once it has presented itself.
@@ -294,13 +387,11 @@ impl Receiver {
 
     /// Closes the receiving end; the sender is told.
     pub fn close<H: Host>(mut self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        self.send_credit(
-            manager,
-            Credit {
-                closed: true,
-                ..self.credit_now()
-            },
-        );
+        let credit = Credit {
+            closed: true,
+            ..self.credit_now()
+        };
+        self.send_credit(manager, credit);
         for extent in self.extents {
             extent.close(manager, self.class)?;
         }

@@ -1,13 +1,16 @@
 //! The sending end of a stream.
 
+mod staging;
+
 use hamlyn_engine::limits::{DIRECT_BYTES_MAX, USER_METADATA_BYTES};
-use hamlyn_engine::terminus::{Completion, GatherPiece, SendHandle, SendTag};
+use hamlyn_engine::terminus::{Completion, SendHandle};
 use hamlyn_host::Host;
-use hamlyn_ring::area::Area;
+
+use staging::Staged;
 
 use super::wire::{
-    CLOSE, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, after, enlarge_note,
-    packed_bytes, piece_word, read_extent_note,
+    CLOSE, CREDIT_BYTES, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, after,
+    enlarge_note, packed_bytes, piece_word, read_extent_note,
 };
 use crate::error::{GrowError, OpenError, SendError};
 use crate::interface::Queue;
@@ -52,24 +55,10 @@ pub struct Sender {
     denied: bool,
     closed: bool,
     broken: bool,
-}
-
-/// A record that was copied because its sender would not wait.
-#[derive(Debug)]
-struct Staged {
-    /// Kept as long as the interface pulls from it.
-    _area: Area,
-    tag: SendTag,
-    length_bytes: usize,
-    sent_bytes: usize,
-    last: Option<SendHandle>,
-}
-
-impl Staged {
-    /// Whether nothing of it is still to be queued.
-    fn is_all_queued(&self) -> bool {
-        self.sent_bytes == self.length_bytes
-    }
+    /// The longest record that may share a piece.
+    small_bytes: usize,
+    /// Small records go at once into the pieces before this one, unless there is news.
+    at_once: u64,
 }
 
 impl Sender {
@@ -82,7 +71,9 @@ impl Sender {
         seed.validate().map_err(|what| GrowError::Seed { what })?;
         let target = manager.interface_mut().target(&seed.ticket, wait)?;
         let interface = manager.interface_mut();
-        let area = interface.allocate(0).map_err(OpenError::Host)?;
+        let area = interface
+            .allocate(CREDIT_BYTES as u64)
+            .map_err(OpenError::Host)?;
         let queue = interface.open_queue(CREDIT_ENTRIES)?;
         let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue).entries(1)) {
             Ok(slot) => slot,
@@ -91,9 +82,11 @@ impl Sender {
                 return Err(error.into());
             }
         };
-        let credit_key_ticket = slot.fast_ticket(0, 0).map_err(|_| GrowError::Seed {
-            what: "its credit slot has no place",
-        })?;
+        let credit_key_ticket =
+            slot.fast_ticket(0, CREDIT_BYTES as u64)
+                .map_err(|_| GrowError::Seed {
+                    what: "its credit slot has no place",
+                })?;
         let mut target = target;
         target.set_metadata_index(0);
         let mut sender = Self {
@@ -113,10 +106,15 @@ impl Sender {
             denied: false,
             closed: false,
             broken: false,
+            small_bytes: small_bytes(seed.piece_bytes as usize),
+            at_once: 0,
         };
         let hello = sender.credit_key_ticket.to_bytes();
         match sender.send_control(manager, HELLO, &hello, wait) {
-            Ok(_) => Ok(sender),
+            Ok(_) => {
+                sender.note_way();
+                Ok(sender)
+            }
             Err(error) => {
                 sender.dismantle(manager);
                 Err(error.into())
@@ -129,20 +127,61 @@ impl Sender {
     /// piece when the receiver is behind, until [`Sender::flush`] or a later send. With
     /// [`Wait::Poll`] it never blocks: what cannot go at once is copied, and
     /// if not even that is possible, nothing is sent.
+    #[inline(always)]
     pub fn send<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        let small = packed_bytes(data.len()) * PACK_FRACTION <= self.piece_bytes;
         // The common case: a small record, and a receiver that keeps up.
-        if small && self.may_go_at_once() {
-            return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
+        if data.len() <= self.small_bytes && self.next < self.at_once && !self.has_news(manager) {
+            let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
+            let terminus = manager.terminus();
+            let message = Message::new(data)
+                .at(self.next_offset())
+                .metadata(&metadata);
+            let interface = manager.interface_mut();
+            return match interface.send_msg(terminus, &self.target, &message, wait) {
+                Ok(_) => {
+                    self.filled();
+                    Ok(())
+                }
+                Err(error) => Err(self.unsent(error)),
+            };
+        }
+        self.send_slowly(manager, data, wait)
+    }
+
+    #[inline(never)]
+    fn send_slowly<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let result = self.send_any(manager, data, wait);
+        self.note_way();
+        result
+    }
+
+    fn send_any<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let is_small = data.len() <= self.small_bytes;
+        if is_small && self.at_once > 0 {
+            // Nothing is lacking but credit, or there is news.
+            self.absorb_some(manager);
+            if self.may_go_at_once() {
+                return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
+            }
         }
         self.check(manager)?;
         let mut patience = Patience::new(wait);
-        if small {
+        if is_small {
             if self.may_go_at_once() {
                 return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
             }
@@ -154,6 +193,16 @@ impl Sender {
 
     /// Sends what was held back.
     pub fn flush<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let result = self.flush_all(manager, wait);
+        self.note_way();
+        result
+    }
+
+    fn flush_all<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         wait: Wait,
@@ -209,7 +258,6 @@ impl Sender {
     }
 
     /// Whether a small record need not wait for anything.
-    #[inline]
     fn may_go_at_once(&self) -> bool {
         self.is_ahead_little()
             && self.pack.is_empty()
@@ -218,6 +266,25 @@ impl Sender {
             && !self.closed
             && !self.broken
             && !self.queue.reader.is_pending()
+    }
+
+    /// Sets how far small records may go at once; to be called when anything changed but the next piece.
+    fn note_way(&mut self) {
+        let is_free = self.pack.is_empty()
+            && self.staged.is_none()
+            && !self.asked
+            && !self.closed
+            && !self.broken;
+        self.at_once = match is_free {
+            true => self.released + self.pieces.div_ceil(2),
+            false => 0,
+        };
+    }
+
+    /// Whether the receiver may have said something.
+    #[inline(always)]
+    fn has_news<H: Host>(&self, manager: &Manager<H>) -> bool {
+        !manager.interface().is_known_empty(&self.queue)
     }
 
     /// Whether the receiver keeps up, so that packing would only delay.
@@ -242,17 +309,37 @@ impl Sender {
         self.push_staged(manager)
     }
 
+    /// Takes in all that the receiver reported.
     fn absorb<H: Host>(&mut self, manager: &mut Manager<H>) {
         // No more than can wait at once: a receiver that sends them without end must not keep us here.
         for _ in 0..2 * CREDIT_ENTRIES {
-            match manager.interface_mut().rcv(&mut self.queue) {
-                Ok(Some(notification)) if notification.is_fast() => self.credit(notification.word),
-                Ok(Some(_)) => self.enlarge(),
-                Ok(None) => return,
-                // Older counts were overwritten by newer ones.
-                Err(_) => {}
+            if !self.absorb_next(manager) {
+                return;
             }
         }
+    }
+
+    /// Takes in what the receiver reported, as far as that is needed for a small record to go.
+    fn absorb_some<H: Host>(&mut self, manager: &mut Manager<H>) {
+        for _ in 0..2 * CREDIT_ENTRIES {
+            if !self.absorb_next(manager)
+                || self.is_ahead_little() && !self.queue.reader.is_pending()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Takes in the next report; false if there is none.
+    fn absorb_next<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
+        match manager.interface_mut().rcv(&mut self.queue) {
+            Ok(Some(notification)) if notification.is_fast() => self.credit(notification.word),
+            Ok(Some(_)) => self.enlarge(),
+            Ok(None) => return false,
+            // Older counts were overwritten by newer ones.
+            Err(_) => {}
+        }
+        true
     }
 
     fn credit(&mut self, word: u64) {
@@ -395,7 +482,6 @@ impl Sender {
         Ok(())
     }
 
-    #[inline(always)]
     fn send_piece<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
@@ -411,12 +497,20 @@ impl Sender {
         let sent = manager
             .interface_mut()
             .send_msg(terminus, &self.target, &message, wait);
-        if let Err(SendError::Cut { .. }) = sent {
-            self.broken = true;
-        }
-        sent?;
+        sent.map_err(|error| self.unsent(error))?;
         self.filled();
         Ok(())
+    }
+
+    /// A piece could not be sent; if it was cut, the receiver waits for the rest of it.
+    #[cold]
+    #[inline(never)]
+    fn unsent(&mut self, error: SendError) -> SendError {
+        if let SendError::Cut { .. } = error {
+            self.broken = true;
+            self.note_way();
+        }
+        error
     }
 
     /// The next piece was filled.
@@ -493,112 +587,13 @@ impl Sender {
         self.pack.clear();
         Ok(())
     }
+}
 
-    /// Copies a record, so that it can go as the link has room.
-    fn stage<H: Host>(&mut self, manager: &mut Manager<H>, data: &[u8]) -> Result<(), SendError> {
-        manager.sweep_areas();
-        let terminus = manager.terminus();
-        let interface = manager.interface_mut();
-        let area = interface.allocate(data.len() as u64)?;
-        area.write_at(0, data).map_err(|_| SendError::Finished)?;
-        let tag = interface
-            .bind_area(terminus, &area, 0..data.len() as u64)
-            .map_err(|_| self.would_block())?;
-        self.staged = Some(Staged {
-            _area: area,
-            tag,
-            length_bytes: data.len(),
-            sent_bytes: 0,
-            last: None,
-        });
-        self.push_staged(manager)
-    }
-
-    /// Queues as much of a staged record as the terminus takes.
-    fn push_staged<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), SendError> {
-        let terminus = manager.terminus();
-        while let Some(staged) = &self.staged {
-            if staged.is_all_queued() {
-                if let Some(last) = staged.last
-                    && matches!(
-                        manager.interface().completion(last),
-                        Ok(Completion::Pending)
-                    )
-                {
-                    manager.interface_mut().poll();
-                }
-                self.drop_staged(manager);
-                return Ok(());
-            }
-            let left = staged.length_bytes - staged.sent_bytes;
-            let length = left.min(self.piece_bytes);
-            let (kind, said) = if staged.sent_bytes > 0 {
-                (Kind::Next, length)
-            } else if staged.length_bytes <= self.piece_bytes {
-                (Kind::Whole, length)
-            } else {
-                (Kind::First, staged.length_bytes)
-            };
-            let piece = GatherPiece {
-                tag: staged.tag,
-                offset: staged.sent_bytes as u64,
-                length_bytes: length as u64,
-            };
-            let metadata = piece_word(kind, said as u32).to_le_bytes();
-            let offset = self.next_offset();
-            let message = Message::new(&[]).at(offset).metadata(&metadata);
-            match manager
-                .interface_mut()
-                .send_gather(terminus, &self.target, &message, &[piece])
-            {
-                Ok(handle) => {
-                    self.filled();
-                    if let Some(staged) = &mut self.staged {
-                        staged.sent_bytes += length;
-                        staged.last = Some(handle);
-                    }
-                }
-                Err(SendError::WouldBlock { .. }) => return Ok(()),
-                Err(error) => {
-                    self.broken = true;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets a staged record that was handed over.
-    fn drop_staged<H: Host>(&mut self, manager: &mut Manager<H>) {
-        if let Some(staged) = &self.staged
-            && staged.is_all_queued()
-            && staged.last.is_none_or(|last| {
-                !matches!(
-                    manager.interface().completion(last),
-                    Ok(Completion::Pending)
-                )
-            })
-        {
-            manager.retire_area(staged.tag);
-            self.staged = None;
-        }
-    }
-
-    fn finish_staged<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        patience: &mut Patience,
-    ) -> Result<(), SendError> {
-        loop {
-            self.check(manager)?;
-            if self.staged.is_none() {
-                return Ok(());
-            }
-            if !manager.interface_mut().pause(patience)? {
-                return Err(self.would_block());
-            }
-        }
-    }
+/// The longest record of which several may share a piece of that size.
+fn small_bytes(piece_bytes: usize) -> usize {
+    // What is packed is as long as its bytes rounded up, and the header. There is always room for none.
+    let most = (piece_bytes / PACK_FRACTION).saturating_sub(packed_bytes(0));
+    most - most % 8
 }
 
 /// No room now is no failure of what can be done later.

@@ -1,6 +1,6 @@
 //! What the two ends of a stream say to each other. Pure functions; all of them total.
 
-use hamlyn_engine::limits::METADATA_ENTRIES_MAX;
+use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, SHORT_BYTES};
 
 use crate::error::GrowError;
 use crate::ticket::{TICKET_BYTES, Ticket};
@@ -46,7 +46,8 @@ pub(crate) enum Kind {
 }
 
 /// The eight bytes of metadata of a piece: what it holds and how long that is.
-pub(crate) fn piece_word(kind: Kind, length_bytes: u32) -> u64 {
+#[inline]
+pub(crate) const fn piece_word(kind: Kind, length_bytes: u32) -> u64 {
     let kind = match kind {
         Kind::Whole => 1,
         Kind::First => 2,
@@ -54,7 +55,7 @@ pub(crate) fn piece_word(kind: Kind, length_bytes: u32) -> u64 {
         Kind::Packed => 4,
         Kind::Skip => 5,
     };
-    u64::from(length_bytes) | kind << 32
+    length_bytes as u64 | kind << 32
 }
 
 /// Reads [`piece_word`].
@@ -69,6 +70,9 @@ pub(crate) fn read_piece_word(word: u64) -> Option<(Kind, u32)> {
     };
     Some((kind, word as u32))
 }
+
+/// The metadata of a short record, which is alone in its piece.
+pub(crate) const SHORT_WORD: u64 = piece_word(Kind::Whole, SHORT_BYTES as u32);
 
 /// Bytes before each packed record: its length, and padding.
 pub(crate) const PACKED_HEADER_BYTES: usize = 8;
@@ -88,6 +92,9 @@ pub(crate) fn packed_record(packed: &[u8], at: usize) -> Option<(usize, usize, u
     let next = start.checked_add(length.checked_next_multiple_of(8)?)?;
     (next <= packed.len()).then_some((start, end, next))
 }
+
+/// Bytes of data that come with a [`Credit`], and of the place that the sender has for them.
+pub(crate) const CREDIT_BYTES: usize = SHORT_BYTES;
 
 /// The word with which a receiver reports what it released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -157,3 +157,75 @@ fn clones_of_a_handover_area_read_only() {
     fn moves<T: Send>(_: &T) {}
     moves(&area);
 }
+
+/// A model in bytes of what a message with two words does to pieces of 64 bytes.
+#[derive(Clone, PartialEq, Debug)]
+struct Model {
+    bytes: Vec<u8>,
+    held: Vec<bool>,
+}
+
+impl Model {
+    fn complete_with_words(
+        &mut self,
+        offset: u64,
+        words: [u64; 2],
+        low: u64,
+        high: u64,
+    ) -> Result<(), Denied> {
+        let end = offset.checked_add(16).ok_or(Denied::OutOfArea)?;
+        if end > self.bytes.len() as u64 {
+            return Err(Denied::OutOfArea);
+        }
+        if (offset / 64..=(end - 1) / 64).any(|piece| self.held[piece as usize]) {
+            return Err(Denied::InUse);
+        }
+        let bytes = u128::from(words[0]) | u128::from(words[1]) << 64;
+        self.bytes[offset as usize..end as usize].copy_from_slice(&bytes.to_le_bytes());
+        for (piece, held) in self.held.iter_mut().enumerate() {
+            let (begin, end) = (piece as u64 * 64, piece as u64 * 64 + 64);
+            *held |= low < end && begin < high;
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    /// Whether the words and the limits lie in one piece or in several.
+    #[test]
+    fn words_that_complete_a_message_do_what_the_two_steps_do(
+        steps in prop::collection::vec(
+            (0_u64..270, any::<[u64; 2]>(), 0_u64..256, 1_u64..150, prop::option::of(0_u32..4)),
+            1..20,
+        ),
+    ) {
+        let (area, mut reader) = Area::handover(4, 64).unwrap();
+        let mut model = Model { bytes: vec![0; 256], held: vec![true; 4] };
+        for (offset, words, low, length, open) in steps {
+            if let Some(piece) = open {
+                reader.open_one(piece);
+                model.held[piece as usize] = false;
+            }
+            let high = low + length;
+            let expected = model.complete_with_words(offset, words, low, high);
+            let done = area.complete_with_words(offset, words, low, high);
+            // Which of two reasons is named first is not promised.
+            prop_assert_eq!(done.is_ok(), expected.is_ok());
+            prop_assert_eq!(
+                area.clone().complete_with_words(offset, words, low, high).is_ok(),
+                false,
+                "a clone has not the pen"
+            );
+            let mut bytes = vec![0; 256];
+            area.read_at(0, &mut bytes).unwrap();
+            prop_assert_eq!(&bytes, &model.bytes);
+            for piece in 0..4 {
+                prop_assert_eq!(reader.is_held(piece), model.held[piece as usize]);
+                let at = u64::from(piece) * 64;
+                let seen = reader.view(at + 3, 61);
+                let expected = &model.bytes[at as usize + 3..][..61];
+                prop_assert_eq!(seen, model.held[piece as usize].then_some(expected));
+            }
+        }
+    }
+}

@@ -68,6 +68,55 @@ fn nobody_writes_what_is_held() {
     });
 }
 
+/// The same by the shorter way, which writes and completes while it holds the open piece.
+#[test]
+fn nobody_writes_what_is_held_when_that_is_done_at_once() {
+    check(|| {
+        let (shared, mut turn, pen) = shared();
+        shared.pieces.open(&mut turn, 0..1);
+        let writer = {
+            let shared = Arc::clone(&shared);
+            loom::thread::spawn(move || {
+                for _ in 0..2 {
+                    if let Some(piece) = shared.pieces.only_open(&pen, 0, 1, 0, 64) {
+                        shared.byte.with_mut(|_| ());
+                        piece.complete();
+                    }
+                }
+            })
+        };
+        if shared.pieces.is_held_in_one(&turn, 0, 1) {
+            shared.byte.with(|_| ());
+            shared.pieces.open_one(&mut turn, 0);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// Only what lies in one piece is done the shorter way, whatever the numbers are.
+#[test]
+fn ranges_in_several_pieces_go_the_longer_way() {
+    loom::model(|| {
+        let (pieces, mut turn, pen) = Pieces::<atomic::AtomicU32>::new(4, 6).unwrap();
+        pieces.open(&mut turn, 0..3);
+        let is_open = |offset, len, low, high| {
+            let piece = pieces.only_open(&pen, offset, len, low, high);
+            piece.is_some()
+        };
+        assert!(is_open(64, 16, 64, 128));
+        assert!(is_open(112, 16, 112, 128));
+        assert!(is_open(128, 64, 128, 129));
+        assert!(!is_open(113, 16, 113, 128), "the end is in the next");
+        assert!(!is_open(64, 16, 63, 128), "the limits begin before");
+        assert!(!is_open(64, 16, 64, 129), "the limits end after");
+        assert!(!is_open(192, 16, 192, 256), "held");
+        assert!(!is_open(256, 16, 256, 272), "there is none");
+        assert!(!is_open(usize::MAX - 7, 16, usize::MAX - 7, 8));
+        assert!(!is_open(usize::MAX - 15, 16, usize::MAX - 15, usize::MAX));
+        assert!(!is_open(0, usize::MAX, 0, usize::MAX));
+    });
+}
+
 /// The pen may move to another thread, as an interface may; what is written there
 /// comes after what was written here.
 #[test]

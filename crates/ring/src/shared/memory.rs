@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hamlyn_engine::memory::Denied;
 
-use super::{Mapping, OutOfRange};
+use super::{Mapping, OutOfRange, raw};
 use crate::Errno;
 use crate::handover::{Pen, Pieces, Turn};
 use crate::memfd::Memfd;
@@ -15,7 +15,8 @@ use crate::memfd::Memfd;
 /// The memory of an area: plain, or divided into pieces that are handed over.
 pub(crate) struct Memory {
     mapping: Mapping,
-    pieces: Option<Pieces<AtomicU32>>,
+    /// None if it is plain; otherwise all of the mapping lies in them, and they in it.
+    pieces: Pieces<AtomicU32>,
     /// Which pages are lent, if they may be exchanged for others at all; never if it has pieces.
     lent: Option<Mutex<Vec<Range<usize>>>>,
 }
@@ -24,7 +25,7 @@ impl Memory {
     pub(crate) fn plain(len: usize) -> Result<Self, Errno> {
         Ok(Self {
             mapping: Mapping::anonymous(len)?,
-            pieces: None,
+            pieces: Pieces::none(),
             lent: None,
         })
     }
@@ -33,7 +34,7 @@ impl Memory {
     pub(crate) fn lendable(len: usize) -> Result<Self, Errno> {
         Ok(Self {
             mapping: Mapping::anonymous(len)?,
-            pieces: None,
+            pieces: Pieces::none(),
             lent: Some(Mutex::default()),
         })
     }
@@ -74,7 +75,7 @@ impl Memory {
         file: &Memfd,
         file_mapping: &Mapping,
     ) -> Result<(), Errno> {
-        if self.lent.is_none() || self.pieces.is_some() {
+        if self.lent.is_none() || self.is_in_pieces() {
             return Err(Errno::PERM);
         }
         self.mapping.exchange(offset, len, file, file_mapping)
@@ -90,7 +91,7 @@ impl Memory {
         Ok((
             Self {
                 mapping,
-                pieces: Some(pieces),
+                pieces,
                 lent: None,
             },
             turn,
@@ -105,15 +106,20 @@ impl Memory {
 
     /// Where a range of writable bytes begins; nothing if it does not lie in this memory, and for memory in pieces.
     pub(super) fn plain_start(&self, offset: usize, len: usize) -> Option<*mut u8> {
-        match self.pieces {
-            Some(_) => None,
-            None => self.mapping.writable(offset, len).ok(),
+        if self.is_in_pieces() {
+            return None;
         }
+        self.mapping.writable(offset, len).ok()
     }
 
     #[inline]
-    pub(crate) fn pieces(&self) -> Option<&Pieces<AtomicU32>> {
-        self.pieces.as_ref()
+    pub(crate) fn pieces(&self) -> &Pieces<AtomicU32> {
+        &self.pieces
+    }
+
+    #[inline(always)]
+    fn is_in_pieces(&self) -> bool {
+        self.pieces.count() != 0
     }
 
     /// For loads only; every store goes through [`Memory::store`].
@@ -133,24 +139,23 @@ impl Memory {
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
-        match &self.pieces {
-            None => store(&self.mapping).map_err(|OutOfRange| Denied::OutOfArea),
-            Some(pieces) => self.store_if_open(pieces, pen, offset, len, store),
+        if self.is_in_pieces() {
+            return self.store_if_open(pen, offset, len, store);
         }
+        store(&self.mapping).map_err(|OutOfRange| Denied::OutOfArea)
     }
 
     /// Apart, so that the way to plain memory stays short.
     #[inline(never)]
     fn store_if_open(
         &self,
-        pieces: &Pieces<AtomicU32>,
         pen: Option<&Pen>,
         offset: usize,
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
         // The pen is that of these pieces: an area gets both when it is made and never changes them.
-        pieces
+        self.pieces
             .while_open(pen.ok_or(Denied::InUse)?, offset, len, move || {
                 store(&self.mapping)
             })?
@@ -192,6 +197,54 @@ impl Memory {
         self.store(pen, offset, size_of_val(&words), move |mapping| {
             mapping.store_words(offset, words)
         })
+    }
+
+    /// Writes two words, and gives the pieces between `low` and `high` to the application. `pen` is that
+    /// of this memory.
+    #[inline(always)]
+    pub(crate) fn complete_with_words(
+        &self,
+        pen: &Pen,
+        offset: usize,
+        words: [u64; 2],
+        low: usize,
+        high: usize,
+    ) -> Result<(), Denied> {
+        let len = size_of_val(&words);
+        let Some(piece) = self.pieces.only_open(pen, offset, len, low, high) else {
+            return self.write_then_complete(pen, offset, words[0], words[1], low..high);
+        };
+        // SAFETY: all 16 bytes lie in one of the pieces, and those lie in the mapping.
+        unsafe {
+            let to = self.mapping.base.as_ptr().add(offset);
+            raw::store_u64(to, words[0].to_le());
+            raw::store_u64(to.add(8), words[1].to_le());
+        }
+        piece.complete();
+        Ok(())
+    }
+
+    /// As [`Memory::complete_with_words`], for any pieces. The words one by one, so that there
+    /// they need not be in memory.
+    #[cold]
+    #[inline(never)]
+    fn write_then_complete(
+        &self,
+        pen: &Pen,
+        offset: usize,
+        first: u64,
+        second: u64,
+        range: Range<usize>,
+    ) -> Result<(), Denied> {
+        self.write_words(Some(pen), offset, [first, second])?;
+        self.complete(pen, range.start, range.end);
+        Ok(())
+    }
+
+    /// Gives the pieces between `low` and `high` to the application. `pen` is that of this memory.
+    #[inline]
+    pub(crate) fn complete(&self, pen: &Pen, low: usize, high: usize) {
+        self.pieces.complete(pen, low, high);
     }
 
     pub(crate) fn fill(
@@ -309,19 +362,30 @@ impl Memory {
         offset: usize,
         len: usize,
     ) -> Option<&'a [u8]> {
-        let from = self.mapping.readable(offset, len).ok()?;
-        if !self.pieces.as_ref()?.is_held(turn, offset, len) {
-            return None;
-        }
+        let from = if self.pieces.is_held_in_one(turn, offset, len) {
+            // SAFETY: the range lies in one of the pieces, and those lie in the mapping.
+            unsafe { self.mapping.base.as_ptr().add(offset) }
+        } else {
+            self.readable_if_held(turn, offset, len)?
+        };
         // SAFETY: the range lies in a private mapping that lives as long as
         // `self`. Nobody writes it while the reference lives: every store into
-        // this memory runs inside `Pieces::while_open`, which refuses pieces
-        // that are held; and the only way for an open piece to become held is
-        // `Pieces::complete`. Both need the one `Pen`, which is in one thread's
+        // this memory runs inside `Pieces::while_open` or while an `OpenPiece` lives, which
+        // there is not of pieces that are held; and the only ways for an open piece to become held are
+        // `Pieces::complete` and `OpenPiece::complete`. All need the one `Pen`, which is in one thread's
         // hands at a time, so no store is under way when a piece becomes held;
         // `is_held` has seen, with acquire, that this happened. A held piece
         // opens only by `Pieces::open`, which needs `turn` mutably and so waits
         // for the end of 'a.
         Some(unsafe { core::slice::from_raw_parts(from, len) })
+    }
+    /// Where a range begins that may lie in several pieces, or in none; nothing unless all of it is
+    /// held.
+    #[inline(never)]
+    fn readable_if_held(&self, turn: &Turn, offset: usize, len: usize) -> Option<*mut u8> {
+        let from = self.mapping.readable(offset, len).ok()?;
+        self.pieces
+            .is_held(turn, offset, len)
+            .then_some(from.cast_mut())
     }
 }

@@ -10,8 +10,8 @@ use crate::manager::Manager;
 use crate::message::Message;
 use crate::stream::extent::Extent;
 use crate::stream::wire::{
-    CLOSE, CONTROL_ENTRIES, Credit, ENLARGE, EXTENT_MASK, HELLO, PIECES_MAX, extent_note,
-    read_enlarge_note,
+    CLOSE, CONTROL_ENTRIES, CREDIT_BYTES, Credit, ENLARGE, EXTENT_MASK, HELLO, PIECES_MAX,
+    extent_note, read_enlarge_note,
 };
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
@@ -209,8 +209,11 @@ impl Receiver {
             .is_ok()
     }
 
-    /// The credit of the extent that the sender fills.
-    pub(super) fn credit_now(&self) -> Credit {
+    /// The credit of the extent that the sender fills. All that it counts may be filled again.
+    pub(super) fn credit_now(&mut self) -> Credit {
+        if let Some(extent) = self.extents.last_mut() {
+            extent.open_released();
+        }
         Credit {
             released: self.extents.last().map_or(0, |extent| extent.released),
             extent: self.newest() as u16 & EXTENT_MASK,
@@ -237,15 +240,19 @@ impl Receiver {
             self.hungry = None;
         }
         let owed = extent.released.saturating_sub(self.reported);
-        let due = match self.hungry {
-            Some(_) => 1,
-            None => u64::from(extent.pieces()).div_ceil(4),
-        };
-        if owed >= due {
+        if owed >= self.report_after(extent) {
             let credit = self.credit_now();
             if self.send_credit(manager, credit) {
                 self.reported = credit.released;
             }
+        }
+    }
+
+    /// How many pieces are released before that is reported.
+    pub(super) fn report_after(&self, extent: &Extent) -> u64 {
+        match self.hungry {
+            Some(_) => 1,
+            None => u64::from(extent.pieces()).div_ceil(4),
         }
     }
 
@@ -258,7 +265,8 @@ impl Receiver {
             return false;
         };
         let terminus = manager.terminus();
-        let message = Message::new(&[]).word(credit.to_word());
+        // With data that say nothing it is a short packet, which is sent and received the shortest way.
+        let message = Message::new(&[0; CREDIT_BYTES]).word(credit.to_word());
         manager
             .interface_mut()
             .send_msg(terminus, &target, &message, Wait::Poll)

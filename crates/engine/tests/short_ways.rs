@@ -1,0 +1,322 @@
+//! The shortest ways of short packets let in what the ordinary way lets in, do the same, and
+//! leave no trace of anything else (`Receiver::receive_short`, `receive_guarded`, `receive_awaited`).
+
+mod lent;
+
+use hamlyn_engine::counting::Counting;
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::FAST_INDEX;
+use hamlyn_engine::metadata::{MetadataArea, Permission};
+use hamlyn_engine::notification::Notification;
+use hamlyn_engine::packet::{Address, Short, SlotName};
+use hamlyn_engine::receive::{Awaited, Received, Receiver};
+use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
+use lent::{InPlace, Packet, VecArea};
+use proptest::prelude::*;
+
+const SLOT_BYTES: u64 = 128;
+const BASE: u64 = 64;
+const LOW: u64 = 32;
+const HIGH: u64 = 96;
+const SLOT_KEY: u64 = 1;
+const ENTRY_KEY: u64 = 2;
+const CLASS: u64 = 0xC1A55;
+
+/// What may be so of the one slot.
+#[derive(Clone, Debug)]
+struct State {
+    mode: Mode,
+    rights: Rights,
+    revoked: bool,
+    lapsed: bool,
+    closed: bool,
+    armed: bool,
+    in_use: bool,
+    /// Above the slot's end, or not.
+    high: u64,
+}
+
+struct World {
+    receiver: Receiver<VecArea>,
+    area: VecArea,
+    metadata: MetadataArea,
+    slot: SlotName,
+    queue: QueueId,
+}
+
+impl World {
+    fn new(state: &State) -> Self {
+        let mut receiver = Receiver::new(Some(100));
+        receiver.set_up(0);
+        let area = VecArea::new(256);
+        let metadata = MetadataArea::new(2).unwrap();
+        let (queue, _) = receiver.open_queue(8).unwrap();
+        let slot = receiver
+            .open_slot(SlotOptions {
+                area: area.clone(),
+                base: BASE,
+                length_bytes: SLOT_BYTES,
+                key: Key::from_bits(SLOT_KEY),
+                rights: state.rights,
+                mode: state.mode,
+                metadata: Some(metadata.clone()),
+                queue: Some(queue),
+                counting: Counting::Bits32,
+            })
+            .unwrap();
+        let entry = metadata.entry(1).unwrap();
+        entry.set_receive_class(CLASS);
+        entry.permit(Permission {
+            key: Key::from_bits(ENTRY_KEY),
+            low: LOW,
+            high: state.high,
+        });
+        if state.armed {
+            entry.arm();
+        }
+        if state.in_use {
+            *area.in_use.borrow_mut() = Some(0..256);
+        }
+        if state.revoked {
+            receiver.revoke_slot(slot).unwrap();
+        }
+        if state.closed {
+            receiver.close_slot(slot).unwrap();
+        }
+        if state.lapsed {
+            receiver.tick(100);
+        }
+        Self {
+            receiver,
+            area,
+            metadata,
+            slot,
+            queue,
+        }
+    }
+
+    /// All that a packet can change.
+    fn trace(&self) -> (Vec<u8>, bool, usize, u64) {
+        let entry = self.metadata.entry(1).unwrap();
+        let length_bytes = entry.metadata_length_bytes();
+        let word = if length_bytes > 0 {
+            entry.metadata_word()
+        } else {
+            0
+        };
+        (self.area.contents(), entry.is_armed(), length_bytes, word)
+    }
+
+    fn ordinary(&mut self, short: &Short) -> Option<Notification> {
+        let word = short.word.to_le_bytes();
+        let metadata: &[u8] = if short.has_metadata { &word } else { &[] };
+        let packet = Packet::new(short.header(), metadata, &short.bytes());
+        let queue = Some(self.queue);
+        match self
+            .receiver
+            .receive_for(|| None, &packet.header, &packet, queue)
+        {
+            Ok(Received::Handed(notification)) => Some(notification),
+            Ok(other) => panic!("a whole message that was not announced: {other:?}"),
+            Err(_) => None,
+        }
+    }
+
+    fn awaited(&mut self, short: &Short, high: u64) -> Option<u64> {
+        let awaited = Awaited {
+            to: Address::new(self.slot, 1),
+            key: Key::from_bits(ENTRY_KEY),
+            low: LOW,
+            spread: high - LOW - 16,
+        };
+        let (queue, receiver, metadata) = (self.queue, &mut self.receiver, &self.metadata);
+        if short.has_metadata {
+            let short = InPlace::<true>(short);
+            receiver.receive_awaited(&short, &queue, &awaited, metadata)
+        } else {
+            let short = InPlace::<false>(short);
+            receiver.receive_awaited(&short, &queue, &awaited, metadata)
+        }
+    }
+
+    fn guarded(&mut self, short: &Short) -> Option<Notification> {
+        if short.has_metadata {
+            self.receiver
+                .receive_guarded(&InPlace::<true>(short), self.queue)
+        } else {
+            self.receiver
+                .receive_guarded(&InPlace::<false>(short), self.queue)
+        }
+    }
+
+    fn fast(&mut self, short: &Short) -> Option<Notification> {
+        if short.has_metadata {
+            self.receiver
+                .receive_short(&InPlace::<true>(short), self.queue)
+        } else {
+            self.receiver
+                .receive_short(&InPlace::<false>(short), self.queue)
+        }
+    }
+}
+
+fn states() -> impl Strategy<Value = State> {
+    let mode = prop_oneof![
+        1 => Just(Mode::Normal),
+        1 => Just(Mode::Paranoid),
+        4 => Just(Mode::ParanoidOneShot)
+    ];
+    let rarely = || prop::bool::weighted(0.1);
+    let rights = prop_oneof![8 => Just(Rights::WRITE), 1 => Just(Rights::NONE)];
+    let high = prop_oneof![Just(HIGH), Just(SLOT_BYTES), Just(SLOT_BYTES + 40)];
+    (
+        (mode, rights, high),
+        (rarely(), rarely(), rarely(), rarely(), rarely()),
+    )
+        .prop_map(
+            |((mode, rights, high), (revoked, lapsed, closed, spent, in_use))| State {
+                mode,
+                rights,
+                revoked,
+                lapsed,
+                closed,
+                armed: !spent,
+                in_use,
+                high,
+            },
+        )
+}
+
+/// A packet that is nearly right; `generation` is added to that of the slot.
+fn packets() -> impl Strategy<Value = (Short, u16, u16)> {
+    let index = prop_oneof![6 => Just(1_u16), 1 => Just(0), 1 => Just(2), 3 => Just(FAST_INDEX)];
+    let key = prop_oneof![6 => Just(ENTRY_KEY), 3 => Just(SLOT_KEY), 1 => any::<u64>()];
+    let offset = prop_oneof![
+        6 => LOW..=HIGH - 16,
+        2 => LOW - 17..SLOT_BYTES + 1,
+        1 => u64::MAX - 40..=u64::MAX,
+        1 => any::<u64>()
+    ];
+    let generation = prop_oneof![9 => Just(0_u16), 1 => Just(1)];
+    let slot_index = prop_oneof![9 => Just(0_u16), 1 => any::<u16>()];
+    (
+        index,
+        key,
+        offset,
+        any::<u64>(),
+        any::<[u64; 2]>(),
+        generation,
+        slot_index,
+    )
+        .prop_map(|(index, key, offset, word, data, generation, slot_index)| {
+            let short = Short {
+                to: Address::new(SlotName::new(0, 0), index),
+                key: Key::from_bits(key),
+                offset,
+                word,
+                // In fast mode the word is no metadata.
+                has_metadata: index != FAST_INDEX,
+                data,
+            };
+            (short, generation, slot_index)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn every_way_lets_in_the_same(state in states(), (short, generation, slot_index) in packets()) {
+        let mut ordinary = World::new(&state);
+        let slot = ordinary.slot;
+        let name = SlotName::new(
+            slot.index().wrapping_add(slot_index),
+            slot.generation().wrapping_add(generation),
+        );
+        let index = short.to.metadata_index();
+        let short = Short { to: Address::new(name, index), ..short };
+        let before = ordinary.trace();
+        let expected = ordinary.ordinary(&short);
+        let after = ordinary.trace();
+        if expected.is_none() {
+            prop_assert_eq!(&after, &before, "what is refused leaves no trace");
+        }
+
+        let mut guarded = World::new(&state);
+        match guarded.guarded(&short) {
+            Some(notification) => {
+                prop_assert_eq!(Some(notification), expected);
+                prop_assert_eq!(&guarded.trace(), &after);
+            }
+            // What this overlooks, the ordinary way judges.
+            None => prop_assert_eq!(&guarded.trace(), &before),
+        }
+
+        let mut fast = World::new(&state);
+        match fast.fast(&short) {
+            Some(notification) => {
+                prop_assert_eq!(Some(notification), expected);
+                prop_assert_eq!(&fast.trace(), &after);
+            }
+            None => prop_assert_eq!(&fast.trace(), &before),
+        }
+
+        let mut awaited = World::new(&state);
+        match awaited.awaited(&short, state.high) {
+            Some(word) => {
+                prop_assert_eq!(word, short.word);
+                prop_assert_eq!(expected.map(|notification| notification.word), Some(CLASS));
+                prop_assert_eq!(&awaited.trace(), &after);
+                prop_assert_eq!(awaited.awaited(&short, state.high), None, "once");
+            }
+            None => {
+                prop_assert_eq!(&awaited.trace(), &before);
+                let is_usual = state.mode == Mode::ParanoidOneShot && index == 1;
+                prop_assert!(!is_usual || expected.is_none(), "what is awaited is seen");
+            }
+        }
+    }
+}
+
+/// The property would hold of ways that overlook everything.
+#[test]
+fn what_is_right_is_let_in() {
+    let state = State {
+        mode: Mode::ParanoidOneShot,
+        rights: Rights::WRITE,
+        revoked: false,
+        lapsed: false,
+        closed: false,
+        armed: true,
+        in_use: false,
+        high: HIGH,
+    };
+    let mut world = World::new(&state);
+    let slot = world.slot;
+    let short = Short {
+        to: Address::new(slot, 1),
+        key: Key::from_bits(ENTRY_KEY),
+        offset: HIGH - 16,
+        word: 7,
+        has_metadata: true,
+        data: [8, 9],
+    };
+    assert_eq!(world.awaited(&short, HIGH), Some(7));
+    assert_eq!(world.area.contents()[144], 8);
+    world.metadata.entry(1).unwrap().arm();
+    let notification = world.guarded(&short).unwrap();
+    assert_eq!((notification.slot, notification.word), (slot, CLASS));
+    let plain = State {
+        mode: Mode::Normal,
+        ..state
+    };
+    let mut world = World::new(&plain);
+    let short = Short {
+        to: Address::new(world.slot, FAST_INDEX),
+        key: Key::from_bits(SLOT_KEY),
+        has_metadata: false,
+        ..short
+    };
+    let notification = world.fast(&short).unwrap();
+    assert_eq!(notification.word, 7);
+}

@@ -1,0 +1,145 @@
+//! Records that are copied because their sender would not wait, and go as the link has room.
+
+use hamlyn_engine::terminus::{Completion, GatherPiece, SendHandle, SendTag};
+use hamlyn_host::Host;
+use hamlyn_ring::area::Area;
+
+use super::Sender;
+use crate::error::SendError;
+use crate::manager::Manager;
+use crate::message::Message;
+use crate::stream::wire::{Kind, piece_word};
+use crate::wait::Patience;
+
+/// A record that was copied because its sender would not wait.
+#[derive(Debug)]
+pub(super) struct Staged {
+    /// Kept as long as the interface pulls from it.
+    _area: Area,
+    pub(super) tag: SendTag,
+    length_bytes: usize,
+    sent_bytes: usize,
+    last: Option<SendHandle>,
+}
+
+impl Staged {
+    /// Whether nothing of it is still to be queued.
+    pub(super) fn is_all_queued(&self) -> bool {
+        self.sent_bytes == self.length_bytes
+    }
+}
+
+impl Sender {
+    /// Copies a record, so that it can go as the link has room.
+    pub(super) fn stage<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        data: &[u8],
+    ) -> Result<(), SendError> {
+        manager.sweep_areas();
+        let terminus = manager.terminus();
+        let interface = manager.interface_mut();
+        let area = interface.allocate(data.len() as u64)?;
+        area.write_at(0, data).map_err(|_| SendError::Finished)?;
+        let tag = interface
+            .bind_area(terminus, &area, 0..data.len() as u64)
+            .map_err(|_| self.would_block())?;
+        self.staged = Some(Staged {
+            _area: area,
+            tag,
+            length_bytes: data.len(),
+            sent_bytes: 0,
+            last: None,
+        });
+        self.push_staged(manager)
+    }
+
+    /// Queues as much of a staged record as the terminus takes.
+    pub(super) fn push_staged<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+    ) -> Result<(), SendError> {
+        let terminus = manager.terminus();
+        while let Some(staged) = &self.staged {
+            if staged.is_all_queued() {
+                if let Some(last) = staged.last
+                    && matches!(
+                        manager.interface().completion(last),
+                        Ok(Completion::Pending)
+                    )
+                {
+                    manager.interface_mut().poll();
+                }
+                self.drop_staged(manager);
+                return Ok(());
+            }
+            let left = staged.length_bytes - staged.sent_bytes;
+            let length = left.min(self.piece_bytes);
+            let (kind, said) = if staged.sent_bytes > 0 {
+                (Kind::Next, length)
+            } else if staged.length_bytes <= self.piece_bytes {
+                (Kind::Whole, length)
+            } else {
+                (Kind::First, staged.length_bytes)
+            };
+            let piece = GatherPiece {
+                tag: staged.tag,
+                offset: staged.sent_bytes as u64,
+                length_bytes: length as u64,
+            };
+            let metadata = piece_word(kind, said as u32).to_le_bytes();
+            let offset = self.next_offset();
+            let message = Message::new(&[]).at(offset).metadata(&metadata);
+            match manager
+                .interface_mut()
+                .send_gather(terminus, &self.target, &message, &[piece])
+            {
+                Ok(handle) => {
+                    self.filled();
+                    if let Some(staged) = &mut self.staged {
+                        staged.sent_bytes += length;
+                        staged.last = Some(handle);
+                    }
+                }
+                Err(SendError::WouldBlock { .. }) => return Ok(()),
+                Err(error) => {
+                    self.broken = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a staged record that was handed over.
+    pub(super) fn drop_staged<H: Host>(&mut self, manager: &mut Manager<H>) {
+        if let Some(staged) = &self.staged
+            && staged.is_all_queued()
+            && staged.last.is_none_or(|last| {
+                !matches!(
+                    manager.interface().completion(last),
+                    Ok(Completion::Pending)
+                )
+            })
+        {
+            manager.retire_area(staged.tag);
+            self.staged = None;
+        }
+    }
+
+    pub(super) fn finish_staged<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        patience: &mut Patience,
+    ) -> Result<(), SendError> {
+        loop {
+            self.check(manager)?;
+            if self.staged.is_none() {
+                return Ok(());
+            }
+            if !manager.interface_mut().pause(patience)? {
+                return Err(self.would_block());
+            }
+        }
+    }
+}
