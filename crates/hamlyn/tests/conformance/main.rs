@@ -6,6 +6,7 @@ mod gathering;
 mod groups;
 mod low_level;
 mod managers;
+mod many;
 mod modes;
 mod placing;
 mod stream_records;
@@ -53,6 +54,10 @@ conformance! {
     low_level::a_narrowed_ticket_reaches_its_part_only
     low_level::offsets_that_overflow_are_refused
     low_level::a_full_work_queue_says_so_and_loses_nothing
+    many::many_of_all_sizes_arrive_in_order
+    many::many_are_received_as_they_are_asked_for
+    many::many_end_at_the_first_that_cannot_be_sent
+    many::many_with_metadata_arrive_at_their_entries
     modes::a_fast_message_carries_one_word
     modes::a_fast_message_is_one_packet_without_metadata
     modes::a_silent_message_lands_unannounced
