@@ -170,13 +170,16 @@ pub trait Outlet<A: Area> {
         parts: &[Part<'_, A>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet, for which a link may have a shorter way.
+    /// Offers a short packet, for which a link may have a shorter way: asks for it only when there is room for it.
+    /// Whether it was taken; why not, [`Outlet::offer`] tells.
     #[inline]
-    fn offer_short(&mut self, link: LinkId, short: &Short) -> Result<(), Unsent> {
+    fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
+        let short = short();
         let header = short.header();
         let (bytes, metadata) = (short.bytes(), short.word.to_le_bytes());
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
         self.offer(link, &header, metadata, &[Part::Bytes(&bytes)])
+            .is_ok()
     }
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there

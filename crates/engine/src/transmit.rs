@@ -266,22 +266,21 @@ impl<A: Area> Transmitter<A> {
         self.post_slowly(id, message, metadata, data, outlet)
     }
 
-    /// As [`Transmitter::post`], for a message that is a short packet. Nothing if it cannot go at
-    /// once, for whatever reason; [`Transmitter::post`] knows what to do then.
+    /// As [`Transmitter::post`], for a message that is a short packet, which is asked for only when it can
+    /// go. Nothing if it cannot go at once, for whatever reason; [`Transmitter::post`] knows what to do then.
     #[inline(always)]
     pub fn post_short<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
         link: LinkId,
-        short: &Short,
+        short: impl FnOnce() -> Short,
         outlet: &mut O,
     ) -> Option<SendHandle> {
         if self.queued != 0 {
             return None;
         }
         let terminus = self.termini.get_mut(id.0 as usize)?.as_mut()?;
-        outlet.offer_short(link, short).ok()?;
-        Some(SendHandle {
+        outlet.offer_short(link, short).then(|| SendHandle {
             terminus: id,
             sequence: terminus.sent_at_once(),
         })

@@ -15,39 +15,57 @@ pub struct Target {
     pub(crate) ticket: Ticket,
 }
 
+/// As many bytes, if there are so many.
+#[inline(always)]
+fn first_bytes<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
+    bytes.first_chunk().copied().unwrap_or([0; LENGTH])
+}
+
 impl Target {
     /// The ticket.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
     }
 
-    /// The message as a short packet, if it is one and lies in the ticket's bounds.
+    /// Whether the message is one short packet, and lies in the ticket's bounds.
     #[inline(always)]
-    pub(crate) fn short(&self, message: &Message<'_>) -> Option<Short> {
+    pub(crate) fn takes_short(&self, message: &Message<'_>) -> bool {
         let ticket = &self.ticket;
-        let data: [u8; SHORT_BYTES] = message.data.try_into().ok()?;
-        let data = u128::from_le_bytes(data);
-        let end = message.offset.checked_add(SHORT_BYTES as u64)?;
-        if end > ticket.length_bytes || message.share.is_some() || message.silent {
-            return None;
-        }
-        let is_fast = ticket.metadata_index == FAST_INDEX;
-        let word = if is_fast && message.metadata.is_empty() {
-            message.word
-        } else if !is_fast && message.metadata.len() == 8 {
-            u64::from_le_bytes(message.metadata.try_into().ok()?)
-        } else {
-            return None;
+        let Some(end) = message.offset.checked_add(SHORT_BYTES as u64) else {
+            return false;
         };
-        Some(Short {
+        if end > ticket.length_bytes || message.data.len() != SHORT_BYTES {
+            return false;
+        }
+        if message.share.is_some() || message.silent {
+            return false;
+        }
+        if ticket.metadata_index == FAST_INDEX {
+            message.metadata.is_empty()
+        } else {
+            message.metadata.len() == size_of::<u64>()
+        }
+    }
+
+    /// The message as a short packet, if [`Target::takes_short`]; otherwise another one.
+    #[inline(always)]
+    pub(crate) fn short(&self, message: &Message<'_>) -> Short {
+        let ticket = &self.ticket;
+        let data = u128::from_le_bytes(first_bytes(message.data));
+        let is_fast = ticket.metadata_index == FAST_INDEX;
+        Short {
             to: Address::new(ticket.slot, ticket.metadata_index),
             key: ticket.key,
             // It wraps only if the fields were made up here; then the place is wrong, no more.
             offset: ticket.base.wrapping_add(message.offset),
-            word,
+            word: if is_fast {
+                message.word
+            } else {
+                u64::from_le_bytes(first_bytes(message.metadata))
+            },
             has_metadata: !is_fast,
             data: [data as u64, (data >> 64) as u64],
-        })
+        }
     }
 
     /// The same, for another metadata entry.

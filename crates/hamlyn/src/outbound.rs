@@ -189,13 +189,16 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
     }
 
     #[inline(always)]
-    fn offer_short(&mut self, link: LinkId, short: &Short) -> Result<(), Unsent> {
+    fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
         let Some(way) = self.reach(link) else {
-            return Err(Unsent::Gone);
+            return false;
         };
         match way.end.try_send_short(short) {
-            Ok(()) => Ok(()),
-            Err(reason) => Err(self.not_sent(link, reason)),
+            Ok(()) => true,
+            Err(reason) => {
+                self.not_sent(link, reason);
+                false
+            }
         }
     }
 

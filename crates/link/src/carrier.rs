@@ -91,9 +91,9 @@ impl Outgoing {
 
     /// Sends a short packet.
     #[inline(always)]
-    pub(crate) fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
+    pub(crate) fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
         let room = self.producer.room().map_err(unsent)?;
-        room.publish(cell::encode_short(short));
+        room.publish(cell::encode_short(&short()));
         Ok(())
     }
 

@@ -85,8 +85,9 @@ pub trait TransmitEnd {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet; otherwise as [`TransmitEnd::try_send`].
-    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent>;
+    /// Offers a short packet, which is asked for only when there is room for it; otherwise as
+    /// [`TransmitEnd::try_send`].
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent>;
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
     /// is none; how many. The peer is woken once, after the last.

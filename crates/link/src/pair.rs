@@ -228,7 +228,7 @@ impl TransmitEnd for PairTransmit {
     }
 
     #[inline(always)]
-    fn try_send_short(&mut self, short: &Short) -> Result<(), Unsent> {
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
         self.outgoing.try_send_short(short)?;
         self.wake();
         Ok(())

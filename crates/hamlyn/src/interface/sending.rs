@@ -68,43 +68,41 @@ impl<H: Host> Interface<H> {
         wait: Wait,
     ) -> Result<Sent, SendError> {
         let mut messages = messages.into_iter();
-        let mut pending = messages.next();
         let mut sent = Sent {
             count: 0,
             last: None,
         };
-        while pending.is_some() {
+        loop {
+            let mut other = None;
             if let Some((count, handle)) =
-                self.send_shorts(terminus, target, &mut pending, &mut messages)
+                self.send_shorts(terminus, target, &mut messages, &mut other)
             {
                 sent.count += count;
                 sent.last = Some(handle);
             }
-            let Some(message) = &pending else {
-                break;
+            let Some(message) = other.or_else(|| messages.next()) else {
+                return Ok(sent);
             };
-            match self.send_msg(terminus, target, message, wait) {
+            match self.send_msg(terminus, target, &message, wait) {
                 Ok(handle) => {
                     sent.count += 1;
                     sent.last = Some(handle);
-                    pending = messages.next();
                 }
                 Err(error) if sent.count == 0 => return Err(error),
-                Err(_) => break,
+                Err(_) => return Ok(sent),
             }
         }
-        Ok(sent)
     }
 
-    /// Sends messages as long as they are short and nothing stands in their way; `pending` is then the first
-    /// that was not sent.
+    /// Sends messages as long as they are short and nothing stands in their way. One that is not short is
+    /// left in `other`.
     #[inline(always)]
     fn send_shorts<'m>(
         &mut self,
         terminus: TerminusId,
         target: &Target,
-        pending: &mut Option<Message<'m>>,
         messages: &mut impl Iterator<Item = Message<'m>>,
+        other: &mut Option<Message<'m>>,
     ) -> Option<(usize, SendHandle)> {
         if self.is_asked() {
             return None;
@@ -113,9 +111,12 @@ impl<H: Host> Interface<H> {
         let mut left = SHORTS_MAX;
         let next = || {
             left = left.checked_sub(1)?;
-            let short = target.short(pending.as_ref()?)?;
-            *pending = messages.next();
-            Some(short)
+            let message = messages.next()?;
+            if !target.takes_short(&message) {
+                *other = Some(message);
+                return None;
+            }
+            Some(target.short(&message))
         };
         let outlets = &mut outbound.outlets;
         outbound
@@ -131,14 +132,14 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
-        let short = target.short(message)?;
-        if self.is_asked() {
+        if !target.takes_short(message) || self.is_asked() {
             return None;
         }
         let outbound = self.outbound.own()?;
+        let short = || target.short(message);
         outbound
             .transmitter
-            .post_short(terminus, target.link, &short, &mut outbound.outlets)
+            .post_short(terminus, target.link, short, &mut outbound.outlets)
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: whoever
@@ -150,7 +151,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Option<SendHandle> {
-        if wait == Wait::Poll || target.short(message).is_none() {
+        if wait == Wait::Poll || !target.takes_short(message) {
             return None;
         }
         for _ in 0..SHORT_TRIES {
