@@ -234,7 +234,26 @@ impl<R: ReceiveEnd> Inbound<R> {
             && self.turn_packets() < BURST_SHORT_PACKETS
     }
 
-    /// Looks some times at nothing but the link whose turn it is: whether something is there. Much
+    /// Whether there is one link only, and a poll would take nothing from it. If so, what a poll returns of room
+    /// is returned, and the processor pauses once.
+    #[inline]
+    pub(crate) fn is_silent(&mut self) -> bool {
+        if !self.watching.is_one() {
+            return false;
+        }
+        let Some(inlet) = self.inlets.at_hand() else {
+            return false;
+        };
+        if inlet.lost.is_some() || inlet.end.is_pending() {
+            return false;
+        }
+        inlet.end.settle_bulk();
+        // Whoever looks without a pause takes the line away from under the sender's stores.
+        core::hint::spin_loop();
+        true
+    }
+
+    /// Looks some times, pausing in between, at nothing but the link whose turn it is: whether something is there. Much
     /// cheaper than a poll, so what comes next over the link that was last busy is seen sooner.
     #[inline]
     pub(crate) fn glance(&mut self) {

@@ -65,6 +65,12 @@ impl Watching {
         self.turns.count()
     }
 
+    /// Whether there is one link, and it is watched.
+    #[inline]
+    pub(crate) fn is_one(&self) -> bool {
+        self.turns.watched() == 1 && !self.turns.is_any_unwatched()
+    }
+
     /// The place whose turn it is.
     #[inline]
     pub(crate) fn current(&self) -> usize {
