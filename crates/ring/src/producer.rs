@@ -71,8 +71,13 @@ struct Lap {
     /// Cells from here on are not present, and their flags are zero.
     touched: u64,
     shallow_laps: u32,
-    /// Cells were returned since this lap began: the consumer is at work.
+    /// Cells were returned since this lap began.
     came_back: bool,
+    /// When the ring had been full, most of it came back at once: the consumer is at work while we are not,
+    /// as on one processor.
+    by_turns: bool,
+    /// There was no room when we last looked.
+    is_full: bool,
     /// There was no room once since this lap began: the ring is not deep enough, even if the consumer
     /// should have taken everything by the last cell.
     was_full: bool,
@@ -88,6 +93,11 @@ impl Lap {
         } else {
             self.known.saturating_sub(self.before).min(self.depth)
         }
+    }
+
+    /// Whether the consumer takes cells while we send them.
+    fn works_beside(&self) -> bool {
+        self.came_back && !self.by_turns
     }
 }
 
@@ -114,6 +124,8 @@ impl<M: CellMemory> Producer<M> {
                 touched: idle,
                 shallow_laps: 0,
                 came_back: false,
+                by_turns: false,
+                is_full: false,
                 was_full: false,
                 refresh_in_laps: REFRESH_LAPS,
                 geometry,
@@ -142,6 +154,7 @@ impl<M: CellMemory> Producer<M> {
         let at = self.at();
         if at >= self.lap.free() {
             self.lap.was_full = true;
+            self.lap.is_full = true;
             return Err(NoRoom::Full);
         }
         if at + 1 == self.lap.depth && !self.deepen() {
@@ -168,6 +181,7 @@ impl<M: CellMemory> Producer<M> {
         lap.base += at;
         lap.depth = lap.depth_next;
         lap.came_back = false;
+        lap.by_turns = false;
         self.at_bytes = 0;
         self.limit_bytes = 0;
         self.flag = lap_after(self.flag);
@@ -203,19 +217,25 @@ impl<M: CellMemory> Producer<M> {
             self.close();
             return Err(NoRoom::Corrupt);
         }
-        self.lap.came_back |= consumed != self.lap.known;
-        self.lap.known = consumed;
+        let lap = &mut self.lap;
+        let returned = consumed - lap.known;
+        if returned != 0 {
+            lap.came_back = true;
+            lap.by_turns |= lap.is_full && returned * 4 >= lap.depth * 3;
+            lap.is_full = false;
+            lap.known = consumed;
+        }
         self.bulk.release(consumed);
         Ok(())
     }
 
     /// More than half of this lap is out, or there was no room: has more cells, if that is possible. Where the
-    /// consumer is at work, no more than are fast; where it is not, as many as can be.
+    /// consumer works beside us, no more than are fast; where it does not, as many as can be.
     fn deepen(&mut self) -> bool {
         let outstanding = self.sent() - self.lap.known;
         let lap = &mut self.lap;
         let was_full = core::mem::take(&mut lap.was_full);
-        let is_deep = lap.depth >= u64::from(CELLS_FAST) && lap.came_back;
+        let is_deep = lap.depth >= u64::from(CELLS_FAST) && lap.works_beside();
         if (outstanding * 2 <= lap.depth && !was_full) || is_deep || lap.depth >= lap.depth_max {
             return false;
         }
@@ -241,8 +261,7 @@ impl<M: CellMemory> Producer<M> {
         let outstanding = self.sent() - self.lap.known;
         let lap = &mut self.lap;
         let fast = u64::from(CELLS_FAST);
-        if lap.depth > fast && lap.came_back {
-            // The consumer is at work again.
+        if lap.depth > fast && lap.works_beside() {
             lap.depth_next = (lap.depth / 2).max(fast);
         }
         if outstanding * 4 > lap.depth {

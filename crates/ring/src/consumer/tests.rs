@@ -170,3 +170,51 @@ fn credit_is_held_back_but_not_forever() {
     }
     assert!(256 - published < 64);
 }
+
+#[test]
+fn nothing_is_shown_the_shortest_way_after_the_end() {
+    let (mapping, mut consumer, geometry) = ring();
+    let first = geometry.cells_offset();
+    mapping.store_u64(first, 2).unwrap();
+    assert!(consumer.look(0).is_some());
+    assert!(consumer.look(1 << 32).is_none(), "of another kind");
+    consumer.close();
+    for flag in [0, 2, 3, u64::from(u32::MAX), u64::MAX, u64::MAX - 1] {
+        mapping.store_u64(first, flag).unwrap();
+        for upper in [0, u64::MAX << 32] {
+            assert!(consumer.look(upper).is_none(), "{flag:x}");
+        }
+        assert_eq!(consumer.settle_due(), None);
+        assert_eq!(consumer.peek(), Err(Corrupt));
+    }
+}
+
+#[test]
+fn what_is_due_is_settled_before_more_is_shown() {
+    let geometry = Geometry::new(64, crate::geometry::BULK_MIN_BYTES).unwrap();
+    let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
+    let cells = SharedCells::new(&mapping, geometry, None).unwrap();
+    let mut consumer = Consumer::new(cells, geometry);
+    for cell in 0..64 {
+        let last = u64::from(cell == 63);
+        mapping
+            .store_u64(geometry.cells_offset() + cell * 64, 2 | last)
+            .unwrap();
+    }
+    let consumed = || mapping.load_u64(geometry.consumed_offset()).unwrap();
+    let mut settled = Vec::new();
+    while consumer.taken() < 64 {
+        if consumer.look(0).is_some() {
+            consumer.took();
+        } else {
+            assert!(consumer.settle_due().is_some());
+            settled.push((consumer.taken(), consumed()));
+        }
+    }
+    // A quarter of a lap at a time; the last cell is seen to be that; and what comes after it is the next lap's.
+    assert_eq!(settled, [(16, 16), (32, 32), (48, 48), (63, 48)]);
+    assert!(consumer.is_pending(), "there is something to settle");
+    assert!(consumer.settle_due().is_some());
+    assert_eq!(consumed(), 64);
+    assert!(!consumer.is_pending());
+}

@@ -177,8 +177,27 @@ impl Ends {
         Ok(())
     }
 
+    /// Takes one message the shortest way, if one is out.
+    fn take_short(&mut self) -> bool {
+        loop {
+            if let Some(cell) = self.consumer.look(0) {
+                assert_eq!(cell[1], self.taken, "messages out of order");
+                self.consumer.took();
+                self.taken += 1;
+                assert_eq!(self.consumer.taken(), self.taken);
+                return true;
+            }
+            if self.consumer.settle_due().is_none() {
+                assert!(!self.consumer.is_pending());
+                assert_eq!(self.taken, self.sent, "a message was overlooked");
+                return false;
+            }
+        }
+    }
+
     /// Takes one message, if one is out.
     fn take(&mut self) -> bool {
+        let _ = self.consumer.settle_due();
         let found = self.consumer.peek().unwrap();
         assert_eq!(found.is_some(), self.consumer.is_pending());
         let Some(cell) = found else {
@@ -205,6 +224,7 @@ impl Ends {
 enum Step {
     Send(u32),
     Take(u32),
+    TakeShort(u32),
     Settle,
     GiveBack,
     Plenty(bool),
@@ -214,7 +234,8 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (1_u32..40).prop_map(Step::Send),
-        6 => (1_u32..40).prop_map(Step::Take),
+        4 => (1_u32..40).prop_map(Step::Take),
+        4 => (1_u32..40).prop_map(Step::TakeShort),
         2 => Just(Step::Settle),
         2 => Just(Step::GiveBack),
         1 => any::<bool>().prop_map(Step::Plenty),
@@ -256,6 +277,11 @@ proptest! {
                 Step::Take(count) => {
                     for _ in 0..count {
                         ends.take();
+                    }
+                }
+                Step::TakeShort(count) => {
+                    for _ in 0..count {
+                        ends.take_short();
                     }
                 }
                 Step::Settle => {
@@ -324,6 +350,30 @@ fn a_ring_that_is_filled_and_emptied_by_turns_grows_wherever_the_turns_begin() {
             let _ = ends.consumer.settle();
         }
         assert_eq!(ends.producer.depth(), 256, "from {begin}");
+    }
+}
+
+#[test]
+fn a_ring_whose_consumer_works_beside_its_producer_is_no_deeper_than_is_fast() {
+    // Full at the first try, when nobody works yet, it is as deep as can be.
+    let mut ends = ends(4096, 64, true);
+    while ends.send().is_ok() {}
+    assert_eq!(ends.producer.depth(), 4096);
+    for _ in 0..3 {
+        for _ in 0..2000 {
+            for _ in 0..100 {
+                ends.take_short();
+            }
+            while ends.send().is_ok() {}
+        }
+        assert_eq!(ends.producer.depth(), u64::from(CELLS_FAST));
+        // By turns, as on one processor, whoever has it should have it for long.
+        for _ in 0..30 {
+            while ends.take_short() {}
+            let _ = ends.consumer.settle();
+            while ends.send().is_ok() {}
+        }
+        assert_eq!(ends.producer.depth(), 4096);
     }
 }
 
