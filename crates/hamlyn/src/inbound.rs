@@ -109,7 +109,9 @@ impl<R: ReceiveEnd> Inbound<R> {
         let id = self.inlets.insert(token, end);
         self.ended.reserve(self.inlets.places());
         self.watching.enter(&mut self.inlets, id.index as usize);
-        self.begin_turn(self.watching.current());
+        if self.inlets.at_hand().is_none() {
+            self.begin_turn(id.index as usize);
+        }
         id
     }
 
@@ -135,7 +137,9 @@ impl<R: ReceiveEnd> Inbound<R> {
         if id.is_some() {
             self.watching.leave(index);
         }
-        self.begin_turn(self.watching.current());
+        if self.inlets.at_hand().is_none() {
+            self.begin_turn(self.watching.current());
+        }
         id
     }
 
@@ -244,10 +248,9 @@ impl<R: ReceiveEnd> Inbound<R> {
         let Some(inlet) = self.inlets.at_hand() else {
             return false;
         };
-        if inlet.lost.is_some() || inlet.end.is_pending() {
+        if !is_silent(inlet) {
             return false;
         }
-        inlet.end.settle_bulk();
         // Whoever looks without a pause takes the line away from under the sender's stores.
         core::hint::spin_loop();
         true
@@ -285,24 +288,28 @@ impl<R: ReceiveEnd> Inbound<R> {
             self.watching.heed(&mut self.inlets);
         }
         if self.turn_packets() >= BURST_PACKETS {
-            self.next_turn();
+            self.end_turn();
+            if self.inlets.turn() == self.watching.current() {
+                self.watching.next(&mut self.inlets, false);
+            }
         }
         for _ in 0..self.watching.turns() {
-            let handed = self.poll_link(waiting);
-            if handed.is_some() {
-                return handed;
+            // A link that has nothing does not take the place of the one that is at hand.
+            let place = self.watching.current();
+            let is_silent = self.inlets.at(place).is_none_or(is_silent);
+            if !is_silent {
+                if place != self.inlets.turn() {
+                    self.end_turn();
+                    self.begin_turn(place);
+                }
+                let handed = self.poll_link(waiting);
+                if handed.is_some() {
+                    return handed;
+                }
             }
-            self.next_turn();
+            self.watching.next(&mut self.inlets, is_silent);
         }
         None
-    }
-
-    /// The next link has its turn.
-    fn next_turn(&mut self) {
-        let is_silent = self.turn_packets() == 0;
-        self.end_turn();
-        let turn = self.watching.next(&mut self.inlets, is_silent);
-        self.begin_turn(turn);
     }
 
     /// Takes packets of the link whose turn it is until there is none, the turn is over, or one announces itself
@@ -353,6 +360,16 @@ impl<R: ReceiveEnd> Inbound<R> {
             }
         }
     }
+}
+
+/// Whether there is nothing to take from a link, nor to do about it but to return room, which is done.
+#[inline]
+fn is_silent<R: ReceiveEnd>(inlet: &mut Inlet<R>) -> bool {
+    if inlet.lost.is_some() || inlet.end.is_pending() {
+        return false;
+    }
+    inlet.end.settle_bulk();
+    true
 }
 
 #[inline(always)]

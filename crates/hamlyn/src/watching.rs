@@ -77,14 +77,12 @@ impl Watching {
         self.turns.current()
     }
 
-    /// The link whose turn it was had something or nothing; the next one has its turn. Its place.
+    /// The link whose turn it was had something or nothing; the next one has its turn.
     #[inline]
-    pub(crate) fn next<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, is_silent: bool) -> usize {
-        if self.turns.had_turn(is_silent) && self.unwatch(links) {
-            return self.turns.current();
+    pub(crate) fn next<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, is_silent: bool) {
+        if !self.turns.had_turn(is_silent) || !self.unwatch(links) {
+            self.turns.advance();
         }
-        self.turns.advance();
-        self.turns.current()
     }
 
     #[cold]
