@@ -205,6 +205,8 @@ pub(crate) const HAMLYN: &str = "hamlyn";
 pub(crate) const MACHINE: &str = "machine";
 /// What the others are compared with.
 pub(crate) const REFERENCE: &str = "hamlyn_raw";
+/// Ours with many messages in a call, which nobody else is measured with.
+pub(crate) const BATCHED: &str = "hamlyn_many";
 /// The hand-off of a cache line, and one copy.
 pub(crate) const RAW: &str = "machine_raw";
 
@@ -341,10 +343,11 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
     };
     vec![
         hamlyn(REFERENCE, "Hamlyn, raw interface", "raw").crowd(),
+        hamlyn("hamlyn_direct", "Hamlyn, direct placement", "direct"),
+        hamlyn(BATCHED, "Hamlyn, 64 messages in a call", "many").crowd(),
         hamlyn("hamlyn_tagged", "Hamlyn, tagged write", "tagged"),
         hamlyn("hamlyn_datagram", "Hamlyn, datagram", "datagram"),
         hamlyn("hamlyn_stream", "Hamlyn, stream", "stream"),
-        // Direct placement becomes one more variant here.
         Peer::each(MACHINE, RAW, "the machine itself", built("raw"), "raw"),
         Peer::perftest("ucx_put", "UCX put", "ucp_put_lat", "ucp_put_bw"),
         Peer::perftest("ucx_tag", "UCX tag", "tag_lat", "tag_bw"),
