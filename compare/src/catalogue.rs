@@ -3,11 +3,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
+
 /// Peers that are installed and built together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Library {
     /// For `--only`.
     pub(crate) name: &'static str,
+    /// For people.
+    pub(crate) label: &'static str,
     /// How it is built; `None` if there is nothing to build.
     pub(crate) build: Build,
     /// A command that prints its version.
@@ -222,11 +226,13 @@ const fn c(source: &'static str, libraries: &'static [&'static str]) -> Build {
 pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: MACHINE,
+        label: "the machine itself",
         build: c("raw", &[]),
         version: &["uname", "-r"],
     },
     Library {
         name: HAMLYN,
+        label: "Hamlyn",
         build: Build::Cargo {
             package: "compare-hamlyn",
         },
@@ -234,16 +240,19 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "ucx",
+        label: "UCX",
         build: Build::Nothing,
         version: &["dpkg-query", "-W", "-f", "${Version}", "ucx-utils"],
     },
     Library {
         name: "libfabric",
+        label: "libfabric shm",
         build: c("libfabric", &["-lfabric"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libfabric-dev"],
     },
     Library {
         name: "openmpi",
+        label: "Open MPI",
         build: Build::C {
             compiler: "mpicc.openmpi",
             source: "mpi",
@@ -254,6 +263,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "mpich",
+        label: "MPICH",
         build: Build::C {
             compiler: "mpicc.mpich",
             source: "mpi",
@@ -264,6 +274,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "iceoryx2",
+        label: "iceoryx2",
         build: Build::Cargo {
             package: "compare-iceoryx2",
         },
@@ -271,6 +282,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "aeron",
+        label: "Aeron IPC",
         build: Build::Java { directory: "aeron" },
         version: &[
             "sed",
@@ -281,21 +293,25 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "zeromq",
+        label: "ZeroMQ",
         build: c("zeromq", &["-lzmq"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libzmq3-dev"],
     },
     Library {
         name: "nng",
+        label: "nng",
         build: c("nng", &["-lnng"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libnng-dev"],
     },
     Library {
         name: "kernel",
+        label: "UNIX sockets, pipes",
         build: c("kernel", &[]),
         version: &["uname", "-r"],
     },
     Library {
         name: "python",
+        label: "Python multiprocessing",
         build: Build::Nothing,
         version: &["python3", "--version"],
     },
@@ -310,6 +326,28 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Around this program, and in the checkout that it was built from.
+    pub(crate) fn here() -> Result<Self> {
+        Ok(Self {
+            compare: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+            binaries: std::env::current_exe()
+                .context("finding this program")?
+                .parent()
+                .context("this program lies nowhere")?
+                .to_owned(),
+        })
+    }
+
+    /// Where results of whole runs are kept.
+    pub(crate) fn results(&self) -> PathBuf {
+        self.compare.join("results")
+    }
+
+    /// The file that shows the short table.
+    pub(crate) fn readme(&self) -> PathBuf {
+        self.compare.join("../README.md")
+    }
+
     /// Where programs are put that Cargo does not build.
     pub(crate) fn built(&self) -> PathBuf {
         self.binaries.join("peers")

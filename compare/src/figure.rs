@@ -1,6 +1,6 @@
 //! What is measured of each peer, and the orders that measure it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Sizes at which the one-way time is measured.
 pub(crate) const TIME_SIZES_BYTES: [usize; 8] =
@@ -16,7 +16,7 @@ pub(crate) const SENDERS_MAX: usize = SENDERS[SENDERS.len() - 1];
 pub(crate) const RATE_SIZE_BYTES: usize = 16;
 
 /// One figure.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(tag = "figure", rename_all = "snake_case")]
 pub(crate) enum Figure {
     /// Half of a round trip, in nanoseconds. Less is better.
@@ -89,6 +89,11 @@ impl Figure {
             Figure::Rate | Figure::Senders { .. } => 2_000,
             Figure::Bandwidth { size_bytes, .. } => ((4 << 20) / size_bytes as u64).clamp(2, 200),
         }
+    }
+
+    /// Messages that do not count, before `count` that do: a tenth, and of long ones as many as use all buffers once.
+    pub(crate) fn warm_up_count(self, count: u64) -> u64 {
+        (count / 10).max(self.first_count().min(4))
     }
 
     /// The figure, from `count` messages of each sender in that time.
