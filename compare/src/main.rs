@@ -107,7 +107,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
             .rounds
             .unwrap_or(if arguments.quick { 2 } else { 5 })
             .max(1),
-        lasts: Duration::from_millis(if arguments.quick { 8 } else { 25 }),
+        lasts: Duration::from_millis(if arguments.quick { 8 } else { 15 }),
         time_max: Duration::from_secs(60 * if arguments.quick { 3 } else { 12 }),
     };
     let mut circumstances = Circumstances::now(cores, effort, arguments.quick)?;

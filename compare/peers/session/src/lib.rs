@@ -391,4 +391,95 @@ mod tests {
         }
         assert_eq!(Stamp::read(&[0; 7]), None);
     }
+
+    /// Takes four in a call, and gives three, of which the one with that number is wrong.
+    #[derive(Default)]
+    struct Batches {
+        sent: Vec<Vec<u64>>,
+        taken: u64,
+        wrong: Option<u64>,
+    }
+
+    impl Peer for Batches {
+        fn prepare(&mut self, _: &Order) -> Result<Option<String>> {
+            Ok(None)
+        }
+
+        fn send(&mut self, _: &[u8]) -> Result<()> {
+            bail!("one at a time")
+        }
+
+        fn receive(&mut self) -> Result<Stamp> {
+            bail!("one at a time")
+        }
+
+        fn settle(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn many(&self) -> usize {
+            4
+        }
+
+        fn send_many(&mut self, messages: &[u8], size_bytes: usize) -> Result<()> {
+            let stamps = messages
+                .chunks_exact(size_bytes)
+                .map(|message| Stamp::read(message).map_or(u64::MAX, |stamp| stamp.first));
+            self.sent.push(stamps.collect());
+            Ok(())
+        }
+
+        fn receive_many(&mut self, most: u64, mut each: impl FnMut(Stamp)) -> Result<u64> {
+            let some = most.min(3);
+            for turn in self.taken..self.taken + some {
+                each(Stamp::of(1, turn + u64::from(self.wrong == Some(turn))));
+            }
+            self.taken += some;
+            Ok(some)
+        }
+    }
+
+    /// What that role answers to an order for ten messages.
+    fn answer_of(role: usize, peer: &mut Batches) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name| directory.path().join(name);
+        std::fs::write(path("orders"), "").unwrap();
+        let mut session = Session {
+            variant: String::new(),
+            directory: directory.path().to_owned(),
+            role,
+            senders: 1,
+            orders: BufReader::new(File::open(path("orders")).unwrap()),
+            answers: File::create(path("answers")).unwrap(),
+        };
+        let order = Order::parse("stream 16 10 1 reused").unwrap();
+        if role == RECEIVER {
+            session.take(peer, &order).unwrap();
+        } else {
+            session.give(peer, &order, &mut [0; 4 * 16]).unwrap();
+        }
+        std::fs::read_to_string(path("answers")).unwrap()
+    }
+
+    #[test]
+    fn many_in_a_call() {
+        let mut peer = Batches::default();
+        let answer = answer_of(1, &mut peer);
+        assert!(answer.contains("\"checked\":10"), "{answer}");
+        let lengths: Vec<usize> = peer.sent.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [4, 4, 2]);
+        let wanted: Vec<u64> = (0..10).map(|turn| Stamp::of(1, turn).first).collect();
+        assert_eq!(peer.sent.concat(), wanted);
+        let answer = answer_of(RECEIVER, &mut Batches::default());
+        assert!(answer.contains("\"checked\":10"), "{answer}");
+        // The wrong one, alone, does not count.
+        let answer = answer_of(
+            RECEIVER,
+            &mut Batches {
+                wrong: Some(7),
+                ..Batches::default()
+            },
+        );
+        assert!(answer.contains("\"checked\":9"), "{answer}");
+    }
 }
