@@ -429,7 +429,7 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         .crowd()
         .warm_up(WarmUp {
             round_trips: 100_000,
-            messages: 4_000_000,
+            messages: 10_000_000,
         }),
         Peer::each("zeromq", "zeromq_ipc", "ZeroMQ ipc", built("zeromq"), "ipc")
             .floating()

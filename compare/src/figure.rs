@@ -1,5 +1,7 @@
 //! What is measured of each peer, and the orders that measure it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Sizes at which the one-way time is measured.
@@ -14,6 +16,9 @@ pub(crate) const SENDERS: [usize; 4] = [1, 2, 4, 8];
 pub(crate) const SENDERS_MAX: usize = SENDERS[SENDERS.len() - 1];
 /// Size of a message where the rate is measured.
 pub(crate) const RATE_SIZE_BYTES: usize = 16;
+
+/// What is closer than this is not told apart.
+const AHEAD_MIN: f64 = 1.01;
 
 /// One figure.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -91,6 +96,15 @@ impl Figure {
         }
     }
 
+    /// How long a measurement lasts, where most last so long. A rate takes a while to settle: it is another one once
+    /// the sender has run ahead of the receiver.
+    pub(crate) fn lasts(self, most: Duration) -> Duration {
+        match self {
+            Figure::Rate | Figure::Senders { .. } => most * 3,
+            Figure::OneWay { .. } | Figure::Bandwidth { .. } => most,
+        }
+    }
+
     /// Messages that do not count, before `count` that do: a tenth, and of long ones as many as use all buffers once.
     pub(crate) fn warm_up_count(self, count: u64) -> u64 {
         (count / 10).max(self.first_count().min(4))
@@ -106,12 +120,12 @@ impl Figure {
         }
     }
 
-    /// How good `value` is beside `reference`: times as long, or a share of the speed.
+    /// Whether `value` is better than `reference`, by more than one part in a hundred.
     pub(crate) fn is_ahead(self, value: f64, reference: f64) -> bool {
         if self.is_time() {
-            value < reference
+            value * AHEAD_MIN < reference
         } else {
-            value > reference
+            value > reference * AHEAD_MIN
         }
     }
 

@@ -41,7 +41,7 @@ const COUNT_MAX: u64 = 50_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     pub(crate) rounds: usize,
-    /// How long one measurement lasts, about.
+    /// How long one measurement lasts, about; of a rate, some times as long.
     pub(crate) lasts: Duration,
     /// No round is begun that would end later than this after the start, but for the first: a
     /// machine that is busy otherwise is measured in fewer rounds.
@@ -242,7 +242,14 @@ pub(crate) fn run(
             }
             if bar.is_hidden() {
                 let rounds = effort.rounds;
-                eprintln!("== round {} of {rounds}, senders: {senders}", round + 1);
+                match wanted {
+                    None => eprintln!("== round {} of {rounds}, senders: {senders}", round + 1),
+                    Some(state) => eprintln!(
+                        "== another round, of {} peers that had too few with the cores {}",
+                        to_do.len(),
+                        state.name()
+                    ),
+                }
             }
             for (peer, figures) in to_do {
                 if wanted.is_some() && beside.state().ok() != wanted {
@@ -476,7 +483,7 @@ fn calibrated(
 /// How many messages last about that long; or why there can be none.
 fn calibrate(order: Ordering<'_>, figure: Figure, lasts: Duration) -> Result<Result<u64, String>> {
     let mut count = figure.first_count();
-    let lasts_ns = lasts.as_nanos() as f64;
+    let lasts_ns = figure.lasts(lasts).as_nanos() as f64;
     let patience = Instant::now() + Duration::from_secs(30);
     for _ in 0..4 {
         let elapsed_ns = match order(count)? {
@@ -534,11 +541,12 @@ mod tests {
     fn counts_follow_the_speed() {
         // A peer that takes 100 ns for each message, after 10 µs.
         let mut order = |count: u64| Ok(Outcome::Took(10_000.0 + 100.0 * count as f64));
-        let count = calibrate(&mut order, Figure::Rate, Duration::from_millis(10))
+        let figure = Figure::OneWay { size_bytes: 16 };
+        let count = calibrate(&mut order, figure, Duration::from_millis(10))
             .unwrap()
             .unwrap();
         assert!((90_000..=110_000).contains(&count), "{count}");
-        let mut slow = |_| Ok(Outcome::Took(1e10));
+        let mut slow = |_| Ok(Outcome::Took(1e11));
         let count = calibrate(&mut slow, Figure::Rate, Duration::from_millis(10)).unwrap();
         assert_eq!(count, Ok(COUNT_MIN));
         let mut never = |_| Ok(Outcome::Unsupported("no".to_owned()));

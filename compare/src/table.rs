@@ -319,7 +319,7 @@ pub(crate) fn markdown(report: &Report) -> String {
     );
     text.push_str(&stillness(report));
     text.push_str(
-        "In brackets, the multiple of ours (the raw interface), measured alternately in the same rounds. **Bold**: ahead of all lines of ours that have a call for each message; *italic*: only of the raw interface. \
+        "In brackets, the multiple of ours (the raw interface), measured alternately in the same rounds. **Bold**: ahead, by more than 1 %, of all lines of ours that have a call for each message; *italic*: only of the raw interface. \
          ~: the machine never kept still. –: the peer, or the program that measures it, does not offer it.\n",
     );
     for section in sections() {
