@@ -83,13 +83,15 @@ impl Results {
         self.failures += 1;
     }
 
-    /// Whether more rounds would make the figure better: fewer than half of those asked for were in that state.
+    /// Whether more rounds would make the figure better: there are some, but fewer than half of those asked for were in
+    /// that state.
     fn lacks(&self, rounds: usize, state: State) -> bool {
         let there = self
             .rounds
             .iter()
             .filter(|round| round.steady && round.state() == Some(state));
         self.unsupported.is_none()
+            && !self.rounds.is_empty()
             && self.failures < FIGURE_FAILURES_MAX
             && there.count() * 2 < rounds
     }
@@ -535,6 +537,8 @@ mod tests {
         assert!(!results.lacks(4, State::Far));
         results.unsupported = Some("never".to_owned());
         assert!(!results.lacks(4, State::Near));
+        // Who never ran is not tried again.
+        assert!(!Results::default().lacks(4, State::Near));
     }
 
     #[test]
