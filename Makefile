@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test build bench instructions compare check-compare tools fmt clippy docs bare papers tests
+.PHONY: demo test build bench instructions compare compare-show check-compare tools fmt clippy docs bare papers tests
 
 demo: build
 	@echo "== the demonstration"
@@ -32,7 +32,12 @@ compare: tools
 	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
 	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
 
-# What `make test` does for the product, for the comparison's driver and our programs in it.
+# The comparison's tables, in compare/results and README.md, and its pictures, anew from its raw data.
+compare-show: tools
+	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- show
+
+# What `make test` does for the product, for the comparison's driver and our programs in it; and that the tables say
+# what the raw data say. Needs none of the peers.
 check-compare: tools
 	$(CARGO) fmt --all --check --manifest-path compare/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --manifest-path compare/Cargo.toml -- -D warnings

@@ -3,11 +3,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
+
 /// Peers that are installed and built together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Library {
     /// For `--only`.
     pub(crate) name: &'static str,
+    /// For people.
+    pub(crate) label: &'static str,
     /// How it is built; `None` if there is nothing to build.
     pub(crate) build: Build,
     /// A command that prints its version.
@@ -205,6 +209,8 @@ pub(crate) const HAMLYN: &str = "hamlyn";
 pub(crate) const MACHINE: &str = "machine";
 /// What the others are compared with.
 pub(crate) const REFERENCE: &str = "hamlyn_raw";
+/// Ours with many messages in a call, which nobody else is measured with.
+pub(crate) const BATCHED: &str = "hamlyn_many";
 /// The hand-off of a cache line, and one copy.
 pub(crate) const RAW: &str = "machine_raw";
 
@@ -220,11 +226,13 @@ const fn c(source: &'static str, libraries: &'static [&'static str]) -> Build {
 pub(crate) const LIBRARIES: &[Library] = &[
     Library {
         name: MACHINE,
+        label: "the machine itself",
         build: c("raw", &[]),
         version: &["uname", "-r"],
     },
     Library {
         name: HAMLYN,
+        label: "Hamlyn",
         build: Build::Cargo {
             package: "compare-hamlyn",
         },
@@ -232,16 +240,19 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "ucx",
+        label: "UCX",
         build: Build::Nothing,
         version: &["dpkg-query", "-W", "-f", "${Version}", "ucx-utils"],
     },
     Library {
         name: "libfabric",
+        label: "libfabric shm",
         build: c("libfabric", &["-lfabric"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libfabric-dev"],
     },
     Library {
         name: "openmpi",
+        label: "Open MPI",
         build: Build::C {
             compiler: "mpicc.openmpi",
             source: "mpi",
@@ -252,6 +263,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "mpich",
+        label: "MPICH",
         build: Build::C {
             compiler: "mpicc.mpich",
             source: "mpi",
@@ -262,6 +274,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "iceoryx2",
+        label: "iceoryx2",
         build: Build::Cargo {
             package: "compare-iceoryx2",
         },
@@ -269,6 +282,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "aeron",
+        label: "Aeron IPC",
         build: Build::Java { directory: "aeron" },
         version: &[
             "sed",
@@ -279,21 +293,25 @@ pub(crate) const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "zeromq",
+        label: "ZeroMQ",
         build: c("zeromq", &["-lzmq"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libzmq3-dev"],
     },
     Library {
         name: "nng",
+        label: "nng",
         build: c("nng", &["-lnng"]),
         version: &["dpkg-query", "-W", "-f", "${Version}", "libnng-dev"],
     },
     Library {
         name: "kernel",
+        label: "UNIX sockets, pipes",
         build: c("kernel", &[]),
         version: &["uname", "-r"],
     },
     Library {
         name: "python",
+        label: "Python multiprocessing",
         build: Build::Nothing,
         version: &["python3", "--version"],
     },
@@ -308,6 +326,28 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Around this program, and in the checkout that it was built from.
+    pub(crate) fn here() -> Result<Self> {
+        Ok(Self {
+            compare: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+            binaries: std::env::current_exe()
+                .context("finding this program")?
+                .parent()
+                .context("this program lies nowhere")?
+                .to_owned(),
+        })
+    }
+
+    /// Where results of whole runs are kept.
+    pub(crate) fn results(&self) -> PathBuf {
+        self.compare.join("results")
+    }
+
+    /// The file that shows the short table.
+    pub(crate) fn readme(&self) -> PathBuf {
+        self.compare.join("../README.md")
+    }
+
     /// Where programs are put that Cargo does not build.
     pub(crate) fn built(&self) -> PathBuf {
         self.binaries.join("peers")
@@ -341,10 +381,11 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
     };
     vec![
         hamlyn(REFERENCE, "Hamlyn, raw interface", "raw").crowd(),
+        hamlyn("hamlyn_direct", "Hamlyn, direct placement", "direct"),
+        hamlyn(BATCHED, "Hamlyn, 64 messages in a call", "many").crowd(),
         hamlyn("hamlyn_tagged", "Hamlyn, tagged write", "tagged"),
         hamlyn("hamlyn_datagram", "Hamlyn, datagram", "datagram"),
         hamlyn("hamlyn_stream", "Hamlyn, stream", "stream"),
-        // Direct placement becomes one more variant here.
         Peer::each(MACHINE, RAW, "the machine itself", built("raw"), "raw"),
         Peer::perftest("ucx_put", "UCX put", "ucp_put_lat", "ucp_put_bw"),
         Peer::perftest("ucx_tag", "UCX tag", "tag_lat", "tag_bw"),
@@ -388,7 +429,7 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         .crowd()
         .warm_up(WarmUp {
             round_trips: 100_000,
-            messages: 4_000_000,
+            messages: 10_000_000,
         }),
         Peer::each("zeromq", "zeromq_ipc", "ZeroMQ ipc", built("zeromq"), "ipc")
             .floating()

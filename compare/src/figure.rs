@@ -1,6 +1,8 @@
 //! What is measured of each peer, and the orders that measure it.
 
-use serde::Serialize;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 /// Sizes at which the one-way time is measured.
 pub(crate) const TIME_SIZES_BYTES: [usize; 8] =
@@ -15,8 +17,11 @@ pub(crate) const SENDERS_MAX: usize = SENDERS[SENDERS.len() - 1];
 /// Size of a message where the rate is measured.
 pub(crate) const RATE_SIZE_BYTES: usize = 16;
 
+/// What is closer than this is not told apart.
+const AHEAD_MIN: f64 = 1.01;
+
 /// One figure.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(tag = "figure", rename_all = "snake_case")]
 pub(crate) enum Figure {
     /// Half of a round trip, in nanoseconds. Less is better.
@@ -91,6 +96,20 @@ impl Figure {
         }
     }
 
+    /// How long a measurement lasts, where most last so long. A rate takes a while to settle: it is another one once
+    /// the sender has run ahead of the receiver.
+    pub(crate) fn lasts(self, most: Duration) -> Duration {
+        match self {
+            Figure::Rate | Figure::Senders { .. } => most * 3,
+            Figure::OneWay { .. } | Figure::Bandwidth { .. } => most,
+        }
+    }
+
+    /// Messages that do not count, before `count` that do: a tenth, and of long ones as many as use all buffers once.
+    pub(crate) fn warm_up_count(self, count: u64) -> u64 {
+        (count / 10).max(self.first_count().min(4))
+    }
+
     /// The figure, from `count` messages of each sender in that time.
     pub(crate) fn value(self, count: u64, elapsed_ns: f64) -> f64 {
         let messages = (count * self.senders() as u64) as f64;
@@ -101,12 +120,12 @@ impl Figure {
         }
     }
 
-    /// How good `value` is beside `reference`: times as long, or a share of the speed.
+    /// Whether `value` is better than `reference`, by more than one part in a hundred.
     pub(crate) fn is_ahead(self, value: f64, reference: f64) -> bool {
         if self.is_time() {
-            value < reference
+            value * AHEAD_MIN < reference
         } else {
-            value > reference
+            value > reference * AHEAD_MIN
         }
     }
 

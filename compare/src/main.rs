@@ -1,8 +1,8 @@
 //! Hamlyn beside other ways to exchange messages on one host, measured in one run on the same two cores.
 //!
 //! The driver installs and builds the peers (`prepare`), starts their processes (`session`,
-//! `perftest`), measures each in turn with ours (`run`), and shows what came of it (`table`, `plot`,
-//! `record`). How each peer is run, and why so, is in `compare/README.md`.
+//! `perftest`), measures each in turn with ours (`run`), keeps what came of it (`record`), reads that back (`reading`)
+//! and shows it (`table`, `plot`, `readme`). How each peer is run, and why so, is in `compare/README.md`.
 
 mod catalogue;
 mod figure;
@@ -11,6 +11,8 @@ mod perftest;
 mod pin;
 mod plot;
 mod prepare;
+mod reading;
+mod readme;
 mod record;
 mod run;
 mod session;
@@ -22,22 +24,33 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use clap::Parser;
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::catalogue::{Means, Peer, Places, Program, RAW, REFERENCE};
 use crate::record::{Circumstances, Report};
 use crate::run::Effort;
 
+/// Every round of a run.
+const RAW_FILE: &str = "raw.jsonl";
+/// All of its tables.
+const TABLE_FILE: &str = "table.md";
+
 /// Measures Hamlyn and its peers in one run.
 #[derive(Parser)]
-#[command(name = "hamlyn-compare", version)]
+#[command(
+    name = "hamlyn-compare",
+    version,
+    args_conflicts_with_subcommands = true
+)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
-    /// Fewer and shorter rounds; results go to a directory of their own.
+    /// Fewer and shorter rounds.
     #[arg(long)]
     quick: bool,
     /// Only these libraries, separated by commas: ucx, libfabric, openmpi, mpich, iceoryx2, aeron, zeromq, nng,
@@ -51,7 +64,8 @@ struct Arguments {
     /// Rounds. By default 5, with --quick 2.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Where results go. By default `compare/results`, with --quick beside what is built.
+    /// Where results go. By default `compare/results`, and the short table to README.md; with --quick or
+    /// --only beside what is built.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Install nothing; use what is there.
@@ -59,8 +73,23 @@ struct Arguments {
     no_install: bool,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    /// Makes the tables, the pictures and README.md's table anew from `compare/results/raw.jsonl`. Measures nothing.
+    Show {
+        /// Change nothing; fail if a table does not say what the raw data say.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
 fn main() -> ExitCode {
-    match compare(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Some(Command::Show { check }) => show(check),
+        None => compare(&arguments),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("hamlyn-compare: {error:#}");
@@ -72,20 +101,13 @@ fn main() -> ExitCode {
 fn compare(arguments: &Arguments) -> Result<()> {
     interruption::watch()?;
     let cores = pin::Cores::choose(&arguments.cores)?;
-    let places = Places {
-        compare: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
-        binaries: std::env::current_exe()
-            .context("finding this program")?
-            .parent()
-            .context("this program lies nowhere")?
-            .to_owned(),
-    };
+    let places = Places::here()?;
     let effort = Effort {
         rounds: arguments
             .rounds
             .unwrap_or(if arguments.quick { 2 } else { 5 })
             .max(1),
-        lasts: Duration::from_millis(if arguments.quick { 8 } else { 25 }),
+        lasts: Duration::from_millis(if arguments.quick { 8 } else { 15 }),
         time_max: Duration::from_secs(60 * if arguments.quick { 3 } else { 12 }),
     };
     let mut circumstances = Circumstances::now(cores, effort, arguments.quick)?;
@@ -94,12 +116,16 @@ fn compare(arguments: &Arguments) -> Result<()> {
         eprintln!("== {}", library.name);
         match prepare::prepare(&library, &places, !arguments.no_install) {
             Ok(version) => {
-                circumstances.versions.insert(library.name, version);
+                circumstances
+                    .versions
+                    .insert(library.name.to_owned(), version);
             }
             Err(error) => {
                 let reason = format!("{error:#}");
                 eprintln!("{} is left out: {reason}", library.name);
-                circumstances.unavailable.insert(library.name, reason);
+                circumstances
+                    .unavailable
+                    .insert(library.name.to_owned(), reason);
             }
         }
     }
@@ -107,11 +133,9 @@ fn compare(arguments: &Arguments) -> Result<()> {
     let reference = program(&all, REFERENCE)?;
     let raw = program(&all, RAW)?;
     let peers: Vec<Peer> = all
-        .into_iter()
-        .filter(|peer| {
-            circumstances.versions.contains_key(peer.library)
-                || circumstances.unavailable.contains_key(peer.library)
-        })
+        .iter()
+        .filter(|peer| circumstances.names(peer.library))
+        .cloned()
         .collect();
     let to_run: Vec<Peer> = peers
         .iter()
@@ -125,17 +149,22 @@ fn compare(arguments: &Arguments) -> Result<()> {
     );
     let measured = run::run(&to_run, &reference, &raw, effort, cores, &bar)?;
     bar.finish_and_clear();
-    let report = Report {
-        circumstances,
-        peers,
-        measured,
+    let (output, is_whole) = match &arguments.output {
+        Some(output) => (output.clone(), false),
+        None if arguments.quick || !arguments.only.is_empty() => {
+            (places.built().join("results-part"), false)
+        }
+        None => (places.results(), true),
     };
-    let output = match &arguments.output {
-        Some(output) => output.clone(),
-        None if arguments.quick => places.built().join("results-quick"),
-        None => places.compare.join("results"),
-    };
+    std::fs::create_dir_all(&output).with_context(|| format!("making {}", output.display()))?;
+    let raw = output.join(RAW_FILE);
+    Report::new(circumstances, peers, measured).write_raw(&raw)?;
+    // What is shown is what was written.
+    let report = reading::read_file(&raw, &all)?;
     write(&report, &output)?;
+    if is_whole {
+        readme::put(&places.readme(), &readme::section(&report))?;
+    }
     if arguments.json {
         println!(
             "{}",
@@ -165,12 +194,32 @@ fn program(peers: &[Peer], name: &str) -> Result<Program> {
     }
 }
 
+/// What is made of the raw data in the same directory.
 fn write(report: &Report, output: &Path) -> Result<()> {
-    std::fs::create_dir_all(output).with_context(|| format!("making {}", output.display()))?;
-    report.write_raw(&output.join("raw.jsonl"))?;
-    std::fs::write(output.join("table.md"), table::markdown(report))
+    std::fs::write(output.join(TABLE_FILE), table::markdown(report))
         .context("writing the table")?;
     plot::write(report, output)
+}
+
+/// Makes what is shown anew from the results in the checkout, or checks it.
+fn show(check: bool) -> Result<()> {
+    let places = Places::here()?;
+    let results = places.results();
+    let report = reading::read_file(&results.join(RAW_FILE), &catalogue::catalogue(&places))?;
+    let section = readme::section(&report);
+    if !check {
+        write(&report, &results)?;
+        return readme::put(&places.readme(), &section);
+    }
+    let table = results.join(TABLE_FILE);
+    let found =
+        std::fs::read_to_string(&table).with_context(|| format!("reading {}", table.display()))?;
+    ensure!(
+        found == table::markdown(&report),
+        "{} does not say what {RAW_FILE} beside it says: run `make compare-show`",
+        table.display()
+    );
+    readme::check(&places.readme(), &section)
 }
 
 fn bar(steps: u64, quiet: bool) -> ProgressBar {
@@ -184,4 +233,13 @@ fn bar(steps: u64, quiet: bool) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    /// Of the results that are committed.
+    #[test]
+    fn tables_say_what_the_raw_data_say() {
+        super::show(true).expect("tables that agree with raw.jsonl");
+    }
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(
         Figure::Rate | Figure::Bandwidth { .. } => (test_of_bandwidth, RATE_COLUMN),
     };
     let port = free_port()?;
-    let warm_up = (count / 10).clamp(1, 1000);
+    let warm_up = figure.warm_up_count(count).min(1000);
     let mut server = Running(vec![start(Place::Receiver, cores, &["-p", &port])?]);
     let client = start_client(
         cores,

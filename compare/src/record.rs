@@ -1,4 +1,5 @@
-//! What is kept of a run, for programs: one JSON object a line.
+//! What is kept of a run, for programs: one JSON object a line. It is written first and read back (`reading`), and
+//! tables and pictures are made of what was read; so they say what it says.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,49 +7,104 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::catalogue::{Peer, RAW, REFERENCE};
 use crate::figure::Figure;
 use crate::pin::Cores;
 use crate::run::{Effort, Measured, Results};
-use crate::statistics::{Round, Summary, summarize};
+use crate::statistics::{Round, State, Summary, summarize};
 
 /// Where and when, and with which versions.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Circumstances {
     /// Coordinated universal time.
     pub(crate) date: String,
     pub(crate) kernel: String,
     pub(crate) processor: String,
+    /// Processors that the system has.
+    #[serde(default)]
+    pub(crate) processors: usize,
+    /// Whether they are a virtual machine's.
+    #[serde(default)]
+    pub(crate) is_virtual: bool,
+    #[serde(default)]
+    pub(crate) memory_bytes: u64,
+    /// Processes that wanted to run in the minute before, on average.
+    #[serde(default)]
+    pub(crate) load: Option<f64>,
     pub(crate) cores: [usize; 2],
     pub(crate) rounds: usize,
     pub(crate) quick: bool,
     /// By library.
-    pub(crate) versions: BTreeMap<&'static str, String>,
+    pub(crate) versions: BTreeMap<String, String>,
     /// Libraries that could not be installed or built, and why.
-    pub(crate) unavailable: BTreeMap<&'static str, String>,
+    pub(crate) unavailable: BTreeMap<String, String>,
 }
 
 impl Circumstances {
     pub(crate) fn now(cores: Cores, effort: Effort, quick: bool) -> Result<Self> {
         let system = rustix::system::uname();
-        let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let processor = information
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let information = read("/proc/cpuinfo");
+        let of_each = |name: &str| {
+            let lines = information.lines().filter_map(|line| {
+                let rest = line.strip_prefix(name)?.trim_start();
+                Some(rest.strip_prefix(':')?.trim().to_owned())
+            });
+            lines.collect::<Vec<String>>()
+        };
+        let memory_kib = read("/proc/meminfo")
             .lines()
-            .find_map(|line| line.strip_prefix("model name"))
-            .map_or("unknown", |rest| rest.trim_start_matches([' ', '\t', ':']));
+            .find_map(|line| line.strip_prefix("MemTotal:"))
+            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         Ok(Self {
             date: date(rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec),
             kernel: system.release().to_string_lossy().into_owned(),
-            processor: processor.to_owned(),
+            processor: of_each("model name")
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| "an unknown processor".to_owned()),
+            processors: of_each("processor").len(),
+            is_virtual: of_each("flags")
+                .first()
+                .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            memory_bytes: memory_kib.unwrap_or_default() * 1024,
+            load: read("/proc/loadavg")
+                .split(' ')
+                .next()
+                .and_then(|load| load.parse().ok()),
             cores: [cores.receiver, cores.sender],
             rounds: effort.rounds,
             quick,
-            versions: BTreeMap::new(),
-            unavailable: BTreeMap::new(),
+            ..Self::default()
         })
+    }
+
+    /// Whether the run had that library, or was to have it.
+    pub(crate) fn names(&self, library: &str) -> bool {
+        self.versions.contains_key(library) || self.unavailable.contains_key(library)
+    }
+
+    /// The machine, for people.
+    pub(crate) fn machine(&self) -> String {
+        let mut text = self.processor.clone();
+        let gibibytes = self.memory_bytes as f64 / f64::from(1 << 30);
+        match (self.processors, self.is_virtual) {
+            (0, _) => {}
+            (many, true) => text += &format!(", {many} virtual processors, {gibibytes:.0} GiB"),
+            (many, false) => text += &format!(", {many} processors, {gibibytes:.0} GiB"),
+        }
+        let [receiver, sender] = self.cores;
+        text += &format!(
+            " (cores {receiver} and {sender} used), Linux {}",
+            self.kernel
+        );
+        if let Some(load) = self.load {
+            text += &format!(", load {load:.1} beforehand");
+        }
+        text
     }
 }
 
@@ -81,6 +137,8 @@ pub(crate) struct Report {
     pub(crate) circumstances: Circumstances,
     pub(crate) peers: Vec<Peer>,
     pub(crate) measured: Measured,
+    /// The state of the cores in most of the rounds, which all figures are of if they can be.
+    pub(crate) state: Option<State>,
 }
 
 /// One place of a table.
@@ -95,6 +153,16 @@ pub(crate) enum Cell {
 }
 
 impl Report {
+    pub(crate) fn new(circumstances: Circumstances, peers: Vec<Peer>, measured: Measured) -> Self {
+        let state = measured.usual_state();
+        Self {
+            circumstances,
+            peers,
+            measured,
+            state,
+        }
+    }
+
     /// Ours that the others are compared with: all rounds in which it stood beside somebody.
     pub(crate) fn reference(&self, figure: Figure) -> Option<Summary> {
         let rounds: Vec<Round> = self
@@ -108,7 +176,7 @@ impl Report {
                 ..round.clone()
             })
             .collect();
-        summarize(figure, &rounds)
+        summarize(figure, &rounds, self.state)
     }
 
     /// The raw hand-off of all rounds: least, median, most, in nanoseconds.
@@ -141,7 +209,7 @@ impl Report {
                 _ => Cell::Absent,
             };
         };
-        match (summarize(figure, &results.rounds), results) {
+        match (summarize(figure, &results.rounds, self.state), results) {
             (Some(summary), _) => Cell::Measured(summary),
             (
                 None,
@@ -205,6 +273,7 @@ impl Report {
             "reference": REFERENCE,
             "raw": RAW,
             "raw_handoff_ns": self.raw_ns(),
+            "state": self.state,
             "peers": peers,
         })
     }
@@ -240,7 +309,7 @@ impl Report {
                     row["values"] = json!(of(|round| round.value));
                     row["ours"] = json!(of(|round| round.ours));
                 }
-                if figure.is_time() && !rounds.is_empty() {
+                if !rounds.is_empty() {
                     let steady: Vec<bool> = rounds.iter().map(|round| round.steady).collect();
                     row["steady"] = json!(steady);
                     let repeats: Vec<usize> = rounds.iter().map(|round| round.repeats).collect();

@@ -1,7 +1,8 @@
 //! The rounds: a peer and ours, one after the other, figure by figure.
 //!
-//! A time is kept only if the raw hand-off of a cache line, measured before, between and after, kept
-//! still; otherwise it is measured again, a few times at most.
+//! A figure is kept only if the raw hand-off of a cache line, measured before, between and after, kept
+//! still; otherwise it is measured again, a few times at most. Whoever had few rounds in the state in which the
+//! cores were most of the time gets more at the end.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::interruption;
 use crate::perftest;
 use crate::pin::Cores;
 use crate::session::{Outcome, Session};
-use crate::statistics::Round;
+use crate::statistics::{Round, State, median, usual_state};
 
 /// The most by which the raw hand-off may move.
 const STEADY: f64 = 0.15;
@@ -24,6 +25,8 @@ const REPEATS_MAX: usize = 4;
 /// Round trips of a measurement of the raw hand-off.
 const RAW_ROUND_TRIPS: u64 = 5_000;
 const RAW_FIGURE: Figure = Figure::OneWay { size_bytes: 16 };
+/// Rounds beyond those asked for, for figures of which too few were in the usual state of the cores.
+const MORE_ROUNDS_MAX: usize = 3;
 /// Failures to start after which a peer is not tried again.
 const FAILURES_MAX: usize = 3;
 /// Failures after which a figure is not tried again.
@@ -38,7 +41,7 @@ const COUNT_MAX: u64 = 50_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     pub(crate) rounds: usize,
-    /// How long one measurement lasts, about.
+    /// How long one measurement lasts, about; of a rate, some times as long.
     pub(crate) lasts: Duration,
     /// No round is begun that would end later than this after the start, but for the first: a
     /// machine that is busy otherwise is measured in fewer rounds.
@@ -59,9 +62,38 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// What is known from a run that is over.
+    pub(crate) fn of(
+        rounds: Vec<Round>,
+        unsupported: Option<String>,
+        failure: Option<String>,
+        count: u64,
+    ) -> Self {
+        Self {
+            rounds,
+            unsupported,
+            failure,
+            failures: 0,
+            count,
+        }
+    }
+
     fn fail(&mut self, error: &anyhow::Error) {
         self.failure = Some(format!("{error:#}"));
         self.failures += 1;
+    }
+
+    /// Whether more rounds would make the figure better: there are some, but fewer than half of those asked for were in
+    /// that state.
+    fn lacks(&self, rounds: usize, state: State) -> bool {
+        let there = self
+            .rounds
+            .iter()
+            .filter(|round| round.steady && round.state() == Some(state));
+        self.unsupported.is_none()
+            && !self.rounds.is_empty()
+            && self.failures < FIGURE_FAILURES_MAX
+            && there.count() * 2 < rounds
     }
 }
 
@@ -72,6 +104,25 @@ pub(crate) struct Measured {
     pub(crate) figures: BTreeMap<&'static str, BTreeMap<Figure, Results>>,
     /// Peers that could not be run at all, and why.
     pub(crate) failures: BTreeMap<&'static str, String>,
+}
+
+impl Measured {
+    /// The state of the cores in most of the rounds.
+    pub(crate) fn usual_state(&self) -> Option<State> {
+        let results = self.figures.values().flat_map(BTreeMap::values);
+        usual_state(results.flat_map(|results| &results.rounds))
+    }
+
+    /// Figures of which too few rounds were in that state.
+    fn lacking(&self, peer: &Peer, figures: &[Figure], rounds: usize, state: State) -> Vec<Figure> {
+        let of_peer = self.figures.get(peer.name);
+        let lacks = |figure: &&Figure| {
+            of_peer
+                .and_then(|results| results.get(figure))
+                .is_some_and(|results| results.lacks(rounds, state))
+        };
+        figures.iter().filter(lacks).copied().collect()
+    }
 }
 
 /// Something that can be measured: a session, or a program that runs once for each figure.
@@ -159,20 +210,53 @@ pub(crate) fn run(
     ] {
         let mut longest = Duration::ZERO;
         let mut beside = Beside::open(reference, raw, senders, cores)?;
-        for round in 0..effort.rounds {
+        for round in 0..effort.rounds + MORE_ROUNDS_MAX {
             if round > 0 && start.elapsed() + longest > time_max {
                 let rounds = effort.rounds;
-                let message =
-                    format!("time is up after {round} of {rounds} rounds, senders: {senders}");
-                bar.suspend(|| eprintln!("== {message}"));
+                if round < rounds {
+                    let message =
+                        format!("time is up after {round} of {rounds} rounds, senders: {senders}");
+                    bar.suspend(|| eprintln!("== {message}"));
+                }
                 break;
             }
             let round_start = Instant::now();
+            // The state that is still wanted, once the rounds that were asked for are over.
+            let wanted = if round < effort.rounds {
+                None
+            } else {
+                let Some(state) = measured.usual_state() else {
+                    break;
+                };
+                Some(state)
+            };
+            let mut to_do: Vec<(&Peer, Vec<Figure>)> = peers
+                .iter()
+                .filter(|peer| senders == 1 || peer.crowd)
+                .map(|peer| match wanted {
+                    None => (peer, figures.clone()),
+                    Some(state) => (peer, measured.lacking(peer, &figures, effort.rounds, state)),
+                })
+                .collect();
+            to_do.retain(|(_, figures)| !figures.is_empty());
+            if to_do.is_empty() {
+                break;
+            }
             if bar.is_hidden() {
                 let rounds = effort.rounds;
-                eprintln!("== round {} of {rounds}, senders: {senders}", round + 1);
+                match wanted {
+                    None => eprintln!("== round {} of {rounds}, senders: {senders}", round + 1),
+                    Some(state) => eprintln!(
+                        "== another round, of {} peers that had too few with the cores {}",
+                        to_do.len(),
+                        state.name()
+                    ),
+                }
             }
-            for peer in peers.iter().filter(|peer| senders == 1 || peer.crowd) {
+            for (peer, figures) in to_do {
+                if wanted.is_some() && beside.state().ok() != wanted {
+                    continue;
+                }
                 bar.set_message(peer.label);
                 let failures = failed.entry(peer.name).or_default();
                 if *failures < FAILURES_MAX {
@@ -206,7 +290,9 @@ pub(crate) fn run(
                         }
                     }
                 }
-                bar.inc(1);
+                if wanted.is_none() {
+                    bar.inc(1);
+                }
             }
             longest = longest.max(round_start.elapsed());
         }
@@ -311,7 +397,7 @@ impl Beside {
         loop {
             let mut raw_ns = Vec::new();
             let (mut value, mut ours) = (f64::NAN, f64::NAN);
-            self.raw_into(figure, &mut raw_ns)?;
+            raw_ns.push(self.raw_ns().map_err(Trouble::Ours)?);
             // Whoever is measured second finds the caches warm or cold from the first; so they take turns.
             for half in 0..2 {
                 if (round + half).is_multiple_of(2) {
@@ -332,7 +418,7 @@ impl Beside {
                     )
                     .map_err(Trouble::Theirs)?;
                 }
-                self.raw_into(figure, &mut raw_ns)?;
+                raw_ns.push(self.raw_ns().map_err(Trouble::Ours)?);
             }
             let steady = is_steady(&raw_ns);
             if steady || repeats == REPEATS_MAX {
@@ -348,19 +434,24 @@ impl Beside {
         }
     }
 
-    /// The raw hand-off now, where it belongs beside the figure.
-    fn raw_into(&mut self, figure: Figure, raw_ns: &mut Vec<f64>) -> Result<(), Trouble> {
-        if figure.is_time() {
-            let raw = &mut self.raw;
-            let now = measure(
-                &mut |count| raw.order(RAW_FIGURE, count),
-                RAW_FIGURE,
-                RAW_ROUND_TRIPS,
-                true,
-            );
-            raw_ns.push(now.map_err(Trouble::Ours)?);
+    /// The raw hand-off now.
+    fn raw_ns(&mut self) -> Result<f64> {
+        let raw = &mut self.raw;
+        measure(
+            &mut |count| raw.order(RAW_FIGURE, count),
+            RAW_FIGURE,
+            RAW_ROUND_TRIPS,
+            true,
+        )
+    }
+
+    /// The state of the cores now.
+    fn state(&mut self) -> Result<State> {
+        let mut raw_ns = [0.0; 3];
+        for ns in &mut raw_ns {
+            *ns = self.raw_ns()?;
         }
-        Ok(())
+        Ok(State::of(median(&raw_ns)))
     }
 }
 
@@ -372,10 +463,10 @@ fn is_steady(raw_ns: &[f64]) -> bool {
 
 type Ordering<'a> = &'a mut dyn FnMut(u64) -> Result<Outcome>;
 
-/// One measurement, after a tenth of it that does not count.
+/// One measurement, after messages that do not count.
 fn measure(order: Ordering<'_>, figure: Figure, count: u64, warm_up: bool) -> Result<f64> {
     if warm_up {
-        order((count / 10).max(1))?;
+        order(figure.warm_up_count(count))?;
     }
     match order(count)? {
         Outcome::Took(elapsed_ns) => Ok(figure.value(count, elapsed_ns)),
@@ -394,7 +485,7 @@ fn calibrated(
 /// How many messages last about that long; or why there can be none.
 fn calibrate(order: Ordering<'_>, figure: Figure, lasts: Duration) -> Result<Result<u64, String>> {
     let mut count = figure.first_count();
-    let lasts_ns = lasts.as_nanos() as f64;
+    let lasts_ns = figure.lasts(lasts).as_nanos() as f64;
     let patience = Instant::now() + Duration::from_secs(30);
     for _ in 0..4 {
         let elapsed_ns = match order(count)? {
@@ -425,14 +516,41 @@ mod tests {
     }
 
     #[test]
+    fn more_rounds_are_for_what_was_in_another_state() {
+        let round = |raw_ns: f64, steady| Round {
+            value: 1.0,
+            ours: 1.0,
+            raw_ns: vec![raw_ns],
+            steady,
+            repeats: 0,
+        };
+        let mut results = Results {
+            rounds: vec![
+                round(60.0, true),
+                round(60.0, false),
+                round(250.0, true),
+                round(250.0, true),
+            ],
+            ..Results::default()
+        };
+        assert!(results.lacks(4, State::Near));
+        assert!(!results.lacks(4, State::Far));
+        results.unsupported = Some("never".to_owned());
+        assert!(!results.lacks(4, State::Near));
+        // Who never ran is not tried again.
+        assert!(!Results::default().lacks(4, State::Near));
+    }
+
+    #[test]
     fn counts_follow_the_speed() {
         // A peer that takes 100 ns for each message, after 10 µs.
         let mut order = |count: u64| Ok(Outcome::Took(10_000.0 + 100.0 * count as f64));
-        let count = calibrate(&mut order, Figure::Rate, Duration::from_millis(10))
+        let figure = Figure::OneWay { size_bytes: 16 };
+        let count = calibrate(&mut order, figure, Duration::from_millis(10))
             .unwrap()
             .unwrap();
         assert!((90_000..=110_000).contains(&count), "{count}");
-        let mut slow = |_| Ok(Outcome::Took(1e10));
+        let mut slow = |_| Ok(Outcome::Took(1e11));
         let count = calibrate(&mut slow, Figure::Rate, Duration::from_millis(10)).unwrap();
         assert_eq!(count, Ok(COUNT_MIN));
         let mut never = |_| Ok(Outcome::Unsupported("no".to_owned()));
@@ -450,5 +568,17 @@ mod tests {
         let figure = Figure::OneWay { size_bytes: 16 };
         assert_eq!(measure(&mut order, figure, 100, true).unwrap(), 100.0);
         assert_eq!(orders, [10, 100]);
+        // Of few long ones, enough come before to have used every buffer.
+        orders.clear();
+        let mut order = |count: u64| {
+            orders.push(count);
+            Ok(Outcome::Took(200.0 * count as f64))
+        };
+        let figure = Figure::Bandwidth {
+            size_bytes: 64 << 20,
+            fresh: false,
+        };
+        measure(&mut order, figure, 3, true).unwrap();
+        assert_eq!(orders, [2, 3]);
     }
 }

@@ -1,6 +1,8 @@
 //! Medians, and what the rounds of one figure come to.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use crate::figure::Figure;
 
@@ -16,19 +18,75 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// How far the two cores are from each other, by the raw hand-off of a cache line. A hypervisor may move
+/// them during a run, and then everything takes other times; so figures of different states are not mixed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// Two threads of one core.
+    SameCore,
+    /// Two cores that share a cache.
+    Near,
+    /// Two cores that do not.
+    Far,
+}
+
+/// A hand-off that takes less is within a core: 18 to 30 ns there, 50 to 65 through a shared cache.
+const NEAR_MIN_NS: f64 = 40.0;
+/// One that takes more goes between caches: 120 ns and more.
+const FAR_MIN_NS: f64 = 95.0;
+
+impl State {
+    pub(crate) fn of(raw_ns: f64) -> Self {
+        match raw_ns {
+            ns if ns < NEAR_MIN_NS => State::SameCore,
+            ns if ns < FAR_MIN_NS => State::Near,
+            _ => State::Far,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            State::SameCore => "same core",
+            State::Near => "near",
+            State::Far => "far",
+        }
+    }
+}
+
+/// The state in which most of the steady rounds were.
+pub(crate) fn usual_state<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<State> {
+    let mut counts = BTreeMap::<State, usize>::new();
+    for round in rounds {
+        if let (true, Some(state)) = (round.steady, round.state()) {
+            *counts.entry(state).or_default() += 1;
+        }
+    }
+    counts
+        .into_iter()
+        .max_by_key(|&(_, count)| count)
+        .map(|(state, _)| state)
+}
+
 /// One round of one figure: the peer's and ours, measured one after the other.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Round {
     pub(crate) value: f64,
     /// Ours just before or after.
     pub(crate) ours: f64,
-    /// The raw hand-off before, between and after, in nanoseconds; of times only.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The raw hand-off before, between and after, in nanoseconds.
     pub(crate) raw_ns: Vec<f64>,
     /// Whether the machine kept still.
     pub(crate) steady: bool,
     /// Measurements thrown away before this one because it did not.
     pub(crate) repeats: usize,
+}
+
+impl Round {
+    /// Nothing if the raw hand-off was not measured beside it.
+    pub(crate) fn state(&self) -> Option<State> {
+        (!self.raw_ns.is_empty()).then(|| State::of(median(&self.raw_ns)))
+    }
 }
 
 /// What the rounds come to.
@@ -40,23 +98,42 @@ pub(crate) struct Summary {
     pub(crate) over_ours: f64,
     /// Best over our best in the same rounds.
     pub(crate) best_over_ours: f64,
-    /// Median over rounds of the time over the raw hand-off.
+    /// Median over rounds of the time over the raw hand-off; of times only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) over_raw: Option<f64>,
+    /// Median over rounds of the raw hand-off beside them, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) raw_ns: Option<f64>,
+    /// In which all of these rounds were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<State>,
+    /// Of this state; those of another are left out.
     pub(crate) rounds: usize,
     /// False if no round was steady, so unsteady ones had to do.
     pub(crate) steady: bool,
 }
 
-/// Sums up the steady rounds; if there are none, all.
-pub(crate) fn summarize(figure: Figure, rounds: &[Round]) -> Option<Summary> {
-    let steady: Vec<&Round> = rounds.iter().filter(|round| round.steady).collect();
-    let is_steady = !steady.is_empty();
-    let used = if is_steady {
-        steady
+/// Sums up the steady rounds; if there are none, all. Of these, it takes the ones in the wanted state, or if there
+/// are none, in the one in which most are.
+pub(crate) fn summarize(
+    figure: Figure,
+    rounds: &[Round],
+    wanted: Option<State>,
+) -> Option<Summary> {
+    let is_steady = rounds.iter().any(|round| round.steady);
+    let mut used: Vec<&Round> = rounds
+        .iter()
+        .filter(|round| round.steady == is_steady)
+        .collect();
+    let is_in = |state: Option<State>| used.iter().any(|round| round.state() == state);
+    let state = if wanted.is_some() && is_in(wanted) {
+        wanted
+    } else if is_steady {
+        usual_state(used.iter().copied())
     } else {
-        rounds.iter().collect()
+        used.first()?.state()
     };
+    used.retain(|round| round.state() == state);
     if used.is_empty() {
         return None;
     }
@@ -68,10 +145,10 @@ pub(crate) fn summarize(figure: Figure, rounds: &[Round]) -> Option<Summary> {
         best,
         over_ours: median(&of(|round| round.value / round.ours)),
         best_over_ours: best / figure.best(&of(|round| round.ours)),
-        over_raw: used
-            .iter()
-            .all(|round| !round.raw_ns.is_empty())
+        over_raw: (figure.is_time() && state.is_some())
             .then(|| median(&of(|round| round.value / median(&round.raw_ns)))),
+        raw_ns: state.map(|_| median(&of(|round| median(&round.raw_ns)))),
+        state,
         rounds: used.len(),
         steady: is_steady,
     })
@@ -91,6 +168,15 @@ mod tests {
         }
     }
 
+    fn in_state(value: f64, raw_ns: f64) -> Round {
+        Round {
+            raw_ns: vec![raw_ns; 3],
+            ..round(value, 10.0, true)
+        }
+    }
+
+    const TIME: Figure = Figure::OneWay { size_bytes: 16 };
+
     #[test]
     fn medians() {
         assert!(median(&[]).is_nan());
@@ -100,25 +186,51 @@ mod tests {
 
     #[test]
     fn unsteady_rounds_count_only_if_there_are_no_others() {
-        let figure = Figure::OneWay { size_bytes: 16 };
         let mixed = [round(40.0, 20.0, true), round(1.0, 20.0, false)];
-        let summary = summarize(figure, &mixed).unwrap();
+        let summary = summarize(TIME, &mixed, None).unwrap();
         assert_eq!((summary.median, summary.best), (40.0, 40.0));
         assert_eq!(summary.over_ours, 2.0);
         assert_eq!(summary.over_raw, Some(2.0));
         assert!(summary.steady);
-        let summary = summarize(figure, &mixed[1..]).unwrap();
+        let summary = summarize(TIME, &mixed[1..], None).unwrap();
         assert_eq!(summary.median, 1.0);
         assert!(!summary.steady);
-        assert!(summarize(figure, &[]).is_none());
+        assert!(summarize(TIME, &[], None).is_none());
+    }
+
+    #[test]
+    fn states_are_not_mixed() {
+        let rounds = [
+            in_state(100.0, 57.0),
+            in_state(300.0, 250.0),
+            in_state(310.0, 251.0),
+            in_state(320.0, 252.0),
+            in_state(110.0, 58.0),
+        ];
+        assert_eq!(usual_state(&rounds), Some(State::Far));
+        let near = summarize(TIME, &rounds, Some(State::Near)).unwrap();
+        assert_eq!((near.median, near.rounds), (105.0, 2));
+        assert_eq!((near.state, near.raw_ns), (Some(State::Near), Some(57.5)));
+        // Nobody saw that one: so it is the usual one, and says so.
+        let other = summarize(TIME, &rounds, Some(State::SameCore)).unwrap();
+        assert_eq!((other.median, other.state), (310.0, Some(State::Far)));
+    }
+
+    #[test]
+    fn rounds_without_a_hand_off_beside_them_have_no_state() {
+        let mut bare = round(5.0, 10.0, true);
+        bare.raw_ns.clear();
+        let summary = summarize(TIME, &[bare], Some(State::Near)).unwrap();
+        assert_eq!((summary.median, summary.state), (5.0, None));
+        assert_eq!((summary.over_raw, summary.raw_ns), (None, None));
     }
 
     #[test]
     fn the_best_time_is_the_least_and_the_best_rate_the_most() {
         let rounds = [round(1.0, 1.0, true), round(2.0, 4.0, true)];
-        let time = summarize(Figure::OneWay { size_bytes: 8 }, &rounds).unwrap();
+        let time = summarize(TIME, &rounds, None).unwrap();
         assert_eq!((time.best, time.best_over_ours), (1.0, 1.0));
-        let rate = summarize(Figure::Rate, &rounds).unwrap();
+        let rate = summarize(Figure::Rate, &rounds, None).unwrap();
         assert_eq!((rate.best, rate.best_over_ours), (2.0, 0.5));
     }
 }

@@ -1,16 +1,18 @@
-//! Tables: on the terminal, and as Markdown. A figure in which a peer is ahead of ours is marked.
+//! Tables: on the terminal, and as Markdown. A figure in which a peer is ahead of ours is marked, and so is one that was
+//! measured while the cores were in another state than for the rest.
 
 use std::fmt::Write;
 
 use comfy_table::{ContentArrangement, Table, presets::UTF8_HORIZONTAL_ONLY};
 
-use crate::catalogue::{Peer, REFERENCE};
+use crate::catalogue::{BATCHED, Peer, REFERENCE};
 use crate::figure::{BANDWIDTH_SIZES_BYTES, Figure, SENDERS, TIME_SIZES_BYTES, size_name};
 use crate::record::{Cell, Report};
-use crate::statistics::Summary;
+use crate::statistics::{State, Summary, median};
 
-/// Beside a figure in which a peer is ahead of ours.
+/// Beside a figure in which a peer is ahead of all of ours, or of the one that it is compared with.
 const AHEAD: &str = "◀";
+const AHEAD_OF_REFERENCE: &str = "◁";
 
 /// One table: a title, and a column for each figure.
 pub(crate) struct Section {
@@ -22,6 +24,7 @@ pub(crate) struct Section {
 }
 
 const OVER_RAW: &str = "16 B over raw";
+const HAND_OFF: &str = "raw hand-off, ns";
 
 /// All tables, in order.
 pub(crate) fn sections() -> Vec<Section> {
@@ -72,9 +75,78 @@ fn several(senders: usize) -> String {
     }
 }
 
-/// Whether a peer's figure is ahead of ours, by the median of the ratios.
-fn is_ahead(peer: &Peer, figure: Figure, summary: &Summary) -> bool {
-    !peer.is_ours() && !peer.is_machine() && figure.is_ahead(summary.over_ours, 1.0)
+/// What a peer has left behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ahead {
+    Nobody,
+    /// What it is compared with, but not all of ours.
+    Reference,
+    /// All of ours that have a call for each message.
+    All,
+}
+
+/// What a peer's figure is ahead of, by the median of the ratios.
+pub(crate) fn ahead(report: &Report, peer: &Peer, figure: Figure, summary: &Summary) -> Ahead {
+    if peer.is_ours() || peer.is_machine() || !figure.is_ahead(summary.over_ours, 1.0) {
+        return Ahead::Nobody;
+    }
+    let ours: Vec<f64> = report
+        .peers
+        .iter()
+        .filter(|ours| ours.is_ours() && ours.name != BATCHED)
+        .filter_map(|ours| match report.cell(ours, figure) {
+            Cell::Measured(summary) => Some(summary.over_ours),
+            _ => None,
+        })
+        .collect();
+    if figure.is_ahead(summary.over_ours, figure.best(&ours)) {
+        Ahead::All
+    } else {
+        Ahead::Reference
+    }
+}
+
+/// What is said after a figure of rounds that are not what they should be.
+pub(crate) fn reservation(summary: &Summary, usual: Option<State>) -> String {
+    let unsteady = if summary.steady { "" } else { "~" };
+    match summary.state {
+        Some(state) if summary.state != usual => format!("{unsteady} {}", state.name()),
+        _ => unsteady.to_owned(),
+    }
+}
+
+/// One figure in Markdown, with its multiple of ours.
+pub(crate) fn marked(report: &Report, peer: &Peer, figure: Figure, summary: &Summary) -> String {
+    let shown = format!(
+        "{}{} ({})",
+        figure.show(summary.median),
+        reservation(summary, report.state),
+        ratio(summary.over_ours)
+    );
+    match ahead(report, peer, figure, summary) {
+        Ahead::All => format!("**{shown}**"),
+        Ahead::Reference => format!("*{shown}*"),
+        Ahead::Nobody => shown,
+    }
+}
+
+/// The state in which a row was measured, and the raw hand-off meanwhile. Figures in another state say so themselves.
+fn hand_off(report: &Report, cells: &[Cell]) -> String {
+    let of = |wanted: &dyn Fn(&Summary) -> bool| -> Vec<f64> {
+        let measured = cells.iter().filter_map(|cell| match cell {
+            Cell::Measured(summary) if wanted(summary) => summary.raw_ns,
+            _ => None,
+        });
+        measured.collect()
+    };
+    let usual = of(&|summary| summary.state == report.state);
+    match report.state {
+        Some(state) if !usual.is_empty() => format!("{} {:.0}", state.name(), median(&usual)),
+        _ => match median(&of(&|_| true)) {
+            ns if ns.is_nan() => "–".to_owned(),
+            ns => format!("{ns:.0}"),
+        },
+    }
 }
 
 /// The last column of a table that has it.
@@ -110,7 +182,7 @@ fn rows<'a>(report: &'a Report, section: &Section) -> Vec<(&'a Peer, Vec<Cell>)>
         .collect()
 }
 
-fn ratio(value: f64) -> String {
+pub(crate) fn ratio(value: f64) -> String {
     match value {
         x if x >= 100.0 => format!("×{x:.0}"),
         x if x >= 10.0 => format!("×{x:.1}"),
@@ -135,7 +207,8 @@ pub(crate) fn terminal(report: &Report) -> String {
                 [section.title.to_owned()]
                     .into_iter()
                     .chain(heads)
-                    .chain(section.over_raw.map(|_| OVER_RAW.to_owned())),
+                    .chain(section.over_raw.map(|_| OVER_RAW.to_owned()))
+                    .chain([HAND_OFF.to_owned()]),
             );
         for (peer, cells) in rows {
             let shown = cells
@@ -143,16 +216,16 @@ pub(crate) fn terminal(report: &Report) -> String {
                 .zip(&section.columns)
                 .map(|(cell, &(_, figure))| match cell {
                     Cell::Measured(summary) => {
-                        let mark = if is_ahead(peer, figure, summary) {
-                            AHEAD
-                        } else {
-                            ""
+                        let mark = match ahead(report, peer, figure, summary) {
+                            Ahead::All => AHEAD,
+                            Ahead::Reference => AHEAD_OF_REFERENCE,
+                            Ahead::Nobody => "",
                         };
-                        let unsteady = if summary.steady { "" } else { "~" };
                         format!(
-                            "{}/{}{unsteady}{mark}\n{}/{}",
+                            "{}/{}{}{mark}\n{}/{}",
                             figure.show(summary.best),
                             figure.show(summary.median),
+                            reservation(summary, report.state),
                             ratio(summary.best_over_ours),
                             ratio(summary.over_ours),
                         )
@@ -161,20 +234,22 @@ pub(crate) fn terminal(report: &Report) -> String {
                     Cell::Failed(_) => "failed".to_owned(),
                 });
             let last = over_raw(report, peer, &section);
-            table.add_row([peer.label.to_owned()].into_iter().chain(shown).chain(last));
+            table.add_row(
+                [peer.label.to_owned()]
+                    .into_iter()
+                    .chain(shown)
+                    .chain(last)
+                    .chain([hand_off(report, &cells)]),
+            );
         }
         let _ = writeln!(text, "{table}\n");
     }
     text.push_str(&format!(
         "best / median of the rounds; below, as multiples of ours in the same rounds ({REFERENCE}).\n\
-         {AHEAD} a peer is ahead of ours   ~ the machine never kept still   – not offered by the peer or its program\n"
+         {AHEAD} a peer is ahead of all of ours   {AHEAD_OF_REFERENCE} only of {REFERENCE}   ~ the machine never kept still   \
+         – not offered by the peer or its program\n"
     ));
-    if let Some([least, median, most]) = report.raw_ns() {
-        let _ = writeln!(
-            text,
-            "raw hand-off of a cache line meanwhile: {least:.0} to {most:.0} ns, median {median:.0} ns"
-        );
-    }
+    text.push_str(&stillness(report));
     for (name, reason) in failures(report) {
         let _ = writeln!(text, "failed: {name}: {reason}");
     }
@@ -200,16 +275,41 @@ pub(crate) fn failures(report: &Report) -> Vec<(String, String)> {
     failures
 }
 
-/// The table for the README: dated, with the versions.
+/// A sentence on the state of the cores.
+pub(crate) fn stillness(report: &Report) -> String {
+    let Some([least, middle, most]) = report.raw_ns() else {
+        return String::new();
+    };
+    let mut text = format!(
+        "The raw hand-off of a cache line took {least:.0} to {most:.0} ns meanwhile, in the median {middle:.0} ns."
+    );
+    if let Some(state) = report.state {
+        let _ = write!(
+            text,
+            " Figures are of rounds in which the cores were {} ({}), unless they say otherwise.",
+            match state {
+                State::SameCore => "threads of one core",
+                State::Near => "near each other",
+                State::Far => "far from each other",
+            },
+            match state {
+                State::SameCore => "a hand-off below 40 ns",
+                State::Near => "a hand-off of 40 to 95 ns",
+                State::Far => "a hand-off above 95 ns",
+            },
+        );
+    }
+    text.push('\n');
+    text
+}
+
+/// All tables as Markdown: dated, with the versions.
 pub(crate) fn markdown(report: &Report) -> String {
     let circumstances = &report.circumstances;
     let mut text = format!(
-        "Measured {} on {} (cores {} and {}), Linux {}, median of up to {} rounds{}.\n",
+        "Measured {} on {}; median of up to {} rounds{}.\n",
         circumstances.date,
-        circumstances.processor,
-        circumstances.cores[0],
-        circumstances.cores[1],
-        circumstances.kernel,
+        circumstances.machine(),
         circumstances.rounds,
         if circumstances.quick {
             ", a quick run"
@@ -217,14 +317,10 @@ pub(crate) fn markdown(report: &Report) -> String {
             ""
         },
     );
-    if let Some([least, median, most]) = report.raw_ns() {
-        let _ = writeln!(
-            text,
-            "The raw hand-off of a cache line took {least:.0} to {most:.0} ns meanwhile, in the median {median:.0} ns."
-        );
-    }
+    text.push_str(&stillness(report));
     text.push_str(
-        "In brackets, the multiple of ours, measured alternately in the same rounds. **Bold**: ahead of ours. –: the peer, or the program that measures it, does not offer it.\n",
+        "In brackets, the multiple of ours (the raw interface), measured alternately in the same rounds. **Bold**: ahead, by more than 1 %, of all lines of ours that have a call for each message; *italic*: only of the raw interface. \
+         ~: the machine never kept still. –: the peer, or the program that measures it, does not offer it.\n",
     );
     for section in sections() {
         let rows = rows(report, &section);
@@ -238,28 +334,16 @@ pub(crate) fn markdown(report: &Report) -> String {
         let last = section
             .over_raw
             .map_or(String::new(), |_| format!(" {OVER_RAW} |"));
-        text.push_str(&last);
+        let _ = write!(text, "{last} {HAND_OFF} |");
         text.push_str("\n|---|");
-        let columns = section.columns.len() + usize::from(section.over_raw.is_some());
+        let columns = section.columns.len() + 1 + usize::from(section.over_raw.is_some());
         text.push_str(&"---:|".repeat(columns));
         text.push('\n');
         for (peer, cells) in rows {
             let _ = write!(text, "| {} |", peer.label);
             for (cell, &(_, figure)) in cells.iter().zip(&section.columns) {
                 let shown = match cell {
-                    Cell::Measured(summary) => {
-                        let shown = format!(
-                            "{}{} ({})",
-                            figure.show(summary.median),
-                            if summary.steady { "" } else { "~" },
-                            ratio(summary.over_ours)
-                        );
-                        if is_ahead(peer, figure, summary) {
-                            format!("**{shown}**")
-                        } else {
-                            shown
-                        }
-                    }
+                    Cell::Measured(summary) => marked(report, peer, figure, summary),
                     Cell::Unsupported(_) | Cell::Absent => "–".to_owned(),
                     Cell::Failed(_) => "failed".to_owned(),
                 };
@@ -268,7 +352,7 @@ pub(crate) fn markdown(report: &Report) -> String {
             if let Some(last) = over_raw(report, peer, &section) {
                 let _ = write!(text, " {last} |");
             }
-            text.push('\n');
+            let _ = writeln!(text, " {} |", hand_off(report, &cells));
         }
     }
     let versions: Vec<String> = circumstances
@@ -282,3 +366,6 @@ pub(crate) fn markdown(report: &Report) -> String {
     }
     text
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

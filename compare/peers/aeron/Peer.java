@@ -38,6 +38,12 @@ public final class Peer implements FragmentHandler {
   private static final int SENDERS_MAX = 64;
   private static final int FRAGMENTS_PER_POLL = 256;
 
+  /**
+   * Messages of a stream between two calls of the loop that moves them. Each order would begin in the interpreter
+   * otherwise: a loop that is entered seldom is never compiled as a whole.
+   */
+  private static final int MESSAGES_PER_CALL = 1000;
+
   /** The largest that the driver takes. */
   private static final int FRAGMENT_BYTES = 65504;
 
@@ -295,20 +301,31 @@ public final class Peer implements FragmentHandler {
     final int end = fresh ? REGION_BYTES : size;
     int at = 0;
     final long begin = System.nanoTime();
-    for (long turn = 0; turn < count; turn++) {
+    for (long turn = 0; turn < count; turn += MESSAGES_PER_CALL) {
+      at = giveSome(turn, Math.min(count, turn + MESSAGES_PER_CALL), at, end);
+    }
+    answer(begin, System.nanoTime(), count);
+  }
+
+  /** Sends messages from one number up to another, from that place on. The place of the next. */
+  private int giveSome(final long from, final long to, final int first, final int end) {
+    int at = first;
+    for (long turn = from; turn < to; turn++) {
       send(at, (long) role << SENDER_SHIFT | turn);
       at += size;
       if (at + size > end) {
         at = 0;
       }
     }
-    answer(begin, System.nanoTime(), count);
+    return at;
   }
 
   private void take(final long count) throws IOException {
     say("{\"ready\":true}");
     final long begin = System.nanoTime();
-    receive(count, FRAGMENTS_PER_POLL);
+    while (handled < count) {
+      receive(Math.min(count, handled + MESSAGES_PER_CALL), FRAGMENTS_PER_POLL);
+    }
     answer(begin, System.nanoTime(), checked);
   }
 }

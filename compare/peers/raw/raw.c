@@ -75,7 +75,7 @@ int main(int count, char **arguments) {
   size_t bytes = BUFFERS_OFFSET + BUFFERS * MESSAGE_BYTES_MAX;
   int file = open(path, O_RDWR | O_CREAT, 0600);
   if (file < 0 || ftruncate(file, (off_t)bytes) != 0) fail("the shared file: %s", strerror(errno));
-  char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   if (memory == MAP_FAILED) fail("mapping: %s", strerror(errno));
   ground = (struct ground *)memory;
   buffers = memory + BUFFERS_OFFSET;

@@ -1,4 +1,5 @@
-//! Messages whose places the sender names: the raw interface, and tagged write.
+//! Messages whose places the sender names: the raw interface, with one call for each message or for many, with
+//! copied or direct placement; and tagged write.
 //!
 //! Sender and receiver walk through the same places. In a stream of messages that are longer than a cell,
 //! the receiver says from time to time how many it has seen, so that no place is
@@ -7,7 +8,7 @@
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::tagged_write;
-use hamlyn::{Area, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
+use hamlyn::{Area, GrantTicket, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
 use hamlyn_compare_session::{
     MESSAGE_BYTES_MAX, Order, Peer, RECEIVER, REGION_BYTES, Session, Stamp,
 };
@@ -26,11 +27,17 @@ const BACK_BYTES: u64 = 1 << 20;
 /// Packets carry this much unless set otherwise.
 const PACKET_BYTES: usize = 16 << 10;
 const QUEUE_ENTRIES: usize = 1 << 16;
+/// Messages of a call, where one call takes many.
+const MANY: usize = 64;
 
 /// By which calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     Raw,
+    /// The raw interface, each side storing into pages that the other granted.
+    Direct,
+    /// The raw interface, many messages in a call.
+    Many,
     Tagged,
 }
 
@@ -120,6 +127,7 @@ impl Places {
 
 pub(crate) struct Deposits {
     manager: Manager<ProcessHost>,
+    way: Way,
     role: usize,
     inbox: Inbox,
     /// To the receiver; or, if this is the receiver, to the first sender.
@@ -143,9 +151,13 @@ impl Deposits {
             BACK_BYTES
         };
         let inbox = match way {
-            Way::Raw => {
+            Way::Raw | Way::Direct | Way::Many => {
                 let interface = manager.interface_mut();
-                let area = interface.allocate(bytes)?;
+                let area = if way == Way::Direct {
+                    interface.allocate_shared(bytes)?
+                } else {
+                    interface.allocate(bytes)?
+                };
                 let queue = interface.open_queue(QUEUE_ENTRIES)?;
                 let new = NewSlot::new(&area).queue(&queue).entries(ENTRIES as usize);
                 let slot = interface.open_slot(new)?;
@@ -175,7 +187,7 @@ impl Deposits {
         let fast = Ticket::from_bytes(fast)?;
         let entry = Ticket::from_bytes(entry)?;
         let tagged = match way {
-            Way::Raw => None,
+            Way::Raw | Way::Direct | Way::Many => None,
             Way::Tagged => Some(tagged_write::Sender::grow(&mut manager, &fast, SETTING_UP)?),
         };
         let interface = manager.interface_mut();
@@ -196,8 +208,20 @@ impl Deposits {
             entries: entries?,
             tagged,
         };
+        if let (Way::Direct, Inbox::Raw { slot, area, .. }) = (way, &inbox) {
+            // Pages that are there are mapped in advance at the other side.
+            fill(area, bytes)?;
+            let grant = interface.grant(slot, 0..bytes, outbox.fast.link())?;
+            session.publish(
+                &format!("grant.{}", session.role),
+                &grant.ticket().to_bytes(),
+            )?;
+            let ticket = session.awaited(&format!("grant.{other}"))?;
+            interface.accept_grant(&GrantTicket::from_bytes(&ticket)?, SETTING_UP)?;
+        }
         Ok(Self {
             manager,
+            way,
             role: session.role,
             inbox,
             outbox,
@@ -212,12 +236,14 @@ impl Deposits {
             sent: 0,
             received: 0,
             seen: 0,
-            touched: false,
+            touched: way == Way::Direct,
         })
     }
 
+    /// Whether it is several packets, so that a metadata entry has to count them. What is stored in place is one
+    /// packet whatever its length; so if that were not done, the longer ones would be refused.
     fn is_long(&self) -> bool {
-        self.order.size_bytes > PACKET_BYTES
+        self.way != Way::Direct && self.order.size_bytes > PACKET_BYTES
     }
 
     /// The next notification's word and metadata entry, if there is one.
@@ -259,6 +285,20 @@ impl Deposits {
     }
 }
 
+/// Touches it all over.
+fn fill(area: &Area, bytes: u64) -> Result<()> {
+    area.fill(0, bytes, 1).ok().context("the area is too short")
+}
+
+/// The stamp of a message where it lies.
+#[inline]
+fn stamp_at(area: &Area, place: u64, size: u64) -> Option<Stamp> {
+    Some(Stamp {
+        first: area.load_u64(place).ok()?,
+        last: area.load_u64(place + size - 8).ok()?,
+    })
+}
+
 impl Peer for Deposits {
     fn prepare(&mut self, order: &Order) -> Result<Option<String>> {
         self.order = *order;
@@ -267,11 +307,12 @@ impl Peer for Deposits {
         if self.is_long() && self.outbox.tagged.is_some() {
             return Ok(Some("a tagged write is one packet".to_owned()));
         }
+        let is_short_stream = !order.is_latency && order.size_bytes <= UNCOUNTED_BYTES_MAX;
+        if self.way == Way::Many && !is_short_stream {
+            return Ok(Some("a call for many is for short messages".to_owned()));
+        }
         if order.is_fresh && self.role == RECEIVER && !self.touched {
-            let area = self.inbox.area();
-            area.fill(0, REGION_BYTES as u64, 1)
-                .ok()
-                .context("the area is too short")?;
+            fill(self.inbox.area(), REGION_BYTES as u64)?;
             self.touched = true;
         }
         Ok(None)
@@ -321,16 +362,8 @@ impl Peer for Deposits {
         } else {
             word
         };
-        let area = self.inbox.area();
-        let word = |offset| {
-            area.load_u64(offset)
-                .ok()
-                .context("a place outside the area")
-        };
-        let stamp = Stamp {
-            first: word(place)?,
-            last: word(place + self.places.size - 8)?,
-        };
+        let stamp = stamp_at(self.inbox.area(), place, self.places.size)
+            .context("a place outside the area")?;
         self.received += 1;
         // In batches, but so that the sender never waits for one that has begun.
         if self.places.window > 0 && self.received.is_multiple_of(self.places.batch()) {
@@ -348,9 +381,53 @@ impl Peer for Deposits {
             self.await_seen(1)?;
         }
         ensure!(
+            self.way != Way::Direct || self.manager.interface().grants_accepted() == 1,
+            "the grant has ended"
+        );
+        ensure!(
             self.manager.interface_mut().flush(SETTING_UP)?,
             "what was sent is still waiting"
         );
         Ok(())
+    }
+
+    fn many(&self) -> usize {
+        if self.way == Way::Many { MANY } else { 1 }
+    }
+
+    #[inline]
+    fn send_many(&mut self, messages: &[u8], size_bytes: usize) -> Result<()> {
+        let terminus = self.manager.terminus();
+        let (places, sent) = (self.places, self.sent);
+        let batch = (sent..)
+            .map(|turn| places.at(turn))
+            .zip(messages.chunks_exact(size_bytes))
+            .map(|(place, message)| Message::new(message).at(place).word(place));
+        let expected = messages.len() / size_bytes;
+        let interface = self.manager.interface_mut();
+        let sent = interface.send_many(terminus, &self.outbox.fast, batch, Wait::Forever)?;
+        ensure!(sent.count == expected, "a batch was cut short");
+        self.sent += expected as u64;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive_many(&mut self, most: u64, mut each: impl FnMut(Stamp)) -> Result<u64> {
+        let Inbox::Raw { queue, area, .. } = &mut self.inbox else {
+            anyhow::bail!("a tagged write is taken by itself");
+        };
+        let size = self.places.size;
+        let most = most.min(MANY as u64) as usize;
+        let mut outside = false;
+        let interface = self.manager.interface_mut();
+        let taken = interface.receive_many(queue, most, |notification| {
+            match stamp_at(area, notification.word, size) {
+                Some(stamp) => each(stamp),
+                None => outside = true,
+            }
+        })?;
+        ensure!(!outside, "a place outside the area");
+        self.received += taken as u64;
+        Ok(taken as u64)
     }
 }

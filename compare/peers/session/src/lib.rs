@@ -109,6 +109,26 @@ pub trait Peer {
     fn receive(&mut self) -> Result<Stamp>;
     /// All that was sent is on its way, and what is still to be exchanged for this order is.
     fn settle(&mut self) -> Result<()>;
+
+    /// How many messages of a stream one call takes. If more than one, streams go by the two calls below.
+    fn many(&self) -> usize {
+        1
+    }
+
+    /// Sends messages that lie one after the other, each of that size: at most [`Peer::many`].
+    fn send_many(&mut self, messages: &[u8], size_bytes: usize) -> Result<()> {
+        messages
+            .chunks_exact(size_bytes)
+            .try_for_each(|message| self.send(message))
+    }
+
+    /// Takes the messages that are there, so many at most, and reads their stamps. How many.
+    fn receive_many(&mut self, most: u64, mut each: impl FnMut(Stamp)) -> Result<u64> {
+        for _ in 0..most {
+            each(self.receive()?);
+        }
+        Ok(most)
+    }
 }
 
 /// What a process was started with, and its ends of the FIFOs.
@@ -208,8 +228,10 @@ impl Session {
             }
             let needed = if order.is_fresh {
                 REGION_BYTES
-            } else {
+            } else if order.is_latency {
                 order.size_bytes
+            } else {
+                order.size_bytes * peer.many()
             };
             if buffers.len() < needed {
                 buffers = vec![1; needed];
@@ -254,7 +276,21 @@ impl Session {
 
     fn give<P: Peer>(&mut self, peer: &mut P, order: &Order, buffers: &mut [u8]) -> Result<()> {
         let mut at = 0;
+        let many = peer.many() as u64;
         let begin_ns = now_ns();
+        if many > 1 {
+            for first in (0..order.count).step_by(many as usize) {
+                let turns = first..order.count.min(first + many);
+                let bytes = (turns.end - first) as usize * order.size_bytes;
+                let messages = &mut buffers[..bytes];
+                for (turn, message) in turns.zip(messages.chunks_exact_mut(order.size_bytes)) {
+                    Stamp::of(self.role, turn).write(message);
+                }
+                peer.send_many(messages, order.size_bytes)?;
+            }
+            peer.settle()?;
+            return self.answer(begin_ns, now_ns(), order.count);
+        }
         for turn in 0..order.count {
             let message = &mut buffers[at..at + order.size_bytes];
             Stamp::of(self.role, turn).write(message);
@@ -272,12 +308,22 @@ impl Session {
         self.say("{\"ready\":true}")?;
         let mut expected = [0_u64; SENDERS_MAX + 1];
         let mut checked = 0;
-        let begin_ns = now_ns();
-        for _ in 0..order.count * order.senders as u64 {
-            let stamp = peer.receive()?;
+        let mut check = |stamp: Stamp| {
             if let Some(turn) = expected.get_mut(stamp.sender()) {
                 checked += u64::from(stamp == Stamp::of(stamp.sender(), *turn));
                 *turn += 1;
+            }
+        };
+        let total = order.count * order.senders as u64;
+        let begin_ns = now_ns();
+        if peer.many() > 1 {
+            let mut taken = 0;
+            while taken < total {
+                taken += peer.receive_many(total - taken, &mut check)?;
+            }
+        } else {
+            for _ in 0..total {
+                check(peer.receive()?);
             }
         }
         let end_ns = now_ns();
@@ -344,5 +390,96 @@ mod tests {
             assert_ne!(Stamp::read(&message), Some(stamp), "{size}");
         }
         assert_eq!(Stamp::read(&[0; 7]), None);
+    }
+
+    /// Takes four in a call, and gives three, of which the one with that number is wrong.
+    #[derive(Default)]
+    struct Batches {
+        sent: Vec<Vec<u64>>,
+        taken: u64,
+        wrong: Option<u64>,
+    }
+
+    impl Peer for Batches {
+        fn prepare(&mut self, _: &Order) -> Result<Option<String>> {
+            Ok(None)
+        }
+
+        fn send(&mut self, _: &[u8]) -> Result<()> {
+            bail!("one at a time")
+        }
+
+        fn receive(&mut self) -> Result<Stamp> {
+            bail!("one at a time")
+        }
+
+        fn settle(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn many(&self) -> usize {
+            4
+        }
+
+        fn send_many(&mut self, messages: &[u8], size_bytes: usize) -> Result<()> {
+            let stamps = messages
+                .chunks_exact(size_bytes)
+                .map(|message| Stamp::read(message).map_or(u64::MAX, |stamp| stamp.first));
+            self.sent.push(stamps.collect());
+            Ok(())
+        }
+
+        fn receive_many(&mut self, most: u64, mut each: impl FnMut(Stamp)) -> Result<u64> {
+            let some = most.min(3);
+            for turn in self.taken..self.taken + some {
+                each(Stamp::of(1, turn + u64::from(self.wrong == Some(turn))));
+            }
+            self.taken += some;
+            Ok(some)
+        }
+    }
+
+    /// What that role answers to an order for ten messages.
+    fn answer_of(role: usize, peer: &mut Batches) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name| directory.path().join(name);
+        std::fs::write(path("orders"), "").unwrap();
+        let mut session = Session {
+            variant: String::new(),
+            directory: directory.path().to_owned(),
+            role,
+            senders: 1,
+            orders: BufReader::new(File::open(path("orders")).unwrap()),
+            answers: File::create(path("answers")).unwrap(),
+        };
+        let order = Order::parse("stream 16 10 1 reused").unwrap();
+        if role == RECEIVER {
+            session.take(peer, &order).unwrap();
+        } else {
+            session.give(peer, &order, &mut [0; 4 * 16]).unwrap();
+        }
+        std::fs::read_to_string(path("answers")).unwrap()
+    }
+
+    #[test]
+    fn many_in_a_call() {
+        let mut peer = Batches::default();
+        let answer = answer_of(1, &mut peer);
+        assert!(answer.contains("\"checked\":10"), "{answer}");
+        let lengths: Vec<usize> = peer.sent.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [4, 4, 2]);
+        let wanted: Vec<u64> = (0..10).map(|turn| Stamp::of(1, turn).first).collect();
+        assert_eq!(peer.sent.concat(), wanted);
+        let answer = answer_of(RECEIVER, &mut Batches::default());
+        assert!(answer.contains("\"checked\":10"), "{answer}");
+        // The wrong one, alone, does not count.
+        let answer = answer_of(
+            RECEIVER,
+            &mut Batches {
+                wrong: Some(7),
+                ..Batches::default()
+            },
+        );
+        assert!(answer.contains("\"checked\":9"), "{answer}");
     }
 }
