@@ -22,7 +22,7 @@ const BURST_PACKETS: u64 = 32;
 /// The same if they are taken the shortest way, which looks only now and then whether the turn is over.
 const BURST_SHORT_PACKETS: u64 = 256;
 /// Looks at one link between two polls of all, while waiting.
-const GLANCES: u32 = 16;
+const GLANCES: u32 = 2;
 /// Wrong keys from one peer before it is cut off, unless set otherwise.
 const BAD_KEYS_MAX: u32 = 65_536;
 

@@ -59,7 +59,7 @@ pub(crate) enum Next {
 /// message on some processors, so an answer that comes at once must not meet one. So many there are before
 /// any sleep, and protocols count on them to ask for what they lack.
 pub(crate) const EAGER_LOOKS: u32 = 64;
-/// Pauses between two looks at the clock while polling: one to two microseconds.
+/// Pauses between two looks at the clock while polling: some microseconds.
 const PAUSES_PER_CLOCK: u32 = 32;
 /// Pauses before the processor is offered to others: so few that whom we wait for soon has it if it needs this very
 /// one, and so many that what comes at once meets no offer.
