@@ -3,6 +3,10 @@
 //!
 //! Reception never waits for anything: not for transmission, and not for the application.
 
+// Named, as tests take this file into a crate of their own.
+#[path = "receive/single.rs"]
+mod single;
+
 use alloc::vec::Vec;
 use core::ops::Range;
 
