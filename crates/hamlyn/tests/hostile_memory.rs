@@ -100,7 +100,8 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
         };
         let length = [random.below(17), random.below(300)][random.below(2) as usize];
         // Some places are inside the bulk, some half, some not at all.
-        let place = random.below(1 << random.below(33)) / 64 * 64;
+        let magnitude = random.below(33);
+        let place = random.below(1 << magnitude) / 64 * 64;
         let words = [
             // The flag of the first lap.
             2 | first,
