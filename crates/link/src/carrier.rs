@@ -117,6 +117,7 @@ impl Outgoing {
         if metadata_bytes + data.len() > self.payload_max {
             return Err(Unsent::Full);
         }
+        let window_bytes = self.producer.window_bytes();
         let mut room = self.producer.room().map_err(unsent)?;
         let metadata = Metadata::Word(single.word);
         if single.is_placed {
@@ -134,7 +135,7 @@ impl Outgoing {
         let begin = self.bulk_offset + place.offset() as usize;
         let mapping = &self.mapping;
         self.crossing
-            .carry(data.len(), ticks, |way| match way {
+            .carry(data.len(), window_bytes, ticks, |way| match way {
                 Way::Through => mapping.copy_in(begin, data),
                 Way::Past => mapping.stream_in(begin, data),
             })
@@ -152,11 +153,13 @@ impl Outgoing {
         metadata: &[u8],
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
+        let window_bytes = self.producer.window_bytes();
         let room = self.producer.room().map_err(unsent)?;
         let mut target = Target {
             mapping: &self.mapping,
             bulk_offset: self.bulk_offset,
             payload_max: self.payload_max,
+            window_bytes,
             crossing: &mut self.crossing,
         };
         target.send(room, header, metadata, parts)
@@ -182,6 +185,7 @@ struct Target<'a> {
     mapping: &'a Mapping,
     bulk_offset: usize,
     payload_max: usize,
+    window_bytes: usize,
     crossing: &'a mut Crossing,
 }
 
@@ -243,7 +247,7 @@ impl Target<'_> {
         }
         let mapping = self.mapping;
         self.crossing
-            .carry(length, ticks, |way| {
+            .carry(length, self.window_bytes, ticks, |way| {
                 gather(mapping, begin + data_after, parts, way)
             })
             .map_err(impossible)?;
