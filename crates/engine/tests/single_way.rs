@@ -57,6 +57,9 @@ const USUAL: State = State {
     accumulator: false,
 };
 
+/// Contents, completed ranges, arming, accumulator, length and word of metadata, announcements.
+type Trace = (Vec<u8>, Vec<(u64, u64)>, bool, u64, [u64; 2], u64);
+
 struct World {
     receiver: Receiver<VecArea>,
     area: VecArea,
@@ -141,7 +144,7 @@ impl World {
     }
 
     /// All that a packet can change.
-    fn trace(&self) -> (Vec<u8>, Vec<(u64, u64)>, bool, u64, [u64; 2], u64) {
+    fn trace(&self) -> Trace {
         let entry = self.metadata.entry(1).unwrap();
         let metadata = [entry.metadata_length_bytes() as u64, entry.metadata_word()];
         (

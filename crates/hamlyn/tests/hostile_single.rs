@@ -220,7 +220,7 @@ fn a_place_outside_the_bulk_ends_the_link() {
         let mut scene = Scene::new();
         let bulk_bytes = scene.link.to_victim_geometry.bulk_bytes();
         // Behind it; across its end; not on a line; as far away as can be said.
-        let place = [bulk_bytes, bulk_bytes - 960, 32, u32::MAX & !63][case];
+        let place = [bulk_bytes, bulk_bytes - 960, 32, !63][case];
         let right = scene.header();
         scene.delivered(&right, 9);
         let landed = scene.landed();
