@@ -3,7 +3,7 @@
 //! copying itself is done by whoever lends the memory.
 
 use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
-use crate::packet::{Header, Short};
+use crate::packet::{Header, Short, Single};
 
 /// Why a host would not carry out a copy that the engine had checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -180,6 +180,22 @@ pub trait Outlet<A: Area> {
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
         self.offer(link, &header, metadata, &[Part::Bytes(&bytes)])
             .is_ok()
+    }
+
+    /// Offers a single packet, for which a link may have a shorter way; `data` are as many as it says, or none if they
+    /// are in their place. [`Unsent::Full`], too, if it is longer than packets of the link.
+    #[inline]
+    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+        let header = single.header();
+        let metadata = single.word.to_le_bytes();
+        let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
+        let payload_max_bytes = self.payload_max_bytes(link).ok_or(Unsent::Gone)?;
+        if metadata.len() + data.len() > payload_max_bytes {
+            return Err(Unsent::Full);
+        }
+        let data = [Part::Bytes(data)];
+        let parts = if single.is_placed { &data[1..] } else { &data };
+        self.offer(link, &header, metadata, parts)
     }
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there

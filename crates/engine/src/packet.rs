@@ -255,3 +255,67 @@ impl Short {
         short_bytes(self.data)
     }
 }
+
+/// A single packet: an announced message alone in its packet, whose data lie elsewhere than in this value. What a
+/// [`Header`] says, without what is the same in every such packet: the kind is [`Kind::WRITE`], there is no
+/// flag but perhaps [`Flags::PLACED`], and metadata are one word or none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Single {
+    /// Where to.
+    pub to: Address,
+    /// The key.
+    pub key: Key,
+    /// Where in the slot the data begin.
+    pub offset: u64,
+    /// Bytes of data.
+    pub length_bytes: u32,
+    /// Eight bytes of metadata, lowest first, if there are any; then the delta is zero. Otherwise the word of a
+    /// message in fast mode, or the delta.
+    pub word: u64,
+    /// Whether the word is metadata.
+    pub has_metadata: bool,
+    /// Whether the data are in their place already.
+    pub is_placed: bool,
+}
+
+impl Single {
+    /// The same, with its data in their place already.
+    #[inline]
+    #[must_use]
+    pub const fn placed(self) -> Self {
+        Self {
+            is_placed: true,
+            ..self
+        }
+    }
+
+    /// Bytes of metadata.
+    #[inline]
+    pub const fn metadata_length_bytes(&self) -> u8 {
+        if self.has_metadata {
+            size_of::<u64>() as u8
+        } else {
+            0
+        }
+    }
+
+    /// The header of this packet.
+    #[inline]
+    pub const fn header(&self) -> Header {
+        Header {
+            slot: self.to.slot(),
+            metadata_index: self.to.metadata_index(),
+            key: self.key,
+            offset: self.offset,
+            length_bytes: self.length_bytes,
+            word: if self.has_metadata { 0 } else { self.word },
+            metadata_length_bytes: self.metadata_length_bytes(),
+            flags: if self.is_placed {
+                Flags::PLACED
+            } else {
+                Flags::NONE
+            },
+            kind: Kind::WRITE,
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! does not look at what comes in, so that reception cannot depend on it.
 
 mod placed;
+mod single;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

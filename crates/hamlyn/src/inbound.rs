@@ -212,6 +212,21 @@ impl<R: ReceiveEnd> Inbound<R> {
         Some(notification)
     }
 
+    /// As [`Inbound::take_handed`], for a single packet, to whichever slot and entry; see
+    /// [`Receiver::receive_single`].
+    #[inline(always)]
+    pub(crate) fn take_single(&mut self, queue: QueueId) -> Option<Notification> {
+        if self.turn_packets() >= BURST_PACKETS {
+            return None;
+        }
+        let inlet = self.inlets.at_hand()?;
+        let (receiver, token) = (&mut self.receiver, inlet.token);
+        inlet.end.receive_single(|single, payload| {
+            let holder = || Some(Holder(token));
+            receiver.receive_single(holder, single, payload, queue)
+        })
+    }
+
     /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata.
     #[inline(always)]
     pub(crate) fn take_awaited(

@@ -2,7 +2,7 @@
 //! knows nothing of who calls it.
 
 use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
@@ -206,6 +206,19 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
     fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
         self.reach(link)
             .map_or(0, |way| way.end.try_send_shorts(next))
+    }
+
+    #[inline(always)]
+    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+        let Some(way) = self.reach(link) else {
+            return Err(Unsent::Gone);
+        };
+        match way.end.try_send_single(single, data) {
+            Ok(()) => Ok(()),
+            // Room would not help.
+            Err(Unsent::Full) if data.len() > way.end.payload_max_bytes() => Err(Unsent::Full),
+            Err(reason) => Err(self.not_sent(link, reason)),
+        }
     }
 
     #[inline]

@@ -91,9 +91,20 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
         } else {
             random.below(6)
         };
+        let first = match random.below(4) {
+            // Data in the bulk, and with a word of metadata; data in their place.
+            0 => 1 << 56,
+            1 => 3 << 56 | 8 << 48,
+            2 => 2 << 40 | [0, 2 << 56 | 8 << 48][random.below(2) as usize],
+            _ => random.below(2) << 32 | random.below(4) << 40,
+        };
+        let length = [random.below(17), random.below(300)][random.below(2) as usize];
+        // Some places are inside the bulk, some half, some not at all.
+        let magnitude = random.below(33);
+        let place = random.below(1 << magnitude) / 64 * 64;
         let words = [
             // The flag of the first lap.
-            2 | random.below(2) << 32 | random.below(4) << 40,
+            2 | first,
             slot | [0, 1, 0xFFFF][random.below(3) as usize] << 32,
             if random.below(2) == 0 {
                 known.key.to_bits()
@@ -101,7 +112,7 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
                 random.next()
             },
             random.below(200),
-            random.below(17),
+            length | place << 32,
             random.next(),
             random.next(),
             random.next(),

@@ -15,7 +15,8 @@ const WATCHED_MIN_BYTES: usize = 4 << 10;
 const SPARSE: u32 = 16;
 /// Timed copies that are enough for a judgement.
 const SAMPLES: u32 = 32;
-/// Copies of a trial that are not judged: what lies in the bulk is still from the other way.
+/// Copies of a trial that are not judged: what lies in the bulk is still from the other way. Through the cache it is slow
+/// as long as that is so: then all of the window must have been gone through.
 const TRIAL_SETTLING: u32 = 16;
 /// Copies after which a trial that is going badly ends early.
 const TRIAL_LEAST: u32 = 4;
@@ -28,6 +29,15 @@ const PERIOD_MAX_PAST_BYTES: u64 = 64 << 20;
 const CLEARLY: u64 = 2;
 /// Ticks are counted in parts, so that a byte takes many.
 const PARTS: u64 = 1 << 10;
+
+/// A trial that is under way.
+#[derive(Clone, Copy, Default, Debug)]
+struct Trial {
+    copies: u32,
+    bytes: u64,
+    /// The copies from here on are judged.
+    has_settled: bool,
+}
 
 /// A way to store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,8 +81,8 @@ impl Costs {
 #[derive(Debug)]
 pub(crate) struct Crossing {
     chosen: Way,
-    /// Copies of the trial that is under way, if one is.
-    trial: Option<u32>,
+    /// The trial that is under way, if one is.
+    trial: Option<Trial>,
     costs: Costs,
     /// What the chosen way last cost.
     chosen_cost: Option<u64>,
@@ -94,11 +104,13 @@ impl Crossing {
         }
     }
 
-    /// Carries out a copy of that many bytes, in the way that `copy` is told.
+    /// Carries out a copy of that many bytes, in the way that `copy` is told. The copies before it went to
+    /// a window of `window_bytes` that is gone round.
     #[inline]
     pub(crate) fn carry<R>(
         &mut self,
         length: usize,
+        window_bytes: usize,
         ticks: impl Fn() -> u64,
         copy: impl FnOnce(Way) -> R,
     ) -> R {
@@ -117,27 +129,31 @@ impl Crossing {
         let begin = ticks();
         let result = copy(way);
         let cost = ticks().wrapping_sub(begin).saturating_mul(PARTS) / length as u64;
-        self.note(cost);
+        self.note(cost, length as u64, window_bytes as u64);
         result
     }
 
     #[cold]
-    fn note(&mut self, cost: u64) {
+    fn note(&mut self, cost: u64, length: u64, window_bytes: u64) {
         match &mut self.trial {
-            Some(copies) => {
-                *copies += 1;
+            Some(trial) => {
+                trial.copies += 1;
+                trial.bytes += length;
                 self.costs.add(cost);
-                if *copies == TRIAL_LEAST {
+                if trial.copies == TRIAL_LEAST {
                     let hopeless = self.chosen_cost.unwrap_or(u64::MAX);
                     let mean = self.costs.sum / u64::from(TRIAL_LEAST);
                     if mean > hopeless.saturating_mul(2 * CLEARLY) {
                         return self.judge(mean);
                     }
                 }
-                if *copies == TRIAL_SETTLING {
-                    self.costs = Costs::default();
-                }
-                if let Some(mean) = self.costs.mean() {
+                if !trial.has_settled {
+                    let is_round = self.chosen == Way::Through || trial.bytes >= window_bytes;
+                    if trial.copies >= TRIAL_SETTLING && is_round {
+                        trial.has_settled = true;
+                        self.costs = Costs::default();
+                    }
+                } else if let Some(mean) = self.costs.mean() {
                     self.judge(mean);
                 }
             }
@@ -155,7 +171,7 @@ impl Crossing {
                     self.period_bytes
                 };
                 if self.since_trial_bytes >= due_bytes {
-                    self.trial = Some(0);
+                    self.trial = Some(Trial::default());
                 }
             }
         }

@@ -13,7 +13,7 @@ pub mod pair;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
-use hamlyn_engine::packet::{Header, Short, ShortInPlace};
+use hamlyn_engine::packet::{Header, Short, ShortInPlace, Single};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
@@ -93,6 +93,10 @@ pub trait TransmitEnd {
     /// is none; how many. The peer is woken once, after the last.
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize;
 
+    /// Offers a single packet, with as many bytes of data as it says, or none if they are in their place; otherwise as
+    /// [`TransmitEnd::try_send`]. [`Unsent::Full`], too, if it is longer than [`TransmitEnd::payload_max_bytes`].
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent>;
+
     /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
     fn fault(&self) -> Option<LinkFault>;
 
@@ -143,6 +147,14 @@ pub trait ReceiveEnd {
 
     /// The packet that was last shown by one of the two is taken.
     fn short_done(&mut self);
+
+    /// As [`ReceiveEnd::receive`], if the next packet is a single one whose data are in the bulk or in their place.
+    /// Nothing if it is not, or `take` does not take it: then it is still the next one. May overlook a packet, as
+    /// [`ReceiveEnd::peek_bare`] does.
+    fn receive_single<R>(
+        &mut self,
+        take: impl FnOnce(&Single, &Self::Payload<'_>) -> Option<R>,
+    ) -> Option<R>;
 
     /// Returns the room of packets that were taken by [`ReceiveEnd::short_done`], if enough has come
     /// together. True if there was something to do.

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hamlyn_engine::memory::{Part, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
@@ -243,6 +243,13 @@ impl TransmitEnd for PairTransmit {
         count
     }
 
+    #[inline(always)]
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+        self.outgoing.try_send_single(single, data)?;
+        self.wake();
+        Ok(())
+    }
+
     fn fault(&self) -> Option<LinkFault> {
         self.outgoing.is_closed().then_some(LinkFault::Credit)
     }
@@ -324,6 +331,16 @@ impl ReceiveEnd for PairReceive {
     #[inline(always)]
     fn short_done(&mut self) {
         self.incoming.short_done();
+    }
+
+    #[inline(always)]
+    fn receive_single<R>(
+        &mut self,
+        take: impl FnOnce(&Single, &Carried<'_>) -> Option<R>,
+    ) -> Option<R> {
+        let (result, rings) = self.incoming.receive_single(take)?;
+        self.ring_if(rings);
+        Some(result)
     }
 
     #[inline]

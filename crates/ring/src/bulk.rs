@@ -103,6 +103,9 @@ impl Bulk {
     /// The cell with this number names the place.
     #[inline]
     pub(crate) fn take(&mut self, cell: u64, place: Place) {
+        if (place.offset as usize) < self.head {
+            self.note(ticks());
+        }
         self.used.push_back((cell, place.offset));
         self.head = place.end as usize;
     }
@@ -168,8 +171,8 @@ impl Bulk {
         self.widen && self.window < self.window_max
     }
 
-    /// Notes that no place was found at once, at that tick. If that happens for some time within a
-    /// short time of each other, the window is to be widened.
+    /// Notes that the window was gone through, or that no place was found at once, at that tick. If that
+    /// happens for some time within a short time of each other, the window is to be widened.
     #[cold]
     pub(crate) fn note(&mut self, now: u64) {
         let took = now.wrapping_sub(self.gone_through);

@@ -53,7 +53,7 @@ impl Granting {
     }
 
     /// The grant in which all of a range lies, and where. One that has ended is let go of.
-    fn place(
+    pub(super) fn place(
         &mut self,
         link: LinkId,
         slot: SlotName,
@@ -284,9 +284,9 @@ impl<H: Host> Interface<H> {
         let length = message.data.len() as u64;
         let posting = compose(target, message, length)?;
         let (slot, offset) = (posting.header.slot, posting.header.offset);
-        let Ok(data_bytes) = u32::try_from(length) else {
+        if u32::try_from(length).is_err() {
             return Ok(None);
-        };
+        }
         if self
             .granting
             .place(target.link, slot, offset, length)
@@ -314,6 +314,21 @@ impl<H: Host> Interface<H> {
             debug_assert!(false, "the place was checked");
             return Ok(None);
         }
+        self.announce_placed(terminus, target, message).map(Some)
+    }
+
+    /// Announces a message whose data were stored in their place.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn announce_placed(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Result<SendHandle, SendError> {
+        let length = message.data.len() as u64;
+        let posting = compose(target, message, length)?;
+        let data_bytes = u32::try_from(length).map_err(|_| PostError::TooLong)?;
         let posted = self.outbound.with(|outbound| {
             outbound.transmitter.post_placed(
                 terminus,
@@ -327,7 +342,7 @@ impl<H: Host> Interface<H> {
             processor.exchange.post();
         }
         match posted {
-            Ok(posted) => Ok(Some(posted.handle)),
+            Ok(posted) => Ok(posted.handle),
             Err(PostError::LinkGone) => Err(self.lost(target).into()),
             Err(other) => Err(other.into()),
         }

@@ -128,6 +128,13 @@ impl<H: Host> Interface<H> {
         if self.is_silent(queue) {
             return Ok(None);
         }
+        // Still empty, so what is next may be handed over.
+        if let Half::Own(inbound) = &mut self.inbound
+            && queue.empty_at == inbound.receiver.announced()
+            && let Some(notification) = inbound.take_single(queue.id)
+        {
+            return Ok(Some(notification));
+        }
         if let Some(notification) = queue.reader.pop()? {
             return Ok(Some(notification));
         }

@@ -50,7 +50,7 @@ impl<H: Host> Interface<H> {
         }
         // A copy, so that on the way above the message need not be in memory.
         let message = *message;
-        self.send_any(terminus, target, &message, wait)
+        self.send_longer(terminus, target, &message, wait)
     }
 
     /// Sends messages in order, as [`Interface::send_msg`] would one by one, but short ones that need not wait for
@@ -140,6 +140,54 @@ impl<H: Host> Interface<H> {
         outbound
             .transmitter
             .post_short(terminus, target.link, short, &mut outbound.outlets)
+    }
+
+    /// Sends a message that is not short: as a single packet, if nothing stands in its way.
+    #[inline(never)]
+    fn send_longer(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        match self.send_single(terminus, target, message) {
+            Some(sent) => sent,
+            None => self.send_any(terminus, target, message, wait),
+        }
+    }
+
+    #[inline(always)]
+    fn send_single(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<Result<SendHandle, SendError>> {
+        let single = target.single(message)?;
+        if self.is_asked() {
+            return None;
+        }
+        let outbound = self.outbound.own()?;
+        let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+        if message.data.len() >= DIRECT_MIN_BYTES && self.granting.is_any_accepted() {
+            let length = message.data.len() as u64;
+            let (slot, offset) = (target.ticket.slot, single.offset);
+            if let Some((pages, within)) = self.granting.place(target.link, slot, offset, length) {
+                if !transmitter.sends_at_once(terminus) {
+                    return None;
+                }
+                pages.store(within, message.data).ok()?;
+                let single = single.placed();
+                return match transmitter.post_single(terminus, target.link, &single, &[], outlets) {
+                    Some(handle) => Some(Ok(handle)),
+                    None => Some(self.announce_placed(terminus, target, message)),
+                };
+            }
+        }
+        transmitter
+            .post_single(terminus, target.link, &single, message.data, outlets)
+            .map(Ok)
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: whoever

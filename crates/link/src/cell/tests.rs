@@ -233,3 +233,82 @@ fn each_lie_about_placement_is_refused() {
         "just inside"
     );
 }
+
+/// The cell of a single packet, or of one that is nearly one.
+fn nearly_single() -> impl Strategy<Value = Cell> {
+    let bits = prop_oneof![
+        Just(0),
+        Just(BULK),
+        Just(BULK | METADATA_IN_WORD),
+        any::<u8>()
+    ];
+    let metadata_length = prop_oneof![4 => Just(0_u8), 4 => Just(8), 1 => any::<u8>()];
+    let flags = prop_oneof![Just(0), Just(Flags::PLACED.0), 0_u8..4];
+    let kind = prop_oneof![9 => Just(0_u8), 1 => any::<u8>()];
+    let index = prop_oneof![Just(1), Just(FAST_INDEX)];
+    let length = prop_oneof![17_u32..100, 0..PAYLOAD_MAX as u32 + 20, any::<u32>()];
+    let place = prop_oneof![
+        (0_u32..BULK_BYTES as u32 / 64).prop_map(|line| line * 64),
+        BULK_BYTES as u32 - 200..BULK_BYTES as u32 + 70,
+        any::<u32>()
+    ];
+    let word = prop_oneof![Just(0), any::<u64>()];
+    (
+        (bits, metadata_length, flags, kind),
+        (index, length, place, word),
+        any::<(u32, u32, u64, u64)>(),
+    )
+        .prop_map(
+            |((bits, metadata_length, flags, kind), (index, length, place, word), any)| {
+                let (flag, slot, key, offset) = any;
+                [
+                    u64::from(flag)
+                        | u64::from(kind) << 32
+                        | u64::from(flags) << 40
+                        | u64::from(metadata_length) << 48
+                        | u64::from(bits) << 56,
+                    u64::from(slot) | u64::from(index) << 32,
+                    key,
+                    offset,
+                    u64::from(length) | u64::from(place) << 32,
+                    word,
+                    1,
+                    2,
+                ]
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn a_single_packet_is_what_the_long_way_makes_of_its_cell(
+        cell in prop_oneof![3 => nearly_single(), 1 => any_cell()],
+    ) {
+        let long = decode(&cell, BULK_BYTES, PAYLOAD_MAX);
+        match decode_single(&cell, BULK_BYTES, PAYLOAD_MAX) {
+            Some((single, data)) => {
+                let word = if single.has_metadata { single.word } else { 0 };
+                let placement = Placement { data, metadata: Metadata::Word(word) };
+                prop_assert_eq!(long, Ok((single.header(), placement)));
+                prop_assert_eq!(single.is_placed, data == Data::Placed);
+            }
+            None => {
+                let is_single = |(header, placement): (Header, Placement)| {
+                    let is_word = matches!(placement.metadata, Metadata::Word(_));
+                    header.kind == Kind::WRITE && is_word
+                        && matches!(header.metadata_length_bytes, 0 | 8)
+                        && match placement.data {
+                            Data::Cell(_) => false,
+                            Data::Bulk(_) => header.flags == Flags::NONE,
+                            // No place is named where nothing is.
+                            Data::Placed => header.flags == Flags::PLACED
+                                && cell[0] >> 56 & u64::from(BULK) == 0,
+                        }
+                };
+                prop_assert!(!long.is_ok_and(is_single), "a single packet was overlooked");
+            }
+        }
+    }
+}

@@ -28,6 +28,7 @@ impl Machine {
         for _ in 0..packets {
             crossing.carry(
                 CHUNK,
+                0,
                 || self.clock.get(),
                 |way| {
                     past += u64::from(way == Way::Past);
@@ -111,6 +112,7 @@ fn short_payloads_are_left_alone() {
     for _ in 0..100_000 {
         crossing.carry(
             WATCHED_MIN_BYTES - 1,
+            CHUNK,
             || unreachable!("not timed"),
             |way| assert_eq!(way, Way::Through),
         );
@@ -123,7 +125,50 @@ fn a_clock_that_stands_still_or_goes_back_does_no_harm() {
     let clock = Cell::new(u64::MAX);
     for _ in 0..100_000 {
         clock.set(clock.get().wrapping_sub(12345));
-        crossing.carry(CHUNK, || clock.get(), |_| ());
-        crossing.carry(CHUNK, || 0, |_| ());
+        crossing.carry(CHUNK, CHUNK, || clock.get(), |_| ());
+        crossing.carry(CHUNK, CHUNK, || 0, |_| ());
     }
+}
+
+#[test]
+fn what_was_stored_past_the_cache_does_not_tell_against_it() {
+    const WINDOW: u64 = 4 << 20;
+    let mut crossing = Crossing::new();
+    FAR().send(&mut crossing, 64 << 20);
+    let Machine {
+        through,
+        past,
+        clock,
+    } = NEAR();
+    // Through the cache a place costs three times as much if it was stored past it before.
+    let mut through_bytes = 0;
+    let mut send = |bytes: u64| {
+        let mut past_bytes = 0;
+        for _ in 0..bytes / CHUNK as u64 {
+            crossing.carry(
+                CHUNK,
+                WINDOW as usize,
+                || clock.get(),
+                |way| {
+                    let cost = match way {
+                        Way::Through if through_bytes < WINDOW => 3 * through,
+                        Way::Through => through,
+                        Way::Past => past,
+                    };
+                    clock.set(clock.get() + cost);
+                    match way {
+                        Way::Through => through_bytes += CHUNK as u64,
+                        Way::Past => {
+                            through_bytes = 0;
+                            past_bytes += CHUNK as u64;
+                        }
+                    }
+                },
+            );
+        }
+        past_bytes as f64 / bytes as f64
+    };
+    send(128 << 20);
+    let past = send(128 << 20);
+    assert!(past < 0.2, "{past}");
 }

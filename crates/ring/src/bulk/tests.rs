@@ -96,3 +96,28 @@ fn a_window_that_is_gone_through_fast_is_widened() {
     assert!(!bulk.grow(|_, _| false));
     assert!(!bulk.widens() && bulk.find(half).is_some());
 }
+
+#[test]
+fn going_round_is_noted_even_if_every_place_is_found_at_once() {
+    let mut bulk = Bulk::new(64, WINDOW, BULK);
+    // As if it had always been fast, but for the last time.
+    bulk.fast_laps = HOT_LAPS - 1;
+    bulk.gone_through = u64::MAX - ticks();
+    let quarter = WINDOW / 4;
+    let mut cell = 0;
+    let mut go_on = |bulk: &mut Bulk, times: u64| {
+        for _ in 0..times {
+            let place = bulk.find(quarter).unwrap();
+            bulk.take(cell, place);
+            bulk.release(cell);
+            cell += 1;
+        }
+    };
+    go_on(&mut bulk, 4);
+    bulk.gone_through = ticks();
+    assert!(!bulk.widens(), "it was not gone through yet");
+    bulk.window_max = bulk.window;
+    let laps_before = bulk.fast_laps;
+    go_on(&mut bulk, 1);
+    assert_ne!(bulk.fast_laps, laps_before);
+}

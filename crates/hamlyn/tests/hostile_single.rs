@@ -1,0 +1,236 @@
+//! A peer that writes cells of single packets as it likes, with its own hands: the shortest way of reception lets in
+//! what the ordinary way lets in, and refuses by the same names.
+
+mod support;
+
+use std::sync::atomic::Ordering;
+
+use hamlyn::engine::key::Key;
+use hamlyn::engine::limits::FAST_INDEX;
+use hamlyn::engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::{Area, LinkEnd, Manager, NewSlot, Queue, Slot};
+use hamlyn_link::LinkFault;
+use hamlyn_link::cell::{Data, Metadata, Placement, encode};
+use support::raw_link::RawLink;
+use support::{namespace, open, until};
+
+const AREA_BYTES: u64 = 8192;
+const DATA_BYTES: u32 = 1000;
+/// Where in the bulk the data lie.
+const PLACE: u32 = 64;
+
+struct Scene {
+    victim: Manager<ProcessHost>,
+    queue: Queue,
+    area: Area,
+    slot: Slot,
+    link: RawLink,
+    cells: usize,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let namespace = namespace();
+        let mut victim = open(&namespace);
+        let interface = victim.interface_mut();
+        let area = interface.allocate_shared(AREA_BYTES).unwrap();
+        let mut queue = interface.open_queue(64).unwrap();
+        let slot = interface
+            .open_slot(NewSlot::new(&area).queue(&queue).entries(2))
+            .unwrap();
+        let destination = slot.fast_ticket(0, 1).unwrap().destination;
+        let link = RawLink::connect(&namespace, destination, 0xBAD).unwrap();
+        let interface = victim.interface_mut();
+        until("the link", || {
+            interface.poll();
+            interface.peers().next().map(|_| ())
+        });
+        // Found empty, so the next may be handed over.
+        assert_eq!(interface.rcv(&mut queue).unwrap(), None);
+        Self {
+            victim,
+            queue,
+            area,
+            slot,
+            link,
+            cells: 0,
+        }
+    }
+
+    fn header(&self) -> Header {
+        let ticket = self.slot.fast_ticket(0, AREA_BYTES).unwrap();
+        Header {
+            slot: ticket.slot,
+            metadata_index: FAST_INDEX,
+            key: ticket.key,
+            offset: 128,
+            length_bytes: DATA_BYTES,
+            word: 5,
+            metadata_length_bytes: 0,
+            flags: Flags::NONE,
+            kind: Kind::WRITE,
+        }
+    }
+
+    /// Writes the next cell, as a sender does.
+    fn write(&mut self, header: &Header, place: u32) {
+        let data = if header.flags.is_placed() {
+            Data::Placed
+        } else {
+            Data::Bulk(place)
+        };
+        let metadata = Metadata::Word(header.word);
+        let mut cell = encode(header, &Placement { data, metadata });
+        // The flag of the first lap.
+        cell[0] |= 2;
+        let at = self.link.to_victim_geometry.cells_offset() + 64 * self.cells;
+        for word in (0..8).rev() {
+            let to = self.link.to_victim.atomic_u64(at + 8 * word).unwrap();
+            to.store(cell[word], Ordering::Release);
+        }
+        self.cells += 1;
+    }
+
+    fn store(&self, byte: u8) {
+        let at = self.link.to_victim_geometry.bulk_offset() + PLACE as usize;
+        let data = vec![byte; DATA_BYTES as usize];
+        self.link.to_victim.copy_in(at, &data).unwrap();
+    }
+
+    fn landed(&self) -> Vec<u8> {
+        let mut bytes = vec![0; AREA_BYTES as usize];
+        self.area.read_at(0, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn refused(&mut self, header: &Header, reason: Refusal) {
+        let interface = self.victim.interface_mut();
+        let before = interface.refusals().count(reason);
+        let landed = self.landed();
+        self.write(header, PLACE);
+        let interface = self.victim.interface_mut();
+        assert_eq!(interface.rcv(&mut self.queue).unwrap(), None, "{reason:?}");
+        assert_eq!(interface.refusals().count(reason), before + 1, "{reason:?}");
+        assert_eq!(self.landed(), landed, "{reason:?}");
+    }
+
+    fn delivered(&mut self, header: &Header, byte: u8) {
+        self.store(byte);
+        self.write(header, PLACE);
+        let interface = self.victim.interface_mut();
+        let notification = interface.rcv(&mut self.queue).unwrap().unwrap();
+        assert_eq!(notification.metadata_index, header.metadata_index);
+        let from = header.offset as usize;
+        let bytes = &self.landed()[from..from + header.length_bytes as usize];
+        assert!(bytes.iter().all(|&landed| landed == byte));
+    }
+}
+
+#[test]
+fn single_packets_are_refused_by_the_names_that_others_have() {
+    let mut scene = Scene::new();
+    let right = scene.header();
+    let named = Header {
+        metadata_index: 1,
+        word: 0x77,
+        metadata_length_bytes: 8,
+        ..right
+    };
+    let placed = Header {
+        flags: Flags::PLACED,
+        ..right
+    };
+    let (index, generation) = (right.slot.index(), right.slot.generation());
+    let lies = [
+        (
+            Header {
+                key: Key::from_bits(!right.key.to_bits()),
+                ..right
+            },
+            Refusal::BadKey,
+        ),
+        (
+            Header {
+                slot: SlotName::new(index, generation.wrapping_add(1)),
+                ..right
+            },
+            Refusal::SlotClosed,
+        ),
+        (
+            Header {
+                slot: SlotName::new(index | 0x4000, generation),
+                ..right
+            },
+            Refusal::NoSuchSlot,
+        ),
+        (
+            Header {
+                offset: AREA_BYTES - u64::from(DATA_BYTES) + 1,
+                ..right
+            },
+            Refusal::OutOfBounds,
+        ),
+        (
+            Header {
+                offset: u64::MAX - 8,
+                ..named
+            },
+            Refusal::OutOfBounds,
+        ),
+        (
+            Header {
+                metadata_index: 2,
+                ..named
+            },
+            Refusal::NoMetadataEntry,
+        ),
+        (placed, Refusal::NotGranted),
+        (
+            Header {
+                length_bytes: u32::MAX,
+                ..placed
+            },
+            Refusal::OutOfBounds,
+        ),
+    ];
+    for (round, (lie, reason)) in lies.into_iter().enumerate() {
+        scene.refused(&lie, reason);
+        // Who was refused is judged anew.
+        scene.delivered(&right, round as u8 + 1);
+        scene.delivered(&named, round as u8 + 101);
+    }
+    // A delta that counts is no message alone.
+    let part = Header {
+        metadata_index: 1,
+        word: 3,
+        ..right
+    };
+    scene.write(&part, PLACE);
+    let interface = scene.victim.interface_mut();
+    assert_eq!(interface.rcv(&mut scene.queue).unwrap(), None);
+    let slot = scene.slot;
+    scene.victim.interface_mut().close_slot(slot).unwrap();
+}
+
+#[test]
+fn a_place_outside_the_bulk_ends_the_link() {
+    for case in 0..4 {
+        let mut scene = Scene::new();
+        let bulk_bytes = scene.link.to_victim_geometry.bulk_bytes();
+        // Behind it; across its end; not on a line; as far away as can be said.
+        let place = [bulk_bytes, bulk_bytes - 960, 32, !63][case];
+        let right = scene.header();
+        scene.delivered(&right, 9);
+        let landed = scene.landed();
+        let link = scene.victim.interface().peers().next().unwrap().0;
+        scene.write(&right, place);
+        let interface = scene.victim.interface_mut();
+        let taken = interface.rcv(&mut scene.queue);
+        assert!(!matches!(taken, Ok(Some(_))), "{place}");
+        let end = interface.link_end(link);
+        assert_eq!(end, Some(LinkEnd::Fault(LinkFault::Placement)), "{place}");
+        assert_eq!(scene.landed(), landed, "{place}");
+    }
+}
