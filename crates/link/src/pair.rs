@@ -338,6 +338,7 @@ impl ReceiveEnd for PairReceive {
         &mut self,
         take: impl FnOnce(&Single, &Carried<'_>) -> Option<R>,
     ) -> Option<R> {
+        self.settle_due();
         let (result, rings) = self.incoming.receive_single(take)?;
         self.ring_if(rings);
         Some(result)
