@@ -67,7 +67,7 @@ impl<H: Host> Interface<H> {
         messages: impl IntoIterator<Item = Message<'m>>,
         wait: Wait,
     ) -> Result<Sent, SendError> {
-        let mut messages = messages.into_iter();
+        let mut messages = messages.into_iter().fuse();
         let mut sent = Sent {
             count: 0,
             last: None,

@@ -29,8 +29,9 @@ pub(super) struct PeerKey {
     pub(super) user: u32,
 }
 
-/// How long a peer whose socket ended without goodbye is given to be dead, too.
-const VERDICT_NS: u64 = 50_000_000;
+/// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine it may not come
+/// to that at once. Who is dead is known at once.
+const VERDICT_NS: u64 = 500_000_000;
 
 struct Entry {
     key: PeerKey,
