@@ -41,7 +41,9 @@ impl ProcessDriver {
             rung: false,
             lookout: Lookout::new(),
             has_words: false,
-            no_words: false,
+            // Not used for now: pairs of processes that share processors with others were found asleep, both
+            // (decision 0009). Sockets wake them.
+            no_words: true,
             alarm_rings: 0,
         }
     }
