@@ -324,6 +324,11 @@ impl<R: ReceiveEnd> Inbound<R> {
             }
             self.watching.next(&mut self.inlets, is_silent);
         }
+        if !self.watching.is_watched(self.inlets.turn()) {
+            // Nothing is taken from a link whose peer believes that it must leave notes.
+            self.end_turn();
+            self.begin_turn(self.watching.current());
+        }
         None
     }
 

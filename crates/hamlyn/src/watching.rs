@@ -71,6 +71,12 @@ impl Watching {
         self.turns.watched() == 1 && !self.turns.is_any_unwatched()
     }
 
+    /// Whether the link of this place is watched.
+    #[inline]
+    pub(crate) fn is_watched(&self, place: usize) -> bool {
+        self.turns.is_watched(place)
+    }
+
     /// The place whose turn it is.
     #[inline]
     pub(crate) fn current(&self) -> usize {
