@@ -242,7 +242,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         Some(word)
     }
 
-    /// Whether the two above may have found nothing only because there was something to settle, and are worth
+    /// Whether the shortest ways may have found nothing only because there was something to settle, and are worth
     /// another try. At the end of a turn they are not, and the rest of the interface is looked after.
     #[cold]
     #[inline(never)]
