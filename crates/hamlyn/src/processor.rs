@@ -350,22 +350,16 @@ impl<D: Driver> Charge<D> {
                 return Ok(());
             }
         }
-        exchange.asleep.store(true, Ordering::Relaxed);
-        let packets = {
-            let mut inbound = self.inbound.stay();
-            inbound.announce_sleep();
-            inbound.packets()
-        };
         self.driver.prepare_sleep();
+        exchange.asleep.store(true, Ordering::Relaxed);
+        self.inbound.stay().announce_sleep();
+        self.driver.pass_barrier();
         fence(Ordering::SeqCst);
         // Rings that came while we were awake were taken just now; they may have been the application's.
         exchange.bell.ring();
         self.inbound.stay().look_everywhere();
         // Whoever saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.look(exchange, 1);
-        // What the application took meanwhile may have been rung for, and the ring taken just now:
-        // nobody rings twice for one sleep.
-        let moved = moved || self.inbound.stay().packets() != packets;
         let credit_came = self
             .outbound
             .as_ref()

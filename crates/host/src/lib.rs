@@ -225,11 +225,15 @@ pub trait Driver {
     /// The next event, if any. Does not block.
     fn next_event(&mut self) -> Option<Event<Self::Link>>;
 
-    /// To be called when it was announced on every link that this interface is about to sleep
-    /// ([`hamlyn_link::ReceiveEnd::announce_sleep`]): all peers see that, or what they sent is seen here, after this. The caller
-    /// must then look once more at its links and at [`Driver::attention`], and call
-    /// [`Driver::sleep`] only if there is nothing, and [`Driver::end_sleep`] in any case.
+    /// Begins a sleep: whoever rings after this ends it, or keeps it from beginning. To be called before the sleep
+    /// is announced on the links ([`hamlyn_link::ReceiveEnd::announce_sleep`]), since a peer rings once for each
+    /// announcement, and at any time after it. In order: this; the announcements; [`Driver::pass_barrier`]; one more look
+    /// at the links and at [`Driver::attention`]; [`Driver::sleep`], only if there is nothing; [`Driver::end_sleep`], in
+    /// any case.
     fn prepare_sleep(&mut self);
+
+    /// All peers see what was announced before this, or what they sent is seen here after it.
+    fn pass_barrier(&mut self);
 
     /// Sleeps until a peer rings, an event comes, the alarm is rung, or `deadline_ns` passes. May wake early.
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;

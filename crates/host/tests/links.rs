@@ -337,10 +337,11 @@ fn each_of_any_number_of_links_wakes_a_sleeper() {
                 loop {
                     // Who is not woken would find it when the time is over.
                     assert!(sleeper.now_ns() < deadline_ns, "it was not woken");
+                    sleeper.prepare_sleep();
                     links
                         .iter_mut()
                         .for_each(|link| link.receive.announce_sleep());
-                    sleeper.prepare_sleep();
+                    sleeper.pass_barrier();
                     if let Some(bytes) = try_receive(&mut links[number]) {
                         assert_eq!(bytes, b"wake");
                         sleeper.end_sleep();
@@ -391,8 +392,9 @@ fn the_descriptor_serves_an_event_loop() {
     bob.prepare_sleep();
     bob.end_sleep();
     for _ in 0..50 {
-        there.receive.announce_sleep();
         bob.prepare_sleep();
+        there.receive.announce_sleep();
+        bob.pass_barrier();
         assert!(!is_readable(&bob, Duration::ZERO));
         assert!(try_send(&mut here, b"ding"));
         assert!(is_readable(&bob, Duration::from_secs(20)));

@@ -6,7 +6,7 @@
 //! rings.
 //!
 //! A note may be lost or forged, so it may only hasten what happens anyway. A ring may not: whoever is about to sleep
-//! announces it on every link, and then makes sure that every sender sees it or is seen: either the
+//! begins to listen, announces it on every link, and then makes sure that every sender sees it or is seen: either the
 //! sender's next look finds the announcement, or the sleeper's last look at its rings finds
 //! what was sent. For that there must be a full barrier on both sides between the
 //! store and the look. The sleeper's barrier may stand in for the senders' (`membarrier`); then a
@@ -108,15 +108,14 @@ impl<M: BellMemory> Attention<M> {
         self.put(self.value & !ASLEEP | UNWATCHED);
     }
 
-    /// We are about to sleep. The caller must then pass a full barrier, and one that
+    /// We are about to sleep, whatever was announced before. The caller must have begun to listen: the sender rings
+    /// once for this, and that may be at once, and for something that was taken long ago, since between sending and
+    /// looking here it may have been held up. The caller must then pass a full barrier, and one that
     /// senders pass too if they use [`Fence::Light`], look once more at everything that can be
-    /// sent to, and only then sleep. Nothing is stored if this was announced already and the link was not
-    /// watched since: whoever has sent in between has rung.
+    /// sent to, and only then sleep, unless it was rung for since it listens.
     #[cold]
     pub fn sleep(&mut self) {
-        if !self.is_asleep() {
-            self.put((self.value & !UNWATCHED).wrapping_add(SLEEP) | ASLEEP | UNWATCHED);
-        }
+        self.put((self.value | ASLEEP | UNWATCHED).wrapping_add(SLEEP));
     }
 
     /// Whether the sender is asked to ring.

@@ -340,8 +340,9 @@ impl<H: Host> Interface<H> {
         });
         self.other_activity += u64::from(has_room);
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
-            inbound.announce_sleep();
             driver.prepare_sleep();
+            inbound.announce_sleep();
+            driver.pass_barrier();
             inbound.look_everywhere();
         }
         if let Some(processor) = &self.processor {

@@ -41,9 +41,7 @@ impl ProcessDriver {
             rung: false,
             lookout: Lookout::new(),
             has_words: false,
-            // Not used for now: pairs of processes that share processors with others were found asleep, both
-            // (decision 0009). Sockets wake them.
-            no_words: true,
+            no_words: false,
             alarm_rings: 0,
         }
     }
@@ -70,17 +68,18 @@ impl Driver for ProcessDriver {
 
     fn prepare_sleep(&mut self) {
         if self.rung {
-            // Of the sleep before this one. If one is of this sleep, what it was for is found by the
-            // caller's look. What cannot be taken now only makes the sleep short.
+            // Of the sleep before this one. What cannot be taken now only makes this one short.
             self.rung = false;
             let _ = self.take_rings();
         }
-        // What was rung for before these are noted is found by the caller's look; what is rung for later
-        // keeps the sleep short.
+        // The sleep is announced after this, so all rings for it change these.
         let registry = &self.interior.registry;
         self.lookout.clear();
         self.alarm_rings = registry.alarm().rings();
         self.has_words = !self.no_words && registry.add_words(&mut self.lookout);
+    }
+
+    fn pass_barrier(&mut self) {
         // For those that pass a barrier of their own, and for our own next look.
         fence(Ordering::SeqCst);
         // For those that do not.

@@ -64,6 +64,10 @@ impl Owner {
         self.driver.prepare_sleep();
     }
 
+    pub(crate) fn pass_barrier(&mut self) {
+        self.driver.pass_barrier();
+    }
+
     pub(crate) fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         self.driver.sleep(deadline_ns)
     }
@@ -131,8 +135,9 @@ pub(crate) fn wait_for<R>(host: &mut Owner, mut look: impl FnMut(&mut Owner) -> 
 pub(crate) fn packet(host: &mut Owner, link: &mut PairLink) -> Vec<u8> {
     let deadline_ns = after_ns(host, PATIENCE_NS);
     loop {
-        link.receive.announce_sleep();
         host.prepare_sleep();
+        link.receive.announce_sleep();
+        host.pass_barrier();
         if let Some(found) = try_receive(link) {
             host.end_sleep();
             link.receive.watch();
