@@ -44,8 +44,9 @@ const POLLS_TO_SETTLE_MIN: usize = 10_000;
 const EMPTY_POLLS: usize = 20_000;
 /// How often; the median is reported.
 const EMPTY_ROUNDS: usize = 11;
-/// The window in which many senders have their turns is longer by this for each.
-const WINDOW_PER_SENDER: Duration = Duration::from_millis(4);
+/// The window in which many senders have their turns is longer by this for each: where they share a processor, several
+/// time slices of the kernel, since what one gets is a number of whole slices.
+const WINDOW_PER_SENDER: Duration = Duration::from_millis(16);
 /// How long rings have to grow before the window.
 const GROWTH: Duration = Duration::from_millis(100);
 /// A receiver that hears nothing for so long gives up.
