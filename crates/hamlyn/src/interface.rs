@@ -137,11 +137,7 @@ impl<H: Host> Interface<H> {
     }
 
     fn start(&mut self, charge: Charge<H::Driver>) -> Result<(), OpenError> {
-        let bell = self.host.new_bell()?;
-        let processor = processor::start(charge, bell).map_err(|error| HostError::System {
-            call: "clone",
-            errno: hamlyn_host::Errno(error.raw_os_error().unwrap_or(0)),
-        })?;
+        let processor = processor::start(&mut self.host, charge)?;
         self.attention = Arc::clone(&processor.exchange.attention);
         self.processor = Some(processor);
         Ok(())

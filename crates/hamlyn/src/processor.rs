@@ -7,12 +7,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::bell::Bell;
-use hamlyn_host::{Driver, Event, HostError, LossCause, Peer};
+use hamlyn_host::{Companion, Driver, Event, Host, HostError, LossCause, Peer};
 use hamlyn_link::Link;
 
 use crate::half::Turnstile;
@@ -61,7 +59,9 @@ impl Strategy {
 
 /// With [`Strategy::Receive`]: how long the network processor leaves an application alone that
 /// was polling when it last looked.
-const STAND_BACK: Duration = Duration::from_micros(100);
+const STAND_BACK_NS: u64 = 100_000;
+/// How long it stands back when it could not sleep.
+const AFTER_FAILURE_NS: u64 = 1_000_000;
 /// Polls for which the receive half is held at a time, unless it is wanted.
 const POLLS_HELD: u32 = 64;
 
@@ -169,15 +169,15 @@ impl<T> Exchange<T> {
 /// The thread, in its owner's hands. Dropping it ends it.
 pub(crate) struct Processor<T> {
     pub(crate) exchange: Arc<Exchange<T>>,
-    thread: Option<JoinHandle<()>>,
+    companion: Option<Box<dyn Companion>>,
 }
 
 impl<T> Processor<T> {
     /// Whoever is about to wait at the bell calls this: with [`Strategy::Receive`] the network
     /// processor takes over at once.
     pub(crate) fn take_over(&self) {
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
+        if let Some(companion) = &self.companion {
+            companion.unpark();
         }
     }
 }
@@ -186,10 +186,9 @@ impl<T> Drop for Processor<T> {
     fn drop(&mut self) {
         self.exchange.stop.store(true, Ordering::Release);
         (self.exchange.alarm)();
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // It does not panic; if it did, there is nothing left to end.
-            let _ = thread.join();
+        if let Some(companion) = self.companion.take() {
+            companion.unpark();
+            companion.join();
         }
     }
 }
@@ -209,13 +208,11 @@ pub(crate) struct Charge<D: Driver> {
 }
 
 /// Starts the thread.
-pub(crate) fn start<D>(
-    charge: Charge<D>,
-    bell: Bell,
-) -> std::io::Result<Processor<<D::Link as Link>::Transmit>>
-where
-    D: Driver + Send + 'static,
-{
+pub(crate) fn start<H: Host>(
+    host: &mut H,
+    charge: Charge<H::Driver>,
+) -> Result<Processor<<H::Link as Link>::Transmit>, HostError> {
+    let bell = host.new_bell()?;
     let exchange = Arc::new(Exchange {
         news: Mutex::default(),
         attention: Arc::default(),
@@ -229,12 +226,10 @@ where
         failure: Mutex::default(),
     });
     let seen = Arc::clone(&exchange);
-    let thread = std::thread::Builder::new()
-        .name("hamlyn-processor".to_owned())
-        .spawn(move || run(charge, &seen))?;
+    let companion = host.spawn("hamlyn-processor", Box::new(move || run(charge, &seen)))?;
     Ok(Processor {
         exchange,
-        thread: Some(thread),
+        companion: Some(companion),
     })
 }
 
@@ -250,7 +245,7 @@ fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::
                 if charge.driver.attention().load(Ordering::Relaxed) {
                     charge.look(exchange, 1);
                 }
-                std::thread::park_timeout(STAND_BACK);
+                charge.driver.stand_back(STAND_BACK_NS);
                 continue;
             }
         }
@@ -261,6 +256,7 @@ fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::
         let now_ns = charge.driver.now_ns();
         let since_ns = *idle_since_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(since_ns) < charge.driver.spin_ns() {
+            charge.driver.relax();
             continue;
         }
         if let Err(error) = charge.sleep(exchange) {
@@ -272,7 +268,7 @@ fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::
             *failure = Some(error);
             drop(failure);
             exchange.note_activity(1);
-            std::thread::park_timeout(Duration::from_millis(1));
+            charge.driver.stand_back(AFTER_FAILURE_NS);
         }
         // Whoever rang may have done so for the application's sake: there may be room again.
         exchange.note_activity(0);

@@ -3,6 +3,8 @@
 //! The waiting side announces itself, looks once more at what it waits for, and only then
 //! sleeps; the ringing side changes that first and then looks whether anybody waits. Both pass a full barrier
 //! in between, so at least one of them sees the other.
+//!
+//! A thread sleeps at a futex, or at a descriptor. Where there are no threads, the host says how one sleeps ([`Rest`]).
 
 use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
@@ -20,22 +22,46 @@ const IDLE: u32 = 0;
 /// Somebody waits, or is about to, and was not rung for yet.
 const AWAITED: u32 = 1;
 
+/// How one sleeps where there are no threads.
+pub trait Rest: Send + Sync {
+    /// Sleeps until [`Rest::wake`], or `deadline_ns` of the host's clock. May end early.
+    fn sleep(&self, deadline_ns: Option<u64>);
+
+    /// Ends the sleep, if there is one.
+    fn wake(&self);
+}
+
+/// Where the waiting side sleeps.
+enum Place {
+    /// At the state, which is a futex; or at this descriptor.
+    Here(Event),
+    Elsewhere(Box<dyn Rest>),
+}
+
 /// See the module.
-#[derive(Debug)]
 pub struct Bell {
     state: AtomicU32,
-    event: Event,
+    place: Place,
     /// The last wait was ended by being woken, so the descriptor was not rung. The waiting side's own affair.
     woken: AtomicBool,
 }
 
 impl Bell {
     pub(crate) fn new() -> Result<Self, Errno> {
-        Ok(Self {
+        Ok(Self::at(Place::Here(Event::new()?)))
+    }
+
+    /// A bell at which one sleeps in another way than threads do.
+    pub fn elsewhere(rest: Box<dyn Rest>) -> Self {
+        Self::at(Place::Elsewhere(rest))
+    }
+
+    fn at(place: Place) -> Self {
+        Self {
             state: AtomicU32::new(IDLE),
-            event: Event::new()?,
+            place,
             woken: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Announces that this side is about to wait. Afterwards it must look once more.
@@ -52,6 +78,12 @@ impl Bell {
 
     /// Waits until the bell is rung or `deadline_ns` passes. May return early.
     pub fn wait(&self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        if let Place::Elsewhere(rest) = &self.place {
+            if self.is_awaited() {
+                rest.sleep(deadline_ns);
+            }
+            return Ok(());
+        }
         let until = deadline_ns.map(clock::instant);
         let anybody = NonZeroU32::MAX;
         let private = futex::Flags::PRIVATE;
@@ -71,8 +103,10 @@ impl Bell {
     /// Ends what [`Bell::prepare`] began.
     pub fn end(&self) {
         self.state.store(IDLE, Ordering::Relaxed);
-        if !self.woken.load(Ordering::Relaxed) {
-            self.event.clear();
+        if let Place::Here(event) = &self.place
+            && !self.woken.load(Ordering::Relaxed)
+        {
+            event.clear();
         }
     }
 
@@ -88,17 +122,26 @@ impl Bell {
     #[cold]
     fn ring_now(&self) {
         // Once for each wait.
-        if self.state.swap(IDLE, Ordering::Release) == AWAITED
-            && !matches!(futex::wake(&self.state, futex::Flags::PRIVATE, 1), Ok(1..))
-        {
-            // It waits at the descriptor, or is only about to wait.
-            self.event.ring();
+        if self.state.swap(IDLE, Ordering::Release) != AWAITED {
+            return;
+        }
+        match &self.place {
+            Place::Here(event) => {
+                if !matches!(futex::wake(&self.state, futex::Flags::PRIVATE, 1), Ok(1..)) {
+                    // It waits at the descriptor, or is only about to wait.
+                    event.ring();
+                }
+            }
+            Place::Elsewhere(rest) => rest.wake(),
         }
     }
 
-    /// Readable when rung.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.event.descriptor()
+    /// Readable when rung. None where there are no descriptors.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.place {
+            Place::Here(event) => Some(event.descriptor()),
+            Place::Elsewhere(_) => None,
+        }
     }
 }
 

@@ -198,6 +198,13 @@ pub trait Host {
     /// A bell of this process, for a thread that waits for another that drives.
     fn new_bell(&mut self) -> Result<Bell, HostError>;
 
+    /// Runs `body` beside this program: a thread, or what stands for one here.
+    fn spawn(
+        &mut self,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<Box<dyn Companion>, HostError>;
+
     /// The page in which peers leave notes; to be taken once. Without it, links that are looked at seldom
     /// are found only by looking.
     fn notes(&mut self) -> Option<Notes>;
@@ -253,6 +260,21 @@ pub trait Driver {
     /// A descriptor that becomes readable when a peer rings or an event comes after
     /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
+
+    /// Called by a [`Companion`] that drives, between looks that find nothing: in the simulator time passes.
+    fn relax(&mut self);
+
+    /// Called by a [`Companion`] that drives: leaves everything alone for so long, or until [`Companion::unpark`].
+    fn stand_back(&mut self, span_ns: u64);
+}
+
+/// What [`Host::spawn`] runs, in its owner's hands.
+pub trait Companion: Send {
+    /// Ends its [`Driver::stand_back`], or the next one.
+    fn unpark(&self);
+
+    /// Waits until it has ended.
+    fn join(self: Box<Self>);
 }
 
 /// A service of the host failed.

@@ -366,7 +366,7 @@ impl<H: Host> Interface<H> {
     pub fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         match (&self.driver, &self.processor) {
             (Some(driver), _) => driver.descriptor(),
-            (_, Some(processor)) => Some(processor.exchange.bell.descriptor()),
+            (_, Some(processor)) => processor.exchange.bell.descriptor(),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use super::*;
 
 fn is_readable(bell: &Bell) -> bool {
-    let descriptor = bell.descriptor();
+    let descriptor = bell.descriptor().unwrap();
     let mut polled = [PollFd::from_borrowed_fd(descriptor.as_fd(), PollFlags::IN)];
     rustix::event::poll(&mut polled, Some(&Timespec::default())).unwrap() > 0
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::time::Duration;
 
 use hamlyn_link::pair::PairLink;
 use hamlyn_ring::wake::Lookout;
@@ -137,5 +138,13 @@ impl Driver for ProcessDriver {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.interior.registry.bells())
+    }
+
+    fn relax(&mut self) {
+        // The look before has paused for each of its polls.
+    }
+
+    fn stand_back(&mut self, span_ns: u64) {
+        std::thread::park_timeout(Duration::from_nanos(span_ns));
     }
 }

@@ -61,7 +61,9 @@ pub use driver::ProcessDriver;
 pub use options::{Access, Options};
 
 use crate::bell::Bell;
-use crate::{Address, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply};
+use crate::{
+    Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
+};
 use attendant::Attendant;
 use credentials::Credentials;
 use disposal::Disposal;
@@ -310,6 +312,19 @@ impl Host for ProcessHost {
         Bell::new().map_err(|errno| exchange::system("eventfd", 1, errno))
     }
 
+    fn spawn(
+        &mut self,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<Box<dyn Companion>, HostError> {
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let thread = thread.spawn(body).map_err(|error| HostError::System {
+            call: "clone",
+            errno: Errno(error.raw_os_error().unwrap_or(0)),
+        })?;
+        Ok(Box::new(Thread(thread)))
+    }
+
     fn notes(&mut self) -> Option<Notes> {
         self.notes.take()
     }
@@ -325,6 +340,19 @@ impl Host for ProcessHost {
 
     fn spin_ns(&self) -> u64 {
         self.interior.settings.spin_ns
+    }
+}
+
+struct Thread(JoinHandle<()>);
+
+impl Companion for Thread {
+    fn unpark(&self) {
+        self.0.thread().unpark();
+    }
+
+    fn join(self: Box<Self>) {
+        // It does not panic; if it did, there is nothing left to end.
+        let _ = self.0.join();
     }
 }
 
