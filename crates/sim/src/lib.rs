@@ -5,5 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod host;
+pub mod link;
 pub mod random;
 pub mod time;
+pub mod world;

@@ -1,0 +1,86 @@
+//! The part of the simulated host that whoever drives the interface has.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use hamlyn_host::{Driver, Event, HostError};
+
+use super::{MOMENT, SPIN_NS};
+use crate::link::SimLink;
+use crate::time::{Span, Time};
+use crate::world::{self, kernel, task};
+
+/// See the module.
+pub struct SimDriver {
+    interface: u32,
+    attention: Arc<AtomicBool>,
+}
+
+impl SimDriver {
+    pub(super) fn new(interface: u32) -> Self {
+        let attention = kernel::with(|kernel| {
+            let known = kernel.registry.get(interface);
+            known.map(|known| Arc::clone(&known.attention))
+        });
+        Self {
+            interface,
+            attention: attention.unwrap_or_default(),
+        }
+    }
+}
+
+impl Driver for SimDriver {
+    type Link = SimLink;
+
+    fn attention(&self) -> &Arc<AtomicBool> {
+        &self.attention
+    }
+
+    fn next_event(&mut self) -> Option<Event<SimLink>> {
+        kernel::with(|kernel| kernel.next_event(self.interface))
+    }
+
+    fn prepare_sleep(&mut self) {
+        kernel::with(|kernel| kernel.listen(self.interface));
+    }
+
+    fn pass_barrier(&mut self) {
+        // All see everything at once here.
+    }
+
+    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        if kernel::with(|kernel| kernel.fall_asleep(self.interface)) {
+            task::wait(deadline_ns.map(Time::from_ns));
+            kernel::with(|kernel| kernel.wake_up(self.interface));
+        }
+        Ok(())
+    }
+
+    fn end_sleep(&mut self) {}
+
+    fn alarm(&self) -> Box<dyn Fn() + Send + Sync> {
+        let interface = self.interface;
+        Box::new(move || kernel::with_if_any(|kernel| kernel.ring(interface)))
+    }
+
+    fn now_ns(&self) -> u64 {
+        world::now().as_ns()
+    }
+
+    fn spin_ns(&self) -> u64 {
+        SPIN_NS
+    }
+
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        None
+    }
+
+    fn relax(&mut self) {
+        let until = kernel::with(|kernel| kernel.relax(self.interface, MOMENT));
+        task::wait(Some(until));
+    }
+
+    fn stand_back(&mut self, span_ns: u64) {
+        task::wait(Some(world::now() + Span::from_ns(span_ns)));
+    }
+}

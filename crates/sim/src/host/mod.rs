@@ -1,0 +1,360 @@
+//! The simulated host: what an interface has around it in the world.
+
+mod driver;
+pub(crate) mod registry;
+
+use std::os::fd::OwnedFd;
+
+use hamlyn::{Manager, ManagerOptions, OpenError};
+use hamlyn_host::bell::{Bell, Rest};
+use hamlyn_host::{
+    Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
+};
+use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::lending::Borrowed;
+use hamlyn_ring::notes::Notes;
+
+pub use driver::SimDriver;
+
+use crate::link::SimLink;
+use crate::time::{Span, Time};
+use crate::world::{self, kernel, task};
+use registry::Found;
+
+/// How long a program polls before it sleeps.
+const SPIN_NS: u64 = 2_000;
+/// How long a program that waits for anything at all looks at nothing else.
+const MOMENT: Span = Span::from_us(1);
+/// Offers of one interface at a time.
+const OFFERS_MAX: usize = 4096;
+/// The longest offer.
+const OFFER_BYTES_MAX: usize = 1024;
+
+/// Opens an interface of the running program, with that name or none.
+pub fn open(name: Option<&str>, options: ManagerOptions) -> Result<Manager<SimHost>, OpenError> {
+    Manager::new(SimHost::open(name)?, options)
+}
+
+/// A host of the world. Dropping it ends its links.
+pub struct SimHost {
+    interface: u32,
+    driver: Option<SimDriver>,
+}
+
+impl SimHost {
+    /// A host for the running program.
+    pub fn open(name: Option<&str>) -> Result<Self, HostError> {
+        let opened = kernel::with(|kernel| {
+            let task = kernel.tasks.running();
+            let process = task.and_then(|task| kernel.tasks.process_of(task))?;
+            kernel.open_interface(process, name)
+        });
+        let interface = opened.ok_or_else(|| HostError::NameInUse {
+            name: name.unwrap_or_default().to_owned(),
+            namespace: "sim".to_owned(),
+        })?;
+        let driver = Some(SimDriver::new(interface));
+        Ok(Self { interface, driver })
+    }
+
+    fn memory<T>(made: Result<T, rustix::io::Errno>, needed_bytes: u64) -> Result<T, HostError> {
+        made.map_err(|errno| HostError::Memory {
+            needed_bytes,
+            errno: Errno(errno.raw_os_error()),
+        })
+    }
+
+    /// Waits until an address leads to somebody.
+    fn find(&self, to: Address<'_>, deadline_ns: u64) -> Result<u32, ConnectError> {
+        loop {
+            let found = kernel::with(|kernel| {
+                let found = match to {
+                    Address::Name(name) => kernel.registry.by_name(name),
+                    Address::Destination(to) => kernel.registry.by_destination(to),
+                };
+                if let Found::Nobody = found {
+                    kernel.expect_something();
+                }
+                found
+            });
+            match found {
+                Found::Interface(interface) => return Ok(interface),
+                Found::Gone => return Err(ConnectError::Gone { to: shown(to) }),
+                Found::Nobody => {
+                    self.wait_until(deadline_ns, || ConnectError::Absent { to: shown(to) })?
+                }
+            }
+        }
+    }
+
+    /// Waits for something expected. The error if the time is over.
+    fn wait_until(
+        &self,
+        deadline_ns: u64,
+        late: impl FnOnce() -> ConnectError,
+    ) -> Result<(), ConnectError> {
+        if self.now_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
+            return Err(late());
+        }
+        task::wait(Some(Time::from_ns(deadline_ns)));
+        Ok(())
+    }
+}
+
+fn shown(to: Address<'_>) -> String {
+    match to {
+        Address::Name(name) => format!("{name:?}"),
+        Address::Destination(to) => format!("interface {:016x} on node {}", to.interface, to.node),
+    }
+}
+
+impl Drop for SimHost {
+    fn drop(&mut self) {
+        let interface = self.interface;
+        kernel::with_if_any(|kernel| {
+            kernel.close_interface(interface, hamlyn_host::LossCause::Closed);
+        });
+    }
+}
+
+impl Host for SimHost {
+    type Link = SimLink;
+    type Driver = SimDriver;
+
+    fn identity(&self) -> Destination {
+        kernel::with(|kernel| {
+            let known = kernel.registry.get(self.interface);
+            known.map(|known| known.identity)
+        })
+        .unwrap_or(Destination {
+            node: 0,
+            user: 0,
+            interface: 0,
+        })
+    }
+
+    fn now_ns(&self) -> u64 {
+        world::now().as_ns()
+    }
+
+    fn random_bits(&mut self) -> Result<u64, HostError> {
+        Ok(kernel::with(|kernel| kernel.random.bits()))
+    }
+
+    fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError> {
+        Self::memory(Area::new(length_bytes), length_bytes)
+    }
+
+    fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
+        Self::memory(Area::lendable(length_bytes), length_bytes)
+    }
+
+    fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
+        let borrower = to.destination.interface;
+        Ok(kernel::with(|kernel| {
+            kernel.lend(self.interface, borrower, pages, length_bytes)
+        }))
+    }
+
+    fn withdraw_lent(&mut self, secret: u64) {
+        kernel::with(|kernel| kernel.withdraw_lent(self.interface, secret));
+    }
+
+    fn borrow(
+        &mut self,
+        from: Destination,
+        secret: u64,
+        deadline_ns: u64,
+    ) -> Result<Borrowed, ConnectError> {
+        let to = Address::Destination(from);
+        let owner = self.find(to, deadline_ns)?;
+        let (pages, length_bytes) =
+            kernel::with(|kernel| kernel.fetch_lent(owner, self.interface, secret))
+                .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
+        Borrowed::adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
+            to: shown(to),
+            what: "what it lent is not sealed memory of the size that it announced",
+        })
+    }
+
+    fn allocate_handover(
+        &mut self,
+        pieces: u32,
+        piece_bytes: u32,
+    ) -> Result<(Area, HandoverReader), HostError> {
+        let needed_bytes = u64::from(pieces) * u64::from(piece_bytes);
+        Self::memory(Area::handover(pieces, piece_bytes), needed_bytes)
+    }
+
+    fn connect(
+        &mut self,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<Connected<SimLink>, ConnectError> {
+        let peer = self.find(to, deadline_ns)?;
+        if peer == self.interface {
+            let made = kernel::with(|kernel| kernel.loopback(self.interface));
+            return match made {
+                Some(Ok((peer, link))) => Ok(Connected::New(peer, link)),
+                Some(Err(token)) => Ok(Connected::Already { token }),
+                None => Err(ConnectError::Gone { to: shown(to) }),
+            };
+        }
+        // There and back, and what both sides do for it.
+        let takes = kernel::with(|kernel| {
+            let settings = &kernel.settings;
+            settings.costs.connect * 2 + settings.far.delay * 2
+        });
+        world::pause(takes);
+        let linked = kernel::with(|kernel| {
+            if !kernel.registry.is_open(peer) || !kernel.registry.is_open(self.interface) {
+                return None;
+            }
+            if let Some(token) = kernel.registry.token_between(self.interface, peer) {
+                return Some(Connected::Already { token });
+            }
+            let (peer, link) = kernel.link(self.interface, peer)?;
+            Some(Connected::New(peer, link))
+        });
+        linked.ok_or_else(|| match to {
+            Address::Name(_) => ConnectError::Absent { to: shown(to) },
+            Address::Destination(_) => ConnectError::Gone { to: shown(to) },
+        })
+    }
+
+    fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
+        hamlyn_host::process::name::Name::new(item).map_err(|reason| HostError::BadName {
+            name: item.to_owned(),
+            reason,
+        })?;
+        if bytes.is_empty() || bytes.len() > OFFER_BYTES_MAX {
+            return Err(HostError::BadOffer {
+                item: item.to_owned(),
+                bytes: bytes.len() as u64,
+                allowed: OFFER_BYTES_MAX as u64,
+            });
+        }
+        kernel::with(|kernel| {
+            if kernel.offers(self.interface) >= OFFERS_MAX {
+                return Err(HostError::OffersFull {
+                    allowed: OFFERS_MAX as u32,
+                });
+            }
+            kernel.offer(self.interface, item, supply, bytes);
+            Ok(())
+        })
+    }
+
+    fn withdraw(&mut self, item: &str) {
+        kernel::with(|kernel| kernel.withdraw(self.interface, item));
+    }
+
+    fn ask(
+        &mut self,
+        to: Address<'_>,
+        item: &str,
+        deadline_ns: u64,
+    ) -> Result<Vec<u8>, ConnectError> {
+        loop {
+            let whom = self.find(to, deadline_ns)?;
+            let given = kernel::with(|kernel| {
+                let given = kernel.take_offer(whom, item);
+                if given.is_none() {
+                    kernel.expect_something();
+                }
+                given
+            });
+            if let Some(bytes) = given {
+                return Ok(bytes);
+            }
+            self.wait_until(deadline_ns, || ConnectError::NotOffered {
+                to: shown(to),
+                item: item.to_owned(),
+            })?;
+        }
+    }
+
+    fn disconnect(&mut self, token: u64) {
+        // Links that nobody was told of end where the kernel is not in use.
+        let untold = kernel::with(|kernel| kernel.disconnect(self.interface, token));
+        drop(untold);
+    }
+
+    fn take_driver(&mut self) -> Option<SimDriver> {
+        self.driver.take()
+    }
+
+    fn new_bell(&mut self) -> Result<Bell, HostError> {
+        Ok(Bell::elsewhere(Box::new(Bed::default())))
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> Result<Box<dyn Companion>, HostError> {
+        let task = world::begin_task(name, body).ok_or(HostError::System {
+            call: "spawn",
+            errno: Errno(0),
+        })?;
+        Ok(Box::new(Fellow(task)))
+    }
+
+    fn notes(&mut self) -> Option<Notes> {
+        None
+    }
+
+    fn relax(&mut self) {
+        let until = kernel::with(|kernel| kernel.relax(self.interface, MOMENT));
+        task::wait(Some(until));
+    }
+
+    fn yield_processor(&mut self) {
+        self.relax();
+    }
+
+    fn spin_ns(&self) -> u64 {
+        SPIN_NS
+    }
+}
+
+/// Where a task of the world sleeps that waits for another one.
+#[derive(Default)]
+struct Bed(std::sync::Mutex<Option<u32>>);
+
+impl Bed {
+    fn set(&self, task: Option<u32>) -> Option<u32> {
+        let mut sleeper = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        std::mem::replace(&mut *sleeper, task)
+    }
+}
+
+impl Rest for Bed {
+    fn sleep(&self, deadline_ns: Option<u64>) {
+        self.set(kernel::with(|kernel| kernel.tasks.running()));
+        task::wait(deadline_ns.map(Time::from_ns));
+        self.set(None);
+    }
+
+    fn wake(&self) {
+        if let Some(task) = self.set(None) {
+            kernel::with(|kernel| kernel.wake(task));
+        }
+    }
+}
+
+/// A task beside a program.
+struct Fellow(u32);
+
+impl Companion for Fellow {
+    fn unpark(&self) {
+        kernel::with_if_any(|kernel| kernel.wake(self.0));
+    }
+
+    fn join(self: Box<Self>) {
+        task::join(self.0);
+    }
+}

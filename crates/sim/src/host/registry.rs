@@ -1,0 +1,482 @@
+//! The interfaces of a world, and the links between them: what a kernel and its sockets do elsewhere.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hamlyn_host::{Destination, Event, LossCause, Peer, Supply};
+
+use crate::link::SimLink;
+use crate::link::channel::AtRest;
+use crate::time::Time;
+use crate::world::kernel::Kernel;
+
+/// What is offered under one name.
+#[derive(Debug, Default)]
+struct Shelf {
+    once: VecDeque<Vec<u8>>,
+    always: Option<Vec<u8>>,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug)]
+struct Joint {
+    peer: u32,
+    peer_token: u64,
+    /// The channels into the link and out of it.
+    into: u32,
+    out_of: u32,
+}
+
+/// Pages that wait for their borrower.
+#[derive(Debug)]
+struct Lending {
+    pages: OwnedFd,
+    length_bytes: u64,
+    borrower: u64,
+}
+
+/// An interface.
+pub(crate) struct Interface {
+    pub(crate) identity: Destination,
+    pub(crate) process: u32,
+    pub(crate) name: Option<String>,
+    pub(crate) attention: Arc<AtomicBool>,
+    is_open: bool,
+    events: VecDeque<Event<SimLink>>,
+    joints: BTreeMap<u64, Joint>,
+    loopback: Option<u64>,
+    offers: BTreeMap<String, Shelf>,
+    lendings: BTreeMap<u64, Lending>,
+    /// Rung since a sleep was last prepared.
+    rung: bool,
+    /// Who sleeps until it is rung for.
+    sleeper: Option<u32>,
+    /// Who waits a moment for anything at all.
+    relaxing: Option<u32>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Registry {
+    interfaces: Vec<Interface>,
+    by_identity: BTreeMap<u64, u32>,
+    by_name: BTreeMap<String, u32>,
+    tokens: u64,
+    /// Tasks that wait for somebody to come, or for something to be offered.
+    expectant: Vec<u32>,
+}
+
+/// Whom an address leads to.
+pub(crate) enum Found {
+    /// This interface.
+    Interface(u32),
+    /// Nobody at present.
+    Nobody,
+    /// An interface that has ended.
+    Gone,
+}
+
+impl Registry {
+    pub(crate) fn get(&self, interface: u32) -> Option<&Interface> {
+        self.interfaces.get(interface as usize)
+    }
+
+    pub(crate) fn get_mut(&mut self, interface: u32) -> Option<&mut Interface> {
+        self.interfaces.get_mut(interface as usize)
+    }
+
+    /// Whether that interface is there.
+    pub(crate) fn is_open(&self, interface: u32) -> bool {
+        self.get(interface)
+            .is_some_and(|interface| interface.is_open)
+    }
+
+    pub(crate) fn by_name(&self, name: &str) -> Found {
+        match self.by_name.get(name) {
+            Some(&interface) => Found::Interface(interface),
+            None => Found::Nobody,
+        }
+    }
+
+    pub(crate) fn by_destination(&self, to: Destination) -> Found {
+        match self.by_identity.get(&to.interface) {
+            Some(&interface) if self.is_open(interface) => Found::Interface(interface),
+            _ => Found::Gone,
+        }
+    }
+
+    /// The token of the link between the two, if there is one that is not ending.
+    pub(crate) fn token_between(&self, interface: u32, peer: u32) -> Option<u64> {
+        let joints = &self.get(interface)?.joints;
+        let mut found = joints.iter().filter(|(_, joint)| joint.peer == peer);
+        found.next().map(|(token, _)| *token)
+    }
+
+    fn new_token(&mut self) -> u64 {
+        self.tokens += 1;
+        self.tokens
+    }
+}
+
+impl Kernel {
+    /// A new interface. Nothing if the name is taken.
+    pub(crate) fn open_interface(&mut self, process: u32, name: Option<&str>) -> Option<u32> {
+        if name.is_some_and(|name| self.registry.by_name.contains_key(name)) {
+            return None;
+        }
+        let known = self.processes.get(process as usize)?;
+        let identity = Destination {
+            node: known.node,
+            user: known.user,
+            interface: self.random.bits(),
+        };
+        let number = self.registry.interfaces.len() as u32;
+        self.registry.by_identity.insert(identity.interface, number);
+        if let Some(name) = name {
+            self.registry.by_name.insert(name.to_owned(), number);
+        }
+        self.registry.interfaces.push(Interface {
+            identity,
+            process,
+            name: name.map(str::to_owned),
+            attention: Arc::default(),
+            is_open: true,
+            events: VecDeque::new(),
+            joints: BTreeMap::new(),
+            loopback: None,
+            offers: BTreeMap::new(),
+            lendings: BTreeMap::new(),
+            rung: false,
+            sleeper: None,
+            relaxing: None,
+        });
+        self.wake_expectant();
+        Some(number)
+    }
+
+    fn wake_expectant(&mut self) {
+        for task in std::mem::take(&mut self.registry.expectant) {
+            self.wake(task);
+        }
+    }
+
+    /// The running task is woken when somebody comes or offers something.
+    pub(crate) fn expect_something(&mut self) {
+        self.registry.expectant.extend(self.tasks.running());
+    }
+
+    /// A peer as the world vouches for it.
+    fn peer(&self, interface: u32, token: u64) -> Option<Peer> {
+        let known = self.registry.get(interface)?;
+        Some(Peer {
+            token,
+            destination: known.identity,
+            group: known.identity.user,
+            process: known.process + 1,
+            name: known.name.clone(),
+        })
+    }
+
+    /// A link of the interface to itself: the token of the one that is there, or a new one.
+    pub(crate) fn loopback(&mut self, interface: u32) -> Option<Result<(Peer, SimLink), u64>> {
+        if let Some(token) = self.registry.get(interface)?.loopback {
+            return Some(Err(token));
+        }
+        let token = self.registry.new_token();
+        let peer = self.peer(interface, token)?;
+        let room = self.settings.link_packets;
+        let path = self.settings.near;
+        let channel = self.channels.open(interface, interface, path, room);
+        self.registry.get_mut(interface)?.loopback = Some(token);
+        let payload = self.settings.packet_payload_bytes;
+        Some(Ok((peer, SimLink::new(channel, channel, payload, room))))
+    }
+
+    /// A link between two interfaces that have none: this side's end; the other is told.
+    pub(crate) fn link(&mut self, from: u32, to: u32) -> Option<(Peer, SimLink)> {
+        let (room, payload) = (
+            self.settings.link_packets,
+            self.settings.packet_payload_bytes,
+        );
+        let node_of = |interface| {
+            self.registry
+                .get(interface)
+                .map(|known| known.identity.node)
+        };
+        let path = if node_of(from)? == node_of(to)? {
+            self.settings.near
+        } else {
+            self.settings.far
+        };
+        let out = self.channels.open(from, to, path, room);
+        let back = self.channels.open(to, from, path, room);
+        let (here, there) = (self.registry.new_token(), self.registry.new_token());
+        let enter = |registry: &mut Registry, interface, token, joint| {
+            let known = registry.get_mut(interface)?;
+            known.joints.insert(token, joint)
+        };
+        let joint = |peer, peer_token, into, out_of| Joint {
+            peer,
+            peer_token,
+            into,
+            out_of,
+        };
+        enter(&mut self.registry, from, here, joint(to, there, out, back));
+        enter(&mut self.registry, to, there, joint(from, here, back, out));
+        let ours = (self.peer(to, here)?, SimLink::new(out, back, payload, room));
+        let theirs = self.peer(from, there)?;
+        self.tell(
+            to,
+            Event::Linked(theirs, SimLink::new(back, out, payload, room)),
+        );
+        let now = self.local();
+        self.trace
+            .count(now, [4, u64::from(from) << 32 | u64::from(to)]);
+        self.trace
+            .note(now, || format!("interfaces {from} and {to} are linked"));
+        Some(ours)
+    }
+
+    fn tell(&mut self, interface: u32, event: Event<SimLink>) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.events.push_back(event);
+            known.attention.store(true, Ordering::Relaxed);
+        }
+        self.ring(interface);
+        self.stir(interface);
+    }
+
+    pub(crate) fn tell_lost(&mut self, interface: u32, token: u64, cause: LossCause) {
+        let now = self.local();
+        self.trace.count(now, [5, token]);
+        self.trace.note(now, || {
+            format!("interface {interface} loses a peer: {cause}")
+        });
+        self.tell(interface, Event::Lost { token, cause });
+    }
+
+    pub(crate) fn next_event(&mut self, interface: u32) -> Option<Event<SimLink>> {
+        let known = self.registry.get_mut(interface)?;
+        let event = known.events.pop_front();
+        known
+            .attention
+            .store(!known.events.is_empty(), Ordering::Relaxed);
+        event
+    }
+
+    /// Ends a link from this side. What was yet to be told of it is returned, to be dropped where the kernel is
+    /// not in use.
+    pub(crate) fn disconnect(&mut self, interface: u32, token: u64) -> Vec<Event<SimLink>> {
+        self.part(interface, token, LossCause::Closed);
+        let Some(known) = self.registry.get_mut(interface) else {
+            return Vec::new();
+        };
+        known.loopback.take_if(|own| *own == token);
+        let of_token = |event: &Event<SimLink>| match event {
+            Event::Linked(peer, _) => peer.token == token,
+            Event::Lost { token: lost, .. } => *lost == token,
+        };
+        let (ours, others): (Vec<_>, Vec<_>) = known.events.drain(..).partition(of_token);
+        known.events = VecDeque::from(others);
+        known
+            .attention
+            .store(!known.events.is_empty(), Ordering::Relaxed);
+        ours
+    }
+
+    /// Takes a link apart: the other side learns of it when all that was sent to it has come.
+    fn part(&mut self, interface: u32, token: u64, cause: LossCause) {
+        let joint = self
+            .registry
+            .get_mut(interface)
+            .and_then(|known| known.joints.remove(&token));
+        let Some(joint) = joint else { return };
+        self.channels.deafen(joint.out_of);
+        let left = self
+            .registry
+            .get_mut(joint.peer)
+            .and_then(|peer| peer.joints.remove(&joint.peer_token));
+        if left.is_none() {
+            return;
+        }
+        let at_rest = AtRest {
+            interface: joint.peer,
+            token: joint.peer_token,
+            cause,
+        };
+        if self.channels.end(joint.into, at_rest) {
+            self.tell_lost(joint.peer, joint.peer_token, cause);
+        }
+    }
+
+    /// Ends an interface.
+    pub(crate) fn close_interface(&mut self, interface: u32, cause: LossCause) {
+        let Some(known) = self.registry.get_mut(interface) else {
+            return;
+        };
+        if !std::mem::take(&mut known.is_open) {
+            return;
+        }
+        known.offers.clear();
+        let tokens: Vec<_> = known.joints.keys().copied().collect();
+        let name = known.name.take();
+        if let Some(name) = name {
+            self.registry.by_name.remove(&name);
+        }
+        for token in tokens {
+            self.part(interface, token, cause);
+        }
+        // Whoever waits for it waits in vain.
+        self.wake_expectant();
+    }
+
+    pub(crate) fn lose_interfaces_of(&mut self, process: u32) {
+        for interface in 0..self.registry.interfaces.len() as u32 {
+            if self.registry.interfaces[interface as usize].process == process {
+                self.close_interface(interface, LossCause::Died);
+            }
+        }
+    }
+
+    // Waking.
+
+    /// Somebody rings for whoever drives the interface.
+    pub(crate) fn ring(&mut self, interface: u32) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.rung = true;
+            if let Some(task) = known.sleeper {
+                self.wake(task);
+            }
+        }
+    }
+
+    /// Something happened that who looks often has seen at once.
+    pub(crate) fn stir(&mut self, interface: u32) {
+        let relaxing = self
+            .registry
+            .get_mut(interface)
+            .and_then(|known| known.relaxing.take());
+        if let Some(task) = relaxing {
+            self.wake(task);
+        }
+    }
+
+    /// Begins to listen for rings.
+    pub(crate) fn listen(&mut self, interface: u32) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.rung = false;
+        }
+    }
+
+    /// The running task sleeps until it is rung for. False if it was already, since it listens.
+    pub(crate) fn fall_asleep(&mut self, interface: u32) -> bool {
+        let running = self.tasks.running();
+        let sleeps = self.settings.costs.sleep;
+        match self.registry.get_mut(interface) {
+            Some(known) if !known.rung && !known.attention.load(Ordering::Relaxed) => {
+                known.sleeper = running;
+                self.charge(sleeps);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn wake_up(&mut self, interface: u32) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.sleeper = None;
+        }
+    }
+
+    /// The running task waits a moment: until when, if nothing comes. No time if something is there.
+    pub(crate) fn relax(&mut self, interface: u32, moment: crate::time::Span) -> Time {
+        self.charge(self.settings.costs.look);
+        let until = self.local() + moment;
+        let running = self.tasks.running();
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.relaxing = running;
+        }
+        until
+    }
+
+    // Offers.
+
+    pub(crate) fn offer(&mut self, interface: u32, item: &str, supply: Supply, bytes: &[u8]) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            let shelf = known.offers.entry(item.to_owned()).or_default();
+            match supply {
+                Supply::Once => shelf.once.push_back(bytes.to_vec()),
+                Supply::Always => {
+                    shelf.once.clear();
+                    shelf.always = Some(bytes.to_vec());
+                }
+            }
+        }
+        self.wake_expectant();
+    }
+
+    pub(crate) fn offers(&self, interface: u32) -> usize {
+        let offers = self.registry.get(interface).map(|known| &known.offers);
+        let count = |shelf: &Shelf| shelf.once.len() + usize::from(shelf.always.is_some());
+        offers.map_or(0, |offers| offers.values().map(count).sum())
+    }
+
+    pub(crate) fn withdraw(&mut self, interface: u32, item: &str) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.offers.remove(item);
+        }
+    }
+
+    pub(crate) fn take_offer(&mut self, interface: u32, item: &str) -> Option<Vec<u8>> {
+        let known = self.registry.get_mut(interface)?;
+        let shelf = known.offers.get_mut(item)?;
+        let given = shelf.once.pop_front().or_else(|| shelf.always.clone());
+        if shelf.once.is_empty() && shelf.always.is_none() {
+            known.offers.remove(item);
+        }
+        given
+    }
+
+    // Lent pages.
+
+    pub(crate) fn lend(
+        &mut self,
+        interface: u32,
+        borrower: u64,
+        pages: OwnedFd,
+        length_bytes: u64,
+    ) -> u64 {
+        let secret = self.random.bits();
+        let lending = Lending {
+            pages,
+            length_bytes,
+            borrower,
+        };
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.lendings.insert(secret, lending);
+        }
+        secret
+    }
+
+    pub(crate) fn withdraw_lent(&mut self, interface: u32, secret: u64) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.lendings.remove(&secret);
+        }
+    }
+
+    pub(crate) fn fetch_lent(&mut self, from: u32, by: u32, secret: u64) -> Option<(OwnedFd, u64)> {
+        let borrower = self.registry.get(by)?.identity;
+        let owner = self.registry.get_mut(from)?;
+        let fits = owner
+            .lendings
+            .get(&secret)
+            .is_some_and(|lending| lending.borrower == borrower.interface);
+        if !fits || owner.identity.node != borrower.node {
+            return None;
+        }
+        let lending = owner.lendings.remove(&secret)?;
+        Some((lending.pages, lending.length_bytes))
+    }
+}

@@ -1,0 +1,285 @@
+//! Channels: one direction of a link each, from one interface to another.
+//!
+//! A channel has room for so many packets, like a ring. What is on the way, what has come, and what was taken but
+//! not returned counts. The receiver's announcements and the sender's wish to be woken are kept here, as the ring keeps
+//! them in shared memory.
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::memory::Unsent;
+use hamlyn_engine::packet::Header;
+use smallvec::SmallVec;
+
+use crate::random::Random;
+use crate::time::{Span, Time};
+use crate::world::Path;
+use crate::world::kernel::{Kernel, What};
+
+/// Bytes of a header on its way.
+const HEADER_BYTES: u64 = 48;
+
+/// A packet on its way, or come.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub(crate) header: Header,
+    /// Metadata, then data.
+    pub(crate) bytes: SmallVec<[u8; 24]>,
+}
+
+impl Packet {
+    pub(crate) fn metadata(&self) -> &[u8] {
+        let length = usize::from(self.header.metadata_length_bytes);
+        self.bytes.get(..length).unwrap_or(&[])
+    }
+
+    pub(crate) fn data(&self) -> &[u8] {
+        let length = usize::from(self.header.metadata_length_bytes);
+        self.bytes.get(length..).unwrap_or(&[])
+    }
+}
+
+/// What a receiver has said of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Announced {
+    Watching,
+    Asleep,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    from: u32,
+    to: u32,
+    path: Path,
+    room: u64,
+    sent: u64,
+    returned: u64,
+    on_the_way: u32,
+    /// The wire is busy until then.
+    busy_until: Time,
+    arrived: VecDeque<Packet>,
+    announced: Announced,
+    /// The sender sleeps until there is room.
+    awaited: bool,
+    /// Nobody takes what arrives.
+    deaf: bool,
+    /// To be called when nothing is on the way any more.
+    at_rest: Option<AtRest>,
+}
+
+/// What follows when a channel has come to rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtRest {
+    pub(crate) interface: u32,
+    pub(crate) token: u64,
+    pub(crate) cause: hamlyn_host::LossCause,
+}
+
+/// All channels of a world, and the packets on their way.
+pub(crate) struct Channels {
+    all: Vec<Channel>,
+    packets: Vec<Option<Packet>>,
+    free: Vec<u32>,
+    random: Random,
+}
+
+impl Channels {
+    pub(crate) fn new(random: Random) -> Self {
+        Self {
+            all: Vec::new(),
+            packets: Vec::new(),
+            free: Vec::new(),
+            random,
+        }
+    }
+
+    pub(crate) fn open(&mut self, from: u32, to: u32, path: Path, room: u32) -> u32 {
+        self.all.push(Channel {
+            from,
+            to,
+            path,
+            room: u64::from(room.max(1)),
+            sent: 0,
+            returned: 0,
+            on_the_way: 0,
+            busy_until: Time::ZERO,
+            arrived: VecDeque::new(),
+            announced: Announced::Watching,
+            awaited: false,
+            deaf: false,
+            at_rest: None,
+        });
+        self.all.len() as u32 - 1
+    }
+
+    fn get(&self, channel: u32) -> Option<&Channel> {
+        self.all.get(channel as usize)
+    }
+
+    fn get_mut(&mut self, channel: u32) -> Option<&mut Channel> {
+        self.all.get_mut(channel as usize)
+    }
+
+    fn put_down(&mut self, packet: Packet) -> u32 {
+        match self.free.pop() {
+            Some(free) => {
+                self.packets[free as usize] = Some(packet);
+                free
+            }
+            None => {
+                self.packets.push(Some(packet));
+                self.packets.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Whether something has come that was not taken.
+    pub(crate) fn is_pending(&self, channel: u32) -> bool {
+        self.get(channel)
+            .is_some_and(|channel| !channel.arrived.is_empty())
+    }
+
+    /// Moves what has come into the receiver's hands.
+    pub(crate) fn collect(&mut self, channel: u32, into: &mut VecDeque<Packet>) {
+        if let Some(channel) = self.get_mut(channel) {
+            into.append(&mut channel.arrived);
+        }
+    }
+
+    pub(crate) fn returned(&self, channel: u32) -> u64 {
+        self.get(channel).map_or(0, |channel| channel.returned)
+    }
+
+    pub(crate) fn await_credit(&mut self, channel: u32) {
+        if let Some(channel) = self.get_mut(channel) {
+            channel.awaited = true;
+        }
+    }
+
+    pub(crate) fn announce(&mut self, channel: u32, asleep: bool) {
+        if let Some(channel) = self.get_mut(channel) {
+            channel.announced = if asleep {
+                Announced::Asleep
+            } else {
+                Announced::Watching
+            };
+        }
+    }
+
+    /// Nobody takes what comes from now on.
+    pub(crate) fn deafen(&mut self, channel: u32) {
+        if let Some(channel) = self.get_mut(channel) {
+            channel.deaf = true;
+            channel.arrived.clear();
+        }
+    }
+
+    /// Calls for what follows when nothing is on the way any more. True if that is so now.
+    pub(crate) fn end(&mut self, channel: u32, at_rest: AtRest) -> bool {
+        let Some(channel) = self.get_mut(channel) else {
+            return true;
+        };
+        if channel.on_the_way == 0 {
+            return true;
+        }
+        channel.at_rest = Some(at_rest);
+        false
+    }
+}
+
+impl Kernel {
+    /// Whether the channel has room for a packet.
+    pub(crate) fn has_room(&self, channel: u32) -> bool {
+        self.channels
+            .get(channel)
+            .is_some_and(|channel| channel.sent - channel.returned < channel.room)
+    }
+
+    /// Puts a packet on its way.
+    pub(crate) fn send(&mut self, number: u32, packet: Packet) -> Result<(), Unsent> {
+        self.charge(self.settings.costs.send);
+        let local = self.local();
+        let Channels { all, random, .. } = &mut self.channels;
+        let Some(channel) = all.get_mut(number as usize) else {
+            return Err(Unsent::Gone);
+        };
+        if channel.sent - channel.returned >= channel.room {
+            return Err(Unsent::Full);
+        }
+        channel.sent += 1;
+        channel.on_the_way += 1;
+        let length_bytes = HEADER_BYTES + packet.bytes.len() as u64;
+        channel.busy_until = channel.busy_until.max(local) + channel.path.per_byte * length_bytes;
+        let jitter = Span::from_ps(random.below(channel.path.jitter.as_ps()));
+        let at = channel.busy_until + channel.path.delay + jitter;
+        let offset = packet.header.offset;
+        let packet = self.channels.put_down(packet);
+        self.trace
+            .count(local, [u64::from(number) << 8 | 2, offset]);
+        self.schedule(
+            at,
+            What::Arrive {
+                channel: number,
+                packet,
+            },
+        );
+        Ok(())
+    }
+
+    /// A packet has come to the end of its way.
+    pub(crate) fn arrive(&mut self, number: u32, packet: u32) {
+        let now = self.now();
+        let taken = self.channels.packets.get_mut(packet as usize);
+        let Some(content) = taken.and_then(Option::take) else {
+            return;
+        };
+        self.channels.free.push(packet);
+        let Some(channel) = self.channels.get_mut(number) else {
+            return;
+        };
+        channel.on_the_way -= 1;
+        let at_rest = channel.at_rest.take_if(|_| channel.on_the_way == 0);
+        let (to, asleep) = (channel.to, channel.announced == Announced::Asleep);
+        let header = content.header;
+        let heard = !channel.deaf;
+        if heard {
+            channel.arrived.push_back(content);
+        }
+        self.trace
+            .count(now, [u64::from(number) << 8 | 3, header.offset]);
+        self.trace.note(now, || {
+            let fate = if heard { "arrives" } else { "finds nobody" };
+            format!(
+                "channel {number}: {} bytes for {} at {} {fate}",
+                header.length_bytes, header.slot, header.offset
+            )
+        });
+        if heard {
+            if asleep {
+                self.ring(to);
+            }
+            self.stir(to);
+        }
+        if let Some(AtRest {
+            interface,
+            token,
+            cause,
+        }) = at_rest
+        {
+            self.tell_lost(interface, token, cause);
+        }
+    }
+
+    /// Returns the room of so many packets.
+    pub(crate) fn give_back(&mut self, channel: u32, packets: u64) {
+        let Some(channel) = self.channels.get_mut(channel) else {
+            return;
+        };
+        channel.returned += packets;
+        let (from, awaited) = (channel.from, std::mem::take(&mut channel.awaited));
+        if awaited {
+            self.ring(from);
+        }
+        self.stir(from);
+    }
+}

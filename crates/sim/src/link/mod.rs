@@ -1,0 +1,418 @@
+//! Links of the world: packets of the engine, on their way in virtual time.
+//!
+//! A link carries what it is given, in packets of their own, in any order that the way between has; it loses nothing.
+//! It shows short packets and single ones in place, so that the engine's shortest ways are simulated, too.
+
+pub(crate) mod channel;
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
+use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, Single};
+use hamlyn_link::{Link, LinkFault, ReceiveEnd, TransmitEnd};
+use hamlyn_ring::area::Area;
+use smallvec::SmallVec;
+
+use crate::world::kernel;
+use channel::Packet;
+
+/// The part of a link's room that is held back before it is returned.
+const HELD_PART: u64 = 4;
+
+/// Both directions.
+pub struct SimLink {
+    pub(crate) transmit: SimTransmit,
+    pub(crate) receive: SimReceive,
+}
+
+impl Link for SimLink {
+    type Transmit = SimTransmit;
+    type Receive = SimReceive;
+
+    fn split(self) -> (SimTransmit, SimReceive) {
+        (self.transmit, self.receive)
+    }
+}
+
+impl SimLink {
+    /// Sends into one channel, takes from the other.
+    pub(crate) fn new(into: u32, out_of: u32, payload_max_bytes: usize, room: u32) -> Self {
+        Self {
+            transmit: SimTransmit {
+                channel: into,
+                payload_max_bytes,
+                sent: 0,
+                seen: 0,
+            },
+            receive: SimReceive {
+                channel: out_of,
+                inbox: VecDeque::new(),
+                taken: 0,
+                held: 0,
+                held_max: (u64::from(room) / HELD_PART).max(1),
+            },
+        }
+    }
+}
+
+/// The transmitting end.
+pub struct SimTransmit {
+    channel: u32,
+    payload_max_bytes: usize,
+    sent: u64,
+    /// Room that had been returned when it was last found full.
+    seen: u64,
+}
+
+impl SimTransmit {
+    fn send(&mut self, packet: Packet) -> Result<(), Unsent> {
+        let sent = kernel::with(|kernel| {
+            let sent = kernel.send(self.channel, packet);
+            if sent.is_err() {
+                self.seen = kernel.channels.returned(self.channel);
+            }
+            sent
+        });
+        self.sent += u64::from(sent.is_ok());
+        sent
+    }
+
+    fn has_room(&mut self) -> bool {
+        kernel::with(|kernel| {
+            self.seen = kernel.channels.returned(self.channel);
+            kernel.has_room(self.channel)
+        })
+    }
+}
+
+impl TransmitEnd for SimTransmit {
+    fn payload_max_bytes(&self) -> usize {
+        self.payload_max_bytes
+    }
+
+    fn try_send(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        if !self.has_room() {
+            return Err(Unsent::Full);
+        }
+        let mut bytes = SmallVec::from_slice(metadata);
+        for part in parts {
+            let begin = bytes.len();
+            match part {
+                Part::Bytes(data) => bytes.extend_from_slice(data),
+                Part::Area { area, offset, .. } => {
+                    bytes.resize(begin + part.length_bytes(), 0);
+                    // The engine has checked that it lies inside.
+                    area.read_at(*offset, &mut bytes[begin..])
+                        .map_err(|_| Unsent::Gone)?;
+                }
+            }
+        }
+        // What is sent is what is here, whatever the header says.
+        let placed = header.flags.is_placed();
+        let length_bytes = (bytes.len() - metadata.len()) as u32;
+        let header = Header {
+            length_bytes: if placed {
+                header.length_bytes
+            } else {
+                length_bytes
+            },
+            metadata_length_bytes: metadata.len() as u8,
+            ..*header
+        };
+        self.send(Packet { header, bytes })
+    }
+
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
+        if !self.has_room() {
+            return Err(Unsent::Full);
+        }
+        self.send(packet_of(&short()))
+    }
+
+    fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
+        let mut count = 0;
+        while self.has_room()
+            && let Some(short) = next()
+            && self.send(packet_of(&short)).is_ok()
+        {
+            count += 1;
+        }
+        count
+    }
+
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+        let metadata_bytes = usize::from(single.metadata_length_bytes());
+        if metadata_bytes + data.len() > self.payload_max_bytes || !self.has_room() {
+            return Err(Unsent::Full);
+        }
+        let metadata = single.word.to_le_bytes();
+        let mut bytes = SmallVec::from_slice(&metadata[..metadata_bytes]);
+        if !single.is_placed {
+            bytes.extend_from_slice(data);
+        }
+        self.send(Packet {
+            header: single.header(),
+            bytes,
+        })
+    }
+
+    fn fault(&self) -> Option<LinkFault> {
+        None
+    }
+
+    fn await_credit(&mut self) {
+        kernel::with(|kernel| kernel.channels.await_credit(self.channel));
+    }
+
+    fn credit_came(&self) -> bool {
+        kernel::with(|kernel| kernel.channels.returned(self.channel) != self.seen)
+    }
+
+    fn give_back(&mut self) -> usize {
+        0
+    }
+
+    fn has_spare(&self) -> bool {
+        false
+    }
+
+    fn sent(&self) -> u64 {
+        self.sent
+    }
+}
+
+fn packet_of(short: &Short) -> Packet {
+    let header = short.header();
+    let metadata = short.word.to_le_bytes();
+    let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
+    let mut bytes = SmallVec::from_slice(metadata);
+    bytes.extend_from_slice(&short.bytes());
+    Packet { header, bytes }
+}
+
+/// The receiving end.
+pub struct SimReceive {
+    channel: u32,
+    /// What has come and was collected.
+    inbox: VecDeque<Packet>,
+    taken: u64,
+    /// Of these the room is not returned yet.
+    held: u64,
+    held_max: u64,
+}
+
+impl SimReceive {
+    fn collect(&mut self) -> bool {
+        if !self.inbox.is_empty() {
+            return false;
+        }
+        kernel::with(|kernel| kernel.channels.collect(self.channel, &mut self.inbox));
+        !self.inbox.is_empty()
+    }
+
+    fn took(&mut self) {
+        self.taken += 1;
+        self.held += 1;
+        kernel::with(|kernel| kernel.charge(kernel.settings.costs.receive));
+        if self.held >= self.held_max {
+            self.settle();
+        }
+    }
+
+    fn peek<const HAS_METADATA: bool>(&self) -> Option<InPlace<'_, HAS_METADATA>> {
+        let packet = self.inbox.front()?;
+        let metadata_bytes = if HAS_METADATA { size_of::<u64>() } else { 0 };
+        let header = &packet.header;
+        let is_short = header.kind == Kind::WRITE
+            && header.flags == Flags::NONE
+            && header.length_bytes as usize == SHORT_BYTES
+            && usize::from(header.metadata_length_bytes) == metadata_bytes
+            && (!HAS_METADATA || header.word == 0 && !header.is_fast());
+        is_short.then_some(InPlace(packet))
+    }
+}
+
+/// A short packet, where it lies.
+pub struct InPlace<'a, const HAS_METADATA: bool>(&'a Packet);
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+impl<const HAS_METADATA: bool> ShortInPlace for InPlace<'_, HAS_METADATA> {
+    const HAS_METADATA: bool = HAS_METADATA;
+
+    fn to(&self) -> Address {
+        Address::new(self.0.header.slot, self.0.header.metadata_index)
+    }
+
+    fn key(&self) -> Key {
+        self.0.header.key
+    }
+
+    fn offset(&self) -> u64 {
+        self.0.header.offset
+    }
+
+    fn word(&self) -> u64 {
+        if HAS_METADATA {
+            word(self.0.metadata())
+        } else {
+            self.0.header.word
+        }
+    }
+
+    fn data(&self) -> [u64; 2] {
+        let data = self.0.data();
+        [word(data), word(data.get(8..).unwrap_or(&[]))]
+    }
+}
+
+/// The bytes that came with a packet.
+pub struct Carried<'a>(&'a Packet);
+
+impl Payload<Area> for Carried<'_> {
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
+        for (to, from) in into.iter_mut().zip(self.0.metadata()).take(length_bytes) {
+            *to = *from;
+        }
+    }
+
+    fn metadata_word(&self) -> Option<u64> {
+        let metadata = self.0.metadata();
+        (metadata.len() <= size_of::<u64>()).then(|| {
+            let mut word = [0; size_of::<u64>()];
+            word[..metadata.len()].copy_from_slice(metadata);
+            u64::from_le_bytes(word)
+        })
+    }
+
+    fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
+        if self.0.header.flags.is_placed() {
+            return Ok(());
+        }
+        area.write_at(offset, self.0.data())
+    }
+}
+
+impl ReceiveEnd for SimReceive {
+    type Payload<'a> = Carried<'a>;
+    type Bare<'a> = InPlace<'a, false>;
+    type Worded<'a> = InPlace<'a, true>;
+
+    fn peek_bare(&self) -> Option<InPlace<'_, false>> {
+        self.peek()
+    }
+
+    fn peek_worded(&self) -> Option<InPlace<'_, true>> {
+        self.peek()
+    }
+
+    fn short_done(&mut self) {
+        self.inbox.pop_front();
+        self.took();
+    }
+
+    fn receive_single<R>(
+        &mut self,
+        take: impl FnOnce(&Single, &Self::Payload<'_>) -> Option<R>,
+    ) -> Option<R> {
+        self.collect();
+        let packet = self.inbox.front()?;
+        let header = &packet.header;
+        let metadata_bytes = usize::from(header.metadata_length_bytes);
+        let has_metadata = metadata_bytes > 0;
+        let is_single = header.kind == Kind::WRITE
+            && !header.flags.is_silent()
+            && (header.length_bytes as usize > SHORT_BYTES || header.flags.is_placed())
+            && (!has_metadata
+                || metadata_bytes == size_of::<u64>() && header.word == 0 && !header.is_fast());
+        if !is_single {
+            return None;
+        }
+        let single = Single {
+            to: Address::new(header.slot, header.metadata_index),
+            key: header.key,
+            offset: header.offset,
+            length_bytes: header.length_bytes,
+            word: if has_metadata {
+                word(packet.metadata())
+            } else {
+                header.word
+            },
+            has_metadata,
+            is_placed: header.flags.is_placed(),
+        };
+        let taken = take(&single, &Carried(packet))?;
+        self.inbox.pop_front();
+        self.took();
+        Some(taken)
+    }
+
+    fn settle_due(&mut self) -> bool {
+        self.collect()
+    }
+
+    fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    fn receive<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Self::Payload<'_>) -> R,
+    ) -> Result<Option<R>, LinkFault> {
+        self.collect();
+        let Some(packet) = self.inbox.pop_front() else {
+            return Ok(None);
+        };
+        let result = take(&packet.header, &Carried(&packet));
+        self.took();
+        Ok(Some(result))
+    }
+
+    fn is_pending(&self) -> bool {
+        !self.inbox.is_empty() || kernel::with(|kernel| kernel.channels.is_pending(self.channel))
+    }
+
+    fn settle(&mut self) {
+        if self.held > 0 {
+            let held = std::mem::take(&mut self.held);
+            kernel::with(|kernel| kernel.give_back(self.channel, held));
+        }
+    }
+
+    fn settle_bulk(&mut self) {}
+
+    fn peer_note(&self) -> u32 {
+        hamlyn_ring::notes::NOTES_MAX
+    }
+
+    fn watch(&mut self) {
+        kernel::with(|kernel| kernel.channels.announce(self.channel, false));
+    }
+
+    fn unwatch(&mut self) -> bool {
+        // Nobody leaves notes here.
+        false
+    }
+
+    fn announce_sleep(&mut self) {
+        kernel::with(|kernel| kernel.channels.announce(self.channel, true));
+    }
+}
+
+impl Drop for SimReceive {
+    fn drop(&mut self) {
+        let channel = self.channel;
+        kernel::with_if_any(|kernel| kernel.channels.deafen(channel));
+    }
+}

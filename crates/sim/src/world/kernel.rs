@@ -1,0 +1,217 @@
+//! What happens next: the one queue of events, and whose turn it is.
+//!
+//! Everything that happens is an entry of the queue with an instant and a number; the numbers decide among
+//! entries of one instant, so a seed decides all. A program that runs is at an instant of its own: what its calls cost is
+//! put down as a debt, and paid when it next waits.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::host::registry::Registry;
+use crate::link::channel::Channels;
+use crate::random::Random;
+use crate::time::{Span, Time};
+use crate::world::task::{Newborn, Tasks};
+use crate::world::trace::Trace;
+use crate::world::{Node, Process, Settings};
+
+/// What an entry of the queue is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// A task goes on, if it still waits for that.
+    Wake { task: u32, epoch: u32 },
+    /// A packet comes to the end of its way.
+    Arrive { channel: u32, packet: u32 },
+    /// A number of the world's own actions is due.
+    Act { number: u32 },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    at: Time,
+    number: u64,
+    what: What,
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// Something that the world does at an instant.
+pub(crate) type Act = Box<dyn FnOnce(&mut Kernel)>;
+
+/// See the module.
+pub(crate) struct Kernel {
+    pub(crate) settings: Settings,
+    now: Time,
+    queue: BinaryHeap<Reverse<Entry>>,
+    entries: u64,
+    happened: u64,
+    pub(crate) tasks: Tasks,
+    pub(crate) newborn: Vec<Newborn<'static>>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) registry: Registry,
+    pub(crate) channels: Channels,
+    pub(crate) random: Random,
+    pub(crate) trace: Trace,
+    acts: Vec<Option<Act>>,
+    /// Acts that use the kernel by themselves, and are due.
+    pub(crate) due: Vec<Box<dyn FnOnce()>>,
+    /// What was found wrong. The first is what the world ends with.
+    pub(crate) failures: Vec<String>,
+}
+
+impl Kernel {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let mut random = Random::new(settings.seed);
+        Self {
+            now: Time::ZERO,
+            queue: BinaryHeap::new(),
+            entries: 0,
+            happened: 0,
+            tasks: Tasks::default(),
+            newborn: Vec::new(),
+            nodes: Vec::new(),
+            processes: Vec::new(),
+            registry: Registry::default(),
+            channels: Channels::new(random.fork()),
+            random,
+            trace: Trace::new(settings.records),
+            acts: Vec::new(),
+            due: Vec::new(),
+            failures: Vec::new(),
+            settings,
+        }
+    }
+
+    /// The instant of the event that happens.
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The instant at which whoever runs is: what it did since it last waited has taken time.
+    pub(crate) fn local(&self) -> Time {
+        self.now + self.tasks.debt()
+    }
+
+    /// Puts the cost of what the running task does to its account.
+    pub(crate) fn charge(&mut self, span: Span) {
+        self.tasks.charge(span);
+    }
+
+    /// Events so far.
+    pub(crate) fn happened(&self) -> u64 {
+        self.happened
+    }
+
+    /// Has that happen then, or now if that is past.
+    pub(crate) fn schedule(&mut self, at: Time, what: What) {
+        self.entries += 1;
+        self.queue.push(Reverse(Entry {
+            at: at.max(self.now),
+            number: self.entries,
+            what,
+        }));
+    }
+
+    /// Has the world do something then.
+    pub(crate) fn act_at(&mut self, at: Time, act: Act) {
+        let number = match self.acts.iter().position(Option::is_none) {
+            Some(free) => free,
+            None => {
+                self.acts.push(None);
+                self.acts.len() - 1
+            }
+        };
+        self.acts[number] = Some(act);
+        let number = number as u32;
+        self.schedule(at, What::Act { number });
+    }
+
+    /// The next event, unless it is later than that. Time goes on to it.
+    pub(crate) fn next(&mut self, until: Time) -> Option<What> {
+        let Reverse(entry) = self.queue.peek()?;
+        if entry.at > until {
+            return None;
+        }
+        let Reverse(entry) = self.queue.pop()?;
+        self.now = entry.at;
+        self.happened += 1;
+        Some(entry.what)
+    }
+
+    /// Takes what [`What::Act`] names.
+    pub(crate) fn take_act(&mut self, number: u32) -> Option<Act> {
+        self.acts.get_mut(number as usize)?.take()
+    }
+
+    /// A task goes on as soon as its node has a processor for it.
+    pub(crate) fn wake(&mut self, task: u32) {
+        let at = self.local();
+        self.wake_at(task, at);
+    }
+
+    /// The same, then.
+    pub(crate) fn wake_at(&mut self, task: u32, at: Time) {
+        if let Some(epoch) = self.tasks.woken(task) {
+            self.schedule(at, What::Wake { task, epoch });
+        }
+    }
+
+    /// Notes that something is wrong with the world.
+    pub(crate) fn fail(&mut self, what: String) {
+        self.trace.note(self.now, || format!("FAILED {what}"));
+        self.failures.push(what);
+    }
+}
+
+thread_local! {
+    static KERNEL: RefCell<Option<Kernel>> = const { RefCell::new(None) };
+}
+
+/// Uses the kernel of the world that runs on this thread. Nothing that waits may be called inside.
+pub(crate) fn with<R>(act: impl FnOnce(&mut Kernel) -> R) -> R {
+    KERNEL.with_borrow_mut(|kernel| {
+        let kernel = kernel
+            .as_mut()
+            .expect("a simulated host is used in its world only");
+        act(kernel)
+    })
+}
+
+/// The same, unless the world has ended: for what is dropped late.
+pub(crate) fn with_if_any(act: impl FnOnce(&mut Kernel)) {
+    let _ = KERNEL.try_with(|kernel| {
+        if let Ok(mut kernel) = kernel.try_borrow_mut()
+            && let Some(kernel) = kernel.as_mut()
+        {
+            act(kernel);
+        }
+    });
+}
+
+/// Begins a world on this thread. False if there is one.
+pub(crate) fn install(kernel: Kernel) -> bool {
+    KERNEL.with_borrow_mut(|place| {
+        let is_free = place.is_none();
+        if is_free {
+            *place = Some(kernel);
+        }
+        is_free
+    })
+}
+
+/// Ends the world of this thread.
+pub(crate) fn remove() -> Option<Kernel> {
+    KERNEL.with_borrow_mut(Option::take)
+}

@@ -1,0 +1,472 @@
+//! The world: nodes with processors, processes with tasks, and the run from the first event to the last.
+//!
+//! [`Simulation`] is made, given nodes and programs, and run. Inside a program the library is used as
+//! everywhere ([`crate::host::open`]); besides, there are [`now`], [`pause`], and what a parent may do to processes.
+
+pub(crate) mod kernel;
+pub(crate) mod task;
+pub(crate) mod trace;
+
+use std::collections::BTreeMap;
+
+use crate::time::{Span, Time};
+use kernel::{Kernel, What};
+use task::{Coroutine, Newborn};
+
+/// What a world is made of.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Settings {
+    /// Decides all.
+    pub seed: u64,
+    /// Whether what happens is written down for people: slow.
+    pub records: bool,
+    /// What things take.
+    pub costs: Costs,
+    /// The way between two interfaces of one node.
+    pub near: Path,
+    /// The way between two nodes.
+    pub far: Path,
+    /// Packets that a link holds, before its sender must wait.
+    pub link_packets: u32,
+    /// The largest payload of a packet, in bytes: 256 to 65,536.
+    pub packet_payload_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            records: false,
+            costs: Costs::default(),
+            near: Path {
+                delay: Span::from_ns(100),
+                jitter: Span::ZERO,
+                per_byte: Span::from_ps(50),
+            },
+            far: Path {
+                delay: Span::from_ns(1_500),
+                jitter: Span::ZERO,
+                per_byte: Span::from_ps(80),
+            },
+            link_packets: 64,
+            packet_payload_bytes: 16 << 10,
+        }
+    }
+}
+
+/// What the processors of a node take for things.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Costs {
+    /// Handing a packet to a link.
+    pub send: Span,
+    /// Taking one from a link.
+    pub receive: Span,
+    /// A look at something that has not come.
+    pub look: Span,
+    /// Going to sleep, and waking up.
+    pub sleep: Span,
+    /// A connection's part on either side.
+    pub connect: Span,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self {
+            send: Span::from_ns(20),
+            receive: Span::from_ns(20),
+            look: Span::from_ns(10),
+            sleep: Span::from_ns(2_000),
+            connect: Span::from_us(20),
+        }
+    }
+}
+
+/// A way between interfaces that loses nothing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Path {
+    /// From one end to the other.
+    pub delay: Span,
+    /// Up to so much more, of each packet for itself: with it packets overtake each other.
+    pub jitter: Span,
+    /// For each byte, one packet of a link after the other.
+    pub per_byte: Span,
+}
+
+/// A node of the world.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub(crate) u32);
+
+/// A process of the world.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ProcessId(pub(crate) u32);
+
+/// What is known of a node: when each of its processors is free.
+#[derive(Debug)]
+pub(crate) struct Node {
+    processors: Vec<Time>,
+}
+
+/// What is known of a process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) node: u32,
+    pub(crate) user: u32,
+    pub(crate) killed: bool,
+    /// Wake-ups that came while it was stopped; nothing while it is not.
+    held: Option<Vec<(u32, u32)>>,
+}
+
+/// How a world ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// When.
+    pub at: Time,
+    /// Events that happened.
+    pub events: u64,
+    /// The same for two runs of a seed.
+    pub sum: u64,
+    /// What happened, a line each, if it was to be written down.
+    pub trace: String,
+    /// What went wrong: panics of programs first, then programs that nothing can wake any more.
+    pub failures: Vec<String>,
+}
+
+/// A world with programs whose borrows outlive it.
+pub struct Simulation<'a> {
+    kernel: Option<Kernel>,
+    newborn: Vec<Newborn<'a>>,
+    coroutines: BTreeMap<u32, Coroutine<'a>>,
+}
+
+impl<'a> Simulation<'a> {
+    /// A world without anything.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            kernel: Some(Kernel::new(settings)),
+            newborn: Vec::new(),
+            coroutines: BTreeMap::new(),
+        }
+    }
+
+    /// A node with so many processors, at least one.
+    pub fn node(&mut self, processors: usize) -> NodeId {
+        let node = Node {
+            processors: vec![Time::ZERO; processors.max(1)],
+        };
+        let nodes = self.kernel.as_mut().map(|kernel| &mut kernel.nodes);
+        let number = nodes.map_or(0, |nodes| {
+            nodes.push(node);
+            nodes.len() - 1
+        });
+        NodeId(number as u32)
+    }
+
+    /// A process of that node, which begins with the world.
+    pub fn process(
+        &mut self,
+        node: NodeId,
+        name: &str,
+        body: impl FnOnce() + Send + 'a,
+    ) -> ProcessId {
+        let Some(kernel) = &mut self.kernel else {
+            return ProcessId(0);
+        };
+        let (process, task) = enter_process(kernel, node, name);
+        let body = Box::new(body);
+        self.newborn.push(Newborn { task, body });
+        process
+    }
+
+    /// Has something be done to the world then.
+    pub fn at(&mut self, at: Time, act: impl FnOnce() + 'static) {
+        if let Some(kernel) = &mut self.kernel {
+            // What is done uses the kernel by itself.
+            let deferred = Box::new(act);
+            kernel.deferred(at, deferred);
+        }
+    }
+
+    /// Runs until every program has ended, nothing can happen any more, or that instant.
+    ///
+    /// Panics if another world runs on this thread.
+    pub fn run(mut self, until: Time) -> Outcome {
+        let kernel = self.kernel.take().expect("it is taken here only");
+        assert!(kernel::install(kernel), "one world at a time on a thread");
+        let _end = End;
+        self.go_on(until);
+        let stuck = kernel::with(|kernel| kernel.tasks.unended());
+        let late = kernel::with(|kernel| kernel.now() >= until);
+        // Coroutines that are left unwind while there is a kernel to tell.
+        end_all(&mut self.coroutines);
+        let mut kernel = kernel::remove().expect("it was installed above");
+        for name in stuck {
+            let why = if late {
+                "has not ended in time"
+            } else {
+                "waits, and nothing can wake it"
+            };
+            kernel.fail(format!("{name}: {why}"));
+        }
+        Outcome {
+            at: kernel.now(),
+            events: kernel.happened(),
+            sum: kernel.trace.sum(),
+            trace: kernel.trace.take_text(),
+            failures: kernel.failures,
+        }
+    }
+
+    fn go_on(&mut self, until: Time) {
+        loop {
+            self.take_in_newborn();
+            let Some(what) = kernel::with(|kernel| kernel.next(until)) else {
+                return;
+            };
+            match what {
+                What::Wake { task, epoch } => self.turn(task, epoch),
+                What::Arrive { channel, packet } => {
+                    kernel::with(|kernel| kernel.arrive(channel, packet));
+                }
+                What::Act { number } => {
+                    if let Some(act) = kernel::with(|kernel| kernel.take_act(number)) {
+                        kernel::with(act);
+                    }
+                    for deferred in kernel::with(|kernel| std::mem::take(&mut kernel.due)) {
+                        deferred();
+                    }
+                }
+            }
+            if kernel::with(|kernel| !kernel.failures.is_empty()) {
+                return;
+            }
+        }
+    }
+
+    fn take_in_newborn(&mut self) {
+        if kernel::with(|kernel| kernel.newborn.is_empty()) && self.newborn.is_empty() {
+            return;
+        }
+        let ours = std::mem::take(&mut self.newborn);
+        let theirs = kernel::with(|kernel| std::mem::take(&mut kernel.newborn));
+        for Newborn { task, body } in ours.into_iter().chain(theirs) {
+            self.coroutines.insert(task, Coroutine::new(task, body));
+        }
+    }
+
+    fn turn(&mut self, task: u32, epoch: u32) {
+        let Some(processor) = kernel::with(|kernel| kernel.begin_turn(task, epoch)) else {
+            return;
+        };
+        if let Some(coroutine) = self.coroutines.get_mut(&task) {
+            coroutine.turn(task);
+        }
+        let ended = kernel::with(|kernel| {
+            kernel.end_turn(task, processor);
+            kernel.tasks.is_ended(task)
+        });
+        if ended {
+            self.coroutines.remove(&task);
+        }
+    }
+}
+
+/// Removes the kernel, also if something panics.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        kernel::remove();
+    }
+}
+
+/// Has every task that is left unwind, as if its process were killed.
+fn end_all(coroutines: &mut BTreeMap<u32, Coroutine<'_>>) {
+    kernel::with(|kernel| {
+        for process in &mut kernel.processes {
+            process.killed = true;
+        }
+    });
+    while let Some((task, mut coroutine)) = coroutines.pop_first() {
+        if kernel::with(|kernel| kernel.tasks.has_begun(task)) {
+            coroutine.turn(task);
+            kernel::with(|kernel| {
+                kernel.tasks.end_turn();
+            });
+        }
+    }
+}
+
+impl Kernel {
+    pub(crate) fn deferred(&mut self, at: Time, act: Box<dyn FnOnce()>) {
+        self.act_at(at, Box::new(move |kernel| kernel.due.push(act)));
+    }
+
+    /// Gives a task a processor of its node for its turn, or puts it off until one is free.
+    fn begin_turn(&mut self, task: u32, epoch: u32) -> Option<usize> {
+        if !self.tasks.is_due(task, epoch) {
+            return None;
+        }
+        let number = self.tasks.process_of(task)? as usize;
+        let now = self.now();
+        let process = self.processes.get_mut(number)?;
+        if process.killed {
+            // It only unwinds.
+            return Some(usize::MAX);
+        }
+        if let Some(held) = &mut process.held {
+            held.push((task, epoch));
+            return None;
+        }
+        let processors = &self.nodes.get(process.node as usize)?.processors;
+        let (processor, free) = processors
+            .iter()
+            .copied()
+            .enumerate()
+            .min_by_key(|&(_, at)| at)?;
+        if free > now {
+            self.schedule(free, What::Wake { task, epoch });
+            return None;
+        }
+        self.trace.count(now, [1, u64::from(task)]);
+        Some(processor)
+    }
+
+    fn end_turn(&mut self, task: u32, processor: usize) {
+        let debt = self.tasks.end_turn();
+        let now = self.now();
+        let Some(process) = self.tasks.process_of(task) else {
+            return;
+        };
+        let node = self.processes[process as usize].node as usize;
+        if let Some(free) = self.nodes[node].processors.get_mut(processor) {
+            *free = now + debt;
+        }
+    }
+}
+
+fn enter_process(kernel: &mut Kernel, node: NodeId, name: &str) -> (ProcessId, u32) {
+    let number = kernel.processes.len() as u32;
+    kernel.processes.push(Process {
+        node: node.0,
+        user: 1000,
+        killed: false,
+        held: None,
+    });
+    let task = enter_task(kernel, number, name);
+    (ProcessId(number), task)
+}
+
+fn enter_task(kernel: &mut Kernel, process: u32, name: &str) -> u32 {
+    let task = kernel.tasks.enter(process, name);
+    let at = kernel.local();
+    kernel.schedule(at, What::Wake { task, epoch: 0 });
+    task
+}
+
+/// Begins a task of the running process.
+pub(crate) fn begin_task(name: &str, body: task::Body<'static>) -> Option<u32> {
+    kernel::with(|kernel| {
+        let process = kernel.tasks.process_of(kernel.tasks.running()?)?;
+        let task = enter_task(kernel, process, name);
+        kernel.newborn.push(Newborn { task, body });
+        Some(task)
+    })
+}
+
+// What programs may call.
+
+/// The virtual instant at which the calling program is.
+pub fn now() -> Time {
+    kernel::with(|kernel| kernel.local())
+}
+
+/// The calling program waits for so long.
+pub fn pause(span: Span) {
+    let until = now() + span;
+    while now() < until {
+        let before = now();
+        task::wait(Some(until));
+        if now() == before {
+            // The process was killed, or it was woken at once.
+            if kernel::with(|kernel| kernel.is_dying()) {
+                return;
+            }
+        }
+    }
+}
+
+/// The calling program computes for so long: it has its processor, and does nothing else.
+pub fn compute(span: Span) {
+    kernel::with(|kernel| kernel.charge(span));
+    task::wait(Some(Time::ZERO));
+}
+
+/// Begins another process on that node.
+pub fn begin_process(node: NodeId, name: &str, body: impl FnOnce() + Send + 'static) -> ProcessId {
+    kernel::with(|kernel| {
+        let (process, task) = enter_process(kernel, node, name);
+        let body = Box::new(body);
+        kernel.newborn.push(Newborn { task, body });
+        process
+    })
+}
+
+/// Kills a process: it does nothing any more, and its peers learn of it.
+pub fn kill(process: ProcessId) {
+    kernel::with(|kernel| kernel.kill(process.0));
+}
+
+/// Stops a process until [`resume`]: it has no processor.
+pub fn stop(process: ProcessId) {
+    kernel::with(|kernel| {
+        if let Some(process) = kernel.processes.get_mut(process.0 as usize) {
+            process.held.get_or_insert_default();
+        }
+    });
+}
+
+/// Lets a stopped process go on.
+pub fn resume(process: ProcessId) {
+    kernel::with(|kernel| {
+        let process = kernel.processes.get_mut(process.0 as usize);
+        let held = process.and_then(|process| process.held.take());
+        let now = kernel.local();
+        for (task, epoch) in held.into_iter().flatten() {
+            kernel.schedule(now, What::Wake { task, epoch });
+        }
+    });
+}
+
+impl Kernel {
+    pub(crate) fn is_dying(&self) -> bool {
+        let process = self
+            .tasks
+            .running()
+            .and_then(|task| self.tasks.process_of(task));
+        process.is_none_or(|process| self.processes[process as usize].killed)
+    }
+
+    fn kill(&mut self, process: u32) {
+        let Some(known) = self.processes.get_mut(process as usize) else {
+            return;
+        };
+        if std::mem::replace(&mut known.killed, true) {
+            return;
+        }
+        let held = known.held.take();
+        let now = self.local();
+        self.trace
+            .note(now, || format!("process {process} is killed"));
+        self.lose_interfaces_of(process);
+        for (task, epoch) in held.into_iter().flatten() {
+            self.schedule(now, What::Wake { task, epoch });
+        }
+        for task in self.tasks.of_process(process) {
+            if self.tasks.has_begun(task) {
+                self.wake(task);
+            } else {
+                self.tasks.forget(task);
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Tasks: the coroutines in which programs run, and how they wait.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use generator::{Generator, Gn};
+
+use crate::time::{Span, Time};
+use crate::world::kernel::{self, What};
+
+/// Of each task, in words: debug builds of the library are deep.
+const STACK_WORDS: usize = 256 * 1024 / size_of::<usize>();
+
+/// What a task does.
+pub(crate) type Body<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// A task that has not begun.
+pub(crate) struct Newborn<'a> {
+    pub(crate) task: u32,
+    pub(crate) body: Body<'a>,
+}
+
+/// What unwinds a task whose process was killed. Not a failure.
+struct Killed;
+
+/// What is known of a task.
+#[derive(Debug)]
+struct Known {
+    process: u32,
+    name: String,
+    /// Counts waits, so that what was to end one ends no other.
+    epoch: u32,
+    waits: bool,
+    /// Woken while it did not wait: the next wait ends at once.
+    notified: bool,
+    begun: bool,
+    ended: bool,
+    /// Tasks that wait for its end.
+    joining: Vec<u32>,
+}
+
+/// All tasks of a world.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    known: Vec<Known>,
+    running: Option<u32>,
+    /// Of the running one.
+    debt: Span,
+}
+
+impl Tasks {
+    pub(crate) fn enter(&mut self, process: u32, name: &str) -> u32 {
+        self.known.push(Known {
+            process,
+            name: name.to_owned(),
+            epoch: 0,
+            // For its first turn.
+            waits: true,
+            notified: false,
+            begun: false,
+            ended: false,
+            joining: Vec::new(),
+        });
+        self.known.len() as u32 - 1
+    }
+
+    pub(crate) fn debt(&self) -> Span {
+        self.debt
+    }
+
+    pub(crate) fn charge(&mut self, span: Span) {
+        if self.running.is_some() {
+            self.debt += span;
+        }
+    }
+
+    /// The task that runs; none outside of all.
+    pub(crate) fn running(&self) -> Option<u32> {
+        self.running
+    }
+
+    pub(crate) fn process_of(&self, task: u32) -> Option<u32> {
+        self.known.get(task as usize).map(|known| known.process)
+    }
+
+    /// Notes that it was woken: which wait that ends, if it waits.
+    pub(crate) fn woken(&mut self, task: u32) -> Option<u32> {
+        let known = self.known.get_mut(task as usize)?;
+        if known.waits {
+            return Some(known.epoch);
+        }
+        known.notified = true;
+        None
+    }
+
+    /// Whether it had its first turn.
+    pub(crate) fn has_begun(&self, task: u32) -> bool {
+        let known = self.known.get(task as usize);
+        known.is_some_and(|known| known.begun && !known.ended)
+    }
+
+    /// It never begins.
+    pub(crate) fn forget(&mut self, task: u32) {
+        if let Some(known) = self.known.get_mut(task as usize) {
+            known.ended = true;
+        }
+    }
+
+    /// Whether that wake-up is for the wait that is on.
+    pub(crate) fn is_due(&self, task: u32, epoch: u32) -> bool {
+        self.known
+            .get(task as usize)
+            .is_some_and(|known| known.waits && known.epoch == epoch && !known.ended)
+    }
+
+    pub(crate) fn is_ended(&self, task: u32) -> bool {
+        self.known
+            .get(task as usize)
+            .is_none_or(|known| known.ended)
+    }
+
+    fn begin_turn(&mut self, task: u32) {
+        if let Some(known) = self.known.get_mut(task as usize) {
+            known.waits = false;
+            known.begun = true;
+        }
+        self.running = Some(task);
+        self.debt = Span::ZERO;
+    }
+
+    /// The turn is over: what it has cost.
+    pub(crate) fn end_turn(&mut self) -> Span {
+        self.running = None;
+        std::mem::take(&mut self.debt)
+    }
+
+    /// The tasks of a process that have not ended.
+    pub(crate) fn of_process(&self, process: u32) -> Vec<u32> {
+        let of_it = |(_, known): &(usize, &Known)| known.process == process && !known.ended;
+        let all = self.known.iter().enumerate().filter(of_it);
+        all.map(|(number, _)| number as u32).collect()
+    }
+
+    /// Names of those that have not ended.
+    pub(crate) fn unended(&self) -> Vec<String> {
+        let all = self.known.iter().filter(|known| !known.ended);
+        all.map(|known| known.name.clone()).collect()
+    }
+}
+
+/// A coroutine. Gives the turn back when its task waits.
+pub(crate) struct Coroutine<'a>(Generator<'a, (), ()>);
+
+impl<'a> Coroutine<'a> {
+    pub(crate) fn new(task: u32, body: Body<'a>) -> Self {
+        Self(Gn::new_opt(STACK_WORDS, move || {
+            let result = catch_unwind(AssertUnwindSafe(body));
+            let failure = result.err().and_then(message_of);
+            kernel::with(|kernel| {
+                let ended = kernel.tasks.known.get_mut(task as usize);
+                let Some(known) = ended else { return };
+                known.ended = true;
+                let joining = std::mem::take(&mut known.joining);
+                let name = known.name.clone();
+                joining.into_iter().for_each(|task| kernel.wake(task));
+                if let Some(failure) = failure {
+                    kernel.fail(format!("{name}: {failure}"));
+                }
+            });
+        }))
+    }
+
+    /// Its turn, until it waits or ends.
+    pub(crate) fn turn(&mut self, task: u32) {
+        kernel::with(|kernel| kernel.tasks.begin_turn(task));
+        self.0.resume();
+    }
+}
+
+/// What a panic says; nothing for the end of a killed process.
+fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
+    if payload.is::<Killed>() {
+        return None;
+    }
+    Some(match payload.downcast::<String>() {
+        Ok(message) => *message,
+        Err(payload) => match payload.downcast::<&str>() {
+            Ok(message) => (*message).to_owned(),
+            Err(_) => "it panicked".to_owned(),
+        },
+    })
+}
+
+/// The running task waits until it is woken, or until then; what it has done so far has taken its time by the end. May
+/// end early. Does nothing in a process that was killed, whose tasks are about to end.
+pub(crate) fn wait(until: Option<Time>) {
+    let waits = kernel::with(|kernel| {
+        let task = kernel.tasks.running()?;
+        let process = kernel.tasks.process_of(task)?;
+        if kernel.processes[process as usize].killed {
+            return None;
+        }
+        let local = kernel.local();
+        let known = kernel.tasks.known.get_mut(task as usize)?;
+        known.epoch = known.epoch.wrapping_add(1);
+        known.waits = true;
+        let notified = std::mem::take(&mut known.notified);
+        let epoch = known.epoch;
+        let until = if notified { Some(local) } else { until };
+        if let Some(until) = until {
+            kernel.schedule(until.max(local), What::Wake { task, epoch });
+        }
+        Some(process)
+    });
+    let Some(process) = waits else { return };
+    #[expect(
+        deprecated,
+        reason = "the newer way needs a handle that the library between would have to hand down"
+    )]
+    generator::yield_with(());
+    let killed = kernel::with(|kernel| kernel.processes[process as usize].killed);
+    if killed && !std::thread::panicking() {
+        resume_unwind(Box::new(Killed));
+    }
+}
+
+/// The running task waits for the end of another.
+pub(crate) fn join(task: u32) {
+    loop {
+        let goes_on = kernel::with(|kernel| {
+            let Some(running) = kernel.tasks.running() else {
+                return false;
+            };
+            let killed = kernel
+                .tasks
+                .process_of(running)
+                .is_none_or(|process| kernel.processes[process as usize].killed);
+            let Some(known) = kernel.tasks.known.get_mut(task as usize) else {
+                return false;
+            };
+            if known.ended || killed {
+                return false;
+            }
+            known.joining.push(running);
+            true
+        });
+        if !goes_on {
+            return;
+        }
+        wait(None);
+    }
+}
