@@ -213,6 +213,12 @@ pub trait Host {
     /// the simulator lets time pass.
     fn relax(&mut self);
 
+    /// Called at the beginning of each look at the links that is not the shortest, and of each attempt to send that is
+    /// not. Nothing; but in the simulator, where time passes only while programs wait, one that looks again and again
+    /// without a call that blocks waits a moment here.
+    #[inline(always)]
+    fn looks(&mut self) {}
+
     /// Called in such loops now and then: lets others have the processor, if there are any.
     fn yield_processor(&mut self);
 

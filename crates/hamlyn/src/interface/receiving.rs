@@ -125,6 +125,7 @@ impl<H: Host> Interface<H> {
 
     #[inline(never)]
     fn rcv_slowly(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
+        self.host.looks();
         if self.is_silent(queue) {
             return Ok(None);
         }
@@ -202,6 +203,7 @@ impl<H: Host> Interface<H> {
     /// As [`Interface::poll`], but stops at the first packet that announces itself in `waiting`,
     /// which must be empty, and returns that notification.
     fn poll_for(&mut self, waiting: Option<QueueId>) -> Polled {
+        self.host.looks();
         self.attend_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => inbound.poll(waiting),

@@ -1,5 +1,5 @@
 //! What the library promises, written once and run in every world, parties as
-//! threads, as processes, and as one interface that talks to itself, and with every strategy.
+//! threads, as processes, as one interface that talks to itself, and in the simulator, and with every strategy.
 
 mod datagrams;
 mod gathering;
@@ -31,15 +31,23 @@ macro_rules! conformance {
         in_world!(threads, Threads, Proc, $($module::$test)+);
         in_world!(processes, Processes, Proc, $($module::$test)+);
         in_world!(loopback, Loopback, Proc, $($module::$test)+);
+        in_world!(simulated, Simulated, Proc, $($module::$test)+);
+        in_world!(simulated_loopback, SimulatedLoopback, Proc, $($module::$test)+);
         in_world!(threads_np, Threads, Np, $($module::$test)+);
         in_world!(processes_np, Processes, Np, $($module::$test)+);
         in_world!(loopback_np, Loopback, Np, $($module::$test)+);
+        in_world!(simulated_np, Simulated, Np, $($module::$test)+);
+        in_world!(simulated_loopback_np, SimulatedLoopback, Np, $($module::$test)+);
         in_world!(threads_inject, Threads, Inject, $($module::$test)+);
         in_world!(processes_inject, Processes, Inject, $($module::$test)+);
         in_world!(loopback_inject, Loopback, Inject, $($module::$test)+);
+        in_world!(simulated_inject, Simulated, Inject, $($module::$test)+);
+        in_world!(simulated_loopback_inject, SimulatedLoopback, Inject, $($module::$test)+);
         in_world!(threads_receive, Threads, Receive, $($module::$test)+);
         in_world!(processes_receive, Processes, Receive, $($module::$test)+);
         in_world!(loopback_receive, Loopback, Receive, $($module::$test)+);
+        in_world!(simulated_receive, Simulated, Receive, $($module::$test)+);
+        in_world!(simulated_loopback_receive, SimulatedLoopback, Receive, $($module::$test)+);
     };
 }
 
@@ -119,12 +127,16 @@ macro_rules! between_interfaces {
     ($($module:ident :: $test:ident)+) => {
         in_world!(placing_threads, Threads, Proc, $($module::$test)+);
         in_world!(placing_processes, Processes, Proc, $($module::$test)+);
+        in_world!(placing_simulated, SimulatedNear, Proc, $($module::$test)+);
         in_world!(placing_threads_np, Threads, Np, $($module::$test)+);
         in_world!(placing_processes_np, Processes, Np, $($module::$test)+);
+        in_world!(placing_simulated_np, SimulatedNear, Np, $($module::$test)+);
         in_world!(placing_threads_inject, Threads, Inject, $($module::$test)+);
         in_world!(placing_processes_inject, Processes, Inject, $($module::$test)+);
+        in_world!(placing_simulated_inject, SimulatedNear, Inject, $($module::$test)+);
         in_world!(placing_threads_receive, Threads, Receive, $($module::$test)+);
         in_world!(placing_processes_receive, Processes, Receive, $($module::$test)+);
+        in_world!(placing_simulated_receive, SimulatedNear, Receive, $($module::$test)+);
     };
 }
 
@@ -140,6 +152,7 @@ macro_rules! while_nobody_receives {
     ($($module:ident :: $test:ident)+) => {
         in_world!(full_threads, Threads, Proc, $($module::$test)+);
         in_world!(full_processes, Processes, Proc, $($module::$test)+);
+        in_world!(full_simulated, SimulatedNear, Proc, $($module::$test)+);
     };
 }
 

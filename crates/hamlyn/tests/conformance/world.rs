@@ -8,11 +8,15 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
+use hamlyn::engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{Host, Manager, ManagerOptions, ReceiveError, SendError, Strategy, Ticket, Wait};
+use hamlyn_sim::host::SimHost;
+use hamlyn_sim::time::{Span, Time};
+use hamlyn_sim::world::{Settings, Simulation};
 
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,6 +41,24 @@ pub(crate) trait World: Sync + Sized {
     /// Runs the parties, all of which know each other's words.
     fn run(&self, roles: &[Role<'_, Self>]);
 
+    /// Time, by whatever clock there is.
+    fn now() -> Duration {
+        static BEGUN: OnceLock<Instant> = OnceLock::new();
+        BEGUN.get_or_init(Instant::now).elapsed()
+    }
+
+    /// Called between two looks at something that has not come.
+    fn pause() {
+        std::thread::yield_now();
+    }
+
+    /// Waits for a manager that parties share.
+    fn lock(manager: &Mutex<Manager<Self::Host>>) -> MutexGuard<'_, Manager<Self::Host>> {
+        manager
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     /// Runs a party that needs no other.
     fn alone(&self, role: Role<'_, Self>) {
         self.run(&[role]);
@@ -59,10 +81,7 @@ pub(crate) struct Party<W: World> {
 impl<W: World> Party<W> {
     /// Something that takes no time.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Manager<W::Host>) -> R) -> R {
-        act(&mut self
-            .manager
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner()))
+        act(&mut W::lock(&self.manager))
     }
 
     /// Whether all parties share one interface.
@@ -81,13 +100,13 @@ impl<W: World> Party<W> {
         what: &str,
         mut look: impl FnMut(&mut Manager<W::Host>, Wait) -> Option<R>,
     ) -> R {
-        let begun = Instant::now();
+        let begun = W::now();
         loop {
             if let Some(found) = self.with(|manager| look(manager, self.wait)) {
                 return found;
             }
-            assert!(begun.elapsed() < PATIENCE, "{what}: it did not come");
-            std::thread::yield_now();
+            assert!(W::now() - begun < PATIENCE, "{what}: it did not come");
+            W::pause();
         }
     }
 
@@ -143,13 +162,13 @@ impl<W: World> Party<W> {
 
     /// Waits for a word without a look at the interface.
     pub(crate) fn hear_only(&self, word: &str) -> Vec<u8> {
-        let begun = Instant::now();
+        let begun = W::now();
         loop {
             if let Some(found) = self.post.get(word) {
                 return found;
             }
-            assert!(begun.elapsed() < PATIENCE, "{word}: it did not come");
-            std::thread::yield_now();
+            assert!(W::now() - begun < PATIENCE, "{word}: it did not come");
+            W::pause();
         }
     }
 
@@ -363,6 +382,167 @@ impl<S: Driven> World for Processes<S> {
         for mut child in children {
             assert!(child.0.wait().unwrap().success(), "another party failed");
         }
+    }
+}
+
+/// Every party a process of the simulator, all on one node or each on its own.
+pub(crate) struct SimulatedParties<S, const NEAR: bool>(u64, PhantomData<fn() -> S>);
+
+/// Each on a node of its own.
+pub(crate) type Simulated<S> = SimulatedParties<S, false>;
+
+/// All on one node, where they can grant each other pages.
+pub(crate) type SimulatedNear<S> = SimulatedParties<S, true>;
+
+/// All parties tasks of one simulated process, which share an interface. They take turns.
+pub(crate) struct SimulatedLoopback<S>(u64, PhantomData<fn() -> S>);
+
+/// Longer than any test, by the clock of the world.
+const END: Time = Time::from_ns(600_000_000_000);
+
+fn seed(test: &str) -> u64 {
+    test.bytes().fold(17, |seed, byte| {
+        seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+    })
+}
+
+fn simulation<'a>(seed: u64) -> Simulation<'a> {
+    Simulation::new(Settings {
+        seed,
+        packet_payload_bytes: PACKET_PAYLOAD_MAX,
+        ..Settings::default()
+    })
+}
+
+/// A board whose words take longer than packets: elsewhere a packet is there when its sender says so.
+#[derive(Default)]
+struct Mail(Mutex<HashMap<String, (Time, Vec<u8>)>>);
+
+/// Longer than any packet.
+const MAIL: Span = Span::from_us(500);
+
+impl Post for Mail {
+    fn put(&self, word: &str, bytes: &[u8]) {
+        let at = hamlyn_sim::world::now() + MAIL;
+        let mut words = self.0.lock().unwrap();
+        words.insert(word.to_owned(), (at, bytes.to_vec()));
+    }
+
+    fn get(&self, word: &str) -> Option<Vec<u8>> {
+        let words = self.0.lock().unwrap();
+        let (at, bytes) = words.get(word)?;
+        (*at <= hamlyn_sim::world::now()).then(|| bytes.clone())
+    }
+}
+
+fn run_world(world: Simulation<'_>) {
+    let outcome = world.run(END);
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+}
+
+fn open_simulated<S: Driven>(mut options: ManagerOptions) -> Manager<SimHost> {
+    options.strategy = S::STRATEGY;
+    hamlyn_sim::host::open(None, options).unwrap()
+}
+
+impl<S: Driven, const NEAR: bool> World for SimulatedParties<S, NEAR> {
+    type Host = SimHost;
+    const STRATEGY: Strategy = S::STRATEGY;
+
+    fn new(test: &str) -> Self {
+        Self(seed(test), PhantomData)
+    }
+
+    fn open(&self, options: ManagerOptions) -> Manager<SimHost> {
+        open_simulated::<S>(options)
+    }
+
+    fn now() -> Duration {
+        Duration::from_nanos(hamlyn_sim::world::now().as_ns())
+    }
+
+    fn pause() {
+        hamlyn_sim::world::pause(Span::from_us(1));
+    }
+
+    fn run(&self, roles: &[Role<'_, Self>]) {
+        let post: Arc<dyn Post> = Arc::new(Mail::default());
+        let mut world = simulation(self.0);
+        let shared = world.node(2);
+        for (number, &role) in roles.iter().enumerate() {
+            let post = post.clone();
+            let node = if NEAR { shared } else { world.node(2) };
+            world.process(node, &format!("party {number}"), move || {
+                let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
+                Party {
+                    manager,
+                    post,
+                    wait: SLICE,
+                }
+                .play(role, number, roles.len());
+            });
+        }
+        run_world(world);
+    }
+}
+
+impl<S: Driven> World for SimulatedLoopback<S> {
+    type Host = SimHost;
+    const STRATEGY: Strategy = S::STRATEGY;
+
+    fn new(test: &str) -> Self {
+        Self(seed(test), PhantomData)
+    }
+
+    fn open(&self, options: ManagerOptions) -> Manager<SimHost> {
+        open_simulated::<S>(options)
+    }
+
+    fn now() -> Duration {
+        Simulated::<S>::now()
+    }
+
+    fn pause() {
+        Simulated::<S>::pause();
+    }
+
+    fn lock(manager: &Mutex<Manager<SimHost>>) -> MutexGuard<'_, Manager<SimHost>> {
+        // All parties are on one thread: whoever blocked it would wait for himself.
+        loop {
+            match manager.try_lock() {
+                Ok(guard) => return guard,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => Self::pause(),
+            }
+        }
+    }
+
+    fn run(&self, roles: &[Role<'_, Self>]) {
+        let post: Arc<dyn Post> = Arc::new(Mail::default());
+        let shared = Arc::new(Mutex::new(None));
+        let mut world = simulation(self.0);
+        let node = world.node(2);
+        for (number, &role) in roles.iter().enumerate() {
+            let (post, shared) = (post.clone(), shared.clone());
+            world.process(node, &format!("party {number}"), move || {
+                let manager = shared
+                    .lock()
+                    .unwrap()
+                    .get_or_insert_with(|| {
+                        Arc::new(Mutex::new(self.open(ManagerOptions::default())))
+                    })
+                    .clone();
+                Party {
+                    manager,
+                    post,
+                    wait: Wait::Poll,
+                }
+                .play(role, number, roles.len());
+                // The last to end closes the interface, within the world.
+                shared.lock().unwrap().take();
+            });
+        }
+        run_world(world);
     }
 }
 

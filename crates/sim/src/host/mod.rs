@@ -25,6 +25,8 @@ use registry::Found;
 const SPIN_NS: u64 = 2_000;
 /// How long a program that waits for anything at all looks at nothing else.
 const MOMENT: Span = Span::from_us(1);
+/// So many looks without a wait, and a program waits a moment whether it wants to or not.
+const LOOKS_PER_MOMENT: u64 = 64;
 /// Offers of one interface at a time.
 const OFFERS_MAX: usize = 4096;
 /// The longest offer.
@@ -276,7 +278,8 @@ impl Host for SimHost {
 
     fn disconnect(&mut self, token: u64) {
         // Links that nobody was told of end where the kernel is not in use.
-        let untold = kernel::with(|kernel| kernel.disconnect(self.interface, token));
+        let mut untold = Vec::new();
+        kernel::with_if_any(|kernel| untold = kernel.disconnect(self.interface, token));
         drop(untold);
     }
 
@@ -307,6 +310,16 @@ impl Host for SimHost {
     fn relax(&mut self) {
         let until = kernel::with(|kernel| kernel.relax(self.interface, MOMENT));
         task::wait(Some(until));
+    }
+
+    fn looks(&mut self) {
+        let waits = kernel::with(|kernel| {
+            kernel.charge(kernel.settings.costs.look);
+            kernel.tasks.look() >= LOOKS_PER_MOMENT
+        });
+        if waits {
+            self.relax();
+        }
     }
 
     fn yield_processor(&mut self) {

@@ -163,8 +163,8 @@ impl Kernel {
 
     /// The same, then.
     pub(crate) fn wake_at(&mut self, task: u32, at: Time) {
-        if let Some(epoch) = self.tasks.woken(task) {
-            self.schedule(at, What::Wake { task, epoch });
+        if let Some((epoch, not_before)) = self.tasks.woken(task) {
+            self.schedule(at.max(not_before), What::Wake { task, epoch });
         }
     }
 
@@ -198,6 +198,11 @@ pub(crate) fn with_if_any(act: impl FnOnce(&mut Kernel)) {
             act(kernel);
         }
     });
+}
+
+/// Whether there is a world on this thread.
+pub(crate) fn is_here() -> bool {
+    KERNEL.with_borrow(Option::is_some)
 }
 
 /// Begins a world on this thread. False if there is one.

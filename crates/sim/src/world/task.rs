@@ -31,6 +31,8 @@ struct Known {
     /// Counts waits, so that what was to end one ends no other.
     epoch: u32,
     waits: bool,
+    /// Its own instant when it began to wait: it goes on no earlier.
+    not_before: Time,
     /// Woken while it did not wait: the next wait ends at once.
     notified: bool,
     begun: bool,
@@ -46,6 +48,8 @@ pub(crate) struct Tasks {
     running: Option<u32>,
     /// Of the running one.
     debt: Span,
+    /// Its looks since it last waited.
+    looks: u64,
 }
 
 impl Tasks {
@@ -56,6 +60,7 @@ impl Tasks {
             epoch: 0,
             // For its first turn.
             waits: true,
+            not_before: Time::ZERO,
             notified: false,
             begun: false,
             ended: false,
@@ -74,6 +79,12 @@ impl Tasks {
         }
     }
 
+    /// The running task looks for something: how often since it last waited.
+    pub(crate) fn look(&mut self) -> u64 {
+        self.looks += 1;
+        self.looks
+    }
+
     /// The task that runs; none outside of all.
     pub(crate) fn running(&self) -> Option<u32> {
         self.running
@@ -83,11 +94,11 @@ impl Tasks {
         self.known.get(task as usize).map(|known| known.process)
     }
 
-    /// Notes that it was woken: which wait that ends, if it waits.
-    pub(crate) fn woken(&mut self, task: u32) -> Option<u32> {
+    /// Notes that it was woken: which wait that ends, if it waits, and when at the earliest.
+    pub(crate) fn woken(&mut self, task: u32) -> Option<(u32, Time)> {
         let known = self.known.get_mut(task as usize)?;
         if known.waits {
-            return Some(known.epoch);
+            return Some((known.epoch, known.not_before));
         }
         known.notified = true;
         None
@@ -126,6 +137,7 @@ impl Tasks {
         }
         self.running = Some(task);
         self.debt = Span::ZERO;
+        self.looks = 0;
     }
 
     /// The turn is over: what it has cost.
@@ -204,6 +216,7 @@ pub(crate) fn wait(until: Option<Time>) {
         let known = kernel.tasks.known.get_mut(task as usize)?;
         known.epoch = known.epoch.wrapping_add(1);
         known.waits = true;
+        known.not_before = local;
         let notified = std::mem::take(&mut known.notified);
         let epoch = known.epoch;
         let until = if notified { Some(local) } else { until };
@@ -226,7 +239,7 @@ pub(crate) fn wait(until: Option<Time>) {
 
 /// The running task waits for the end of another.
 pub(crate) fn join(task: u32) {
-    loop {
+    while kernel::is_here() {
         let goes_on = kernel::with(|kernel| {
             let Some(running) = kernel.tasks.running() else {
                 return false;
