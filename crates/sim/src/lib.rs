@@ -5,5 +5,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod network;
 pub mod random;
 pub mod time;
