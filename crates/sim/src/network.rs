@@ -206,3 +206,6 @@ pub trait Network<P> {
     /// (Hamlyn 2.8); frames whose first byte was on the last cable still come. All hosts take frames at the beginning.
     fn set_receiving(&mut self, now: Time, host: HostId, is_receiving: bool);
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,6 +69,7 @@ impl<P: Payload, N: Network<P>> Edged<P, N> {
     fn serve(&mut self, place: usize, at: Time) {
         let host = HostId(place as u32);
         let edge = &mut self.edges[place];
+        edge.inbound.advance(at);
         while let Some(frame) = edge.outbound.take(at) {
             // What could never be taken was refused at once, so this waits for room.
             if let Err((frame, _)) = self.inner.send(at, frame) {

@@ -84,6 +84,7 @@ impl<P: Payload> Mesh<P> {
     /// Takes what comes out of a pipe, and says when to look again.
     fn serve(&mut self, place: usize, at: Time) {
         let way = &mut self.ways[place];
+        way.pipe.advance(at);
         while self.is_receiving[way.to.index()]
             && let Some(frame) = way.pipe.take(at)
         {

@@ -11,7 +11,7 @@ use crate::random::Random;
 use crate::time::{Span, Time};
 
 /// Parts in a row. To drive it: [`Pipe::offer`], and at each instant that [`Pipe::next`] names, [`Pipe::take`]
-/// until there is nothing.
+/// until there is nothing, or [`Pipe::advance`] if nothing is to be taken.
 #[derive(Clone, Debug)]
 pub struct Pipe<P> {
     stages: Vec<Stage<P>>,
@@ -56,7 +56,7 @@ impl<P: Payload> Pipe<P> {
 
     /// Whether a frame of this length would be taken now.
     pub fn has_room(&mut self, now: Time, bytes: u32) -> bool {
-        self.pass_until(now);
+        self.advance(now);
         self.stages[0].has_room(now, bytes)
     }
 
@@ -80,7 +80,7 @@ impl<P: Payload> Pipe<P> {
 
     /// A frame that comes out, if there is one now.
     pub fn take(&mut self, now: Time) -> Option<Frame<P>> {
-        self.pass_until(now);
+        self.advance(now);
         let frame = self.stages.last_mut()?.take(now)?;
         self.pass(now);
         Some(frame)
@@ -104,7 +104,8 @@ impl<P: Payload> Pipe<P> {
         self.stages.iter().map(|stage| stage.held_bytes).sum()
     }
 
-    fn pass_until(&mut self, now: Time) {
+    /// Time is now `now`: everything moves on that can. [`Pipe::offer`] and [`Pipe::take`] do this by themselves.
+    pub fn advance(&mut self, now: Time) {
         while let Some(at) = self.next()
             && at <= now
         {
