@@ -7,6 +7,7 @@
 
 pub mod host;
 pub mod link;
+pub mod network;
 pub mod random;
 pub mod time;
 pub mod world;
