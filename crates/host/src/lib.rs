@@ -68,6 +68,9 @@ pub enum LossCause {
     /// The peer closed its interface.
     #[error("it closed its interface")]
     Closed,
+    /// The way to it lost packets, which nobody sends again.
+    #[error("the way to it lost packets")]
+    Broken,
 }
 
 /// What a host has to tell its interface.

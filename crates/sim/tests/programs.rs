@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use hamlyn::{ManagerOptions, Message, NewSlot, Strategy, Ticket, Wait};
+use hamlyn::{ManagerOptions, Message, NewSlot, SendError, Strategy, Ticket, Wait, datagram};
+use hamlyn_sim::network::{Mesh, Part};
+use hamlyn_sim::random::Random;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, Outcome, Path, Settings, Simulation};
 
@@ -121,4 +123,121 @@ fn programs_that_fail_or_wait_for_nothing_are_named() {
     let node = world.node(1);
     world.process(node, "wrong", || panic!("that was wrong"));
     assert_eq!(world.run(Time::NEVER).failures, ["wrong: that was wrong"]);
+}
+
+/// A sender that floods a receiver on another node over a network of these parts: how many messages came, how the
+/// sender's last call ended, and the outcome.
+fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
+    let (came, ended) = (Mutex::new(0), Mutex::new(Ok(())));
+    let settings = Settings {
+        seed,
+        records: true,
+        ..Settings::default()
+    };
+    let mut world = Simulation::new(settings);
+    let (one, other) = (world.node(1), world.node(1));
+    let network = Mesh::new(2, parts, &mut Random::new(seed)).unwrap();
+    world.set_network(Box::new(network), Span::from_us(500));
+    world.process(one, "receiver", || {
+        let mut manager = hamlyn_sim::host::open(Some("r"), options(Strategy::Proc)).unwrap();
+        let mut receiver = datagram::Receiver::new(&mut manager, 256).unwrap();
+        let always = hamlyn::host::Supply::Always;
+        let mut seen = std::collections::BTreeSet::new();
+        receiver.ready();
+        let ticket = receiver.ticket().to_bytes();
+        let interface = manager.interface_mut();
+        interface.offer("ticket", always, &ticket).unwrap();
+        loop {
+            match receiver.receive(&mut manager, Wait::millis(20)) {
+                Ok(Some(datagram)) => {
+                    let number = u64::from_le_bytes(datagram.data.try_into().unwrap());
+                    assert!(seen.insert(number), "{number} came twice");
+                    *came.lock().unwrap() += 1;
+                    receiver.ready();
+                    let interface = manager.interface_mut();
+                    let done = format!("done/{number}");
+                    interface.offer(&done, always, &[1]).unwrap();
+                }
+                Ok(None) => break,
+                Err(_) => {}
+            }
+        }
+    });
+    world.process(other, "sender", || {
+        let mut manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
+        let to = hamlyn::host::Address::Name("r");
+        let interface = manager.interface_mut();
+        let bytes = interface.ask(to, "ticket", Wait::Forever).unwrap();
+        let ticket = Ticket::from_bytes(&bytes).unwrap();
+        let sender = datagram::Sender::grow(&mut manager, &ticket, Wait::Forever).unwrap();
+        for number in 0..ROUNDS {
+            let data = number.to_le_bytes();
+            let result = sender.send(&mut manager, 0, &data, None, Wait::Forever);
+            if let Err(error) = result {
+                *ended.lock().unwrap() = Err(error);
+                break;
+            }
+            let interface = manager.interface_mut();
+            let done = format!("done/{number}");
+            if interface.ask(to, &done, Wait::millis(5)).is_err() {
+                // It did not come: the next call says why.
+                continue;
+            }
+        }
+        let _ = manager.interface_mut().flush(Wait::millis(10));
+        world::pause(Span::from_us(100_000));
+    });
+    let outcome = world.run(Time::from_ns(100_000_000_000));
+    assert_eq!(outcome.failures, Vec::<String>::new(), "seed {seed}");
+    let (came, ended) = (came.into_inner().unwrap(), ended.into_inner().unwrap());
+    (came, ended, outcome)
+}
+
+const WAY: Part = Part::Delay {
+    delay_ps: 2_000_000,
+};
+
+#[test]
+fn a_network_that_overtakes_and_doubles_is_not_noticed() {
+    let parts = [
+        WAY,
+        Part::Reorder {
+            per_million: 300_000,
+            up_to_ps: 20_000_000,
+        },
+        Part::Duplicate {
+            per_million: 300_000,
+        },
+    ];
+    for seed in 0..5 {
+        let (came, ended, outcome) = flood(&parts, seed);
+        assert_eq!((came, ended), (ROUNDS, Ok(())));
+        assert!(outcome.trace.contains("came before"));
+        assert_eq!(flood(&parts, seed).2, outcome);
+    }
+}
+
+#[test]
+fn a_link_that_loses_ends_and_both_sides_are_told() {
+    for part in [
+        Part::Lose {
+            per_million: 20_000,
+            run_frames: 1,
+        },
+        Part::Damage {
+            per_million: 20_000,
+        },
+    ] {
+        for seed in 0..5 {
+            let (came, ended, outcome) = flood(&[WAY, part.clone()], seed);
+            assert!(came < ROUNDS);
+            let error = ended.expect_err("it was sent into nothing");
+            assert!(error.to_string().contains("lost packets"), "{error}");
+            let losses = outcome
+                .trace
+                .lines()
+                .filter(|line| line.contains("loses a peer"));
+            assert_eq!(losses.count(), 2, "{}", outcome.trace);
+        }
+    }
 }

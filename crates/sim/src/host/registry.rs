@@ -188,7 +188,7 @@ impl Kernel {
         let peer = self.peer(interface, token)?;
         let room = self.settings.link_packets;
         let path = self.settings.near;
-        let channel = self.channels.open(interface, interface, path, room);
+        let channel = self.channels.open(interface, interface, Some(path), room);
         self.registry.get_mut(interface)?.loopback = Some(token);
         let payload = self.settings.packet_payload_bytes;
         Some(Ok((peer, SimLink::new(channel, channel, payload, room))))
@@ -206,9 +206,11 @@ impl Kernel {
                 .map(|known| known.identity.node)
         };
         let path = if node_of(from)? == node_of(to)? {
-            self.settings.near
+            Some(self.settings.near)
+        } else if self.frames.is_some() {
+            None
         } else {
-            self.settings.far
+            Some(self.settings.far)
         };
         let out = self.channels.open(from, to, path, room);
         let back = self.channels.open(to, from, path, room);
@@ -308,6 +310,39 @@ impl Kernel {
         };
         if self.channels.end(joint.into, at_rest) {
             self.tell_lost(joint.peer, joint.peer_token, cause);
+        }
+    }
+
+    /// Ends the link of a channel that lost packets, on both sides. What has come can still be taken.
+    pub(crate) fn end_link_of(&mut self, channel: u32, cause: LossCause) {
+        let Some((from, to)) = self.channels.ends(channel) else {
+            return;
+        };
+        let mut channels = vec![channel];
+        for interface in [from, to] {
+            let Some(known) = self.registry.get_mut(interface) else {
+                continue;
+            };
+            let of_channel =
+                |(_, joint): &(&u64, &Joint)| joint.into == channel || joint.out_of == channel;
+            let found = known.joints.iter().find(of_channel);
+            let Some((&token, &joint)) = found else {
+                continue;
+            };
+            known.joints.remove(&token);
+            channels.extend([joint.into, joint.out_of]);
+            self.tell_lost(interface, token, cause);
+        }
+        for channel in channels {
+            self.forget_course(channel);
+            if let Some(AtRest {
+                interface,
+                token,
+                cause,
+            }) = self.channels.cut(channel)
+            {
+                self.tell_lost(interface, token, cause);
+            }
         }
     }
 

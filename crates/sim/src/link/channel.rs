@@ -50,7 +50,8 @@ enum Announced {
 pub(crate) struct Channel {
     from: u32,
     to: u32,
-    path: Path,
+    /// Nothing if a network carries its packets.
+    path: Option<Path>,
     room: u64,
     sent: u64,
     returned: u64,
@@ -93,7 +94,7 @@ impl Channels {
         }
     }
 
-    pub(crate) fn open(&mut self, from: u32, to: u32, path: Path, room: u32) -> u32 {
+    pub(crate) fn open(&mut self, from: u32, to: u32, path: Option<Path>, room: u32) -> u32 {
         self.all.push(Channel {
             from,
             to,
@@ -174,6 +175,18 @@ impl Channels {
         }
     }
 
+    /// The interfaces at its two ends.
+    pub(crate) fn ends(&self, channel: u32) -> Option<(u32, u32)> {
+        self.get(channel).map(|channel| (channel.from, channel.to))
+    }
+
+    /// What is on the way is lost; what was to follow when it had come.
+    pub(crate) fn cut(&mut self, channel: u32) -> Option<AtRest> {
+        let channel = self.get_mut(channel)?;
+        channel.on_the_way = 0;
+        channel.at_rest.take()
+    }
+
     /// Calls for what follows when nothing is on the way any more. True if that is so now.
     pub(crate) fn end(&mut self, channel: u32, at_rest: AtRest) -> bool {
         let Some(channel) = self.get_mut(channel) else {
@@ -209,31 +222,36 @@ impl Kernel {
         channel.sent += 1;
         channel.on_the_way += 1;
         let length_bytes = HEADER_BYTES + packet.bytes.len() as u64;
-        channel.busy_until = channel.busy_until.max(local) + channel.path.per_byte * length_bytes;
-        let jitter = Span::from_ps(random.below(channel.path.jitter.as_ps()));
-        let at = channel.busy_until + channel.path.delay + jitter;
         let offset = packet.header.offset;
-        let packet = self.channels.put_down(packet);
         self.trace
             .count(local, [u64::from(number) << 8 | 2, offset]);
-        self.schedule(
-            at,
-            What::Arrive {
-                channel: number,
-                packet,
-            },
-        );
+        let Some(path) = channel.path else {
+            let ends = [channel.from, channel.to];
+            self.send_frame(number, ends, length_bytes, packet);
+            return Ok(());
+        };
+        channel.busy_until = channel.busy_until.max(local) + path.per_byte * length_bytes;
+        let jitter = Span::from_ps(random.below(path.jitter.as_ps()));
+        let at = channel.busy_until + path.delay + jitter;
+        let packet = self.channels.put_down(packet);
+        let channel = number;
+        self.schedule(at, What::Arrive { channel, packet });
         Ok(())
     }
 
     /// A packet has come to the end of its way.
     pub(crate) fn arrive(&mut self, number: u32, packet: u32) {
-        let now = self.now();
         let taken = self.channels.packets.get_mut(packet as usize);
         let Some(content) = taken.and_then(Option::take) else {
             return;
         };
         self.channels.free.push(packet);
+        self.come(number, content);
+    }
+
+    /// A packet is there.
+    pub(crate) fn come(&mut self, number: u32, content: Packet) {
+        let now = self.now();
         let Some(channel) = self.channels.get_mut(number) else {
             return;
         };

@@ -4,6 +4,9 @@
 //! It shows short packets and single ones in place, so that the engine's shortest ways are simulated, too.
 
 pub(crate) mod channel;
+pub(crate) mod frames;
+
+pub use frames::{Carrier, Parcel};
 
 use std::collections::VecDeque;
 

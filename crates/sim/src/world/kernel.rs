@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 
 use crate::host::registry::Registry;
 use crate::link::channel::Channels;
+use crate::link::frames::Frames;
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::task::{Newborn, Tasks};
@@ -23,6 +24,8 @@ pub(crate) enum What {
     Wake { task: u32, epoch: u32 },
     /// A packet comes to the end of its way.
     Arrive { channel: u32, packet: u32 },
+    /// The network is to be asked what happened.
+    Network,
     /// A number of the world's own actions is due.
     Act { number: u32 },
 }
@@ -62,6 +65,8 @@ pub(crate) struct Kernel {
     pub(crate) processes: Vec<Process>,
     pub(crate) registry: Registry,
     pub(crate) channels: Channels,
+    /// Of far links, if they go over a network of their own.
+    pub(crate) frames: Option<Frames>,
     pub(crate) random: Random,
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
@@ -85,6 +90,7 @@ impl Kernel {
             processes: Vec::new(),
             registry: Registry::default(),
             channels: Channels::new(random.fork()),
+            frames: None,
             random,
             trace: Trace::new(settings.records),
             acts: Vec::new(),

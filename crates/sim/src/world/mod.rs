@@ -9,6 +9,8 @@ pub(crate) mod trace;
 
 use std::collections::BTreeMap;
 
+use crate::link::Carrier;
+use crate::link::frames::Frames;
 use crate::time::{Span, Time};
 use kernel::{Kernel, What};
 use task::{Coroutine, Newborn};
@@ -148,6 +150,14 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Has links between nodes go over that network, whose hosts are the nodes in their order. A link ends that owes a
+    /// packet for longer than `patience`.
+    pub fn set_network(&mut self, network: Carrier, patience: Span) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.frames = Some(Frames::new(network, patience));
+        }
+    }
+
     /// A node with so many processors, at least one.
     pub fn node(&mut self, processors: usize) -> NodeId {
         let node = Node {
@@ -227,6 +237,7 @@ impl<'a> Simulation<'a> {
                 What::Arrive { channel, packet } => {
                     kernel::with(|kernel| kernel.arrive(channel, packet));
                 }
+                What::Network => kernel::with(Kernel::advance_network),
                 What::Act { number } => {
                     if let Some(act) = kernel::with(|kernel| kernel.take_act(number)) {
                         kernel::with(act);
