@@ -20,6 +20,7 @@ pub mod key;
 pub mod limits;
 pub mod memory;
 pub mod metadata;
+pub mod mutation;
 pub mod notification;
 pub mod packet;
 pub mod receive;
