@@ -6,4 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod random;
+pub mod reference;
 pub mod time;
