@@ -94,7 +94,17 @@ mutations! {
     Engine FailureForgotten "failure-forgotten" "A message whose link was lost completes as sent.";
     Engine UnboundInUse "unbound-in-use" "A send-buffer area is taken away while messages use it.";
     Engine MemberTwice "member-twice" "One part of a divided share counts one packet more.";
-    // Protocols of the library.
+    // Rings, links, and the protocols of the library.
+    Library CellOverwritten "cell-overwritten" "A full ring takes a cell in place of one that was not yet taken.";
+    Library DataMisplaced "data-misplaced" "Data that lie in the bulk behind their metadata are sought where the metadata are.";
+    Library ArrivalDropped "arrival-dropped" "A message that is found while another receiver is asked is dropped.";
+    Library NarrowedBaseKept "narrowed-base-kept" "A narrowed ticket begins where the one begins that it was made of.";
+    Library TagForgotten "tag-forgotten" "A tag that was passed over while another was sought is forgotten.";
+    Library DatagramCut "datagram-cut" "A datagram is taken without its last byte.";
+    Library CreditTwice "credit-twice" "A stream's sender counts one piece twice that came back.";
+    Library PaddingDelivered "padding-delivered" "A record that shares a piece is delivered with its padding.";
+    Library PieceReleasedEarly "piece-released-early" "A piece that several records share goes back with the first of them.";
+    Library EndEarly "end-early" "A stream ends one piece before its last.";
     Library ShareKept "share-kept" "A member of a group keeps the share that it spent on a part: it is counted twice.";
 }
 

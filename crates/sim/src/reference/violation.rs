@@ -151,6 +151,14 @@ pub enum Violation {
         /// What it does.
         found: Option<Permission>,
     },
+    /// A call failed that must not.
+    #[error("{call} failed: {error}")]
+    Failed {
+        /// What was called.
+        call: &'static str,
+        /// What it said.
+        error: String,
+    },
     /// Something is still to come though nothing is under way.
     #[error("nothing is under way, yet {0}")]
     Unfinished(String),

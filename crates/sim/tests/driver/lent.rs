@@ -154,6 +154,8 @@ impl<const HAS_METADATA: bool> ShortInPlace for InPlace<'_, HAS_METADATA> {
 pub struct Wire {
     pub payload_max_bytes: usize,
     pub room: u64,
+    /// Who sends over it.
+    pub peer: Holder,
 }
 
 /// All links; a link that is gone leaves a hole.
@@ -165,10 +167,11 @@ pub struct Wires {
 }
 
 impl Wires {
-    pub fn add(&mut self, payload_max_bytes: usize, room: u64) -> LinkId {
+    pub fn add(&mut self, payload_max_bytes: usize, peer: Holder) -> LinkId {
         self.wires.push(Some(Wire {
             payload_max_bytes,
-            room,
+            room: 4,
+            peer,
         }));
         LinkId {
             index: self.wires.len() as u32 - 1,
@@ -220,7 +223,7 @@ impl Outlet<Plain> for Wires {
                 header: *header,
                 metadata: metadata.to_vec(),
                 data,
-                holder: None,
+                holder: Some(wire.peer),
             },
         ));
         Ok(())

@@ -119,6 +119,9 @@ impl Driver {
             return Some(Goal { index, ..fast });
         }
         let permission = self.entries[entries].entry(index)?.permission()?;
+        if permission.low >= slot.new.length_bytes {
+            return None;
+        }
         Some(Goal {
             index,
             key: permission.key,
@@ -306,7 +309,7 @@ impl Driver {
         match posted {
             Ok(posted) => self.posted(number, posted.handle.sequence, draft),
             // Nothing of it was sent; others may have been.
-            Err(_) => self.note_departures(None),
+            Err(_) => self.note_departures(),
         }
     }
 
@@ -318,17 +321,16 @@ impl Driver {
         if sent.len() > ASKED {
             sent.pop_front();
         }
-        self.note_departures(None)?;
+        self.note_departures()?;
         self.sending.fits(number)
     }
 
     /// What left since is under way from now on.
-    pub(super) fn note_departures(&mut self, holder: Option<Holder>) -> Result<(), Violation> {
-        for (link, mut packet) in self.wires.left.drain(..) {
+    pub(super) fn note_departures(&mut self) -> Result<(), Violation> {
+        for (link, packet) in self.wires.left.drain(..) {
             let (header, metadata) = (&packet.header, &packet.metadata);
             self.sending
                 .departed(link, header, metadata, &packet.data)?;
-            packet.holder = holder;
             self.under_way.push(packet);
         }
         Ok(())
@@ -359,7 +361,7 @@ impl Driver {
                 &draft.data,
                 &mut self.wires,
             );
-            self.note_departures(None)?;
+            self.note_departures()?;
             match state {
                 Ok(Borrowed::Sent) => break,
                 Ok(Borrowed::More) => {}
@@ -418,7 +420,7 @@ impl Driver {
         header.flags = Flags::PLACED;
         let draft = Draft {
             message: transmit::Message {
-                link: self.any_link(),
+                link: self.links[holder.0 as usize],
                 header,
                 share: Share::whole(goal.counting),
             },
@@ -438,7 +440,7 @@ impl Driver {
             self.sending
                 .posted(number, posted.handle.sequence, draft.told())?;
         }
-        self.note_departures(Some(holder))?;
+        self.note_departures()?;
         self.sending.fits(number)
     }
 
@@ -451,13 +453,15 @@ impl Driver {
             _ => usize::MAX,
         };
         self.transmitter.pump(&mut self.wires, most);
-        self.note_departures(None)
+        self.note_departures()
     }
 
     pub(super) fn lose_link(&mut self) -> Result<(), Violation> {
         let at = self.random.below(self.links.len() as u64) as usize;
         let payload = self.random.one_of(&PAYLOADS).copied();
-        let new = self.wires.add(payload.unwrap_or(PACKET_PAYLOAD_MIN), 4);
+        let new = self
+            .wires
+            .add(payload.unwrap_or(PACKET_PAYLOAD_MIN), Holder(at as u64));
         let old = std::mem::replace(&mut self.links[at], new);
         self.wires.wires[old.index as usize] = None;
         self.sending.link_lost(old);

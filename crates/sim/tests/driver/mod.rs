@@ -181,9 +181,9 @@ impl Driver {
             }
         });
         let mut wires = Wires::default();
-        let links = [0, 1].map(|_| {
+        let links = [0, 1].map(|peer| {
             let payload = *random.one_of(&PAYLOADS).unwrap();
-            wires.add(payload, 4)
+            wires.add(payload, Holder(peer))
         });
         Self {
             random,
@@ -214,7 +214,7 @@ impl Driver {
         match self.random.below(200) {
             0..6 => ("open a slot", self.open_slot()),
             6..7 => ("close a slot", self.close_slot()),
-            7..10 => ("re-key a slot", self.rekey()),
+            7..10 | 196..200 => ("re-key a slot", self.rekey()),
             10..11 => ("revoke a slot", self.revoke()),
             11..37 => ("permit and arm", self.permit()),
             37..40 => ("arm, disarm or class", self.touch_entry()),
@@ -261,7 +261,7 @@ impl Driver {
             base,
             length_bytes,
             key: self.key(),
-            writable: self.random.below(12) != 0,
+            writable: self.random.below(20) != 0,
             mode,
             entries: has_entries.then(|| self.random.below(ENTRIES.len() as u64) as usize),
             queue: has_queue.then(|| self.random.below(QUEUE_ENTRIES.len() as u64) as usize),
@@ -318,6 +318,9 @@ impl Driver {
         };
         // Those that were revoked first, so that not all are in the end.
         let revoked = self.slots.iter().position(|slot| slot.revoked);
+        if revoked.is_none() && self.random.below(2) == 0 {
+            return Ok(());
+        }
         let key = self.key();
         let slot = &mut self.slots[revoked.unwrap_or(any)];
         slot.revoked = false;
@@ -347,6 +350,10 @@ impl Driver {
         let Some(entry) = self.entries[entries].entry(index) else {
             return Ok(());
         };
+        // What was permitted mostly stays until it was used.
+        if entry.is_armed() && self.random.below(4) != 0 {
+            return Ok(());
+        }
         // Of a slot that has these entries, if there is one.
         let slot = self
             .slots
@@ -502,7 +509,7 @@ impl Driver {
             wire.room = u64::MAX;
         }
         self.transmitter.pump(&mut self.wires, usize::MAX);
-        self.note_departures(None)?;
+        self.note_departures()?;
         self.sending.quiet()?;
         if self.transmitter.is_waiting() {
             return Err(Violation::Unfinished("messages wait".to_owned()));
