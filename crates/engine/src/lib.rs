@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod atomic;
+mod awaited;
 pub mod counting;
 pub mod grant;
 pub mod key;

@@ -135,9 +135,30 @@ mod switch {
 #[cfg(feature = "mutations")]
 pub use switch::{is_on, switch};
 
+// As every product is built.
+#[cfg(not(feature = "mutations"))]
+const _: () = assert!(!is_on(Mutation::KeySkipped));
+
 /// Whether that bug is to happen: never.
 #[cfg(not(feature = "mutations"))]
 #[inline(always)]
 pub const fn is_on(_: Mutation) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_name_and_a_description_of_its_own() {
+        for (at, one) in Mutation::ALL.iter().enumerate() {
+            assert_eq!(*one as usize, at);
+            assert!(one.describe().ends_with('.'), "{}", one.name());
+            for other in &Mutation::ALL[..at] {
+                assert_ne!(one.name(), other.name());
+                assert_ne!(one.describe(), other.describe());
+            }
+        }
+    }
 }

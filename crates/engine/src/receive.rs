@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+pub use crate::awaited::Awaited;
 use crate::grant::{GrantId, GrantRefused, Holder};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
@@ -15,9 +16,9 @@ use crate::mutation::{Mutation, is_on};
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
 };
-use crate::packet::{Address, Flags, Header, Kind, ShortInPlace, Single, SlotName};
+use crate::packet::{Flags, Header, Kind, ShortInPlace, Single, SlotName};
 use crate::refusal::{Refusal, Refusals};
-use crate::slot::{Mode, QueueId, Rights, Slot, SlotError, SlotInfo, SlotOptions, SlotTable};
+use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 
 /// What became of a packet that was let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,35 +37,6 @@ enum Gate {
     NotSetUp,
     Open,
     Lapsed,
-}
-
-/// A short message that an application awaits at a one-shot entry of its own: what it has permitted
-/// there. It must be what the entry says, or messages are judged wrongly.
-#[derive(Clone, Copy, Debug)]
-pub struct Awaited {
-    /// The address of the entry.
-    pub to: Address,
-    /// Its key.
-    pub key: Key,
-    /// Its lower limit, as an offset in the slot.
-    pub low: u64,
-    /// How far above that short data may begin. All limits lie in one piece of the area, if it is in pieces
-    /// that change hands.
-    pub spread: u64,
-}
-
-impl Awaited {
-    /// Whether it says what that entry of that slot says.
-    fn is_permitted<A>(&self, slot: &Slot<A>, entry: &MetadataEntry) -> bool {
-        let area = slot.metadata.as_ref();
-        let named = area.and_then(|area| area.entry(self.to.metadata_index()));
-        let permission = entry.permission();
-        named.is_some_and(|named| core::ptr::eq(named, entry))
-            && permission.is_some_and(|permission| {
-                let end = self.low + self.spread + SHORT_BYTES as u64;
-                permission.key == self.key && permission.low == self.low && permission.high >= end
-            })
-    }
 }
 
 /// The receiving half. See the module for what it does.
@@ -466,18 +438,7 @@ impl<A: Area> Receiver<A> {
     #[inline(never)]
     fn refuse(&mut self, header: &Header, reason: Refusal) -> Refusal {
         self.refusals.add(reason);
-        if !is_on(Mutation::RefusalUncounted) {
-            self.slots.count_refusal(header.slot, reason);
-        }
-        if is_on(Mutation::CountedFirst)
-            && let Ok(slot) = self.slots.named(header.slot)
-            && let Some(entry) = slot
-                .metadata
-                .as_ref()
-                .and_then(|area| area.entry(header.metadata_index))
-        {
-            entry.set_accumulator(slot.counting.add(entry.accumulator(), header.word));
-        }
+        self.slots.count_refusal(header, reason);
         reason
     }
 

@@ -11,7 +11,7 @@ use crate::limits::{FAST_INDEX, SHORT_BYTES, SLOTS_MAX};
 use crate::memory::{Area, Window};
 use crate::metadata::MetadataArea;
 use crate::mutation::{Mutation, is_on};
-use crate::packet::{Address, SlotName};
+use crate::packet::{Address, Header, SlotName};
 use crate::refusal::{Refusal, Refusals};
 
 /// What holders of the key may do. Reading and atomic operations will join.
@@ -421,9 +421,18 @@ impl<A: Area> SlotTable<A> {
     }
 
     #[cold]
-    pub(crate) fn count_refusal(&mut self, name: SlotName, reason: Refusal) {
-        if let Some(slot) = self.get_mut(name) {
+    pub(crate) fn count_refusal(&mut self, header: &Header, reason: Refusal) {
+        let Some(slot) = self.get_mut(header.slot) else {
+            return;
+        };
+        if !is_on(Mutation::RefusalUncounted) {
             slot.refusals.add(reason);
+        }
+        let area = slot.metadata.as_ref();
+        if is_on(Mutation::CountedFirst)
+            && let Some(entry) = area.and_then(|area| area.entry(header.metadata_index))
+        {
+            entry.set_accumulator(slot.counting.add(entry.accumulator(), header.word));
         }
     }
 

@@ -35,3 +35,10 @@ fn the_library_keeps_what_the_model_promises() {
     println!("{all:?}");
     assert!(all.are_lively(), "{all:?}");
 }
+
+#[test]
+fn a_seed_is_one_history() {
+    let told = |seed| format!("{:?}", driver::run(seed, EVENTS));
+    assert_eq!(told(7), told(7));
+    assert_ne!(told(7), told(8));
+}

@@ -11,7 +11,9 @@
 //! Each event costs what it touches; `sweep` and `quiet` look at everything, when it is worth it.
 
 pub mod delivery;
+mod entry;
 pub mod memory;
+mod queue;
 pub mod receiving;
 pub mod sending;
 mod violation;

@@ -3,7 +3,7 @@
 //! What a packet does is decided by its header alone, so hostile packets are judged like others: a holder of a key may lie
 //! about deltas, and then the accumulator is what it is.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use hamlyn_engine::grant::{GrantId, Holder};
@@ -17,20 +17,12 @@ use hamlyn_engine::refusal::{Refusal, Refusals};
 use hamlyn_engine::slot::Mode;
 
 use super::Violation;
+use super::entry::Entry;
 use super::memory::{Memory, StoreId};
+use super::queue::Queue;
 
 /// What became of a packet.
 pub type Verdict = Result<Received, Refusal>;
-
-/// A metadata entry as it must be.
-#[derive(Clone, Debug)]
-struct Entry {
-    metadata: Vec<u8>,
-    accumulator: u128,
-    armed: bool,
-    permission: Permission,
-    class: u64,
-}
 
 /// A slot as it is opened.
 #[derive(Clone, Debug)]
@@ -68,14 +60,6 @@ type Counts = Vec<u64>;
 
 fn no_counts() -> Counts {
     vec![0; Refusal::ALL.len()]
-}
-
-/// A queue: what was announced and not yet read, and how much of it was overwritten.
-#[derive(Clone, Debug)]
-struct Queue {
-    capacity: usize,
-    unread: VecDeque<Notification>,
-    lost: u64,
 }
 
 /// Whether packets are taken at all.
@@ -173,28 +157,13 @@ impl Receiving {
 
     /// A metadata area more; its number.
     pub fn add_entries(&mut self, count: usize) -> usize {
-        let entry = Entry {
-            metadata: Vec::new(),
-            accumulator: 0,
-            armed: false,
-            permission: Permission {
-                key: Key::from_bits(0),
-                low: 0,
-                high: 0,
-            },
-            class: 0,
-        };
-        self.entries.push(vec![entry; count]);
+        self.entries.push(vec![Entry::new(); count]);
         self.entries.len() - 1
     }
 
     /// A queue more, for at least so many notifications; its number.
     pub fn add_queue(&mut self, entries: usize) -> usize {
-        self.queues.push(Queue {
-            capacity: entries.next_power_of_two(),
-            unread: VecDeque::new(),
-            lost: 0,
-        });
+        self.queues.push(Queue::new(entries));
         self.queues.len() - 1
     }
 
@@ -473,8 +442,7 @@ impl Receiving {
 
     /// Whether a queue has nothing to give.
     pub fn is_silent(&self, queue: usize) -> bool {
-        let queue = &self.queues[queue];
-        queue.unread.is_empty() && queue.lost == 0
+        self.queues[queue].is_silent()
     }
 
     /// What the owner read from a queue; in the error, so many were lost.
@@ -483,20 +451,7 @@ impl Receiving {
         number: usize,
         found: Result<Option<Notification>, u64>,
     ) -> Result<(), Violation> {
-        let queue = &mut self.queues[number];
-        let expected = if queue.lost > 0 {
-            Err(std::mem::take(&mut queue.lost))
-        } else {
-            Ok(queue.unread.pop_front())
-        };
-        if expected == found {
-            return Ok(());
-        }
-        Err(Violation::Notified {
-            queue: number,
-            expected,
-            found,
-        })
+        self.queues[number].notified(number, found)
     }
 
     /// Whether bytes that lie in an area may lie there.
@@ -527,38 +482,7 @@ impl Receiving {
         let Some(expected) = self.entries[entries].get(usize::from(index)) else {
             return Ok(());
         };
-        let differs = |what, expected: String, found: String| {
-            Err(Violation::Entry {
-                entries,
-                index,
-                what,
-                expected,
-                found,
-            })
-        };
-        let accumulator = u128::from(found.accumulator());
-        if accumulator != expected.accumulator {
-            let expected = expected.accumulator.to_string();
-            return differs("accumulator", expected, accumulator.to_string());
-        }
-        if found.is_armed() != expected.armed {
-            let armed = found.is_armed().to_string();
-            return differs("arming", expected.armed.to_string(), armed);
-        }
-        let mut metadata = [0; USER_METADATA_BYTES];
-        let metadata_bytes = found.metadata(&mut metadata);
-        if metadata[..metadata_bytes] != expected.metadata[..] {
-            let found = format!("{:?}", &metadata[..metadata_bytes]);
-            return differs("metadata", format!("{:?}", expected.metadata), found);
-        }
-        let permission = found.permission();
-        if permission != Some(expected.permission) {
-            return Err(Violation::Permits {
-                expected: expected.permission,
-                found: permission,
-            });
-        }
-        Ok(())
+        expected.check(entries, index, found)
     }
 
     /// Whether refusals were counted as they must be: of the interface, or of a slot.
@@ -585,16 +509,6 @@ impl Receiving {
             }
         }
         Ok(())
-    }
-}
-
-impl Queue {
-    fn announce(&mut self, notification: Notification) {
-        if self.unread.len() == self.capacity {
-            self.unread.pop_front();
-            self.lost += 1;
-        }
-        self.unread.push_back(notification);
     }
 }
 

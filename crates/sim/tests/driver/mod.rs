@@ -85,7 +85,7 @@ pub struct Found {
     /// What was done.
     pub act: &'static str,
     /// What was wrong.
-    pub violation: Violation,
+    pub violation: Box<Violation>,
 }
 
 /// What happened in a history without violation; so that one sees that it was not empty.
@@ -132,13 +132,13 @@ pub fn run(seed: u64, events: u64) -> Result<Figures, Found> {
         result.map_err(|violation| Found {
             event,
             act,
-            violation,
+            violation: Box::new(violation),
         })?;
     }
     driver.settle().map_err(|violation| Found {
         event: events,
         act: "settle",
-        violation,
+        violation: Box::new(violation),
     })?;
     Ok(driver.figures)
 }

@@ -33,7 +33,7 @@ const ROUNDS: u32 = 1_000;
 pub struct Found {
     pub step: u64,
     pub act: &'static str,
-    pub violation: Violation,
+    pub violation: Box<Violation>,
 }
 
 /// What came in a history without violation.
@@ -107,7 +107,7 @@ pub fn run<H: Host>(manager: &mut Manager<H>, seed: u64, steps: u64) -> Result<F
         move |violation| Found {
             step,
             act,
-            violation,
+            violation: Box::new(violation),
         }
     };
     let mut programs = Programs::open(manager, seed).map_err(at(0, "open"))?;
