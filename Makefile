@@ -69,6 +69,7 @@ fmt:
 clippy:
 	@echo "== lints, warnings denied"
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p hamlyn-sim --features mutations --all-targets --locked -- -D warnings
 
 docs:
 	@echo "== documentation, warnings denied"
@@ -93,3 +94,5 @@ papers:
 tests:
 	@echo "== tests"
 	$(CARGO) test --workspace --locked
+	@echo "== deliberate bugs, each of which must be found"
+	$(CARGO) test --locked -p hamlyn-sim --features mutations --test mutations

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod engine;
+mod mutations;
 mod papers;
 mod source;
 
@@ -89,17 +90,34 @@ fn check_engine(root: &Path) -> Result<bool> {
     }
     sources.sort();
     let manifest = read(root, &format!("{ENGINE}/Cargo.toml"))?;
-    let problems = engine::check(&manifest, &sources);
+    let mut problems = engine::check(&manifest, &sources);
+    problems.extend(mutations::check(&manifests(root)?));
     for problem in &problems {
         eprintln!("{problem}");
     }
     if problems.is_empty() {
         println!(
-            "{ENGINE}: {} files, no_std, no unsafe, no I/O, clock or thread",
+            "{ENGINE}: {} files, no_std, no unsafe, no I/O, clock or thread; no product with deliberate bugs",
             sources.len()
         );
     }
     Ok(problems.is_empty())
+}
+
+/// All manifests of the workspace, with their names.
+fn manifests(root: &Path) -> Result<Vec<(String, String)>> {
+    let workspace = read(root, "Cargo.toml")?;
+    let members = workspace
+        .lines()
+        .find_map(|line| line.strip_prefix("members = ["))
+        .context("the workspace lists its members in one line")?;
+    let members = members.split('"').skip(1).step_by(2);
+    let mut names: Vec<String> = members.map(|name| format!("{name}/Cargo.toml")).collect();
+    names.push("Cargo.toml".to_owned());
+    names
+        .into_iter()
+        .map(|name| Ok((name.clone(), read(root, &name)?)))
+        .collect()
 }
 
 fn read(root: &Path, path: &str) -> Result<String> {

@@ -14,12 +14,14 @@
 extern crate alloc;
 
 mod atomic;
+mod awaited;
 pub mod counting;
 pub mod grant;
 pub mod key;
 pub mod limits;
 pub mod memory;
 pub mod metadata;
+pub mod mutation;
 pub mod notification;
 pub mod packet;
 pub mod receive;

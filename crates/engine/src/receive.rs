@@ -6,17 +6,19 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+pub use crate::awaited::Awaited;
 use crate::grant::{GrantId, GrantRefused, Holder};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, Payload, Window};
 use crate::metadata::{MetadataArea, MetadataEntry};
+use crate::mutation::{Mutation, is_on};
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
 };
-use crate::packet::{Address, Flags, Header, Kind, ShortInPlace, Single, SlotName};
+use crate::packet::{Flags, Header, Kind, ShortInPlace, Single, SlotName};
 use crate::refusal::{Refusal, Refusals};
-use crate::slot::{Mode, QueueId, Rights, Slot, SlotError, SlotInfo, SlotOptions, SlotTable};
+use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 
 /// What became of a packet that was let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,35 +37,6 @@ enum Gate {
     NotSetUp,
     Open,
     Lapsed,
-}
-
-/// A short message that an application awaits at a one-shot entry of its own: what it has permitted
-/// there. It must be what the entry says, or messages are judged wrongly.
-#[derive(Clone, Copy, Debug)]
-pub struct Awaited {
-    /// The address of the entry.
-    pub to: Address,
-    /// Its key.
-    pub key: Key,
-    /// Its lower limit, as an offset in the slot.
-    pub low: u64,
-    /// How far above that short data may begin. All limits lie in one piece of the area, if it is in pieces
-    /// that change hands.
-    pub spread: u64,
-}
-
-impl Awaited {
-    /// Whether it says what that entry of that slot says.
-    fn is_permitted<A>(&self, slot: &Slot<A>, entry: &MetadataEntry) -> bool {
-        let area = slot.metadata.as_ref();
-        let named = area.and_then(|area| area.entry(self.to.metadata_index()));
-        let permission = entry.permission();
-        named.is_some_and(|named| core::ptr::eq(named, entry))
-            && permission.is_some_and(|permission| {
-                let end = self.low + self.spread + SHORT_BYTES as u64;
-                permission.key == self.key && permission.low == self.low && permission.high >= end
-            })
-    }
 }
 
 /// The receiving half. See the module for what it does.
@@ -173,7 +146,9 @@ impl<A: Area> Receiver<A> {
     /// Changes a slot's key; who holds the old one is shut out. Undoes a revocation.
     pub fn rekey_slot(&mut self, name: SlotName, key: Key) -> Result<(), SlotError> {
         self.slots.change(name, |slot| {
-            slot.key = key;
+            if !is_on(Mutation::KeyKept) {
+                slot.key = key;
+            }
             slot.revoked = false;
         })
     }
@@ -291,7 +266,7 @@ impl<A: Area> Receiver<A> {
         let to = short.to();
         let way = self.slots.way(to)?;
         if P::HAS_METADATA
-            || way.key != short.key()
+            || (way.key != short.key() && !is_on(Mutation::KeySkippedShort))
             || way.queue != waiting
             || !way.window.write_words(short.offset(), short.data())
         {
@@ -330,7 +305,9 @@ impl<A: Area> Receiver<A> {
             .ok()?;
         entry.store_metadata_word(short.word, size_of_val(&short.word));
         let word = entry.receive_class();
-        entry.spend();
+        if !is_on(Mutation::SpendForgottenGuarded) {
+            entry.spend();
+        }
         Some(Notification {
             slot: short.to.slot(),
             metadata_index,
@@ -360,7 +337,7 @@ impl<A: Area> Receiver<A> {
         if offset.wrapping_sub(awaited.low) > awaited.spread
             || offset > slot.last_short
             || slot.queue != Some(*waiting)
-            || !entry.is_armed()
+            || !(entry.is_armed() || is_on(Mutation::ArmedSkippedAwaited))
         {
             return None;
         }
@@ -396,7 +373,7 @@ impl<A: Area> Receiver<A> {
             return None;
         }
         let end = single.offset.checked_add(u64::from(single.length_bytes))?;
-        if end > slot.length_bytes {
+        if end > slot.length_bytes + u64::from(is_on(Mutation::BoundOffByOneSingle)) {
             return None;
         }
         let metadata_index = single.to.metadata_index();
@@ -407,7 +384,7 @@ impl<A: Area> Receiver<A> {
         };
         let mut limits = None;
         match (slot.mode, entry) {
-            (Mode::Normal, _) if slot.key == single.key => {}
+            (Mode::Normal, _) if slot.key == single.key || is_on(Mutation::KeySkippedSingle) => {}
             (Mode::ParanoidOneShot, Some(entry)) => {
                 let length = u64::from(single.length_bytes);
                 let (low, high) = entry.admit_once(single.key, single.offset, length)?;
@@ -418,7 +395,11 @@ impl<A: Area> Receiver<A> {
         match entry {
             None if single.has_metadata => return None,
             // A delta that counts.
-            Some(_) if !single.has_metadata && single.word != 0 => return None,
+            Some(_)
+                if !single.has_metadata && single.word != 0 && !is_on(Mutation::AnnouncedPart) =>
+            {
+                return None;
+            }
             _ => {}
         }
         if single.is_placed {
@@ -457,7 +438,7 @@ impl<A: Area> Receiver<A> {
     #[inline(never)]
     fn refuse(&mut self, header: &Header, reason: Refusal) -> Refusal {
         self.refusals.add(reason);
-        self.slots.count_refusal(header.slot, reason);
+        self.slots.count_refusal(header, reason);
         reason
     }
 
@@ -480,7 +461,7 @@ impl<A: Area> Receiver<A> {
             return Err(Refusal::SlotRevoked);
         }
         // Hamlyn 2.7: in the paranoid modes the entry's key supersedes the slot's.
-        if slot.mode == Mode::Normal && slot.key != header.key {
+        if slot.mode == Mode::Normal && slot.key != header.key && !is_on(Mutation::KeySkipped) {
             return Err(Refusal::BadKey);
         }
         let length = u64::from(header.length_bytes);
@@ -488,11 +469,12 @@ impl<A: Area> Receiver<A> {
             .offset
             .checked_add(length)
             .ok_or(Refusal::OutOfBounds)?;
-        if end > slot.length_bytes {
+        let spare = u64::from(is_on(Mutation::BoundOffByOne));
+        if end > slot.length_bytes + spare && !is_on(Mutation::BoundSkipped) {
             return Err(Refusal::OutOfBounds);
         }
         let entry = match (&slot.metadata, header.metadata_index) {
-            (_, FAST_INDEX) if slot.mode == Mode::Normal => None,
+            (_, FAST_INDEX) if slot.mode == Mode::Normal || is_on(Mutation::FastToParanoid) => None,
             (_, FAST_INDEX) => return Err(Refusal::FastToParanoid),
             (Some(area), index) => Some(area.entry(index).ok_or(Refusal::NoMetadataEntry)?),
             (None, _) => return Err(Refusal::NoMetadataEntry),
@@ -504,10 +486,11 @@ impl<A: Area> Receiver<A> {
             let (permission, armed) = entry
                 .admission(slot.mode == Mode::ParanoidOneShot)
                 .ok_or(Refusal::BadEntryKey)?;
-            if header.offset < permission.low || end > permission.high {
+            let above = end > permission.high && !is_on(Mutation::LimitSkipped);
+            if header.offset < permission.low || above {
                 return Err(Refusal::OutOfLimits);
             }
-            if header.key != permission.key {
+            if header.key != permission.key && !is_on(Mutation::EntryKeySkipped) {
                 return Err(Refusal::BadEntryKey);
             }
             if !armed {
@@ -515,14 +498,14 @@ impl<A: Area> Receiver<A> {
             }
             limits = (permission.low, permission.high.min(slot.length_bytes));
         }
-        if header.kind != Kind::WRITE {
+        if header.kind != Kind::WRITE && !is_on(Mutation::KindSkipped) {
             return Err(Refusal::UnknownKind);
         }
         let placed = header.flags.0 & !Flags::SILENT.0 != 0;
         if placed && header.flags.0 & !Flags::SILENT.with(Flags::PLACED).0 != 0 {
             return Err(Refusal::UnknownFlag);
         }
-        if !slot.rights.grant(Rights::WRITE) {
+        if !slot.rights.grant(Rights::WRITE) && !is_on(Mutation::RightsSkipped) {
             return Err(Refusal::NoRight);
         }
         let metadata_length = usize::from(header.metadata_length_bytes);
@@ -536,8 +519,13 @@ impl<A: Area> Receiver<A> {
             let holder = holder().ok_or(Refusal::NotGranted)?;
             slot.grants.cover(holder, header.offset..end)?;
         } else {
+            let base = if is_on(Mutation::BaseForgotten) {
+                0
+            } else {
+                slot.base
+            };
             payload
-                .deposit(&slot.area, slot.base + header.offset)
+                .deposit(&slot.area, base + header.offset)
                 .map_err(|denied| match denied {
                     Denied::InUse => Refusal::PlaceInUse,
                     Denied::OutOfArea => Refusal::OutOfBounds,
@@ -547,6 +535,12 @@ impl<A: Area> Receiver<A> {
         let mut word = header.word;
         if let Some(entry) = entry {
             if metadata_length != 0 {
+                let entry = match &slot.metadata {
+                    Some(area) if is_on(Mutation::NeighbourWritten) => {
+                        area.entry(header.metadata_index + 1).unwrap_or(entry)
+                    }
+                    _ => entry,
+                };
                 match payload.metadata_word() {
                     Some(word) if metadata_length <= size_of::<u64>() => {
                         entry.store_metadata_word(word, metadata_length);
@@ -559,7 +553,9 @@ impl<A: Area> Receiver<A> {
             if delta != 0 {
                 let sum = slot.counting.add(entry.accumulator(), delta);
                 entry.set_accumulator(sum);
-                if sum != 0 {
+                let early = is_on(Mutation::AnnouncedEarly) && slot.counting.add(sum, 1) == 0;
+                let late = is_on(Mutation::AnnouncedByLast) && delta == 1;
+                if (sum != 0 && !early) || late {
                     return Ok(Received::Deposited);
                 }
             }
@@ -568,13 +564,15 @@ impl<A: Area> Receiver<A> {
                 // Spent last: from then on the application may give the place and the entry away again.
                 slot.area
                     .message_complete(slot.base + limits.0, slot.base + limits.1);
-                entry.spend();
+                if !is_on(Mutation::SpendForgotten) {
+                    entry.spend();
+                }
             }
         }
         let Some(queue) = slot.queue else {
             return Ok(Received::Complete);
         };
-        if header.flags.is_silent() {
+        if header.flags.is_silent() && !is_on(Mutation::SilentAnnounced) {
             return Ok(Received::Complete);
         }
         let notification = Notification {

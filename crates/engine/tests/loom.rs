@@ -16,6 +16,8 @@ extern crate alloc;
 mod atomic {
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 }
+#[path = "../src/awaited.rs"]
+mod awaited;
 #[path = "../src/counting.rs"]
 mod counting;
 #[path = "../src/grant.rs"]
@@ -28,6 +30,8 @@ mod limits;
 mod memory;
 #[path = "../src/metadata.rs"]
 mod metadata;
+#[path = "../src/mutation.rs"]
+mod mutation;
 #[path = "../src/notification.rs"]
 mod notification;
 #[path = "../src/packet.rs"]

@@ -7,6 +7,7 @@
 
 use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
+use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -244,7 +245,11 @@ impl Sender {
             .take(packets_most(data.len() as u64))
             .map_err(hamlyn_engine::terminus::PostError::Share)?;
         let handle = self.send_share(manager, offset, data, Some(part), wait)?;
-        self.left = Some(rest);
+        self.left = Some(if is_on(Mutation::ShareKept) {
+            left
+        } else {
+            rest
+        });
         Ok(handle)
     }
 

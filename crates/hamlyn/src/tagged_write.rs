@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -122,7 +123,9 @@ impl Receiver {
                     self.passed_lost += 1;
                     return Err(hamlyn_engine::notification::Overrun { lost: 1 }.into());
                 }
-                self.passed.push_back(notification.word);
+                if !is_on(Mutation::TagForgotten) {
+                    self.passed.push_back(notification.word);
+                }
             }
             if wait != Wait::Poll
                 && let Some(lost) = manager.interface().next_loss(&mut self.queue.losses_seen)

@@ -9,5 +9,6 @@ pub mod host;
 pub mod link;
 pub mod network;
 pub mod random;
+pub mod reference;
 pub mod time;
 pub mod world;

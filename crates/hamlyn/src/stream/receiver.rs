@@ -3,6 +3,7 @@
 mod dialogue;
 
 use hamlyn_engine::limits::SHORT_BYTES;
+use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 
@@ -481,7 +482,7 @@ impl Receiver {
             Some(Packed { at: next, ..packed })
         };
         // The piece goes back with its last record, not before.
-        let release = if last {
+        let release = if last || is_on(Mutation::PieceReleasedEarly) {
             packed.position + 1
         } else {
             packed.position

@@ -1,6 +1,7 @@
 //! What the two ends of a stream say to each other. Pure functions; all of them total.
 
 use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, SHORT_BYTES};
+use hamlyn_engine::mutation::{Mutation, is_on};
 
 use crate::error::GrowError;
 use crate::ticket::{TICKET_BYTES, Ticket};
@@ -90,6 +91,11 @@ pub(crate) fn packed_record(packed: &[u8], at: usize) -> Option<(usize, usize, u
     let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
     let end = start.checked_add(length)?;
     let next = start.checked_add(length.checked_next_multiple_of(8)?)?;
+    let end = if is_on(Mutation::PaddingDelivered) {
+        next
+    } else {
+        end
+    };
     (next <= packed.len()).then_some((start, end, next))
 }
 

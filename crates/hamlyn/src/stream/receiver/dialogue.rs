@@ -2,6 +2,7 @@
 //! is, where it ends, what was released, and whether there is more memory.
 
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_host::Host;
 
 use super::{Owed, Receiver, malformed};
@@ -54,7 +55,8 @@ impl Receiver {
                 let position = metadata.try_into().map(u64::from_le_bytes);
                 match position {
                     Ok(position) if serial == newest && extent.may_end_at(position) => {
-                        extent.end = Some(position);
+                        let early = u64::from(is_on(Mutation::EndEarly) && position > 0);
+                        extent.end = Some(position - early);
                         self.closed = true;
                     }
                     // It closed before it heard of the newest extent, which stays empty.

@@ -1,0 +1,383 @@
+//! The sending half: which packets may leave, and what is true of completions (`Hamlyn 2.3`, `2.5`).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::Header;
+use hamlyn_engine::terminus::Completion;
+
+use super::Violation;
+
+/// A message as its sender handed it over.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Over which link.
+    pub link: LinkId,
+    /// Slot, metadata index, key, offset, flags, kind; in fast mode the word. Lengths are not looked at.
+    pub header: Header,
+    /// Its share of the receiver's count, from 1 to the modulus.
+    pub share: u128,
+    /// The modulus: 2^32 or 2^64.
+    pub modulus: u128,
+    /// Its metadata.
+    pub metadata: Vec<u8>,
+    /// Its data. Of a placed message, what was stored.
+    pub data: Vec<u8>,
+}
+
+/// A message on its way out.
+#[derive(Clone, Debug)]
+struct Outgoing {
+    message: Message,
+    sequence: u64,
+    sent_bytes: usize,
+    started: bool,
+    /// Sum of the deltas of its packets.
+    sum: u128,
+}
+
+impl Outgoing {
+    fn new(message: Message, sequence: u64) -> Self {
+        Self {
+            message,
+            sequence,
+            sent_bytes: 0,
+            started: false,
+            sum: 0,
+        }
+    }
+
+    fn is_placed(&self) -> bool {
+        self.message.header.flags.is_placed()
+    }
+
+    /// Whether that is its next packet, and if not, why not.
+    fn next(&self, header: &Header, metadata: &[u8], data: &[u8]) -> Result<(), &'static str> {
+        let ours = &self.message.header;
+        let names = |header: &Header| {
+            (
+                header.slot,
+                header.metadata_index,
+                header.key,
+                header.flags,
+                header.kind,
+            )
+        };
+        if names(header) != names(ours) {
+            return Err("no message's");
+        }
+        if header.offset != ours.offset + self.sent_bytes as u64 {
+            return Err("for another place than its message's next");
+        }
+        let expected_metadata: &[u8] = if self.started {
+            &[]
+        } else {
+            &self.message.metadata
+        };
+        if metadata != expected_metadata
+            || usize::from(header.metadata_length_bytes) != metadata.len()
+        {
+            return Err("without the metadata of its message, or with them twice");
+        }
+        let left = &self.message.data[self.sent_bytes..];
+        if self.is_placed() {
+            if header.length_bytes as usize != left.len() || !data.is_empty() {
+                return Err("not the whole of a placed message");
+            }
+        } else if header.length_bytes as usize != data.len() || !left.starts_with(data) {
+            return Err("not the next bytes of its message");
+        } else if data.is_empty() && !left.is_empty() {
+            return Err("empty, though its message is not");
+        }
+        let delta = u128::from(header.word);
+        if ours.metadata_index == u16::MAX {
+            return if header.word == ours.word && header.length_bytes as usize == left.len() {
+                Ok(())
+            } else {
+                Err("a part of a message in fast mode, or has another word")
+            };
+        }
+        // The deltas of a message make up its share with its last packet, and not before.
+        let is_last = header.length_bytes as usize == left.len();
+        let (sum, share) = (self.sum + delta, self.message.share);
+        if is_last && sum % self.message.modulus != share % self.message.modulus {
+            return Err("the last of its message, whose deltas do not make up its share");
+        }
+        if !is_last && (delta == 0 || sum >= share) {
+            return Err("a part of a message, whose deltas make up its share too early");
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Terminus {
+    entries: usize,
+    queue: VecDeque<Outgoing>,
+    /// A message that is sent from where it lies.
+    guest: Option<Outgoing>,
+    posted: u64,
+    failed: BTreeSet<u64>,
+}
+
+/// The sending half of an interface: its termini, by number.
+#[derive(Clone, Debug, Default)]
+pub struct Sending {
+    termini: Vec<Option<Terminus>>,
+    lost: BTreeSet<LinkId>,
+}
+
+impl Sending {
+    /// Without termini.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A terminus whose work queue has so many entries; its number.
+    pub fn open(&mut self, entries: usize) -> usize {
+        self.termini.push(Some(Terminus {
+            entries,
+            queue: VecDeque::new(),
+            guest: None,
+            posted: 0,
+            failed: BTreeSet::new(),
+        }));
+        self.termini.len() - 1
+    }
+
+    /// It was closed; what waited in it never leaves.
+    pub fn closed(&mut self, terminus: usize) {
+        self.termini[terminus] = None;
+    }
+
+    /// The terminus took a message under that sequence number. To be told before its packets.
+    pub fn posted(
+        &mut self,
+        number: usize,
+        sequence: u64,
+        message: Message,
+    ) -> Result<(), Violation> {
+        let Some(terminus) = &mut self.termini[number] else {
+            return Err(Violation::Unfinished(format!(
+                "terminus {number} is closed and took a message"
+            )));
+        };
+        terminus.posted += 1;
+        if sequence != terminus.posted {
+            return Err(Violation::Posted {
+                terminus: number,
+                what: "its number is",
+                expected: terminus.posted,
+                found: sequence,
+            });
+        }
+        terminus.queue.push_back(Outgoing::new(message, sequence));
+        Ok(())
+    }
+
+    /// Whether all that waits fits its work queue, now that packets have left.
+    pub fn fits(&self, number: usize) -> Result<(), Violation> {
+        let Some(terminus) = &self.termini[number] else {
+            return Ok(());
+        };
+        // Those at the front whose links are lost may have been given up.
+        let given_up = terminus
+            .queue
+            .iter()
+            .take_while(|outgoing| self.lost.contains(&outgoing.message.link));
+        let waiting = terminus.queue.len() - given_up.count();
+        if waiting <= terminus.entries {
+            return Ok(());
+        }
+        Err(Violation::Posted {
+            terminus: number,
+            what: "messages in its work queue:",
+            expected: terminus.entries as u64,
+            found: waiting as u64,
+        })
+    }
+
+    /// The terminus begins a message that is sent from where it lies.
+    pub fn borrowed(&mut self, number: usize, message: Message) {
+        if let Some(terminus) = &mut self.termini[number] {
+            terminus.guest = Some(Outgoing::new(message, 0));
+        }
+    }
+
+    /// The borrowed message ended: with that sequence number if it is all sent, or it was cut.
+    pub fn borrowed_ended(
+        &mut self,
+        number: usize,
+        sequence: Option<u64>,
+    ) -> Result<(), Violation> {
+        let Some(terminus) = &mut self.termini[number] else {
+            return Ok(());
+        };
+        let guest = terminus.guest.take();
+        let Some(sequence) = sequence else {
+            return Ok(());
+        };
+        terminus.posted += 1;
+        if sequence != terminus.posted {
+            return Err(Violation::Posted {
+                terminus: number,
+                what: "its number is",
+                expected: terminus.posted,
+                found: sequence,
+            });
+        }
+        match guest {
+            Some(guest) => Err(Violation::Unfinished(format!(
+                "a borrowed message is done with {} of its {} bytes sent",
+                guest.sent_bytes,
+                guest.message.data.len()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// A link is gone: what waits for it fails.
+    pub fn link_lost(&mut self, link: LinkId) {
+        self.lost.insert(link);
+    }
+
+    /// A packet left. It must be the next of a message whose turn it is.
+    pub fn departed(
+        &mut self,
+        link: LinkId,
+        header: &Header,
+        metadata: &[u8],
+        data: &[u8],
+    ) -> Result<(), Violation> {
+        let mut why = "no message's";
+        for terminus in self.termini.iter_mut().flatten() {
+            // Those before it were given up with their links.
+            let turn = terminus
+                .queue
+                .iter()
+                .position(|outgoing| !self.lost.contains(&outgoing.message.link));
+            let queued = turn.map(|turn| &mut terminus.queue[turn]);
+            let guest = terminus.guest.as_mut();
+            for outgoing in queued.into_iter().chain(guest) {
+                if outgoing.message.link != link {
+                    continue;
+                }
+                match outgoing.next(header, metadata, data) {
+                    Err("no message's") => {}
+                    Err(found) => why = found,
+                    Ok(()) => {
+                        outgoing.started = true;
+                        outgoing.sent_bytes += header.length_bytes as usize;
+                        outgoing.sum += u128::from(header.word);
+                        let is_done = outgoing.sent_bytes == outgoing.message.data.len();
+                        let is_guest = outgoing.sequence == 0;
+                        if is_guest {
+                            if is_done {
+                                terminus.guest = None;
+                            }
+                            return Ok(());
+                        }
+                        for _ in 0..turn.unwrap_or(0) {
+                            terminus.fail_first();
+                        }
+                        if is_done {
+                            terminus.queue.pop_front();
+                        }
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Err(Violation::Departed {
+            why,
+            header: *header,
+            link,
+        })
+    }
+
+    /// What the terminus says of a message that it took.
+    pub fn completed(
+        &mut self,
+        number: usize,
+        sequence: u64,
+        found: Completion,
+    ) -> Result<(), Violation> {
+        let Some(terminus) = &mut self.termini[number] else {
+            return Ok(());
+        };
+        // Who says that a message failed says so of all before it that had lost their links.
+        if found == Completion::Failed {
+            while let Some(first) = terminus.queue.front()
+                && first.sequence <= sequence
+                && self.lost.contains(&first.message.link)
+            {
+                terminus.fail_first();
+            }
+        }
+        let waits = terminus
+            .queue
+            .front()
+            .is_some_and(|first| first.sequence <= sequence);
+        let expected = if waits || sequence > terminus.posted {
+            Completion::Pending
+        } else if terminus.failed.contains(&sequence) {
+            Completion::Failed
+        } else {
+            Completion::Sent
+        };
+        // A failure is remembered until as many messages came after it as the queue holds.
+        let forgotten = expected == Completion::Failed
+            && found == Completion::Sent
+            && terminus.posted - sequence > terminus.entries as u64;
+        if found == expected || forgotten {
+            return Ok(());
+        }
+        Err(Violation::Completion {
+            terminus: number,
+            sequence,
+            expected,
+            found,
+        })
+    }
+
+    /// Links have room and all was pumped: nothing waits but what can never leave, and that has failed.
+    pub fn quiet(&mut self) -> Result<(), Violation> {
+        for (number, terminus) in self.termini.iter_mut().enumerate() {
+            let Some(terminus) = terminus else { continue };
+            while let Some(first) = terminus.queue.front()
+                && self.lost.contains(&first.message.link)
+            {
+                terminus.fail_first();
+            }
+            if let Some(first) = terminus.queue.front() {
+                return Err(Violation::Unfinished(format!(
+                    "message {} of terminus {number} has not left: {} of {} bytes",
+                    first.sequence,
+                    first.sent_bytes,
+                    first.message.data.len()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Terminus {
+    fn fail_first(&mut self) {
+        if let Some(first) = self.queue.pop_front() {
+            self.failed.insert(first.sequence);
+        }
+    }
+}
+
+/// Whether parts that a share was divided into make it up, no more and no less.
+pub fn divided(share: u128, parts: &[u128]) -> Result<(), Violation> {
+    let found: u128 = parts.iter().sum();
+    if found == share && !parts.contains(&0) {
+        return Ok(());
+    }
+    Err(Violation::Divided {
+        expected: share,
+        found,
+    })
+}

@@ -1,0 +1,432 @@
+//! The model itself can fail: each promise is broken once, and named.
+
+use hamlyn_engine::grant::Holder;
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::FAST_INDEX;
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::metadata::Permission;
+use hamlyn_engine::notification::Notification;
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::receive::Received;
+use hamlyn_engine::refusal::{Refusal, Refusals};
+use hamlyn_engine::slot::Mode;
+use hamlyn_engine::terminus::Completion;
+
+use super::Violation;
+use super::delivery::{Deliveries, Order};
+use super::memory::Memory;
+use super::receiving::{Arrival, Gate, NewSlot, Outcome, Receiving};
+use super::sending::{Message, Sending, divided};
+
+const KEY: Key = Key::from_bits(7);
+const NAME: SlotName = SlotName::new(0, 0);
+const LINK: LinkId = LinkId {
+    index: 0,
+    generation: 0,
+};
+const MODULUS: u128 = 1 << 32;
+
+fn header(metadata_index: u16, offset: u64, word: u64) -> Header {
+    Header {
+        slot: NAME,
+        metadata_index,
+        key: KEY,
+        offset,
+        length_bytes: 4,
+        word,
+        metadata_length_bytes: 0,
+        flags: Flags::NONE,
+        kind: Kind::WRITE,
+    }
+}
+
+/// An open slot of bytes 8 to 40 of an area of 64, with two entries and a queue of two.
+fn receiving(mode: Mode) -> Receiving {
+    let mut model = Receiving::new();
+    model.gate = Gate::Open;
+    let new = NewSlot {
+        area: model.add_area(64),
+        base: 8,
+        length_bytes: 32,
+        key: KEY,
+        writable: true,
+        mode,
+        entries: Some(model.add_entries(2)),
+        queue: Some(model.add_queue(2)),
+        modulus: MODULUS,
+    };
+    model.slot_opened(NAME, new).unwrap();
+    let permission = Permission {
+        key: KEY,
+        low: 4,
+        high: 20,
+    };
+    model.permitted(0, 0, permission);
+    model.armed(0, 0);
+    model
+}
+
+fn arrive(model: &mut Receiving, header: &Header, waiting: Option<usize>) -> Outcome {
+    model.packet_arrived(&Arrival {
+        header,
+        metadata: &[],
+        data: if header.flags.is_placed() {
+            &[]
+        } else {
+            &[1, 2, 3, 4]
+        },
+        holder: Some(Holder(1)),
+        waiting,
+    })
+}
+
+fn notification(metadata_index: u16, word: u64) -> Notification {
+    Notification {
+        slot: NAME,
+        metadata_index,
+        word,
+    }
+}
+
+#[test]
+fn what_is_let_in_lies_where_it_was_sent_and_is_announced_once() {
+    let mut model = receiving(Mode::Normal);
+    let packet = header(FAST_INDEX, 28, 9);
+    let outcome = arrive(&mut model, &packet, None);
+    assert_eq!(outcome.verdict, Ok(Received::Complete));
+    assert_eq!(outcome.written, Some((0, 36..40)));
+    assert_eq!(outcome.judge(&packet, Ok(Received::Complete)), Ok(()));
+    let other = outcome.judge(&packet, Ok(Received::Deposited));
+    assert!(matches!(other, Err(Violation::Judged { .. })));
+    let mut bytes = [0; 64];
+    assert!(matches!(
+        model.sweep(0, &bytes),
+        Err(Violation::Byte {
+            offset: 36,
+            expected: 1,
+            ..
+        })
+    ));
+    bytes[36..40].copy_from_slice(&[1, 2, 3, 4]);
+    assert_eq!(model.sweep(0, &bytes), Ok(()));
+    bytes[40] = 1;
+    assert!(model.sweep(0, &bytes).is_err());
+    assert!(model.sweep(0, &bytes[1..]).is_err());
+    let due = notification(FAST_INDEX, 9);
+    assert_eq!(model.clone().notified(0, Ok(Some(due))), Ok(()));
+    for wrong in [Ok(None), Ok(Some(notification(0, 9))), Err(1)] {
+        assert!(model.clone().notified(0, wrong).is_err());
+    }
+    model.notified(0, Ok(Some(due))).unwrap();
+    assert!(model.notified(0, Ok(Some(due))).is_err(), "twice");
+}
+
+#[test]
+fn each_check_refuses_for_its_reason() {
+    type Change = fn(&mut Receiving, &mut Header);
+    let cases: [(Mode, Change, Refusal); 17] = [
+        (
+            Mode::Normal,
+            |m, _| m.gate = Gate::NotSetUp,
+            Refusal::NotSetUp,
+        ),
+        (
+            Mode::Normal,
+            |m, _| m.gate = Gate::Lapsed,
+            Refusal::HandshakeLapsed,
+        ),
+        (
+            Mode::Normal,
+            |_, h| h.slot = SlotName::new(1, 0),
+            Refusal::NoSuchSlot,
+        ),
+        (
+            Mode::Normal,
+            |_, h| h.slot = SlotName::new(0, 1),
+            Refusal::SlotClosed,
+        ),
+        (
+            Mode::Normal,
+            |m, _| m.slot_revoked(NAME, true).unwrap(),
+            Refusal::SlotRevoked,
+        ),
+        (
+            Mode::Normal,
+            |m, _| m.slot_rekeyed(NAME, Key::from_bits(8), true).unwrap(),
+            Refusal::BadKey,
+        ),
+        (Mode::Normal, |_, h| h.offset = 29, Refusal::OutOfBounds),
+        (
+            Mode::Normal,
+            |_, h| h.offset = u64::MAX,
+            Refusal::OutOfBounds,
+        ),
+        (
+            Mode::Normal,
+            |_, h| h.metadata_index = 2,
+            Refusal::NoMetadataEntry,
+        ),
+        (
+            Mode::Paranoid,
+            |_, h| h.metadata_index = FAST_INDEX,
+            Refusal::FastToParanoid,
+        ),
+        (Mode::Paranoid, |_, h| h.offset = 17, Refusal::OutOfLimits),
+        (Mode::Paranoid, |_, h| h.offset = 3, Refusal::OutOfLimits),
+        (
+            Mode::Paranoid,
+            |_, h| h.key = Key::from_bits(8),
+            Refusal::BadEntryKey,
+        ),
+        (
+            Mode::ParanoidOneShot,
+            |m, _| m.disarmed(0, 0),
+            Refusal::EntrySpent,
+        ),
+        (Mode::Normal, |_, h| h.kind = Kind(1), Refusal::UnknownKind),
+        (
+            Mode::Normal,
+            |m, _| m.memory_mut(0).hold(19..21),
+            Refusal::PlaceInUse,
+        ),
+        (
+            Mode::Normal,
+            |_, h| h.flags = Flags::PLACED,
+            Refusal::NotGranted,
+        ),
+    ];
+    for (mode, change, reason) in cases {
+        let mut model = receiving(mode);
+        let mut packet = header(0, 8, 0);
+        change(&mut model, &mut packet);
+        let outcome = arrive(&mut model, &packet, None);
+        assert_eq!(outcome.verdict, Err(reason));
+        assert_eq!(model.sweep(0, &[0; 64]), Ok(()), "{reason}");
+        assert!(model.is_silent(0));
+        assert!(model.counted(None, &Refusals::default()).is_err());
+        let slot = model.counted(Some(packet.slot), &Refusals::default());
+        assert_eq!(slot.is_err(), packet.slot == NAME);
+    }
+    for mode in [Mode::Normal, Mode::Paranoid, Mode::ParanoidOneShot] {
+        let mut model = receiving(mode);
+        assert!(arrive(&mut model, &header(0, 8, 0), None).verdict.is_ok());
+        assert_eq!(model.counted(None, &Refusals::default()), Ok(()));
+    }
+}
+
+#[test]
+fn a_message_is_announced_with_its_last_packet_and_spends_its_entry() {
+    let mut model = receiving(Mode::ParanoidOneShot);
+    model.classed(0, 0, 77);
+    // A message of three packets: the last one of it comes first.
+    let last = header(0, 12, (MODULUS - 2) as u64);
+    assert_eq!(
+        arrive(&mut model, &last, None).verdict,
+        Ok(Received::Deposited)
+    );
+    let first = header(0, 4, 1);
+    assert_eq!(
+        arrive(&mut model, &first, None).verdict,
+        Ok(Received::Deposited)
+    );
+    let outcome = arrive(&mut model, &header(0, 8, 1), Some(0));
+    let handed = Received::Handed(notification(0, 77));
+    assert_eq!(outcome.verdict, Ok(handed));
+    assert_eq!(outcome.completed, Some((0, 12, 28)));
+    assert!(model.is_silent(0), "handed over, so not queued");
+    let again = arrive(&mut model, &first, None);
+    assert_eq!(again.verdict, Err(Refusal::EntrySpent));
+}
+
+#[test]
+fn a_full_queue_loses_the_oldest_and_says_so() {
+    let mut model = receiving(Mode::Normal);
+    for word in 0..5 {
+        let _ = arrive(&mut model, &header(FAST_INDEX, 0, word), None);
+    }
+    assert!(
+        model
+            .clone()
+            .notified(0, Ok(Some(notification(FAST_INDEX, 3))))
+            .is_err()
+    );
+    model.notified(0, Err(3)).unwrap();
+    model
+        .notified(0, Ok(Some(notification(FAST_INDEX, 3))))
+        .unwrap();
+    model
+        .notified(0, Ok(Some(notification(FAST_INDEX, 4))))
+        .unwrap();
+    model.notified(0, Ok(None)).unwrap();
+}
+
+#[test]
+fn names_are_given_once() {
+    let mut model = receiving(Mode::Normal);
+    let new = NewSlot {
+        area: 0,
+        base: 0,
+        length_bytes: 1,
+        key: KEY,
+        writable: true,
+        mode: Mode::Normal,
+        entries: None,
+        queue: None,
+        modulus: MODULUS,
+    };
+    assert!(model.slot_closed(NAME, false).is_err(), "it was open");
+    assert_eq!(model.slot_closed(NAME, false), Ok(()));
+    assert_eq!(
+        model.slot_opened(NAME, new),
+        Err(Violation::NameReused(NAME))
+    );
+}
+
+#[test]
+fn bytes_that_a_peer_stores_are_unknown_until_it_has() {
+    let mut memory = Memory::new(16);
+    let store = memory.store_begins(4, 4).unwrap();
+    let mut bytes = [0; 16];
+    bytes[5] = 9;
+    assert_eq!(memory.check(0, 0, &bytes), Ok(()), "under way");
+    bytes[8] = 9;
+    assert!(memory.check(0, 0, &bytes).is_err(), "beside it");
+    // What is written meanwhile where it stores is anybody's.
+    assert!(memory.write(7, &[5, 5]));
+    assert!(memory.store_ends(store, &[1, 2, 3, 4]));
+    assert!(memory.check(0, 4, &[1, 2, 3, 4, 5]).is_ok());
+    assert!(memory.check(0, 4, &[1, 2, 3, 5, 5]).is_ok());
+    assert!(memory.check(0, 4, &[1, 2, 9, 4, 5]).is_err());
+    assert!(memory.check(0, 4, &[1, 2, 3, 4, 9]).is_err());
+    // Written alone, it is known again.
+    assert!(memory.write(7, &[6]));
+    assert!(memory.check(0, 7, &[4]).is_err());
+    assert!(memory.check(0, 7, &[6]).is_ok());
+    assert!(!memory.store_ends(store, &[0; 4]), "it has ended");
+    assert!(memory.store_begins(13, 4).is_none());
+    assert!(memory.check(0, 13, &[0; 4]).is_err());
+}
+
+fn message(data: &[u8]) -> Message {
+    Message {
+        link: LINK,
+        header: header(0, 100, 0),
+        share: MODULUS,
+        modulus: MODULUS,
+        metadata: vec![8; 3],
+        data: data.to_vec(),
+    }
+}
+
+/// The packets of [`message`] with data 1 to 6, four at a time.
+fn packets() -> [(Header, Vec<u8>, Vec<u8>); 2] {
+    let first = Header {
+        metadata_length_bytes: 3,
+        ..header(0, 100, 1)
+    };
+    let last = Header {
+        length_bytes: 2,
+        ..header(0, 104, (MODULUS - 1) as u64)
+    };
+    [
+        (first, vec![8; 3], vec![1, 2, 3, 4]),
+        (last, Vec::new(), vec![5, 6]),
+    ]
+}
+
+#[test]
+fn packets_leave_as_their_message_says() {
+    let model = || {
+        let mut model = Sending::new();
+        let terminus = model.open(2);
+        model
+            .posted(terminus, 1, message(&[1, 2, 3, 4, 5, 6]))
+            .unwrap();
+        model
+    };
+    let depart = |model: &mut Sending, (header, metadata, data): &(Header, Vec<u8>, Vec<u8>)| {
+        model.departed(LINK, header, metadata, data)
+    };
+    let [first, last] = packets();
+    let mut good = model();
+    assert!(depart(&mut good.clone(), &last).is_err(), "out of turn");
+    depart(&mut good, &first).unwrap();
+    assert!(depart(&mut good.clone(), &first).is_err(), "twice");
+    assert!(good.quiet().is_err(), "half of it");
+    let pending = good.completed(0, 1, Completion::Sent);
+    assert!(matches!(pending, Err(Violation::Completion { .. })));
+    depart(&mut good, &last).unwrap();
+    assert_eq!(good.completed(0, 1, Completion::Sent), Ok(()));
+    assert!(good.completed(0, 1, Completion::Pending).is_err());
+    assert_eq!(good.quiet(), Ok(()));
+    assert!(depart(&mut good, &last).is_err(), "nothing is left");
+    type Spoil = fn(&mut (Header, Vec<u8>, Vec<u8>));
+    let spoilt: [Spoil; 7] = [
+        |packet| packet.0.offset += 1,
+        |packet| packet.0.key = Key::from_bits(8),
+        |packet| packet.0.word = 0,
+        |packet| packet.0.word = MODULUS as u64,
+        |packet| packet.0.length_bytes += 1,
+        |packet| packet.1[0] = 9,
+        |packet| packet.2[3] = 9,
+    ];
+    for spoil in spoilt {
+        let mut packet = first.clone();
+        spoil(&mut packet);
+        assert!(depart(&mut model(), &packet).is_err());
+    }
+    let mut model = model();
+    depart(&mut model, &first).unwrap();
+    let mut packet = last.clone();
+    packet.0.word -= 1;
+    assert!(depart(&mut model, &packet).is_err(), "a wrong delta");
+}
+
+#[test]
+fn termini_take_what_they_have_room_for_and_say_what_failed() {
+    let mut model = Sending::new();
+    let terminus = model.open(1);
+    model.posted(terminus, 1, message(&[1])).unwrap();
+    assert_eq!(model.fits(terminus), Ok(()));
+    assert!(model.clone().posted(terminus, 3, message(&[])).is_err());
+    model.posted(terminus, 2, message(&[2])).unwrap();
+    assert!(model.fits(terminus).is_err());
+    assert!(model.completed(terminus, 1, Completion::Failed).is_err());
+    model.link_lost(LINK);
+    assert_eq!(model.completed(terminus, 1, Completion::Failed), Ok(()));
+    assert!(model.completed(terminus, 1, Completion::Sent).is_err());
+    assert_eq!(model.quiet(), Ok(()));
+    assert!(model.completed(terminus, 2, Completion::Sent).is_err());
+    assert_eq!(divided(10, &[3, 7]), Ok(()));
+    assert!(divided(10, &[3, 8]).is_err());
+    assert!(divided(10, &[10, 0]).is_err());
+}
+
+#[test]
+fn messages_between_programs_come_once_and_as_they_were_sent() {
+    let mut model = Deliveries::new();
+    let (kept, free) = (model.open(Order::Kept), model.open(Order::Free));
+    for channel in [kept, free] {
+        model.sent(channel, b"one");
+        model.sent(channel, b"two");
+    }
+    assert!(
+        model.clone().delivered(kept, b"two").is_err(),
+        "out of turn"
+    );
+    assert!(model.clone().delivered(kept, b"on").is_err(), "cut");
+    assert_eq!(model.delivered(free, b"two"), Ok(1));
+    assert!(model.delivered(free, b"two").is_err(), "twice");
+    assert!(model.delivered(free, b"three").is_err(), "never sent");
+    assert_eq!(model.delivered(free, b"one"), Ok(0));
+    assert_eq!(model.delivered(kept, b"one"), Ok(0));
+    assert!(model.quiet().is_err(), "one is owed");
+    model.reported(kept, 1);
+    assert_eq!(model.quiet(), Ok(()));
+    assert_eq!(
+        model.delivered(kept, b"two"),
+        Ok(1),
+        "it may come nevertheless"
+    );
+    assert_eq!((model.count(kept), model.count(free)), (2, 2));
+}

@@ -1,0 +1,502 @@
+//! Messages that honest senders send, by every call that sends, and what becomes of them on their way out.
+
+use hamlyn_engine::counting::{Share, packets_needed};
+use hamlyn_engine::grant::Holder;
+use hamlyn_engine::limits::{FAST_INDEX, PACKET_PAYLOAD_MIN, SHORT_BYTES, USER_METADATA_BYTES};
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, Single};
+use hamlyn_engine::slot::Mode;
+use hamlyn_engine::terminus::{Completion, GatherPiece, PostError};
+use hamlyn_engine::transmit::{self, Borrowed, Posted};
+use hamlyn_sim::reference::Violation;
+use hamlyn_sim::reference::sending::{self, Message};
+
+use super::lent::Plain;
+use super::{Driver, Goal, PAYLOADS, SEND_AREA_BYTES, modulus, noise};
+
+/// Sequence numbers that are remembered, to be asked for.
+const ASKED: usize = 12;
+
+/// What is sent, before it is known how.
+struct Draft {
+    message: transmit::Message,
+    metadata: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl Draft {
+    /// As the model is told of it.
+    fn told(&self) -> Message {
+        let share = self.message.share;
+        Message {
+            link: self.message.link,
+            header: self.message.header,
+            share: u128::from(share.less_one()) + 1,
+            modulus: modulus(share.counting()),
+            metadata: self.metadata.clone(),
+            data: self.data.clone(),
+        }
+    }
+
+    /// As a single packet, if it can be one.
+    fn single(&self) -> Option<Single> {
+        let header = &self.message.header;
+        let metadata: Option<[u8; 8]> = self.metadata.as_slice().try_into().ok();
+        let delta = self.told().share % self.told().modulus;
+        if header.flags.is_silent()
+            || self.data.len() > PACKET_PAYLOAD_MIN - 8
+            || (metadata.is_none() && !self.metadata.is_empty())
+            || (metadata.is_some() && delta != 0)
+        {
+            return None;
+        }
+        let word = if header.is_fast() {
+            header.word
+        } else {
+            delta as u64
+        };
+        Some(Single {
+            to: Address::new(header.slot, header.metadata_index),
+            key: header.key,
+            offset: header.offset,
+            length_bytes: self.data.len() as u32,
+            word: metadata.map_or(word, u64::from_le_bytes),
+            has_metadata: metadata.is_some(),
+            is_placed: false,
+        })
+    }
+
+    /// As a short packet, if it can be one.
+    fn short(&self) -> Option<Short> {
+        let single = self.single()?;
+        if single.has_metadata == single.to.is_fast() {
+            return None;
+        }
+        let data: [u8; SHORT_BYTES] = self.data.as_slice().try_into().ok()?;
+        let (low, high) = data.split_at(8);
+        let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
+        Some(Short {
+            to: single.to,
+            key: single.key,
+            offset: single.offset,
+            word: single.word,
+            has_metadata: single.has_metadata,
+            data: [word(low)?, word(high)?],
+        })
+    }
+}
+
+impl Driver {
+    /// Where a message may go: mostly as the owner of the slot would say.
+    pub(super) fn goal(&mut self) -> Option<Goal> {
+        let at = self.any_slot()?;
+        let slot = self.slots[at].clone();
+        let fast = Goal {
+            slot: slot.name,
+            index: FAST_INDEX,
+            key: slot.new.key,
+            low: 0,
+            high: slot.new.length_bytes,
+            counting: slot.counting,
+        };
+        let Some(entries) = slot.new.entries else {
+            return Some(fast);
+        };
+        if slot.new.mode == Mode::Normal && self.random.below(2) == 0 {
+            return Some(fast);
+        }
+        let count = self.entries[entries].len() as u64;
+        let mut index = self.random.below(count) as u16;
+        // One that lets something in, if one is found.
+        for _ in 0..3 {
+            let entry = self.entries[entries].entry(index)?;
+            if slot.new.mode != Mode::ParanoidOneShot || entry.is_armed() {
+                break;
+            }
+            index = self.random.below(count) as u16;
+        }
+        if slot.new.mode == Mode::Normal {
+            return Some(Goal { index, ..fast });
+        }
+        let permission = self.entries[entries].entry(index)?.permission()?;
+        if permission.low >= slot.new.length_bytes {
+            return None;
+        }
+        Some(Goal {
+            index,
+            key: permission.key,
+            low: permission.low,
+            high: permission.high.min(slot.new.length_bytes),
+            ..fast
+        })
+    }
+
+    pub(super) fn header(&mut self, goal: &Goal, offset: u64) -> Header {
+        Header {
+            slot: goal.slot,
+            metadata_index: goal.index,
+            key: goal.key,
+            offset,
+            length_bytes: 0,
+            word: 0,
+            metadata_length_bytes: 0,
+            flags: Flags::NONE,
+            kind: Kind::WRITE,
+        }
+    }
+
+    fn any_link(&mut self) -> LinkId {
+        self.links[self.random.below(self.links.len() as u64) as usize]
+    }
+
+    /// A message to somewhere; whole, or a part of a group.
+    fn draft(&mut self) -> Result<Option<Draft>, Violation> {
+        let Some(goal) = self.goal() else {
+            return Ok(None);
+        };
+        let (goal, share) = match self.random.below(5) {
+            0 | 1 if !self.group.is_empty() => self.group.swap_remove(0),
+            2 if goal.index != FAST_INDEX && self.group.is_empty() => {
+                self.divide(goal)?;
+                self.group.swap_remove(0)
+            }
+            _ => (goal, Share::whole(goal.counting)),
+        };
+        let span = goal.high.saturating_sub(goal.low);
+        let is_fast = goal.index == FAST_INDEX;
+        let length = match self.random.below(8) {
+            0..4 => SHORT_BYTES as u64,
+            4 => self.random.below(4),
+            5 => self.random.below(100),
+            6 if !is_fast => self.random.below(span + 1),
+            _ => self.random.below(span.min(300) + 1),
+        };
+        // Nearly all fit.
+        let length = match self.random.below(12) {
+            0 => length,
+            _ => length.min(span),
+        };
+        let offset = match self.random.below(4) {
+            0 => goal.low,
+            1 => goal.high.saturating_sub(length),
+            _ => goal.low + self.random.below(span.saturating_sub(length) + 1),
+        };
+        let metadata = match self.random.below(3) {
+            _ if is_fast => 0,
+            0 => 0,
+            1 => 8,
+            _ => self.random.below(USER_METADATA_BYTES as u64 + 1),
+        };
+        let mut header = self.header(&goal, offset);
+        if is_fast {
+            header.word = self.random.bits();
+        }
+        if self.random.below(8) == 0 {
+            header.flags = Flags::SILENT;
+        }
+        let message = transmit::Message {
+            link: self.any_link(),
+            header,
+            share,
+        };
+        Ok(Some(Draft {
+            message,
+            metadata: noise(&mut self.random, metadata as usize),
+            data: noise(&mut self.random, length as usize),
+        }))
+    }
+
+    /// Divides the count of a goal among several messages.
+    fn divide(&mut self, goal: Goal) -> Result<(), Violation> {
+        let whole = Share::whole(goal.counting);
+        let count = |share: &Share| u128::from(share.less_one()) + 1;
+        let parts = 2 + self.random.below(3) as usize;
+        let mut shares = Vec::new();
+        if self.random.below(2) == 0 {
+            let needed: Vec<u64> = (0..parts).map(|_| 1 + self.random.below(100)).collect();
+            let divided = whole.divide(&needed, |share| shares.push(share));
+            divided.map_err(|error| Violation::Unfinished(error.to_string()))?;
+        } else {
+            let mut rest = whole;
+            for _ in 1..parts {
+                let most = packets_needed(5_000, USER_METADATA_BYTES, PACKET_PAYLOAD_MIN);
+                let (part, left) = rest
+                    .take(most)
+                    .map_err(|error| Violation::Unfinished(error.to_string()))?;
+                shares.push(part);
+                rest = left;
+            }
+            shares.push(rest);
+        }
+        let counts: Vec<u128> = shares.iter().map(count).collect();
+        sending::divided(modulus(goal.counting), &counts)?;
+        self.group = shares.into_iter().map(|share| (goal, share)).collect();
+        Ok(())
+    }
+
+    pub(super) fn post(&mut self) -> Result<(), Violation> {
+        let Some(mut draft) = self.draft()? else {
+            return Ok(());
+        };
+        let number = self.random.below(self.termini.len() as u64) as usize;
+        let id = self.termini[number].id;
+        let link = draft.message.link;
+        let way = self.random.below(4);
+        if way == 0
+            && let Some(short) = draft.short()
+        {
+            let wires = &mut self.wires;
+            let handle = self.transmitter.post_short(id, link, || short, wires);
+            if let Some(handle) = handle {
+                return self.posted(number, handle.sequence, &draft);
+            }
+        }
+        if way == 1
+            && let Some(single) = draft.single()
+        {
+            let (data, wires) = (&draft.data, &mut self.wires);
+            let handle = self.transmitter.post_single(id, link, &single, data, wires);
+            if let Some(handle) = handle {
+                return self.posted(number, handle.sequence, &draft);
+            }
+        }
+        let posted = if way == 2 {
+            let pieces = self.gather(number, &mut draft);
+            let (message, metadata) = (&draft.message, &draft.metadata);
+            self.transmitter
+                .post_gather(id, message, metadata, &pieces, &mut self.wires)
+        } else {
+            let (message, metadata) = (&draft.message, &draft.metadata);
+            self.transmitter
+                .post(id, message, metadata, &draft.data, &mut self.wires)
+        };
+        self.note_posted(number, posted, &draft)
+    }
+
+    /// Pieces of the send-buffer area of a terminus in place of the data.
+    fn gather(&mut self, number: usize, draft: &mut Draft) -> Vec<GatherPiece> {
+        let sender = &self.termini[number];
+        let mut left = draft.data.len() as u64;
+        let mut pieces = Vec::new();
+        draft.data.clear();
+        while left > 0 && pieces.len() < 4 {
+            let most = if pieces.len() == 3 {
+                left
+            } else {
+                1 + self.random.below(left)
+            };
+            let length_bytes = most.min(SEND_AREA_BYTES as u64);
+            let offset = self.random.below(SEND_AREA_BYTES as u64 - length_bytes + 1);
+            pieces.push(GatherPiece {
+                tag: sender.tag,
+                offset,
+                length_bytes,
+            });
+            let bytes = sender.area.bytes.borrow();
+            let range = offset as usize..(offset + length_bytes) as usize;
+            draft.data.extend_from_slice(&bytes[range]);
+            left -= length_bytes;
+        }
+        pieces
+    }
+
+    fn note_posted(
+        &mut self,
+        number: usize,
+        posted: Result<Posted, PostError>,
+        draft: &Draft,
+    ) -> Result<(), Violation> {
+        match posted {
+            Ok(posted) => self.posted(number, posted.handle.sequence, draft),
+            // Nothing of it was sent; others may have been.
+            Err(_) => self.note_departures(),
+        }
+    }
+
+    fn posted(&mut self, number: usize, sequence: u64, draft: &Draft) -> Result<(), Violation> {
+        self.figures.posted += 1;
+        self.sending.posted(number, sequence, draft.told())?;
+        let sent = &mut self.termini[number].sent;
+        sent.push_back(sequence);
+        if sent.len() > ASKED {
+            sent.pop_front();
+        }
+        self.note_departures()?;
+        self.sending.fits(number)
+    }
+
+    /// What left since is under way from now on.
+    pub(super) fn note_departures(&mut self) -> Result<(), Violation> {
+        for (link, packet) in self.wires.left.drain(..) {
+            let (header, metadata) = (&packet.header, &packet.metadata);
+            self.sending
+                .departed(link, header, metadata, &packet.data)?;
+            self.under_way.push(packet);
+        }
+        Ok(())
+    }
+
+    /// Sends a message from where it lies.
+    pub(super) fn send_borrowed(&mut self) -> Result<(), Violation> {
+        let Some(draft) = self.draft()? else {
+            return Ok(());
+        };
+        let number = self.random.below(self.termini.len() as u64) as usize;
+        let id = self.termini[number].id;
+        let (message, metadata) = (&draft.message, &draft.metadata);
+        let bytes = draft.data.len() as u64;
+        let begun = self
+            .transmitter
+            .begin_borrowed(id, message, metadata, bytes, &self.wires);
+        let Ok(mut segmenter) = begun else {
+            return Ok(());
+        };
+        self.sending.borrowed(number, draft.told());
+        loop {
+            let state = self.transmitter.continue_borrowed(
+                id,
+                draft.message.link,
+                &mut segmenter,
+                &draft.metadata,
+                &draft.data,
+                &mut self.wires,
+            );
+            self.note_departures()?;
+            match state {
+                Ok(Borrowed::Sent) => break,
+                Ok(Borrowed::More) => {}
+                Ok(Borrowed::Full) => {
+                    // As its receiver would: some room more.
+                    let link = draft.message.link.index as usize;
+                    if let Some(wire) = &mut self.wires.wires[link] {
+                        wire.room += 1 + self.random.below(4);
+                    }
+                }
+                Ok(Borrowed::Gone) | Err(_) => return self.sending.borrowed_ended(number, None),
+            }
+        }
+        let handle = self.transmitter.finish_borrowed(id);
+        let sequence = handle.ok().map(|handle| handle.sequence);
+        self.figures.posted += 1;
+        self.sending.borrowed_ended(number, sequence)
+    }
+
+    /// The holder of a grant stores into the slot by itself and announces it.
+    pub(super) fn post_placed(&mut self) -> Result<(), Violation> {
+        let granted = self.slots.iter().position(|slot| !slot.grants.is_empty());
+        let Some(slot) = granted.map(|at| self.slots[at].clone()) else {
+            return Ok(());
+        };
+        let Some((_, holder, range)) = self.random.one_of(&slot.grants).cloned() else {
+            return Ok(());
+        };
+        let offset = self.random.within(range.clone());
+        let length = self.random.below(range.end - offset + 1);
+        let data = noise(&mut self.random, length as usize);
+        let at = slot.new.base + offset;
+        let area = &self.areas[slot.new.area];
+        let stored = self.receiving.store_begins(slot.name, offset, data.len());
+        if let Some((number, store)) = stored {
+            let place = at as usize..(at + length) as usize;
+            area.bytes.borrow_mut()[place].copy_from_slice(&data);
+            let memory = self.receiving.memory_mut(number);
+            memory.store_ends(store, &data);
+        }
+        let is_fast = slot.new.entries.is_none() || self.random.below(2) == 0;
+        let goal = Goal {
+            slot: slot.name,
+            index: if is_fast { FAST_INDEX } else { 0 },
+            key: slot.new.key,
+            low: 0,
+            high: 0,
+            counting: slot.counting,
+        };
+        // Sometimes it says that it stored where it may not.
+        let claimed = match self.random.below(4) {
+            0 => self.random.below(slot.new.length_bytes - length + 1),
+            _ => offset,
+        };
+        let mut header = self.header(&goal, claimed);
+        header.flags = Flags::PLACED;
+        let draft = Draft {
+            message: transmit::Message {
+                link: self.links[holder.0 as usize],
+                header,
+                share: Share::whole(goal.counting),
+            },
+            metadata: Vec::new(),
+            data,
+        };
+        let number = self.random.below(self.termini.len() as u64) as usize;
+        let posted = self.transmitter.post_placed(
+            self.termini[number].id,
+            &draft.message,
+            &[],
+            draft.data.len() as u32,
+            &mut self.wires,
+        );
+        self.figures.placed += u64::from(posted.is_ok());
+        if let Ok(posted) = posted {
+            self.sending
+                .posted(number, posted.handle.sequence, draft.told())?;
+        }
+        self.note_departures()?;
+        self.sending.fits(number)
+    }
+
+    pub(super) fn pump(&mut self) -> Result<(), Violation> {
+        for wire in self.wires.wires.iter_mut().flatten() {
+            wire.room = self.random.below(8);
+        }
+        let most = match self.random.below(3) {
+            0 => self.random.below(6) as usize,
+            _ => usize::MAX,
+        };
+        self.transmitter.pump(&mut self.wires, most);
+        self.note_departures()
+    }
+
+    pub(super) fn lose_link(&mut self) -> Result<(), Violation> {
+        let at = self.random.below(self.links.len() as u64) as usize;
+        let payload = self.random.one_of(&PAYLOADS).copied();
+        let new = self
+            .wires
+            .add(payload.unwrap_or(PACKET_PAYLOAD_MIN), Holder(at as u64));
+        let old = std::mem::replace(&mut self.links[at], new);
+        self.wires.wires[old.index as usize] = None;
+        self.sending.link_lost(old);
+        Ok(())
+    }
+
+    /// Takes a send-buffer area away, if it can be, and gives another one in its place.
+    pub(super) fn rebind(&mut self) -> Result<(), Violation> {
+        let number = self.random.below(self.termini.len() as u64) as usize;
+        let sender = &mut self.termini[number];
+        if self.transmitter.unbind_area(sender.id, sender.tag).is_err() {
+            return Ok(());
+        }
+        sender.area = Plain::new(noise(&mut self.random, SEND_AREA_BYTES));
+        let length = SEND_AREA_BYTES as u64;
+        sender.tag = self
+            .transmitter
+            .bind_area(sender.id, sender.area.clone(), 0, length)
+            .map_err(|error| Violation::Unfinished(error.to_string()))?;
+        Ok(())
+    }
+
+    pub(super) fn ask(&mut self) -> Result<(), Violation> {
+        let number = self.random.below(self.termini.len() as u64) as usize;
+        let sent = &self.termini[number].sent;
+        let at = self.random.below(sent.len() as u64) as usize;
+        match sent.get(at).copied() {
+            Some(sequence) => self.ask_for(number, sequence),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn ask_for(&mut self, number: usize, sequence: u64) -> Result<(), Violation> {
+        let found = self.termini[number].completions.completion(sequence);
+        self.figures.failed += u64::from(found == Completion::Failed);
+        self.sending.completed(number, sequence, found)
+    }
+}
