@@ -7,6 +7,8 @@
 
 pub mod host;
 pub mod link;
+pub mod machine;
 pub mod random;
+pub mod reproduce;
 pub mod time;
 pub mod world;
