@@ -153,21 +153,24 @@ impl Parameters {
         context_switch: Span::from_us(31),
     };
 
-    /// The projection of section 4.4: state machines that take no time instead of a control program (H-356).
-    pub const HARDWARE: Self = Self {
-        fetch_request: Span::ZERO,
-        send_packet: Span::ZERO,
-        send_metadata: Span::ZERO,
-        check_packet: Span::ZERO,
-        discard: Span::ZERO,
-        deposit: Span::ZERO,
-        find_entry: Span::ZERO,
-        receive_metadata: Span::ZERO,
-        accumulate: Span::ZERO,
-        notify: Span::ZERO,
-        complete: Span::ZERO,
-        ..Self::PAPER
-    };
+    /// The projection of section 4.4: state machines that take no time instead of the control program (H-356).
+    #[must_use]
+    pub const fn without_control_program(&self) -> Self {
+        Self {
+            fetch_request: Span::ZERO,
+            send_packet: Span::ZERO,
+            send_metadata: Span::ZERO,
+            check_packet: Span::ZERO,
+            discard: Span::ZERO,
+            deposit: Span::ZERO,
+            find_entry: Span::ZERO,
+            receive_metadata: Span::ZERO,
+            accumulate: Span::ZERO,
+            notify: Span::ZERO,
+            complete: Span::ZERO,
+            ..*self
+        }
+    }
 
     /// What a DMA out of host memory occupies the bus, its start included. One of no bytes is started, too.
     pub fn dma_out(&self, length_bytes: u64) -> Span {
