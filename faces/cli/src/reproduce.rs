@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use hamlyn_sim::machine::Parameters;
-use hamlyn_sim::reproduce::{Comparison, Entry, Report, Verdict, report};
+use hamlyn_sim::reproduce::{Comparison, Entry, Origin, Report, Verdict, report};
 
 use crate::terminal::table;
 
@@ -70,7 +70,11 @@ fn show(report: &Report) {
         for (at, figure) in entry.figures.iter().enumerate() {
             numbers.add_row([
                 if at == 0 { entry.id } else { "" }.to_owned(),
-                format!("{}: {}", entry.says, figure.what),
+                if at == 0 {
+                    format!("{}: {}", entry.says, figure.what)
+                } else {
+                    figure.what.to_owned()
+                },
                 with_unit(figure.paper, figure.unit),
                 with_unit(figure.ours, figure.unit),
                 format!("{:+.2} %", figure.deviation_percent),
@@ -121,11 +125,19 @@ fn summary(report: &Report) {
         .flat_map(|entry| &entry.figures)
         .collect();
     let within = figures.iter().filter(|figure| figure.is_within).count();
-    let parameters = figures.iter().filter(|figure| figure.is_parameter).count();
+    let of = |origin| {
+        figures
+            .iter()
+            .filter(|figure| figure.origin == origin)
+            .count()
+    };
     println!(
-        "{within} of {} numbers within {} %; {parameters} of them are parameters of the machine.",
+        "{within} of {} numbers within {} %. {} of them come out, {} were used to choose parameters, {} are parameters.",
         figures.len(),
-        report.within_percent
+        report.within_percent,
+        of(Origin::Emergent),
+        of(Origin::Fitted),
+        of(Origin::Parameter),
     );
     let counts: Vec<String> = VERDICTS
         .iter()
@@ -153,10 +165,11 @@ fn verdict(verdict: Verdict) -> &'static str {
 }
 
 fn judgement(figure: &Comparison) -> &'static str {
-    match (figure.is_within, figure.is_parameter) {
-        (true, false) => "reached",
-        (true, true) => "parameter",
+    match (figure.is_within, figure.origin) {
         (false, _) => "NOT REACHED",
+        (true, Origin::Emergent) => "reached",
+        (true, Origin::Fitted) => "fitted",
+        (true, Origin::Parameter) => "parameter",
     }
 }
 

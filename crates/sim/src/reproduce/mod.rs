@@ -10,7 +10,7 @@ pub mod measure;
 pub mod report;
 
 pub use report::{
-    Comparison, Entry, Kind, Plot, Report, Row, Table4Row, Treatment, Verdict, report,
+    Comparison, Entry, Kind, Origin, Plot, Report, Row, Table4Row, Treatment, Verdict, report,
 };
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Abstract, introduction, aims and assumptions (`Hamlyn 1` and `2`; slides 2 to 6).
 
-use super::{carried_out, cited, elsewhere, judged, mb_per_s, measured, not_measurable, number};
+use super::{
+    carried_out, cited, elsewhere, fitted, judged, mb_per_s, measured, not_measurable, number,
+};
 use crate::machine::parameters::HEADER_BYTES;
 use crate::reproduce::bench::us;
 use crate::reproduce::report::Kind::{Claim, Experiment, Number};
@@ -21,8 +23,8 @@ pub(super) const ROWS: &[Row] = &[
         "Abstract",
         "a longer one takes 17.4 µs + 32.6 ns/byte one way",
         &[
-            measured("without data", "µs", 17.4, |b| b.single(0, 0)),
-            measured("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
+            fitted("without data", "µs", 17.4, |b| b.single(0, 0)),
+            fitted("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
         ],
         "the slope over whole packets of 4 KB. The law is not the latency of any one message: the first packet passes its three stages one after the other (see D-10)",
     ),
@@ -30,7 +32,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-003",
         "Abstract",
         "which is 30.7 MB/s",
-        &[measured("bandwidth of the slope", "MB/s", 30.7, |b| {
+        &[fitted("bandwidth of the slope", "MB/s", 30.7, |b| {
             Ok(mb_per_s(b.slopes.mean))
         })],
         "",

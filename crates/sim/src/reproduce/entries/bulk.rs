@@ -1,7 +1,8 @@
 //! Normal messages, bandwidth, packet size, and the projection (`Hamlyn 4.2` to `4.4`; Figures 7 to 10; slides 21 to 24).
 
 use super::{
-    carried_out, cited, given, in_slope, judged, mb_per_s, measured, number, out_slope, wire_slope,
+    carried_out, cited, fitted, given, in_slope, judged, mb_per_s, measured, number, out_slope,
+    wire_slope,
 };
 use crate::machine::Parameters;
 use crate::machine::parameters::{BUS_CYCLE, TRANSACTION_MAX_BYTES, transactions};
@@ -16,10 +17,10 @@ fn metadata_us(b: &Bench) -> Result<f64, Failure> {
     Ok(b.latency(SMALL, 32, 4)? - b.latency(SMALL, 32, 0)?)
 }
 
-/// MB/s of one packet more, between messages of 1 and 9.
+/// MB/s of one packet more, between messages of 2 and 10.
 fn marginal(b: &Bench, packet_bytes: usize) -> Result<f64, Failure> {
-    let more =
-        b.latency(packet_bytes, 9 * packet_bytes, 0)? - b.latency(packet_bytes, packet_bytes, 0)?;
+    let more = b.latency(packet_bytes, 10 * packet_bytes, 0)?
+        - b.latency(packet_bytes, 2 * packet_bytes, 0)?;
     Ok(8.0 * packet_bytes as f64 / more)
 }
 
@@ -44,7 +45,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-308",
         "4.2",
         "about 17.4 µs whatever the size",
-        &[measured("no data", "µs", 17.4, |b| b.single(0, 0))],
+        &[fitted("no data", "µs", 17.4, |b| b.single(0, 0))],
         "a DMA of no bytes is started, too, so that the line of H-002 begins here",
     ),
     judged(
@@ -68,8 +69,8 @@ pub(super) const ROWS: &[Row] = &[
         "4.2",
         "receiving a 256-byte packet takes the LANai about 12.5 µs more than sending one",
         &[
-            measured("first step of Figure 7", "µs", 12.5, |b| b.jump(1)),
-            measured("receiving more than sending, as read", "µs", 2.5, |b| {
+            fitted("first step of Figure 7", "µs", 12.5, |b| b.jump(1)),
+            fitted("receiving more than sending, as read", "µs", 2.5, |b| {
                 Ok(b.small.receive - b.small.send)
             }),
         ],
@@ -149,7 +150,7 @@ pub(super) const ROWS: &[Row] = &[
         "4.2",
         "stage 3, DMA into the host: 11.7 ns/byte; the bus could do 9.4",
         &[
-            measured("the receiver's bus", "ns/byte", 11.7, |b| Ok(in_slope(b))),
+            fitted("the receiver's bus", "ns/byte", 11.7, |b| Ok(in_slope(b))),
             given("limit of the bus", "ns/byte", 9.4, |b| {
                 let cycles = 8 + b.machine.in_overhead_cycles;
                 Ok(us(BUS_CYCLE * cycles) * 1e3 / TRANSACTION_MAX_BYTES as f64)
@@ -195,7 +196,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-319",
         "4.2",
         "any metadata adds 7.7 µs",
-        &[measured("4 bytes of metadata", "µs", 7.7, metadata_us)],
+        &[fitted("4 bytes of metadata", "µs", 7.7, metadata_us)],
         "the DMA parts are the machine's; what is left over, software of host and card, is a parameter",
     ),
     judged(
@@ -281,16 +282,14 @@ pub(super) const ROWS: &[Row] = &[
         "H-327",
         "Fig 8",
         "32.6 ns/byte over whole packets",
-        &[measured("mean slope", "ns/byte", 32.6, |b| {
-            Ok(b.slopes.mean)
-        })],
+        &[fitted("mean slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean))],
         "",
     ),
     number(
         "H-328",
         "4.2",
         "78 µs if the receiver sleeps",
-        &[given("no data, asleep", "µs", 78.0, Bench::asleep)],
+        &[fitted("no data, asleep", "µs", 78.0, Bench::asleep)],
         "interrupt service is the parameter that fills what the context switch and the message leave of it",
     ),
     number(
@@ -326,16 +325,14 @@ pub(super) const ROWS: &[Row] = &[
         "H-334",
         "4.3",
         "30.7 MB/s by the slope",
-        &[measured("4 KB packets", "MB/s", 30.7, |b| {
-            marginal(b, LARGE)
-        })],
+        &[fitted("4 KB packets", "MB/s", 30.7, |b| marginal(b, LARGE))],
         "the text names Figure 7; Figure 8 must be meant",
     ),
     number(
         "H-335",
         "4.3",
         "96 % of the outgoing channel is payload",
-        &[measured("of 32 MB/s", "%", 96.0, |b| {
+        &[fitted("of 32 MB/s", "%", 96.0, |b| {
             Ok(marginal(b, LARGE)? / 32.0 * 100.0)
         })],
         "",
@@ -367,7 +364,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-341",
         "4.3",
         "receiving takes 12.9 µs a packet",
-        &[measured(
+        &[fitted(
             "256-byte packets, card of the receiver",
             "µs",
             12.9,
@@ -473,7 +470,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-353",
         "4.3",
         "loopback of 4 bytes: 19.1 µs",
-        &[given("4 bytes to itself", "µs", 19.1, |b| b.to_itself(4))],
+        &[fitted("4 bytes to itself", "µs", 19.1, |b| b.to_itself(4))],
         "the time to tell the sender that its message is out is taken from this figure; between two hosts it delays nobody",
     ),
     number(

@@ -1,6 +1,6 @@
 //! Other systems, conclusions, and the slides' own figures (`Hamlyn 5` and `6`; slides 26 to 29).
 
-use super::{cited, elsewhere, given, judged, mb_per_s, measured, number};
+use super::{cited, elsewhere, fitted, judged, mb_per_s, measured, number};
 use crate::machine::Component::HostSoftware;
 use crate::machine::Way;
 use crate::reproduce::bench::{Bench, LARGE, us};
@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-365",
         "5.4",
         "tagged remote write: 260 cycles to send",
-        &[measured("sender's processor", "cycles", 260.0, |b| {
+        &[fitted("sender's processor", "cycles", 260.0, |b| {
             Ok(cycles(b)?.0)
         })],
         "software of 120 cycles and 8 stores of 17.5",
@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-366",
         "5.4",
         "and 120 cycles to receive",
-        &[given("receiver's processor", "cycles", 120.0, |b| {
+        &[fitted("receiver's processor", "cycles", 120.0, |b| {
             Ok(cycles(b)?.1)
         })],
         "of which 20 delay nobody: 260 + 120 cycles are 3.8 µs, Table 4 has room for 3.6 (D-04)",
@@ -100,8 +100,8 @@ pub(super) const ROWS: &[Row] = &[
         "against it: 28 µs round trip; 17.4 µs + 32.6 ns/byte",
         &[
             measured("round trip", "µs", 28.0, |b| Ok(us(b.tagged.round_trip))),
-            measured("without data", "µs", 17.4, |b| b.single(0, 0)),
-            measured("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
+            fitted("without data", "µs", 17.4, |b| b.single(0, 0)),
+            fitted("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
         ],
         "",
     ),
@@ -193,7 +193,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-394",
         "6.5",
         "a wrong key is known and its packet discarded within 3 µs",
-        &[given("interface processor", "µs", 3.0, |b| {
+        &[fitted("interface processor", "µs", 3.0, |b| {
             Ok(us(b.refused.receiving_lanai))
         })],
         "the engine's verdict decides; the time of the check is a parameter",
@@ -295,7 +295,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-410",
         "S29",
         "29 MB/s is called 96 % of the bus",
-        &[measured("4 KB packets, by the slope", "%", 96.0, |b| {
+        &[fitted("4 KB packets, by the slope", "%", 96.0, |b| {
             Ok(mb_per_s(b.slopes.mean) / 32.0 * 100.0)
         })],
         "96 % belongs to 30.7 MB/s; 29 of 32 are 91 %",

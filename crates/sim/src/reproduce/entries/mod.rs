@@ -12,7 +12,7 @@ mod short;
 
 use super::bench::Bench;
 use super::measure::Failure;
-use super::report::{Figure, Kind, Row, Treatment};
+use super::report::{Figure, Kind, Origin, Row, Treatment};
 
 /// All rows, in the paper's order.
 pub fn all() -> impl Iterator<Item = &'static Row> {
@@ -33,22 +33,31 @@ type Judge = fn(&Bench) -> Result<(bool, String), Failure>;
 
 /// A number that comes out.
 const fn measured(what: &'static str, unit: &'static str, paper: f64, measure: Measure) -> Figure {
-    Figure {
-        what,
-        unit,
-        paper,
-        is_parameter: false,
-        measure,
-    }
+    figure(what, unit, paper, Origin::Emergent, measure)
+}
+
+/// A number by which parameters were chosen.
+const fn fitted(what: &'static str, unit: &'static str, paper: f64, measure: Measure) -> Figure {
+    figure(what, unit, paper, Origin::Fitted, measure)
 }
 
 /// A number that went in, measured nevertheless.
 const fn given(what: &'static str, unit: &'static str, paper: f64, measure: Measure) -> Figure {
+    figure(what, unit, paper, Origin::Parameter, measure)
+}
+
+const fn figure(
+    what: &'static str,
+    unit: &'static str,
+    paper: f64,
+    origin: Origin,
+    measure: Measure,
+) -> Figure {
     Figure {
         what,
         unit,
         paper,
-        is_parameter: true,
+        origin,
         measure,
     }
 }
