@@ -104,6 +104,7 @@ fn show(report: &Report) {
     println!("{rest}\n");
 
     remarks(&report.entries);
+    readings(report);
     summary(report);
 }
 
@@ -116,6 +117,16 @@ fn remarks(entries: &[Entry]) {
         }
     }
     println!();
+}
+
+fn readings(report: &Report) {
+    let mut shown = table(&["where", "the paper", "followed here", "rows"]);
+    for reading in report.readings {
+        shown.add_row([reading.place, reading.says, reading.follows, reading.rows]);
+    }
+    set_width(&mut shown, 1);
+    set_width(&mut shown, 2);
+    println!("Where the paper contradicts itself or is silent:\n{shown}\n");
 }
 
 fn summary(report: &Report) {

@@ -9,9 +9,7 @@ pub mod entries;
 pub mod measure;
 pub mod report;
 
-pub use report::{
-    Comparison, Entry, Kind, Origin, Plot, Report, Row, Table4Row, Treatment, Verdict, report,
-};
+pub use report::{Comparison, Entry, Kind, Origin, Plot, Reading, Report, Verdict, report};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use super::bench::{Bench, Curve};
 use super::entries;
 use super::measure::Failure;
+use crate::machine::named::NAMED;
 use crate::machine::{Component, Parameters};
 
 /// A figure is reached if it deviates by so much at most, in percent.
@@ -139,6 +140,32 @@ pub struct Entry {
     pub remark: String,
 }
 
+/// A place where the paper contradicts itself or is silent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Reading {
+    /// Where.
+    pub place: &'static str,
+    /// What it says there.
+    pub says: &'static str,
+    /// What is followed here.
+    pub follows: &'static str,
+    /// Whose rows that concerns.
+    pub rows: &'static str,
+}
+
+/// A parameter of the machine that was measured.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Parameter {
+    /// What it is.
+    pub name: &'static str,
+    /// What it was set to.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The rows that it comes from.
+    pub source: &'static str,
+}
+
 /// A row of Table 4, in microseconds.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Table4Row {
@@ -168,6 +195,10 @@ pub struct Plot {
 pub struct Report {
     /// Deviations up to this count as reached, in percent.
     pub within_percent: f64,
+    /// The machine.
+    pub parameters: Vec<Parameter>,
+    /// Where the paper contradicts itself, and what is followed.
+    pub readings: &'static [Reading],
     /// Table 4.
     pub table4: Vec<Table4Row>,
     /// The rows of the paper, and after them the derived checks.
@@ -200,6 +231,16 @@ pub fn report(machine: &Parameters) -> Result<Report, Failure> {
     }
     Ok(Report {
         within_percent: WITHIN_PERCENT,
+        parameters: NAMED
+            .iter()
+            .map(|named| Parameter {
+                name: named.name,
+                value: named.value(machine),
+                unit: named.unit(),
+                source: named.source,
+            })
+            .collect(),
+        readings: entries::readings(),
         table4: table4(&bench),
         entries,
         plots: vec![

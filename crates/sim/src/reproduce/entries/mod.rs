@@ -8,11 +8,12 @@ mod architecture;
 mod bulk;
 mod comparisons;
 mod derived;
+mod readings;
 mod short;
 
 use super::bench::Bench;
 use super::measure::Failure;
-use super::report::{Figure, Kind, Origin, Row, Treatment};
+use super::report::{Figure, Kind, Origin, Reading, Row, Treatment};
 
 /// All rows, in the paper's order.
 pub fn all() -> impl Iterator<Item = &'static Row> {
@@ -26,6 +27,11 @@ pub fn all() -> impl Iterator<Item = &'static Row> {
     ]
     .into_iter()
     .flatten()
+}
+
+/// Where the paper contradicts itself, and what is followed.
+pub fn readings() -> &'static [Reading] {
+    readings::READINGS
 }
 
 type Measure = fn(&Bench) -> Result<f64, Failure>;
