@@ -144,7 +144,7 @@ pub(super) const ROWS: &[Row] = &[
         Claim,
         "1",
         "adaptive routing has greater throughput and fault tolerance",
-        "see H-007",
+        "one switch has one path, see H-007",
     ),
     judged(
         "H-020",

@@ -164,7 +164,7 @@ pub(super) const ROWS: &[Row] = &[
         Claim,
         "2.8",
         "no loss suits small areas, not wide ones",
-        "a judgement",
+        "a judgement, which no measurement can decide",
     ),
     elsewhere(
         "H-211",
@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Row] = &[
         Claim,
         "2.9",
         "the costs are small and like those of other designs",
-        "a judgement",
+        "a judgement, which no measurement can decide",
     ),
     cited("H-214", Claim, "3", "a base for middleware", "a purpose"),
     not_measurable(

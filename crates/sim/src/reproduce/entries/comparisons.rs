@@ -150,14 +150,14 @@ pub(super) const ROWS: &[Row] = &[
         Claim,
         "5",
         "the main contribution is the coupling of placement and protection",
-        "a judgement",
+        "a judgement, which no measurement can decide",
     ),
     cited(
         "H-379",
         Number,
         "5",
         "earliest record: July 1992",
-        "history",
+        "history, and nothing to measure",
     ),
     judged(
         "H-380",
@@ -212,7 +212,7 @@ pub(super) const ROWS: &[Row] = &[
         Claim,
         "6.5",
         "passwords are the weaker target",
-        "a judgement",
+        "a judgement, which no measurement can decide",
     ),
     judged(
         "H-403",
@@ -229,7 +229,7 @@ pub(super) const ROWS: &[Row] = &[
         Claim,
         "6.7",
         "message passing isolates; close coupling outperforms loose clusters",
-        "a judgement",
+        "a judgement, which no measurement can decide",
     ),
     elsewhere(
         "H-405",
@@ -259,7 +259,7 @@ pub(super) const ROWS: &[Row] = &[
         Claim,
         "S28",
         "fast networking needs attention to detail",
-        "a judgement",
+        "a judgement, which no measurement can decide",
     ),
     number(
         "H-408",
