@@ -20,7 +20,7 @@ pub const ACCUMULATOR_BYTES: u64 = 4;
 /// Bytes of a completion word (H-101).
 pub const COMPLETION_BYTES: u64 = 4;
 /// Bytes that a store instruction of the host moves. Header and 16 bytes in 8 stores, with the two below, need stores of
-/// 64 bits (H-303, and the inventory's reading of it).
+/// 64 bits (H-303, as it is read here).
 pub const STORE_BYTES: u64 = 8;
 /// Stores of a request besides its header and data: what kind of request it is, and the doorbell (H-104, H-303).
 pub const REQUEST_STORES: u64 = 2;
@@ -61,8 +61,8 @@ pub struct Parameters {
     pub in_gap_cycles: u64,
     /// Overhead of a bus transaction out of the host, in cycles: 32 bytes in 40 cycles are 32 MB/s (H-283).
     pub out_overhead_cycles: u64,
-    /// Cycles between two of them. One: 30.7 MB/s of 4 KB packets (H-334) and 2.5 µs more to receive 256 bytes than to send them (the
-    /// inventory's reading of H-310) leave 2.2 µs a packet and 32.0 ns/byte, which is 41 cycles.
+    /// Cycles between two of them. One: 30.7 MB/s of 4 KB packets (H-334) and 2.5 µs more to receive 256 bytes than to send them
+    /// (H-310 as it is read here) leave 2.2 µs a packet and 32.0 ns/byte, which is 41 cycles.
     pub out_gap_cycles: u64,
     /// Starting the card's host DMA unit. With [`Parameters::wire_start`] what Table 4's 3.3 µs (H-297) leave when 48 bytes on the
     /// wire and two transactions of 16 bytes are subtracted; half each, so that the first step of Figure 7 is higher than the later

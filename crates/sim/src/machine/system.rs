@@ -28,7 +28,7 @@ pub enum Way {
     Raw,
     /// Fast mode by the library's tagged remote write.
     Tagged,
-    /// A normal message by the library's datagrams: its data and metadata are pulled (H-321, as the inventory reads it).
+    /// A normal message by the library's datagrams: its data and metadata are pulled (what the paper leaves open, H-321).
     Datagram,
 }
 
@@ -45,6 +45,8 @@ pub struct Letter {
     pub metadata_bytes: usize,
     /// Whether it shows the receiver's key, or a wrong one.
     pub has_key: bool,
+    /// Whether it lands without a notice; then nobody awaits it.
+    pub is_silent: bool,
 }
 
 impl Letter {
@@ -56,6 +58,7 @@ impl Letter {
             data_bytes,
             metadata_bytes: 0,
             has_key: true,
+            is_silent: false,
         }
     }
 }
@@ -84,7 +87,7 @@ enum Event {
     Noticed(usize, Ledger),
 }
 
-/// Hosts, cards, a switch, and the time.
+/// Hosts, cards, a switch, and the time. Hosts are numbered from 0; to name one that does not exist is a bug, and panics.
 #[derive(Debug)]
 pub struct System {
     machine: Parameters,

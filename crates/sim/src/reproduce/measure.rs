@@ -45,6 +45,8 @@ pub struct Shape {
     pub data_bytes: usize,
     /// Bytes of metadata.
     pub metadata_bytes: usize,
+    /// Whether it lands without a notice.
+    pub is_silent: bool,
 }
 
 impl Shape {
@@ -55,6 +57,7 @@ impl Shape {
             packet_bytes,
             data_bytes,
             metadata_bytes: 0,
+            is_silent: false,
         }
     }
 
@@ -65,12 +68,14 @@ impl Shape {
             packet_bytes: 256,
             data_bytes: 16,
             metadata_bytes: 0,
+            is_silent: false,
         }
     }
 
     fn letter(&self, to: usize) -> Letter {
         Letter {
             metadata_bytes: self.metadata_bytes,
+            is_silent: self.is_silent,
             ..Letter::new(to, self.way, self.data_bytes)
         }
     }
@@ -189,7 +194,8 @@ pub struct Flow {
     pub refused: u64,
 }
 
-/// Many messages one way, as fast as the sender's work queue takes them. With a wrong key none arrives.
+/// Many messages one way, as fast as the sender's work queue takes them. With a wrong key none arrives; silent ones do, but
+/// nobody is told.
 pub fn flow(
     machine: &Parameters,
     shape: &Shape,
@@ -198,6 +204,12 @@ pub fn flow(
 ) -> Result<Flow, Failure> {
     let mut system = System::new(*machine, 2, shape.packet_bytes, SEED);
     system.listen(1, shape.way);
+    let mut random = Random::new(SEED);
+    let contents: Vec<u8> = (0..shape.data_bytes).map(|_| random.bits() as u8).collect();
+    system
+        .sending_area(0)
+        .write(0, &contents)
+        .map_err(|_| shape.lost())?;
     let letter = Letter {
         has_key,
         ..shape.letter(1)
@@ -210,8 +222,15 @@ pub fn flow(
         came += 1;
     }
     system.settle();
-    if came != if has_key { messages } else { 0 } {
+    let told = has_key && !shape.is_silent;
+    if came != if told { messages } else { 0 } {
         return Err(shape.lost());
+    }
+    let landed = system.receiving_area(1).copy(0..shape.data_bytes);
+    if has_key && landed.as_deref() != Some(&contents[..]) {
+        return Err(Failure::Spoilt {
+            data_bytes: shape.data_bytes,
+        });
     }
     let all = system.now().since(crate::time::Time::ZERO);
     Ok(Flow {

@@ -179,7 +179,7 @@ fn single_numbers_and_comparisons() {
     reached(&[
         "H-328", "H-330", "H-365", "H-366", "H-370", "H-394", "H-395", "H-408",
     ]);
-    supported(&["H-004", "H-371", "H-375"]);
+    supported(&["H-004", "H-018", "H-371", "H-375"]);
     reached(&[
         "D-01", "D-02", "D-03", "D-06", "D-07", "D-08", "D-09", "D-11", "D-12", "D-13", "D-14",
     ]);
@@ -264,4 +264,14 @@ fn another_machine_misses_the_papers_figures() {
     }
     let raw = &report.entry("H-294").unwrap().figures[0];
     assert_eq!(raw.ours, 12.7 + 1.5);
+    // Claims can be contradicted: by a machine without a control program and with a fast bus.
+    let other = Parameters {
+        out_overhead_cycles: 0,
+        ..Parameters::PAPER.without_control_program()
+    };
+    let report = super::report(&other).unwrap();
+    for id in ["H-306", "H-309", "H-323", "H-333", "H-336"] {
+        let entry = report.entry(id).unwrap();
+        assert_eq!(entry.verdict, Verdict::Contradicted, "{entry:#?}");
+    }
 }

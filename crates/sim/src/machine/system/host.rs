@@ -270,7 +270,11 @@ impl Host {
                 length_bytes: 0,
                 word: self.messages_sent,
                 metadata_length_bytes: 0,
-                flags: Flags::NONE,
+                flags: if letter.is_silent {
+                    Flags::SILENT
+                } else {
+                    Flags::NONE
+                },
                 kind: Kind::WRITE,
             },
             share: Share::whole(Counting::Bits32),

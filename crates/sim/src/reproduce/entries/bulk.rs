@@ -74,7 +74,7 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(b.small.receive - b.small.send)
             }),
         ],
-        "the paper contradicts itself: with 12.9 µs a packet (H-341) sending would take 0.4 µs, less than its DMA. Two readings hold together: 2.5 µs more (the inventory's), and a step of 12.5 µs, which the sentence explains. Later steps are 10.1 µs, as 12.9 µs a packet less 11.7 ns/byte allow no more",
+        "the paper contradicts itself: with 12.9 µs a packet (H-341) sending would take 0.4 µs, less than its DMA. Two readings hold together: 2.5 µs more, and a step of 12.5 µs, which the sentence explains. Later steps are 10.1 µs, as 12.9 µs a packet less 11.7 ns/byte allow no more",
     ),
     judged(
         "H-311",
@@ -220,7 +220,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-321",
         "Fig 7",
         "direct I/O or DMA is not said",
-        "DMA for data and metadata throughout, as the inventory reads it",
+        "DMA for data and metadata throughout, which the 31.3 ns/byte of the first stage and the 7.7 µs of metadata point to",
     ),
     carried_out(
         "H-322",

@@ -2,7 +2,7 @@
 
 use crate::reproduce::report::Reading;
 
-/// All of them: the inventory's thirteen, and what building the machine added.
+/// All of them: first those that reading found, then those that building the machine did.
 pub(super) const READINGS: &[Reading] = &[
     Reading {
         place: "4.2 against 4.3",
