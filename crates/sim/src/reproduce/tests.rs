@@ -275,3 +275,55 @@ fn another_machine_misses_the_papers_figures() {
         assert_eq!(entry.verdict, Verdict::Contradicted, "{entry:#?}");
     }
 }
+
+/// `docs/reproduce-hamlyn.md` lists parameters, readings and counts: they are those of the code.
+#[test]
+fn the_document_says_what_is() {
+    let document = include_str!("../../../../docs/reproduce-hamlyn.md");
+    let says = |line: &str| assert!(document.contains(line), "missing: {line}");
+    for parameter in &REPORT.parameters {
+        let (value, unit) = (parameter.value, parameter.unit);
+        says(&format!(
+            "| {} | {value} {unit} | {} |\n",
+            parameter.name, parameter.source
+        ));
+    }
+    for reading in REPORT.readings {
+        says(&format!(
+            "| {} | {} | {} | {} |\n",
+            reading.place, reading.says, reading.follows, reading.rows
+        ));
+    }
+    let figures: Vec<_> = REPORT
+        .entries
+        .iter()
+        .flat_map(|entry| &entry.figures)
+        .collect();
+    let of = |origin| {
+        figures
+            .iter()
+            .filter(|figure| figure.origin == origin)
+            .count()
+    };
+    says(&format!(
+        "{} of {} numbers are within 5 %; {} of the {} come out, {} are fitted, {} are parameters.",
+        figures.iter().filter(|figure| figure.is_within).count(),
+        figures.len(),
+        of(Origin::Emergent),
+        figures.len(),
+        of(Origin::Fitted),
+        of(Origin::Parameter),
+    ));
+    says(&format!(
+        "{} rows are supported by an experiment; {} are shown by tests elsewhere; {} are cited",
+        REPORT.count(Verdict::Supported),
+        REPORT.count(Verdict::ShownElsewhere),
+        REPORT.count(Verdict::Cited),
+    ));
+    // Every entry that is not as the paper says is explained there.
+    for entry in &REPORT.entries {
+        if matches!(entry.verdict, Verdict::NotReached | Verdict::Contradicted) {
+            says(&format!("**{}**", entry.id));
+        }
+    }
+}
