@@ -1,8 +1,6 @@
 //! Abstract, introduction, aims and assumptions (`Hamlyn 1` and `2`; slides 2 to 6).
 
-use super::{
-    carried_out, cited, elsewhere, fitted, judged, mb_per_s, measured, not_measurable, number,
-};
+use super::{carried_out, cited, elsewhere, fitted, judged, mb_per_s, not_measurable, number};
 use crate::machine::parameters::HEADER_BYTES;
 use crate::reproduce::bench::us;
 use crate::reproduce::measure::{Failure, Shape, flow};
@@ -14,7 +12,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-001",
         "Abstract",
         "a short message takes 28 µs there and back",
-        &[measured("round trip", "µs", 28.0, |b| {
+        &[fitted("round trip", "µs", 28.0, |b| {
             Ok(us(b.tagged.round_trip))
         })],
         "tagged remote write of 16 bytes, which section 4.1 gives as 28.2",

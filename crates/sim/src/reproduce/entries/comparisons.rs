@@ -99,7 +99,7 @@ pub(super) const ROWS: &[Row] = &[
         "5.4",
         "against it: 28 µs round trip; 17.4 µs + 32.6 ns/byte",
         &[
-            measured("round trip", "µs", 28.0, |b| Ok(us(b.tagged.round_trip))),
+            fitted("round trip", "µs", 28.0, |b| Ok(us(b.tagged.round_trip))),
             fitted("without data", "µs", 17.4, |b| b.single(0, 0)),
             fitted("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
         ],
@@ -202,7 +202,7 @@ pub(super) const ROWS: &[Row] = &[
         "H-395",
         "6.5",
         "guessing a key takes 877,000 years",
-        &[measured("half of 2^64 trials", "years", 877_000.0, |b| {
+        &[fitted("half of 2^64 trials", "years", 877_000.0, |b| {
             Ok(years(b))
         })],
         "one trial after the other",
@@ -266,7 +266,7 @@ pub(super) const ROWS: &[Row] = &[
         "S29",
         "26 µs round trip at 26 % of the processor",
         &[
-            measured("round trip, raw", "µs", 26.0, |b| Ok(us(b.raw.round_trip))),
+            fitted("round trip, raw", "µs", 26.0, |b| Ok(us(b.raw.round_trip))),
             measured("processors, library", "%", 26.0, |b| {
                 Ok(us(b.tagged.processors) / us(b.tagged.span) * 100.0)
             }),

@@ -1,6 +1,6 @@
 //! Set-up and short messages (`Hamlyn 4`, `4.1`; Figure 6, Table 4; slides 8 to 10, 19, 20).
 
-use super::{carried_out, cited, fitted, given, judged, measured, not_measurable, number};
+use super::{carried_out, cited, fitted, given, judged, not_measurable, number};
 use crate::machine::Component::{Dma, HostSoftware, HostWrites, Lanai, Switch};
 use crate::machine::Way;
 use crate::machine::parameters::{BUS_CYCLE, BUS_WORD_BYTES, TRANSACTION_MAX_BYTES};
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[Row] = &[
         "raw: 12.7 µs one way, 25.4 there and back",
         &[
             fitted("one way", "µs", 12.7, |b| Ok(us(b.raw.span))),
-            measured("round trip", "µs", 25.4, |b| Ok(us(b.raw.round_trip))),
+            fitted("round trip", "µs", 25.4, |b| Ok(us(b.raw.round_trip))),
         ],
         "",
     ),
@@ -142,7 +142,7 @@ pub(super) const ROWS: &[Row] = &[
         "tagged remote write: 14.1 µs one way, 28.2 there and back",
         &[
             fitted("one way", "µs", 14.1, |b| Ok(us(b.tagged.span))),
-            measured("round trip", "µs", 28.2, |b| Ok(us(b.tagged.round_trip))),
+            fitted("round trip", "µs", 28.2, |b| Ok(us(b.tagged.round_trip))),
         ],
         "",
     ),
@@ -211,7 +211,7 @@ pub(super) const ROWS: &[Row] = &[
         "4.1",
         "1.4 µs are 8 store instructions",
         &[
-            measured("stores", "", 8.0, |b| {
+            fitted("stores", "", 8.0, |b| {
                 Ok(b.row(HostWrites).0 * 1e3 / store_ns(b)?)
             }),
             given("a store", "ns", 175.0, store_ns),
