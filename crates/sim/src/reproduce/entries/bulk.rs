@@ -485,7 +485,7 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(b.largest(&b.figure9, LARGE))
             }),
         ],
-        "",
+        "with the largest packets; 1 KB packets reach less in loopback, as each costs the shared card its work on both sides. Which size the paper means is not said",
     ),
     carried_out(
         "H-355",
