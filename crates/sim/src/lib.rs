@@ -7,8 +7,10 @@
 
 pub mod host;
 pub mod link;
+pub mod machine;
 pub mod network;
 pub mod random;
 pub mod reference;
+pub mod reproduce;
 pub mod time;
 pub mod world;

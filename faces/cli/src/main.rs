@@ -7,6 +7,7 @@ mod bench;
 mod demo;
 mod doctor;
 mod pipe;
+mod reproduce;
 mod terminal;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Say what this machine allows, and what to change.
     Doctor(doctor::Arguments),
+    /// Carry out a paper's measurements on a model of its machine, and set ours beside the paper's.
+    Reproduce(reproduce::Arguments),
     /// The other processes of `demo` and `bench`.
     #[command(hide = true)]
     Actor {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Pipe(arguments) => pipe::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),

@@ -272,3 +272,40 @@ fn wrong_arguments_are_errors() {
         );
     }
 }
+
+#[test]
+fn the_papers_measurements_are_reproduced() {
+    let directory = std::env::temp_dir().join(format!("hamlyn-plots-{}", std::process::id()));
+    let place = directory.to_str().expect("a path of text");
+    let output = run(&["reproduce", "hamlyn", "--json", "--plot", place]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = json(&output);
+    let entries = report["entries"].as_array().expect("entries");
+    let of = |id: &str| {
+        entries
+            .iter()
+            .find(|entry| entry["id"] == id)
+            .expect("an entry")
+    };
+    assert_eq!(of("H-294")["verdict"], "reached");
+    assert_eq!(of("H-360")["verdict"], "cited");
+    assert_eq!(of("H-294")["figures"][0]["origin"], "fitted");
+    for figure in 7..=10 {
+        let plot = std::fs::read_to_string(directory.join(format!("figure-{figure}.svg")));
+        let plot = plot.expect("a plot");
+        assert!(plot.starts_with("<svg") && plot.contains("polyline"));
+    }
+    std::fs::remove_dir_all(&directory).expect("the plots are ours to remove");
+
+    let shown = text(&run(&["reproduce", "hamlyn"]).stdout);
+    for word in [
+        "Table 4",
+        "H-001",
+        "D-14",
+        "cited, not measured",
+        "within 5 %",
+    ] {
+        assert!(shown.contains(word), "{word}");
+    }
+    assert!(!run(&["reproduce", "nobody"]).status.success());
+}

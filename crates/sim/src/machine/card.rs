@@ -1,0 +1,125 @@
+//! What the card does for a packet, as a sequence of steps that each occupy one of its resources (`Hamlyn 2.2` to `2.6`).
+//!
+//! Within one direction the steps follow one another, as the control program is a loop; the two directions share the
+//! interface processor, and the one host DMA unit with the bus behind it (`Hamlyn 4`: it is the only way into host memory). So unit and
+//! bus are one resource here.
+
+use super::component::Component;
+use super::memory::Packet;
+use super::parameters::{ACCUMULATOR_BYTES, COMPLETION_BYTES, NOTIFICATION_BYTES, Parameters};
+use crate::time::Span;
+
+/// A resource of a card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The interface processor.
+    Lanai,
+    /// The host DMA unit, and the I/O bus.
+    Bus,
+}
+
+/// A piece of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// What it occupies.
+    pub place: Place,
+    /// For how long.
+    pub span: Span,
+}
+
+impl Step {
+    const fn lanai(span: Span) -> Self {
+        Self {
+            place: Place::Lanai,
+            span,
+        }
+    }
+
+    const fn bus(span: Span) -> Self {
+        Self {
+            place: Place::Bus,
+            span,
+        }
+    }
+
+    /// The row of Table 4 that it belongs to.
+    pub const fn component(&self) -> Component {
+        match self.place {
+            Place::Lanai => Component::Lanai,
+            Place::Bus => Component::Dma,
+        }
+    }
+}
+
+/// What the engine said of a packet that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// Whether it was let in.
+    pub is_let_in: bool,
+    /// Whether a notification was put into a queue.
+    pub is_announced: bool,
+}
+
+/// Until a packet of the work queue's head is cut.
+pub fn fetch(machine: &Parameters, is_first: bool) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(2);
+    if is_first {
+        steps.push(Step::lanai(machine.fetch_request));
+    }
+    steps.push(Step::lanai(machine.send_packet));
+    steps
+}
+
+/// Until the packet is on the card. Direct I/O has brought it there already.
+pub fn pull(machine: &Parameters, packet: &Packet) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(3);
+    if packet.is_pulled {
+        if !packet.metadata.is_empty() {
+            steps.push(Step::lanai(machine.send_metadata));
+            steps.push(Step::bus(machine.dma_out(packet.metadata.len() as u64)));
+        }
+        steps.push(Step::bus(machine.dma_out(packet.data.len() as u64)));
+    }
+    steps
+}
+
+/// Writing the completion word.
+pub fn complete(machine: &Parameters) -> Vec<Step> {
+    vec![
+        Step::lanai(machine.complete),
+        Step::bus(machine.dma_in(COMPLETION_BYTES)),
+    ]
+}
+
+/// Until it is known whether a packet is let in.
+pub fn check(machine: &Parameters) -> Vec<Step> {
+    vec![Step::lanai(machine.check_packet)]
+}
+
+/// What follows upon the engine's verdict.
+pub fn take(machine: &Parameters, packet: &Packet, verdict: Verdict) -> Vec<Step> {
+    if !verdict.is_let_in {
+        return vec![Step::lanai(machine.discard)];
+    }
+    let header = &packet.header;
+    let mut steps = vec![Step::lanai(machine.deposit)];
+    if !header.is_fast() {
+        steps.push(Step::lanai(machine.find_entry));
+    }
+    if !packet.metadata.is_empty() {
+        steps.push(Step::lanai(machine.receive_metadata));
+        steps.push(Step::bus(machine.dma_in(packet.metadata.len() as u64)));
+    }
+    steps.push(Step::bus(machine.dma_in(packet.data.len() as u64)));
+    // A delta of zero does without the accumulator (Hamlyn 2.5); so does fast mode, which has another word there.
+    if !header.is_fast() && header.word != 0 {
+        steps.push(Step::bus(machine.dma_out(ACCUMULATOR_BYTES)));
+        steps.push(Step::lanai(machine.accumulate));
+        steps.push(Step::bus(machine.dma_in(ACCUMULATOR_BYTES)));
+    }
+    if verdict.is_announced {
+        steps.push(Step::lanai(machine.notify));
+        steps.push(Step::bus(machine.dma_in(NOTIFICATION_BYTES)));
+    }
+    steps
+}

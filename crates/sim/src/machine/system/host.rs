@@ -1,0 +1,367 @@
+//! One host: its processor, its memory, its card, and the two halves of the engine in it.
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::counting::{Counting, Share};
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{DIRECT_BYTES_MAX, FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::memory::{Area, LinkId};
+use hamlyn_engine::metadata::MetadataArea;
+use hamlyn_engine::notification::{Notification, NotificationReader};
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::receive::Receiver;
+use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
+use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, TerminusOptions};
+use hamlyn_engine::transmit::{Message, Transmitter};
+
+use super::{Arrival, Letter, Way};
+use crate::machine::card::{Place, Step, Verdict};
+use crate::machine::component::Ledger;
+use crate::machine::memory::{Memory, Packet, Tap};
+use crate::machine::parameters::Software;
+use crate::machine::resource::Resource;
+use crate::random::Random;
+use crate::time::{Span, Time};
+
+/// Bytes of each message area.
+const AREA_BYTES: usize = 128 * 1024;
+/// Metadata entries that a sender uses in turn: more than it can have under way.
+const ENTRIES_EACH: u64 = 512;
+/// Entries of a notification queue.
+const NOTIFICATIONS: usize = 256;
+/// Packets on a card that wait for the link; the one after is not fetched before there is room.
+const OUTGOING_MAX: usize = 2;
+
+/// A half of a card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Half {
+    /// From the work queue to the wire.
+    Sending,
+    /// From the wire to the notification queue.
+    Receiving,
+}
+
+/// What a job is for, and what it needs at its end.
+#[derive(Debug)]
+pub(super) enum Doing {
+    /// Cutting a packet.
+    Fetch,
+    /// Bringing it onto the card.
+    Pull(Launch),
+    /// Telling the sender that a message is out.
+    Complete,
+    /// Whether a packet is let in.
+    Check(Packet),
+    /// What follows from that; the packet takes up so much of the card's memory until then.
+    Take { bytes: u64, verdict: Verdict },
+}
+
+/// A sequence of steps of one half.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) steps: VecDeque<Step>,
+    pub(super) ledger: Ledger,
+    pub(super) doing: Doing,
+}
+
+impl Job {
+    /// The step that was at work.
+    pub(super) fn step_is_done(&mut self) -> Option<Step> {
+        let step = self.steps.pop_front()?;
+        self.ledger.add(step.component(), step.span);
+        Some(step)
+    }
+}
+
+/// A packet between its sender's card and its receiver's.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub(super) to: usize,
+    pub(super) packet: Packet,
+    /// Whether it is the last of its message.
+    pub(super) is_last: bool,
+    pub(super) ledger: Ledger,
+    /// Since when it is where it is.
+    pub(super) since: Time,
+}
+
+/// The host's processor: does one thing after the other.
+#[derive(Debug, Default)]
+pub(super) struct Processor {
+    free_at: Time,
+    /// Work that is done when there is nothing else to do, but before the next message is looked at.
+    put_off: Span,
+    pub(super) busy: Span,
+}
+
+impl Processor {
+    /// Works for so long, as soon as it is free. When that is done.
+    pub(super) fn work(&mut self, now: Time, span: Span) -> Time {
+        self.free_at = self.free_at.max(now) + span;
+        self.busy += span;
+        self.free_at
+    }
+
+    /// Receives a message: what was put off comes first, what this one leaves over comes later.
+    pub(super) fn receive(&mut self, now: Time, software: Software) -> Time {
+        self.free_at += self.put_off;
+        self.put_off = software.afterwards;
+        self.busy += software.afterwards;
+        self.work(now, software.receive)
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) processor: Processor,
+    /// How its application receives.
+    pub(super) listens: Way,
+    pub(super) is_asleep: bool,
+    pub(super) arrivals: VecDeque<Arrival>,
+    pub(super) sending_area: Memory,
+    pub(super) receiving_area: Memory,
+    metadata: MetadataArea,
+    pub(super) reader: NotificationReader,
+    key: Key,
+    pub(super) slot: SlotName,
+
+    transmitter: Transmitter<Memory>,
+    terminus: TerminusId,
+    tag: SendTag,
+    tap: Tap,
+    receiver: Receiver<Memory>,
+    messages_sent: u64,
+    pub(super) refused: u64,
+
+    pub(super) lanai: Resource<Half>,
+    pub(super) bus: Resource<Half>,
+    pub(super) sending: Option<Job>,
+    pub(super) receiving: Option<Job>,
+    /// Messages in the work queue: when the doorbell rang, and what they had cost by then.
+    pub(super) posted: VecDeque<(Time, Ledger)>,
+    /// Whether the next packet is the first of its message.
+    pub(super) at_first_packet: bool,
+    pub(super) completions_due: usize,
+    pub(super) outgoing: VecDeque<Launch>,
+    pub(super) link_taken: bool,
+    pub(super) link_busy: Span,
+    /// Whether the switch's port to this host is taken.
+    pub(super) port_taken: bool,
+    pub(super) inbox: VecDeque<Launch>,
+    /// Bytes of packets on this card, or on their way to it.
+    pub(super) arriving_bytes: u64,
+}
+
+impl Host {
+    pub(super) fn new(hosts: usize, packet_bytes: usize, random: &mut Random) -> Self {
+        let sending_area = Memory::new(AREA_BYTES);
+        let receiving_area = Memory::new(AREA_BYTES);
+        let area_bytes = receiving_area.length_bytes();
+        let mut transmitter = Transmitter::new();
+        let terminus = transmitter
+            .open_terminus(TerminusOptions::default())
+            .expect("the first terminus with the default options");
+        let tag = transmitter
+            .bind_area(terminus, sending_area.clone(), 0, area_bytes)
+            .expect("the first area, all of it");
+        let mut receiver = Receiver::new(None);
+        receiver.set_up(0);
+        let (queue, reader) = receiver
+            .open_queue(NOTIFICATIONS)
+            .expect("a length within the limits");
+        let metadata =
+            MetadataArea::new(ENTRIES_EACH as usize * hosts).expect("entries for a few hosts");
+        let key = Key::from_bits(random.bits());
+        let slot = receiver
+            .open_slot(SlotOptions {
+                area: receiving_area.clone(),
+                base: 0,
+                length_bytes: area_bytes,
+                key,
+                rights: Rights::WRITE,
+                mode: Mode::Normal,
+                metadata: Some(metadata.clone()),
+                queue: Some(queue),
+                counting: Counting::Bits32,
+            })
+            .expect("the first slot, over all of its area");
+        Self {
+            processor: Processor::default(),
+            listens: Way::Datagram,
+            is_asleep: false,
+            arrivals: VecDeque::new(),
+            sending_area,
+            receiving_area,
+            metadata,
+            reader,
+            key,
+            slot,
+            transmitter,
+            terminus,
+            tag,
+            tap: Tap::new(packet_bytes),
+            receiver,
+            messages_sent: 0,
+            refused: 0,
+            lanai: Resource::default(),
+            bus: Resource::default(),
+            sending: None,
+            receiving: None,
+            posted: VecDeque::new(),
+            at_first_packet: true,
+            completions_due: 0,
+            outgoing: VecDeque::new(),
+            link_taken: false,
+            link_busy: Span::ZERO,
+            port_taken: false,
+            inbox: VecDeque::new(),
+            arriving_bytes: 0,
+        }
+    }
+
+    pub(super) fn job(&mut self, half: Half) -> &mut Option<Job> {
+        match half {
+            Half::Sending => &mut self.sending,
+            Half::Receiving => &mut self.receiving,
+        }
+    }
+
+    pub(super) fn resource(&mut self, place: Place) -> &mut Resource<Half> {
+        match place {
+            Place::Lanai => &mut self.lanai,
+            Place::Bus => &mut self.bus,
+        }
+    }
+
+    /// The key that the letter's sender shows.
+    pub(super) fn key_for(&self, letter: &Letter) -> Key {
+        if letter.has_key {
+            self.key
+        } else {
+            Key::from_bits(!self.key.to_bits())
+        }
+    }
+
+    /// Puts a message into the work queue.
+    pub(super) fn post(
+        &mut self,
+        from: usize,
+        letter: &Letter,
+        slot: SlotName,
+        key: Key,
+    ) -> Result<(), PostError> {
+        let is_fast = letter.way != Way::Datagram;
+        let message = Message {
+            link: LinkId {
+                index: letter.to as u32,
+                generation: 0,
+            },
+            header: Header {
+                slot,
+                metadata_index: if is_fast {
+                    FAST_INDEX
+                } else {
+                    // Each sender has entries of its own, as tickets would give them.
+                    (from as u64 * ENTRIES_EACH + self.messages_sent % ENTRIES_EACH) as u16
+                },
+                key,
+                offset: 0,
+                length_bytes: 0,
+                word: self.messages_sent,
+                metadata_length_bytes: 0,
+                flags: if letter.is_silent {
+                    Flags::SILENT
+                } else {
+                    Flags::NONE
+                },
+                kind: Kind::WRITE,
+            },
+            share: Share::whole(Counting::Bits32),
+        };
+        let metadata = [METADATA_BYTE; USER_METADATA_BYTES];
+        let metadata = metadata
+            .get(..letter.metadata_bytes)
+            .ok_or(PostError::MetadataTooLong {
+                length_bytes: letter.metadata_bytes,
+            })?;
+        let terminus = self.terminus;
+        if is_fast && letter.data_bytes <= DIRECT_BYTES_MAX {
+            let mut data = [0; DIRECT_BYTES_MAX];
+            let data = &mut data[..letter.data_bytes];
+            self.sending_area
+                .read(0, data)
+                .map_err(|_| PostError::TooLong)?;
+            self.transmitter
+                .post(terminus, &message, metadata, data, &mut self.tap)?;
+        } else {
+            let piece = GatherPiece {
+                tag: self.tag,
+                offset: 0,
+                length_bytes: letter.data_bytes as u64,
+            };
+            self.transmitter
+                .post_gather(terminus, &message, metadata, &[piece], &mut self.tap)?;
+        }
+        self.messages_sent += 1;
+        Ok(())
+    }
+
+    /// Since when a message waits, and what it has cost, if one waits and there is room for its next packet.
+    pub(super) fn wants_to_send(&self) -> Option<(Time, Ledger)> {
+        if !self.transmitter.is_waiting() || self.outgoing.len() >= OUTGOING_MAX {
+            return None;
+        }
+        self.posted.front().copied()
+    }
+
+    /// The next packet, from the engine.
+    pub(super) fn cut(&mut self, ledger: Ledger) -> Option<Launch> {
+        let done = |transmitter: &Transmitter<Memory>| {
+            transmitter
+                .completions(self.terminus)
+                .map_or(0, |word| word.done())
+        };
+        let before = done(&self.transmitter);
+        self.tap.open();
+        self.transmitter.pump(&mut self.tap, 1);
+        let (link, packet) = self.tap.close()?;
+        let is_last = done(&self.transmitter) != before;
+        self.at_first_packet = is_last;
+        if is_last {
+            self.posted.pop_front();
+        }
+        Some(Launch {
+            to: link.index as usize,
+            packet,
+            is_last,
+            ledger,
+            since: Time::ZERO,
+        })
+    }
+
+    /// Hands a packet to the engine.
+    pub(super) fn judge(&mut self, packet: &Packet) -> Verdict {
+        let before = self.receiver.announced();
+        let received = self.receiver.receive(&packet.header, packet);
+        if received.is_err() {
+            self.refused += 1;
+        }
+        Verdict {
+            is_let_in: received.is_ok(),
+            is_announced: self.receiver.announced() != before,
+        }
+    }
+
+    pub(super) fn metadata_of(&self, notification: &Notification) -> Vec<u8> {
+        let mut bytes = [0; USER_METADATA_BYTES];
+        let length = self
+            .metadata
+            .entry(notification.metadata_index)
+            .map_or(0, |entry| entry.metadata(&mut bytes));
+        bytes[..length].to_vec()
+    }
+}
+
+/// What metadata consist of.
+pub(super) const METADATA_BYTE: u8 = 0x6D;

@@ -1,0 +1,111 @@
+//! The machine keeps the engine's promises, and its clock adds up.
+
+use super::*;
+
+fn pattern(system: &System, host: usize, bytes: usize) -> Vec<u8> {
+    use hamlyn_engine::memory::Area;
+    let bytes: Vec<u8> = (0..bytes).map(|at| (at * 7 + 3) as u8).collect();
+    system.sending_area(host).write(0, &bytes).unwrap();
+    bytes
+}
+
+/// Everything that was charged on a message's way is its latency, neither more nor less, whoever waited for whom.
+#[test]
+fn the_ledger_of_a_message_is_its_latency() {
+    for (way, data_bytes, metadata_bytes, packet_bytes) in [
+        (Way::Raw, 16, 0, 256),
+        (Way::Tagged, 100, 0, 256),
+        (Way::Tagged, 200, 0, 256),
+        (Way::Datagram, 0, 0, 256),
+        (Way::Datagram, 1_000, 60, 256),
+        (Way::Datagram, 40_960, 4, 4_096),
+    ] {
+        for (hosts, to) in [(2, 1), (1, 0)] {
+            let mut system = System::new(Parameters::PAPER, hosts, packet_bytes, 1);
+            let sent = pattern(&system, 0, data_bytes);
+            system.listen(to, way);
+            let letter = Letter {
+                metadata_bytes,
+                ..Letter::new(to, way, data_bytes)
+            };
+            let began = system.now();
+            system.send(0, &letter).unwrap();
+            let arrival = system.await_message(to).unwrap();
+            assert_eq!(
+                arrival.ledger.total(),
+                arrival.at.since(began),
+                "{letter:?}"
+            );
+            let came = system.receiving_area(to).copy(0..data_bytes).unwrap();
+            assert_eq!(came, sent);
+            if way == Way::Datagram && metadata_bytes != 0 {
+                let metadata = system.metadata(to, &arrival.notification);
+                assert_eq!(metadata, vec![host::METADATA_BYTE; metadata_bytes]);
+            }
+            assert_eq!(system.await_message(to), None);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_key_is_refused_and_nothing_is_announced() {
+    let mut system = System::new(Parameters::PAPER, 2, 256, 1);
+    pattern(&system, 0, 64);
+    let letter = Letter {
+        has_key: false,
+        ..Letter::new(1, Way::Datagram, 64)
+    };
+    system.send(0, &letter).unwrap();
+    assert_eq!(system.await_message(1), None);
+    assert_eq!(system.refused(1), 1);
+    assert_eq!(system.receiving_area(1).copy(0..64).unwrap(), vec![0; 64]);
+}
+
+/// Many senders, one receiver that cannot keep up: the card's memory fills, the wire stands still, the work queues fill, the
+/// senders wait, and all of it arrives (Hamlyn 2.8).
+#[test]
+fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
+    let machine = Parameters {
+        arrivals_max_bytes: 2_048,
+        ..Parameters::PAPER
+    };
+    let mut system = System::new(machine, 4, 256, 1);
+    let began = system.now();
+    for _ in 0..100 {
+        for from in 1..4 {
+            system
+                .send(from, &Letter::new(0, Way::Datagram, 1_024))
+                .unwrap();
+        }
+    }
+    let unhindered = machine.datagram.send + machine.gather_stores(1);
+    assert!(system.now().since(began) > unhindered * 300 * 2);
+    let mut came = 0;
+    while system.await_message(0).is_some() {
+        came += 1;
+    }
+    assert_eq!(came, 300);
+}
+
+#[test]
+fn the_same_twice() {
+    let run = || {
+        let mut system = System::new(Parameters::PAPER, 3, 512, 9);
+        let mut seen = Vec::new();
+        for round in 0..20 {
+            system
+                .send(
+                    round % 3,
+                    &Letter::new((round + 1) % 3, Way::Datagram, 900 * round),
+                )
+                .unwrap();
+        }
+        for host in 0..3 {
+            while let Some(arrival) = system.await_message(host) {
+                seen.push((host, arrival));
+            }
+        }
+        (seen, system.now(), system.happened())
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,207 @@
+//! `hamlyn reproduce`: a paper's measurements, on the simulator's model of the paper's machine.
+
+mod plot;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use hamlyn_sim::machine::Parameters;
+use hamlyn_sim::reproduce::{Comparison, Entry, Origin, Report, Verdict, report};
+
+use crate::terminal::table;
+
+/// Widest remark of a line, in characters.
+const REMARK_COLUMNS: u16 = 60;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Whose.
+    paper: Paper,
+    /// Print one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+    /// Also draw the paper's figures, as SVG files in this directory.
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Paper {
+    /// An implementation of the Hamlyn sender-managed interface architecture, 1996.
+    Hamlyn,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let report = match arguments.paper {
+        Paper::Hamlyn => report(&Parameters::PAPER)?,
+    };
+    if let Some(directory) = &arguments.plot {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("making {}", directory.display()))?;
+        plot::write(&report, directory)?;
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        show(&report);
+        if let Some(directory) = &arguments.plot {
+            println!("Plots are in {}.", directory.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(report: &Report) {
+    let mut times = table(&["Table 4, µs", "raw: paper", "ours", "tagged: paper", "ours"]);
+    for row in &report.table4 {
+        times.add_row([
+            row.component.to_owned(),
+            amount(row.paper_us.0),
+            amount(row.ours_us.0),
+            amount(row.paper_us.1),
+            amount(row.ours_us.1),
+        ]);
+    }
+    println!("{times}\n");
+
+    let mut numbers = table(&["id", "what", "paper", "ours", "deviation", "verdict"]);
+    for entry in &report.entries {
+        for (at, figure) in entry.figures.iter().enumerate() {
+            numbers.add_row([
+                if at == 0 { entry.id } else { "" }.to_owned(),
+                if at == 0 {
+                    format!("{}: {}", entry.says, figure.what)
+                } else {
+                    figure.what.to_owned()
+                },
+                with_unit(figure.paper, figure.unit),
+                with_unit(figure.ours, figure.unit),
+                format!("{:+.2} %", figure.deviation_percent),
+                judgement(figure).to_owned(),
+            ]);
+        }
+    }
+    set_width(&mut numbers, 1);
+    println!("{numbers}\n");
+
+    let mut rest = table(&["id", "source", "the paper", "verdict", "why"]);
+    for entry in report
+        .entries
+        .iter()
+        .filter(|entry| entry.figures.is_empty())
+    {
+        rest.add_row([
+            entry.id.to_owned(),
+            entry.source.to_owned(),
+            entry.says.to_owned(),
+            verdict(entry.verdict).to_owned(),
+            entry.remark.clone(),
+        ]);
+    }
+    set_width(&mut rest, 2);
+    set_width(&mut rest, 4);
+    println!("{rest}\n");
+
+    remarks(&report.entries);
+    readings(report);
+    summary(report);
+}
+
+/// What must be said of numbers.
+fn remarks(entries: &[Entry]) {
+    println!("Remarks on numbers:");
+    for entry in entries {
+        if !entry.figures.is_empty() && !entry.remark.is_empty() {
+            println!("  {}: {}", entry.id, entry.remark);
+        }
+    }
+    println!();
+}
+
+fn readings(report: &Report) {
+    let mut shown = table(&["where", "the paper", "followed here", "rows"]);
+    for reading in report.readings {
+        shown.add_row([reading.place, reading.says, reading.follows, reading.rows]);
+    }
+    set_width(&mut shown, 1);
+    set_width(&mut shown, 2);
+    println!("Where the paper contradicts itself or is silent:\n{shown}\n");
+}
+
+fn summary(report: &Report) {
+    let figures: Vec<&Comparison> = report
+        .entries
+        .iter()
+        .flat_map(|entry| &entry.figures)
+        .collect();
+    let within = figures.iter().filter(|figure| figure.is_within).count();
+    let of = |origin| {
+        figures
+            .iter()
+            .filter(|figure| figure.origin == origin)
+            .count()
+    };
+    println!(
+        "{within} of {} numbers within {} %. {} of them come out, {} were used to choose parameters, {} are parameters.",
+        figures.len(),
+        report.within_percent,
+        of(Origin::Emergent),
+        of(Origin::Fitted),
+        of(Origin::Parameter),
+    );
+    let counts: Vec<String> = VERDICTS
+        .iter()
+        .map(|&(one, name)| format!("{name}: {}", report.count(one)))
+        .collect();
+    println!("{} entries. {}.", report.entries.len(), counts.join(", "));
+}
+
+const VERDICTS: [(Verdict, &str); 8] = [
+    (Verdict::Reached, "reached"),
+    (Verdict::NotReached, "not reached"),
+    (Verdict::Supported, "supported"),
+    (Verdict::Contradicted, "contradicted"),
+    (Verdict::CarriedOut, "carried out"),
+    (Verdict::ShownElsewhere, "shown elsewhere"),
+    (Verdict::Cited, "cited, not measured"),
+    (Verdict::NotMeasurable, "not measurable here"),
+];
+
+fn verdict(verdict: Verdict) -> &'static str {
+    VERDICTS
+        .iter()
+        .find(|(one, _)| *one == verdict)
+        .map_or("", |&(_, name)| name)
+}
+
+fn judgement(figure: &Comparison) -> &'static str {
+    match (figure.is_within, figure.origin) {
+        (false, _) => "NOT REACHED",
+        (true, Origin::Emergent) => "reached",
+        (true, Origin::Fitted) => "fitted",
+        (true, Origin::Parameter) => "parameter",
+    }
+}
+
+fn amount(value: f64) -> String {
+    if value >= 10_000.0 {
+        format!("{value:.0}")
+    } else {
+        let text = format!("{value:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    format!("{} {unit}", amount(value)).trim_end().to_owned()
+}
+
+fn set_width(table: &mut comfy_table::Table, column: usize) {
+    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    if let Some(column) = table.column_mut(column) {
+        column.set_constraint(comfy_table::ColumnConstraint::UpperBoundary(
+            comfy_table::Width::Fixed(REMARK_COLUMNS),
+        ));
+    }
+}

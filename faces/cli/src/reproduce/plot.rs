@@ -1,0 +1,62 @@
+//! The paper's figures as pictures.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use hamlyn_sim::reproduce::{Plot, Report};
+use plotters::prelude::*;
+
+/// Size of a picture, in pixels.
+const SIZE: (u32, u32) = (1000, 600);
+/// One for each curve; distinct to most eyes.
+const COLOURS: [RGBColor; 5] = [
+    RGBColor(200, 30, 30),
+    RGBColor(0, 114, 178),
+    RGBColor(0, 158, 115),
+    RGBColor(230, 159, 0),
+    RGBColor(70, 60, 150),
+];
+
+/// Draws every plot of the report into a directory.
+pub(super) fn write(report: &Report, directory: &Path) -> Result<()> {
+    for plot in &report.plots {
+        let path = directory.join(format!("{}.svg", plot.name));
+        draw(plot, &path).map_err(|error| anyhow!("drawing {}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn draw(plot: &Plot, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let points = || plot.curves.iter().flat_map(|curve| &curve.points);
+    let right = points().fold(0.0_f64, |most, point| most.max(point.0));
+    let top = points().fold(0.0_f64, |most, point| most.max(point.1));
+    let area = SVGBackend::new(path, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(plot.title, ("sans-serif", 22))
+        .margin(16)
+        .x_label_area_size(44)
+        .y_label_area_size(60)
+        .build_cartesian_2d(0.0..right, 0.0..top * 1.05)?;
+    chart
+        .configure_mesh()
+        .x_desc("bytes of data")
+        .y_desc(plot.unit)
+        .x_label_formatter(&|bytes| format!("{bytes:.0}"))
+        .draw()?;
+    for (curve, &colour) in plot.curves.iter().zip(COLOURS.iter().cycle()) {
+        let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));
+        chart
+            .draw_series(line)?
+            .label(&curve.label)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK)
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
