@@ -485,6 +485,11 @@ impl Receiving {
         expected.check(entries, index, found)
     }
 
+    /// Packets that had to be refused so far.
+    pub fn refused(&self) -> u64 {
+        self.refusals.iter().sum()
+    }
+
     /// Whether refusals were counted as they must be: of the interface, or of a slot.
     pub fn counted(&self, slot: Option<SlotName>, found: &Refusals) -> Result<(), Violation> {
         let counts = match slot {

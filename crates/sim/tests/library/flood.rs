@@ -55,10 +55,12 @@ impl Flood {
             data[8..].copy_from_slice(&(!word).to_le_bytes());
             let offset = (number * MESSAGE_BYTES) as u64;
             let message = Message::new(&data).at(offset).silent();
-            while !sent(
+            while sent(
                 "a short message",
                 interface.send_msg(terminus, &self.target, &message, Wait::Poll),
-            )? {
+            )?
+            .is_none()
+            {
                 blocked += 1;
                 for _ in 0..POLLS {
                     interface.poll();

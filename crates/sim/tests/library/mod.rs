@@ -10,6 +10,7 @@
 
 mod flood;
 mod rooms;
+mod strangers;
 mod streams;
 
 use hamlyn::engine::counting::Counting;
@@ -20,10 +21,12 @@ use hamlyn_sim::reference::delivery::{Deliveries, Order};
 
 use flood::Flood;
 use rooms::Rooms;
+use strangers::Strangers;
 use streams::Stream;
 
 const GROW: Wait = Wait::millis(10_000);
-const BUFFER_BYTES: u32 = 700;
+/// Buffers of datagrams; messages to the second take several packets.
+const BUFFER_BYTES: [u32; 2] = [700, 300_000];
 const GROUP_BYTES: u32 = 600;
 /// Rounds in which all that is under way must come.
 const ROUNDS: u32 = 1_000;
@@ -79,6 +82,7 @@ pub struct Programs<'a, H: Host> {
     stream: Stream,
     rooms: Rooms,
     flood: Flood,
+    strangers: Strangers,
     mailboxes: Vec<Mailbox>,
     round: Round,
     figures: Figures,
@@ -92,11 +96,11 @@ pub fn failed<E: std::fmt::Display>(call: &'static str) -> impl Fn(E) -> Violati
     }
 }
 
-/// Whether something was sent; not if there was no room.
-pub fn sent<T>(call: &'static str, result: Result<T, SendError>) -> Result<bool, Violation> {
+/// What sending gave; nothing if there was no room.
+pub fn sent<T>(call: &'static str, result: Result<T, SendError>) -> Result<Option<T>, Violation> {
     match result {
-        Ok(_) => Ok(true),
-        Err(SendError::WouldBlock { .. }) => Ok(false),
+        Ok(sent) => Ok(Some(sent)),
+        Err(SendError::WouldBlock { .. }) => Ok(None),
         Err(error) => Err(failed(call)(error)),
     }
 }
@@ -122,9 +126,8 @@ impl<'a, H: Host> Programs<'a, H> {
     fn open(manager: &'a mut Manager<H>, seed: u64) -> Result<Self, Violation> {
         let mut deliveries = Deliveries::new();
         let mut mailboxes = Vec::new();
-        for _ in 0..2 {
-            let receiver =
-                datagram::Receiver::new(manager, BUFFER_BYTES).map_err(failed("open"))?;
+        for bytes in BUFFER_BYTES {
+            let receiver = datagram::Receiver::new(manager, bytes).map_err(failed("open"))?;
             let ticket = receiver.ticket();
             mailboxes.push(Mailbox {
                 receiver,
@@ -145,6 +148,7 @@ impl<'a, H: Host> Programs<'a, H> {
             stream: Stream::open(manager, &mut deliveries)?,
             rooms: Rooms::open(manager, &mut deliveries)?,
             flood: Flood::open(manager)?,
+            strangers: Strangers::open(manager)?,
             manager,
             random: Random::new(seed),
             deliveries,
@@ -159,6 +163,9 @@ impl<'a, H: Host> Programs<'a, H> {
         let (stream, deliveries) = (&mut self.stream, &mut self.deliveries);
         if random.below(1_000) == 0 {
             return ("flood", self.flood.send(manager));
+        }
+        if random.below(3) == 0 {
+            return ("strangers", self.strangers.act(manager, random));
         }
         match random.below(20) {
             0..7 => ("stream: send", stream.send(manager, random, deliveries)),
@@ -187,17 +194,25 @@ impl<'a, H: Host> Programs<'a, H> {
             return Ok(());
         }
         mailbox.receiver.ready();
-        let length = match self.random.below(2) {
-            0 => 16,
-            _ => self.random.below(u64::from(BUFFER_BYTES) + 1),
+        let most = u64::from(BUFFER_BYTES[at]);
+        let length = match self.random.below(8) {
+            0..4 => 16,
+            4..7 => self.random.below(u64::from(BUFFER_BYTES[0]) + 1),
+            _ => self.random.below(most + 1),
         };
-        let offset = self.random.below(u64::from(BUFFER_BYTES) - length + 1) as u32;
+        let offset = self.random.below(most - length + 1) as u32;
         let data = noise(&mut self.random, length);
         let reply = (self.random.below(3) == 0).then_some(other);
+        // A long one would be cut where there is no room for all of it.
+        let wait = if length > u64::from(BUFFER_BYTES[0]) {
+            GROW
+        } else {
+            Wait::Poll
+        };
         let result = mailbox
             .sender
-            .send(self.manager, offset, &data, reply.as_ref(), Wait::Poll);
-        if sent("sending a datagram", result)? {
+            .send(self.manager, offset, &data, reply.as_ref(), wait);
+        if sent("sending a datagram", result)?.is_some() {
             self.deliveries.sent(mailbox.channel, &data);
             mailbox.sent = Some((offset, reply));
         }
@@ -283,7 +298,7 @@ impl<'a, H: Host> Programs<'a, H> {
         } else {
             member.send(self.manager, offset, data, Wait::Poll)
         };
-        if sent("sending a part", result)? {
+        if sent("sending a part", result)?.is_some() {
             round.parts.pop();
         }
         Ok(())
@@ -348,6 +363,7 @@ impl<'a, H: Host> Programs<'a, H> {
         self.figures.tags = self.deliveries.count(self.rooms.channel);
         self.rooms.close(self.manager)?;
         self.flood.close(self.manager)?;
+        self.strangers.close(self.manager)?;
         for mailbox in self.mailboxes {
             let closed = mailbox.receiver.close(self.manager);
             closed.map_err(failed("closing a receiver"))?;

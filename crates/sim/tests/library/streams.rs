@@ -66,7 +66,7 @@ impl Stream {
         };
         let data = noise(random, length);
         let result = sender.send(manager, &data, Wait::Poll);
-        if sent("sending a record", result)? {
+        if sent("sending a record", result)?.is_some() {
             deliveries.sent(self.channel, &data);
         }
         Ok(())
@@ -142,7 +142,9 @@ impl Stream {
     /// Hands over what was held back; false if there is no room for all of it.
     pub fn flush<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<bool, Violation> {
         match &mut self.sender {
-            Some(sender) => sent("flushing a stream", sender.flush(manager, Wait::Poll)),
+            Some(sender) => {
+                Ok(sent("flushing a stream", sender.flush(manager, Wait::Poll))?.is_some())
+            }
             None => Ok(true),
         }
     }
