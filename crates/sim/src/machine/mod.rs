@@ -14,6 +14,7 @@
 pub mod card;
 pub mod component;
 pub mod memory;
+pub mod modern;
 pub mod named;
 pub mod parameters;
 pub mod resource;

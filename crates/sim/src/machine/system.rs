@@ -77,12 +77,20 @@ pub struct Arrival {
 /// What will happen.
 #[derive(Debug)]
 enum Event {
+    /// A message's doorbell is heard by the card, its way so far being this.
+    Rung(usize, Ledger),
     /// A step is done.
     StepDone(usize, Half),
+    /// The next step can begin.
+    GoOn(usize, Half),
+    /// A packet is on its sender's card.
+    Pulled(usize, Launch),
     /// A packet has left, all of it.
     Left(usize, Launch),
     /// A packet is on its receiver's card.
     Arrived(usize, Launch),
+    /// The processor can see a notification.
+    Told(usize, Ledger),
     /// The application of that host has a message, its way being this.
     Noticed(usize, Ledger),
 }
@@ -112,7 +120,7 @@ impl System {
             foreseen: 0,
             happened: 0,
             hosts: (0..hosts)
-                .map(|_| Host::new(hosts, packet_bytes, &mut random))
+                .map(|_| Host::new(&machine, hosts, packet_bytes, &mut random))
                 .collect(),
             last_served: vec![0; hosts],
         }
@@ -148,12 +156,14 @@ impl System {
         self.hosts[host].refused
     }
 
-    /// How long a resource of a host's card was in use.
-    pub fn card_busy(&self, host: usize, place: Place) -> Span {
-        match place {
-            Place::Lanai => self.hosts[host].lanai.busy(),
-            Place::Bus => self.hosts[host].bus.busy(),
-        }
+    /// How long the interface processor of a host's card was in use.
+    pub fn lanai_busy(&self, host: usize) -> Span {
+        self.hosts[host].resource(Place::Lanai).busy()
+    }
+
+    /// How long a host's I/O bus was in use, both directions together.
+    pub fn bus_busy(&self, host: usize) -> Span {
+        self.hosts[host].bus_busy()
     }
 
     /// How long a host's processor worked: software and stores, and not waiting.
@@ -209,8 +219,8 @@ impl System {
         ledger.add(Component::HostWrites, stores);
         let waited = self.now.since(began) - (software + stores);
         ledger.add(Component::Waiting, waited);
-        self.hosts[from].posted.push_back((self.now, ledger));
-        self.consider_sending(from);
+        let heard = self.machine.crossing.store;
+        self.later(heard, &mut ledger, |ledger| Event::Rung(from, ledger));
         Ok(())
     }
 
@@ -244,6 +254,17 @@ impl System {
         self.foreseen += 1;
     }
 
+    /// Has something happen after a latency during which nothing is occupied; at once if there is none.
+    fn later(&mut self, latency: Span, ledger: &mut Ledger, event: impl FnOnce(Ledger) -> Event) {
+        ledger.add(Component::Crossing, latency);
+        let event = event(*ledger);
+        if latency == Span::ZERO {
+            self.happen(event);
+        } else {
+            self.foresee(self.now + latency, event);
+        }
+    }
+
     /// The next event; false if there is none.
     fn step(&mut self) -> bool {
         let Some(((at, _), event)) = self.events.pop_first() else {
@@ -251,13 +272,24 @@ impl System {
         };
         self.now = at;
         self.happened += 1;
+        self.happen(event);
+        true
+    }
+
+    fn happen(&mut self, event: Event) {
         match event {
+            Event::Rung(host, ledger) => {
+                self.hosts[host].posted.push_back((self.now, ledger));
+                self.consider_sending(host);
+            }
             Event::StepDone(host, half) => self.step_done(host, half),
+            Event::GoOn(host, half) => self.go_on(host, half),
+            Event::Pulled(host, launch) => self.pulled(host, launch),
             Event::Left(host, launch) => self.left(host, launch),
             Event::Arrived(host, launch) => self.arrived(host, launch),
+            Event::Told(host, ledger) => self.told(host, ledger),
             Event::Noticed(host, ledger) => self.noticed(host, ledger),
         }
-        true
     }
 
     fn run_until(&mut self, end: Time) {
@@ -297,7 +329,7 @@ impl System {
         // Incoming transfers go first (Hamlyn 2.8).
         let urgent = half == Half::Receiving;
         let granted = self.hosts[host]
-            .resource(step.place)
+            .resource_mut(step.place)
             .request(now, half, step.span, urgent);
         self.granted(host, granted);
     }
@@ -320,9 +352,13 @@ impl System {
         else {
             return;
         };
-        let next = self.hosts[host].resource(step.place).release(now);
+        let next = self.hosts[host].resource_mut(step.place).release(now);
         self.granted(host, next);
-        self.go_on(host, half);
+        if step.then == Span::ZERO {
+            self.go_on(host, half);
+        } else {
+            self.foresee(now + step.then, Event::GoOn(host, half));
+        }
     }
 
     /// A job has no steps left.
@@ -339,13 +375,16 @@ impl System {
                 }
             }
             Doing::Pull(launch) => {
-                let launch = Launch {
-                    ledger,
-                    since: self.now,
-                    ..launch
+                let latency = if launch.packet.is_pulled {
+                    self.machine.crossing.read
+                } else {
+                    Span::ZERO
                 };
-                self.hosts[host].outgoing.push_back(launch);
-                self.consider_link(host);
+                self.hosts[host].pulling += 1;
+                let mut ledger = ledger;
+                self.later(latency, &mut ledger, |ledger| {
+                    Event::Pulled(host, Launch { ledger, ..launch })
+                });
                 self.consider_sending(host);
             }
             Doing::Complete => self.consider_sending(host),
@@ -367,6 +406,16 @@ impl System {
                 self.consider_receiving(host);
             }
         }
+    }
+
+    fn pulled(&mut self, host: usize, launch: Launch) {
+        let launch = Launch {
+            since: self.now,
+            ..launch
+        };
+        self.hosts[host].pulling -= 1;
+        self.hosts[host].outgoing.push_back(launch);
+        self.consider_link(host);
     }
 
     /// Whether the sending half has something to do.
@@ -447,7 +496,9 @@ impl System {
         self.hosts[to].port_taken = false;
         launch.ledger.add(Component::Switch, self.machine.switch);
         launch.ledger.add(Component::Dma, self.machine.wire_start);
-        let arrives = self.now + self.machine.switch + self.machine.wire_start;
+        let crossing = self.machine.crossing.wire;
+        launch.ledger.add(Component::Crossing, crossing);
+        let arrives = self.now + self.machine.switch + self.machine.wire_start + crossing;
         if launch.is_last {
             self.hosts[host].completions_due += 1;
         }
@@ -470,6 +521,12 @@ impl System {
 
     /// A notification was written.
     fn tell(&mut self, host: usize, mut ledger: Ledger) {
+        let seen = self.machine.crossing.write;
+        self.later(seen, &mut ledger, |ledger| Event::Told(host, ledger));
+    }
+
+    /// It is seen.
+    fn told(&mut self, host: usize, mut ledger: Ledger) {
         let now = self.now;
         let software = self.software(self.hosts[host].listens);
         let node = &mut self.hosts[host];

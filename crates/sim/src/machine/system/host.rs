@@ -16,9 +16,9 @@ use hamlyn_engine::transmit::{Message, Transmitter};
 
 use super::{Arrival, Letter, Way};
 use crate::machine::card::{Place, Step, Verdict};
-use crate::machine::component::Ledger;
+use crate::machine::component::{Component, Ledger};
 use crate::machine::memory::{Memory, Packet, Tap};
-use crate::machine::parameters::Software;
+use crate::machine::parameters::{Parameters, Software};
 use crate::machine::resource::Resource;
 use crate::random::Random;
 use crate::time::{Span, Time};
@@ -29,8 +29,6 @@ const AREA_BYTES: usize = 128 * 1024;
 const ENTRIES_EACH: u64 = 512;
 /// Entries of a notification queue.
 const NOTIFICATIONS: usize = 256;
-/// Packets on a card that wait for the link; the one after is not fetched before there is room.
-const OUTGOING_MAX: usize = 2;
 
 /// A half of a card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +67,7 @@ impl Job {
     pub(super) fn step_is_done(&mut self) -> Option<Step> {
         let step = self.steps.pop_front()?;
         self.ledger.add(step.component(), step.span);
+        self.ledger.add(Component::Crossing, step.then);
         Some(step)
     }
 }
@@ -134,8 +133,10 @@ pub(super) struct Host {
     messages_sent: u64,
     pub(super) refused: u64,
 
-    pub(super) lanai: Resource<Half>,
-    pub(super) bus: Resource<Half>,
+    lanai: Resource<Half>,
+    /// For each direction; only the first is used if both are one.
+    bus: [Resource<Half>; 2],
+    is_duplex: bool,
     pub(super) sending: Option<Job>,
     pub(super) receiving: Option<Job>,
     /// Messages in the work queue: when the doorbell rang, and what they had cost by then.
@@ -143,6 +144,9 @@ pub(super) struct Host {
     /// Whether the next packet is the first of its message.
     pub(super) at_first_packet: bool,
     pub(super) completions_due: usize,
+    outgoing_max: usize,
+    /// Packets that were asked for and are not on the card yet.
+    pub(super) pulling: usize,
     pub(super) outgoing: VecDeque<Launch>,
     pub(super) link_taken: bool,
     pub(super) link_busy: Span,
@@ -154,7 +158,12 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(hosts: usize, packet_bytes: usize, random: &mut Random) -> Self {
+    pub(super) fn new(
+        machine: &Parameters,
+        hosts: usize,
+        packet_bytes: usize,
+        random: &mut Random,
+    ) -> Self {
         let sending_area = Memory::new(AREA_BYTES);
         let receiving_area = Memory::new(AREA_BYTES);
         let area_bytes = receiving_area.length_bytes();
@@ -205,12 +214,15 @@ impl Host {
             messages_sent: 0,
             refused: 0,
             lanai: Resource::default(),
-            bus: Resource::default(),
+            bus: Default::default(),
+            is_duplex: machine.bus.is_duplex,
             sending: None,
             receiving: None,
             posted: VecDeque::new(),
             at_first_packet: true,
             completions_due: 0,
+            outgoing_max: machine.outgoing_max,
+            pulling: 0,
             outgoing: VecDeque::new(),
             link_taken: false,
             link_busy: Span::ZERO,
@@ -227,10 +239,24 @@ impl Host {
         }
     }
 
-    pub(super) fn resource(&mut self, place: Place) -> &mut Resource<Half> {
+    pub(super) fn bus_busy(&self) -> Span {
+        let [one, other] = &self.bus;
+        one.busy() + other.busy()
+    }
+
+    pub(super) fn resource(&self, place: Place) -> &Resource<Half> {
+        match place {
+            Place::Lanai => &self.lanai,
+            Place::BusOut if self.is_duplex => &self.bus[1],
+            Place::BusIn | Place::BusOut => &self.bus[0],
+        }
+    }
+
+    pub(super) fn resource_mut(&mut self, place: Place) -> &mut Resource<Half> {
         match place {
             Place::Lanai => &mut self.lanai,
-            Place::Bus => &mut self.bus,
+            Place::BusOut if self.is_duplex => &mut self.bus[1],
+            Place::BusIn | Place::BusOut => &mut self.bus[0],
         }
     }
 
@@ -309,7 +335,8 @@ impl Host {
 
     /// Since when a message waits, and what it has cost, if one waits and there is room for its next packet.
     pub(super) fn wants_to_send(&self) -> Option<(Time, Ledger)> {
-        if !self.transmitter.is_waiting() || self.outgoing.len() >= OUTGOING_MAX {
+        if !self.transmitter.is_waiting() || self.outgoing.len() + self.pulling >= self.outgoing_max
+        {
             return None;
         }
         self.posted.front().copied()
