@@ -65,6 +65,42 @@ impl Step {
     }
 }
 
+/// What the card has to know of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Bytes of metadata.
+    pub metadata_bytes: u64,
+    /// Bytes of data.
+    pub data_bytes: u64,
+    /// Whether both are pulled out of host memory; otherwise the processor has written them to the card (direct I/O).
+    pub is_pulled: bool,
+    /// Whether it names no metadata entry.
+    pub is_fast: bool,
+    /// Whether it is one of several of its message, which are counted.
+    pub is_counted: bool,
+}
+
+impl Load {
+    /// Bytes of metadata and data.
+    pub fn payload_bytes(&self) -> u64 {
+        self.metadata_bytes + self.data_bytes
+    }
+}
+
+impl From<&Packet> for Load {
+    fn from(packet: &Packet) -> Self {
+        let header = &packet.header;
+        Self {
+            metadata_bytes: packet.metadata.len() as u64,
+            data_bytes: packet.data.len() as u64,
+            is_pulled: packet.is_pulled,
+            is_fast: header.is_fast(),
+            // A delta of zero does without the accumulator (Hamlyn 2.5); so does fast mode, which has another word there.
+            is_counted: !header.is_fast() && header.word != 0,
+        }
+    }
+}
+
 /// What the engine said of a packet that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
@@ -86,14 +122,14 @@ pub fn fetch(machine: &Parameters, is_first: bool) -> Vec<Step> {
 
 /// Until the packet was asked for; it is on the card [`super::parameters::Crossing::read`] later. Direct I/O has brought it
 /// there already.
-pub fn pull(machine: &Parameters, packet: &Packet) -> Vec<Step> {
+pub fn pull(machine: &Parameters, load: &Load) -> Vec<Step> {
     let mut steps = Vec::with_capacity(3);
-    if packet.is_pulled {
-        if !packet.metadata.is_empty() {
+    if load.is_pulled {
+        if load.metadata_bytes != 0 {
             steps.push(Step::lanai(machine.send_metadata));
-            steps.push(Step::out_of_host(machine, packet.metadata.len() as u64));
+            steps.push(Step::out_of_host(machine, load.metadata_bytes));
         }
-        steps.push(Step::out_of_host(machine, packet.data.len() as u64));
+        steps.push(Step::out_of_host(machine, load.data_bytes));
     }
     steps
 }
@@ -112,22 +148,20 @@ pub fn check(machine: &Parameters) -> Vec<Step> {
 }
 
 /// What follows upon the engine's verdict.
-pub fn take(machine: &Parameters, packet: &Packet, verdict: Verdict) -> Vec<Step> {
+pub fn take(machine: &Parameters, load: &Load, verdict: Verdict) -> Vec<Step> {
     if !verdict.is_let_in {
         return vec![Step::lanai(machine.discard)];
     }
-    let header = &packet.header;
     let mut steps = vec![Step::lanai(machine.deposit)];
-    if !header.is_fast() {
+    if !load.is_fast {
         steps.push(Step::lanai(machine.find_entry));
     }
-    if !packet.metadata.is_empty() {
+    if load.metadata_bytes != 0 {
         steps.push(Step::lanai(machine.receive_metadata));
-        steps.push(Step::into_host(machine, packet.metadata.len() as u64));
+        steps.push(Step::into_host(machine, load.metadata_bytes));
     }
-    steps.push(Step::into_host(machine, packet.data.len() as u64));
-    // A delta of zero does without the accumulator (Hamlyn 2.5); so does fast mode, which has another word there.
-    if !header.is_fast() && header.word != 0 {
+    steps.push(Step::into_host(machine, load.data_bytes));
+    if load.is_counted {
         let accumulate = Step::lanai(machine.accumulate);
         if machine.keeps_accumulators {
             steps.push(accumulate);

@@ -12,6 +12,7 @@
 //! routes of the wire beneath a packet.
 
 pub mod card;
+mod cards;
 pub mod component;
 pub mod memory;
 pub mod modern;
