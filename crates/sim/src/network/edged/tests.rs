@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::part::{Cut, WhenFull};
-use super::super::tests::{drive, drive_with, frame, ns};
+use super::super::tests::{drive, drive_with, frame, ns, resume};
 use super::super::{Fabric, Loss, Mesh, Routing, Topology};
 use super::*;
 use crate::time::Span;
@@ -41,9 +41,7 @@ fn a_host_that_takes_nothing_stops_senders_through_all_buffers() {
         .map(|at| (ns(0), frame(at, at as u32 % 2, 5, 250)))
         .collect();
     network.set_receiving(ns(0), HostId(5), false);
-    let resume: Box<dyn FnOnce(&mut Edged<u64, Fabric<u64>>, Time)> =
-        Box::new(|network, now| network.set_receiving(now, HostId(5), true));
-    let outcome = drive_with(&mut network, sends, [(ns(1_000_000), resume)].into());
+    let outcome = drive_with(&mut network, sends, [resume(ns(1_000_000), 5)].into());
     assert_eq!(outcome.stuck, 0);
     let arrivals = outcome.arrivals(5);
     assert_eq!(arrivals.len(), 40);

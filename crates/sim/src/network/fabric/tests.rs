@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::saturation::paper_fabric;
-use super::super::tests::{Outcome, drive, drive_with, frame, ns};
+use super::super::tests::{self, Outcome, drive, drive_with, frame, ns, resume};
 use super::super::topology::{PAPER_PS_PER_BYTE, PAPER_SWITCH_LATENCY};
 use super::*;
 use crate::time::Span;
 
 mod bytes;
 
-type Act<'a> = (Time, Box<dyn FnOnce(&mut Fabric<u64>, Time) + 'a>);
+type Act<'a> = tests::Act<'a, Fabric<u64>>;
 
 fn fabric(topology: &Topology, routing: Routing, seed: u64) -> Fabric<u64> {
     Fabric::new(topology, routing, &mut Random::new(seed)).unwrap()
@@ -22,12 +22,6 @@ fn act<'a>(at: Time, act: impl FnOnce(&mut Fabric<u64>, Time) + 'a) -> Act<'a> {
 
 fn take_nothing(fabric: &mut Fabric<u64>, host: u32) {
     fabric.set_receiving(ns(0), HostId(host), false);
-}
-
-fn resume<'a>(at: Time, host: u32) -> Act<'a> {
-    act(at, move |fabric, now| {
-        fabric.set_receiving(now, HostId(host), true)
-    })
 }
 
 fn span(topology: &Topology, bytes: u32) -> Span {
