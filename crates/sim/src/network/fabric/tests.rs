@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::routing::tests::any_network;
 use super::super::saturation::paper_fabric;
 use super::super::tests::{self, Outcome, drive, drive_with, frame, ns, resume};
 use super::super::topology::{PAPER_PS_PER_BYTE, PAPER_SWITCH_LATENCY};
@@ -452,5 +453,48 @@ proptest! {
             prop_assert_eq!(channel.reserved_bytes, 0);
             prop_assert!(channel.waiting.is_empty());
         }
+    }
+
+    #[test]
+    fn no_network_deadlocks_whatever_its_circles(
+        topology in any_network(),
+        routing in prop::sample::select(Routing::ALL.to_vec()),
+        seed in any::<u64>(),
+    ) {
+        let topology = topology.buffers(40);
+        let sends = full_load(topology.host_count() as u32, 80, seed);
+        let outcome = drive(&mut fabric(&topology, routing, seed), sends);
+        check(&outcome, 80, routing.keeps_order());
+    }
+
+    #[test]
+    fn whatever_breaks_each_frame_comes_or_is_lost(
+        breaks in prop::collection::vec((0..400_000u64, 1..200_000u64, any::<u32>(), 0..3u8), 0..12),
+        routing in prop::sample::select(Routing::ALL.to_vec()),
+        seed in any::<u64>(),
+    ) {
+        let topology = Topology::folded_clos(3, 3, 2, 1).unwrap();
+        let (hosts, cables) = (9, topology.cables.len() as u32);
+        let mut others: Vec<Act<'_>> = Vec::new();
+        for (from, span, which, kind) in breaks {
+            for (at, is_well) in [(from, false), (from + span, true)] {
+                others.push(act(ns(at), move |fabric, now| match kind {
+                    0 => fabric.set_cable((which % cables) as usize, is_well),
+                    1 => fabric.set_power(now, HostId(which % hosts), is_well),
+                    _ => fabric.set_receiving(now, HostId(which % hosts), is_well),
+                }));
+            }
+        }
+        others.sort_by_key(|(at, _)| *at);
+        let mut fabric = fabric(&topology, routing, seed);
+        let outcome = drive_with(&mut fabric, full_load(hosts, 150, seed), others.into());
+        prop_assert_eq!((outcome.stuck, fabric.frames()), (0, 0));
+        let mut fates = outcome.counts();
+        for (number, why) in outcome.lost() {
+            prop_assert!(why == Loss::Down || why == Loss::HostOff);
+            *fates.entry(number).or_default() += 1;
+        }
+        prop_assert_eq!(fates.len(), 150);
+        prop_assert!(fates.values().all(|&fates| fates == 1));
     }
 }
