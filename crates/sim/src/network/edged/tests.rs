@@ -111,9 +111,9 @@ proptest! {
             now += step;
             (ns(now), frame(number as u64, from, to, bytes))
         }).collect();
-        // Edges around edges around a fabric.
+        // Edges around edges around a fabric, of which the outer ones need not know.
         let nested = || {
-            let inner = edged(&outbound, &inbound, seed);
+            let inner: Box<dyn Network<u64>> = Box::new(edged(&outbound, &inbound, seed));
             Edged::new(inner, &[Part::delay(Span::from_ns(5))], &[buffer(600)], &mut Random::new(seed)).unwrap()
         };
         let outcome = drive(&mut nested(), sends.clone());
