@@ -146,6 +146,8 @@ pub struct Plan {
     pub link_packets: u32,
     /// By how much packets between interfaces of one node may overtake each other.
     pub near_jitter_ns: u32,
+    /// By how much senders may be late to ring for a receiver that sleeps.
+    pub ring_delay_ns: u32,
     /// Who there is.
     pub parties: Vec<Party>,
     /// Who sends what to whom.
@@ -185,6 +187,7 @@ impl Plan {
             packet_payload_bytes: *random.one_of(&[256, 300, 1024, 4096]).unwrap_or(&256),
             link_packets: *random.one_of(&[1, 2, 5, 16, 64]).unwrap_or(&64),
             near_jitter_ns: *random.one_of(&[0, 0, 200, 5_000]).unwrap_or(&0),
+            ring_delay_ns: *random.one_of(&[0, 500, 20_000]).unwrap_or(&0),
             parties,
             lines,
             faults,
@@ -257,6 +260,7 @@ impl Plan {
             with(&|plan| plan.parties[party].node = 0);
         }
         with(&|plan| plan.near_jitter_ns = 0);
+        with(&|plan| plan.ring_delay_ns = 0);
         with(&|plan| plan.link_packets = 64);
         with(&|plan| plan.packet_payload_bytes = 4096);
         for line in 0..self.lines.len() {
