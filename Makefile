@@ -95,4 +95,4 @@ tests:
 	@echo "== tests"
 	$(CARGO) test --workspace --locked
 	@echo "== deliberate bugs, each of which must be found"
-	$(CARGO) test --locked -p hamlyn-sim --features mutations --test mutations
+	$(CARGO) test --locked -p hamlyn-sim --features mutations --test mutations --test wakeups

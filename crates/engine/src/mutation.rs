@@ -11,6 +11,8 @@ pub enum Level {
     Engine,
     /// Found only by programs that use the library.
     Library,
+    /// Found only where such programs wait for each other: in the simulator's world.
+    World,
 }
 
 macro_rules! mutations {
@@ -105,6 +107,7 @@ mutations! {
     Library PaddingDelivered "padding-delivered" "A record that shares a piece is delivered with its padding.";
     Library PieceReleasedEarly "piece-released-early" "A piece that several records share goes back with the first of them.";
     Library EndEarly "end-early" "A stream ends one piece before its last.";
+    World ListenedLate "listened-late" "Who is about to sleep announces it before it listens for rings.";
     Library ShareKept "share-kept" "A member of a group keeps the share that it spent on a part: it is counted twice.";
 }
 

@@ -12,5 +12,6 @@ pub mod network;
 pub mod random;
 pub mod reference;
 pub mod reproduce;
+pub mod scenario;
 pub mod time;
 pub mod world;

@@ -207,5 +207,31 @@ pub trait Network<P> {
     fn set_receiving(&mut self, now: Time, host: HostId, is_receiving: bool);
 }
 
+impl<P, N: Network<P> + ?Sized> Network<P> for Box<N> {
+    fn hosts(&self) -> usize {
+        (**self).hosts()
+    }
+
+    fn send(&mut self, now: Time, frame: Frame<P>) -> Result<(), (Frame<P>, Refusal)> {
+        (**self).send(now, frame)
+    }
+
+    fn admits(&self, frame: &Frame<P>) -> Result<(), Refusal> {
+        (**self).admits(frame)
+    }
+
+    fn next(&self) -> Option<Time> {
+        (**self).next()
+    }
+
+    fn advance(&mut self, now: Time, tell: &mut dyn FnMut(Event<P>)) {
+        (**self).advance(now, tell);
+    }
+
+    fn set_receiving(&mut self, now: Time, host: HostId, is_receiving: bool) {
+        (**self).set_receiving(now, host, is_receiving);
+    }
+}
+
 #[cfg(test)]
 mod tests;

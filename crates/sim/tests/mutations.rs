@@ -26,6 +26,8 @@ fn judge(level: Level, seed: u64) -> Option<String> {
             Ok(_) => None,
             Err(found) => Some((found.step, found.act, found.violation)),
         },
+        // The test `wakeups` has them.
+        Level::World => None,
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(None) => None,
@@ -39,6 +41,7 @@ fn hunt(level: Level) -> Option<(u64, String)> {
     let seeds = match level {
         Level::Engine => SEEDS,
         Level::Library => LIBRARY_SEEDS,
+        Level::World => 0,
     };
     (0..seeds).find_map(|seed| Some((seed, judge(level, seed)?)))
 }
@@ -53,7 +56,10 @@ fn every_mutation_is_found() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let mut missed = Vec::new();
-    for &bug in Mutation::ALL {
+    for &bug in Mutation::ALL
+        .iter()
+        .filter(|bug| bug.level() != Level::World)
+    {
         mutation::switch(Some(bug));
         let found = hunt(bug.level());
         mutation::switch(None);
@@ -64,5 +70,4 @@ fn every_mutation_is_found() {
     }
     std::panic::set_hook(hook);
     assert_eq!(missed, Vec::<&str>::new(), "not found");
-    println!("{} deliberate bugs, all found", Mutation::ALL.len());
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use hamlyn_host::{Driver, Event, HostError};
 
-use super::{MOMENT, SPIN_NS};
+use super::SPIN_NS;
 use crate::link::SimLink;
 use crate::time::{Span, Time};
 use crate::world::{self, kernel, task};
@@ -29,6 +29,19 @@ impl SimDriver {
     }
 }
 
+impl SimDriver {
+    /// Where senders may be late to ring, time passes between the steps that lead to a sleep: these are system calls.
+    fn let_others(&self) {
+        let takes = kernel::with(|kernel| {
+            kernel.charge(kernel.settings.costs.step);
+            kernel.settings.ring_delay != Span::ZERO
+        });
+        if takes {
+            task::wait(Some(Time::ZERO));
+        }
+    }
+}
+
 impl Driver for SimDriver {
     type Link = SimLink;
 
@@ -41,11 +54,13 @@ impl Driver for SimDriver {
     }
 
     fn prepare_sleep(&mut self) {
+        self.let_others();
         kernel::with(|kernel| kernel.listen(self.interface));
     }
 
     fn pass_barrier(&mut self) {
         // All see everything at once here.
+        self.let_others();
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
@@ -76,8 +91,7 @@ impl Driver for SimDriver {
     }
 
     fn relax(&mut self) {
-        let until = kernel::with(|kernel| kernel.relax(self.interface, MOMENT));
-        task::wait(Some(until));
+        super::relax(self.interface);
     }
 
     fn stand_back(&mut self, span_ns: u64) {

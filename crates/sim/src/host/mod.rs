@@ -308,8 +308,7 @@ impl Host for SimHost {
     }
 
     fn relax(&mut self) {
-        let until = kernel::with(|kernel| kernel.relax(self.interface, MOMENT));
-        task::wait(Some(until));
+        relax(self.interface);
     }
 
     fn looks(&mut self) {
@@ -329,6 +328,13 @@ impl Host for SimHost {
     fn spin_ns(&self) -> u64 {
         SPIN_NS
     }
+}
+
+/// The running task waits a moment, or until something comes to the interface.
+fn relax(interface: u32) {
+    let until = kernel::with(|kernel| kernel.relax(interface, MOMENT));
+    task::wait(Some(until));
+    kernel::with(|kernel| kernel.end_relax(interface));
 }
 
 /// Where a task of the world sleeps that waits for another one.

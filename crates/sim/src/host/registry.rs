@@ -436,6 +436,13 @@ impl Kernel {
         until
     }
 
+    /// The moment is over.
+    pub(crate) fn end_relax(&mut self, interface: u32) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.relaxing = None;
+        }
+    }
+
     // Offers.
 
     pub(crate) fn offer(&mut self, interface: u32, item: &str, supply: Supply, bytes: &[u8]) {

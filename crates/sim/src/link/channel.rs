@@ -42,7 +42,8 @@ impl Packet {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Announced {
     Watching,
-    Asleep,
+    /// With the number of the announcement.
+    Asleep(u64),
 }
 
 /// See the module.
@@ -60,6 +61,9 @@ pub(crate) struct Channel {
     busy_until: Time,
     arrived: VecDeque<Packet>,
     announced: Announced,
+    announcements: u64,
+    /// The announcement that the sender last rang for.
+    rung: u64,
     /// The sender sleeps until there is room.
     awaited: bool,
     /// Nobody takes what arrives.
@@ -106,6 +110,8 @@ impl Channels {
             busy_until: Time::ZERO,
             arrived: VecDeque::new(),
             announced: Announced::Watching,
+            announcements: 0,
+            rung: 0,
             awaited: false,
             deaf: false,
             at_rest: None,
@@ -160,7 +166,8 @@ impl Channels {
     pub(crate) fn announce(&mut self, channel: u32, asleep: bool) {
         if let Some(channel) = self.get_mut(channel) {
             channel.announced = if asleep {
-                Announced::Asleep
+                channel.announcements += 1;
+                Announced::Asleep(channel.announcements)
             } else {
                 Announced::Watching
             };
@@ -257,7 +264,7 @@ impl Kernel {
         };
         channel.on_the_way -= 1;
         let at_rest = channel.at_rest.take_if(|_| channel.on_the_way == 0);
-        let (to, asleep) = (channel.to, channel.announced == Announced::Asleep);
+        let to = channel.to;
         let header = content.header;
         let heard = !channel.deaf;
         if heard {
@@ -273,10 +280,15 @@ impl Kernel {
             )
         });
         if heard {
-            if asleep {
-                self.ring(to);
-            }
             self.stir(to);
+            let delay = self.settings.ring_delay;
+            if delay == Span::ZERO {
+                self.ring_if_asleep(number);
+            } else {
+                let random = &mut self.channels.random;
+                let at = now + Span::from_ps(random.below(delay.as_ps()));
+                self.schedule(at, What::Look { channel: number });
+            }
         }
         if let Some(AtRest {
             interface,
@@ -285,6 +297,20 @@ impl Kernel {
         }) = at_rest
         {
             self.tell_lost(interface, token, cause);
+        }
+    }
+
+    /// Whoever sent looks whether the receiver sleeps, and rings once for each announcement. That may be long after what
+    /// was sent has come, and been taken.
+    pub(crate) fn ring_if_asleep(&mut self, channel: u32) {
+        let Some(channel) = self.channels.get_mut(channel) else {
+            return;
+        };
+        if let Announced::Asleep(number) = channel.announced
+            && std::mem::replace(&mut channel.rung, number) != number
+        {
+            let to = channel.to;
+            self.ring(to);
         }
     }
 

@@ -249,4 +249,4 @@ fn distances(neighbours: &Neighbours, from: &[usize]) -> Vec<u32> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -59,12 +59,23 @@ impl Outcome {
     }
 }
 
+/// Something else that is done to a network at an instant.
+pub(crate) type Act<'a, N> = (Time, Box<dyn FnOnce(&mut N, Time) + 'a>);
+
+/// A host takes frames again.
+pub(crate) fn resume<N: Network<u64>>(at: Time, host: u32) -> Act<'static, N> {
+    (
+        at,
+        Box::new(move |network, now| network.set_receiving(now, HostId(host), true)),
+    )
+}
+
 /// Sends each frame at its instant, or as soon after it as its host has room; frames of one host in their order. Goes on until
 /// nothing happens any more. At certain instants it does other things to the network.
 pub(crate) fn drive_with<N: Network<u64>>(
     network: &mut N,
     sends: Vec<(Time, Frame<u64>)>,
-    mut others: VecDeque<(Time, Box<dyn FnOnce(&mut N, Time) + '_>)>,
+    mut others: VecDeque<Act<'_, N>>,
 ) -> Outcome {
     let mut outcome = Outcome::default();
     let mut queues: BTreeMap<HostId, VecDeque<(Time, Frame<u64>)>> = BTreeMap::new();

@@ -171,7 +171,8 @@ pub enum TopologyError {
     },
     /// A stopped frame could not be held by what is called its buffer.
     #[error(
-        "cable {cable} brings {needed_bytes} bytes to {switch} before its head is through: buffer_bytes must be at least that, it is {buffer_bytes}"
+        "cable {cable} brings {needed_bytes} bytes to {switch} before its head is through: \
+         buffer_bytes must be at least that, it is {buffer_bytes}"
     )]
     SmallBuffer {
         /// The cable, by its place.

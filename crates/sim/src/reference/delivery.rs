@@ -74,6 +74,24 @@ impl Deliveries {
         number
     }
 
+    /// The last message was not accepted after all: it must not have come.
+    pub fn unsent(&mut self, number: usize) -> Result<(), Violation> {
+        let channel = &mut self.channels[number];
+        let last = channel.sent.saturating_sub(1);
+        let Some((bytes, _)) = channel.waiting.remove(&last) else {
+            return Err(Violation::Delivered {
+                channel: number,
+                length_bytes: 0,
+                why: "those of a message that its sender was told was not sent",
+            });
+        };
+        channel.sent = last;
+        if let Some(numbers) = channel.numbers.get_mut(&bytes) {
+            numbers.retain(|number| *number != last);
+        }
+        Ok(())
+    }
+
     /// The sender was told that the message, and in a channel with order all after it, may be lost.
     pub fn reported(&mut self, channel: usize, number: u64) {
         let channel = &mut self.channels[channel];

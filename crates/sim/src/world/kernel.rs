@@ -24,6 +24,8 @@ pub(crate) enum What {
     Wake { task: u32, epoch: u32 },
     /// A packet comes to the end of its way.
     Arrive { channel: u32, packet: u32 },
+    /// Whoever sent into a channel looks whether its receiver sleeps.
+    Look { channel: u32 },
     /// The network is to be asked what happened.
     Network,
     /// A number of the world's own actions is due.
@@ -120,8 +122,11 @@ impl Kernel {
         self.happened
     }
 
-    /// Has that happen then, or now if that is past.
+    /// Has that happen then, or now if that is past; not at all if it is never.
     pub(crate) fn schedule(&mut self, at: Time, what: What) {
+        if at == Time::NEVER {
+            return;
+        }
         self.entries += 1;
         self.queue.push(Reverse(Entry {
             at: at.max(self.now),
@@ -142,6 +147,11 @@ impl Kernel {
         self.acts[number] = Some(act);
         let number = number as u32;
         self.schedule(at, What::Act { number });
+    }
+
+    /// Whether something would still happen.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.queue.is_empty()
     }
 
     /// The next event, unless it is later than that. Time goes on to it.

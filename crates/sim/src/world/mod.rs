@@ -28,6 +28,8 @@ pub struct Settings {
     pub near: Path,
     /// The way between two nodes.
     pub far: Path,
+    /// Up to so long after a packet has come, its sender looks whether the receiver sleeps, and rings.
+    pub ring_delay: Span,
     /// Packets that a link holds, before its sender must wait.
     pub link_packets: u32,
     /// The largest payload of a packet, in bytes: 256 to 65,536.
@@ -50,6 +52,7 @@ impl Default for Settings {
                 jitter: Span::ZERO,
                 per_byte: Span::from_ps(80),
             },
+            ring_delay: Span::ZERO,
             link_packets: 64,
             packet_payload_bytes: 16 << 10,
         }
@@ -67,6 +70,8 @@ pub struct Costs {
     pub look: Span,
     /// Going to sleep, and waking up.
     pub sleep: Span,
+    /// Each of the steps that lead to a sleep.
+    pub step: Span,
     /// A connection's part on either side.
     pub connect: Span,
 }
@@ -78,6 +83,7 @@ impl Default for Costs {
             receive: Span::from_ns(20),
             look: Span::from_ns(10),
             sleep: Span::from_ns(2_000),
+            step: Span::from_ns(300),
             connect: Span::from_us(20),
         }
     }
@@ -205,7 +211,7 @@ impl<'a> Simulation<'a> {
         let _end = End;
         self.go_on(until);
         let stuck = kernel::with(|kernel| kernel.tasks.unended());
-        let late = kernel::with(|kernel| kernel.now() >= until);
+        let late = kernel::with(|kernel| kernel.is_live());
         // Coroutines that are left unwind while there is a kernel to tell.
         end_all(&mut self.coroutines);
         let mut kernel = kernel::remove().expect("it was installed above");
@@ -236,6 +242,9 @@ impl<'a> Simulation<'a> {
                 What::Wake { task, epoch } => self.turn(task, epoch),
                 What::Arrive { channel, packet } => {
                     kernel::with(|kernel| kernel.arrive(channel, packet));
+                }
+                What::Look { channel } => {
+                    kernel::with(|kernel| kernel.ring_if_asleep(channel));
                 }
                 What::Network => kernel::with(Kernel::advance_network),
                 What::Act { number } => {

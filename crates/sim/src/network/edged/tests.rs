@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::part::{Cut, WhenFull};
-use super::super::tests::{drive, drive_with, frame, ns};
+use super::super::tests::{drive, drive_with, frame, ns, resume};
 use super::super::{Fabric, Loss, Mesh, Routing, Topology};
 use super::*;
 use crate::time::Span;
@@ -41,9 +41,7 @@ fn a_host_that_takes_nothing_stops_senders_through_all_buffers() {
         .map(|at| (ns(0), frame(at, at as u32 % 2, 5, 250)))
         .collect();
     network.set_receiving(ns(0), HostId(5), false);
-    let resume: Box<dyn FnOnce(&mut Edged<u64, Fabric<u64>>, Time)> =
-        Box::new(|network, now| network.set_receiving(now, HostId(5), true));
-    let outcome = drive_with(&mut network, sends, [(ns(1_000_000), resume)].into());
+    let outcome = drive_with(&mut network, sends, [resume(ns(1_000_000), 5)].into());
     assert_eq!(outcome.stuck, 0);
     let arrivals = outcome.arrivals(5);
     assert_eq!(arrivals.len(), 40);
@@ -113,9 +111,9 @@ proptest! {
             now += step;
             (ns(now), frame(number as u64, from, to, bytes))
         }).collect();
-        // Edges around edges around a fabric.
+        // Edges around edges around a fabric, of which the outer ones need not know.
         let nested = || {
-            let inner = edged(&outbound, &inbound, seed);
+            let inner: Box<dyn Network<u64>> = Box::new(edged(&outbound, &inbound, seed));
             Edged::new(inner, &[Part::delay(Span::from_ns(5))], &[buffer(600)], &mut Random::new(seed)).unwrap()
         };
         let outcome = drive(&mut nested(), sends.clone());

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::Loss;
 use super::super::part::WhenFull;
-use super::super::tests::{Outcome, drive, drive_with, frame, ns};
+use super::super::tests::{Outcome, drive, drive_with, frame, ns, resume};
 use super::*;
 use crate::time::Span;
 
@@ -58,9 +58,7 @@ fn a_host_that_takes_nothing_stops_its_senders_and_then_gets_everything() {
         .collect();
     let mut mesh = mesh(2, &wire(), 1);
     mesh.set_receiving(ns(0), HostId(1), false);
-    let resume: Box<dyn FnOnce(&mut Mesh<u64>, Time)> =
-        Box::new(|mesh, now| mesh.set_receiving(now, HostId(1), true));
-    let outcome = drive_with(&mut mesh, sends, [(ns(5_000), resume)].into());
+    let outcome = drive_with(&mut mesh, sends, [resume(ns(5_000), 1)].into());
     assert_eq!(outcome.stuck, 0);
     let arrivals = outcome.arrivals(1);
     assert_eq!(arrivals.len(), 10);

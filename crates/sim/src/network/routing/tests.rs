@@ -62,7 +62,8 @@ fn has_no_circle(mut steps: BTreeSet<((usize, u16), (usize, u16))>) -> bool {
     }
 }
 
-fn any_network() -> impl Strategy<Value = Topology> {
+/// Switches, connected somehow, and hosts on some of them.
+pub(crate) fn any_network() -> impl Strategy<Value = Topology> {
     let cables = prop::collection::vec((any::<u32>(), any::<u32>()), 0..12);
     let hosts = prop::collection::vec(any::<u32>(), 1..8);
     (1..10u32, cables, hosts, any::<u64>()).prop_map(|(switches, cables, hosts, seed)| {

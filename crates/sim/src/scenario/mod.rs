@@ -1,0 +1,145 @@
+//! Scenarios: random programs over the library in a random world with random faults, judged by the reference model.
+//!
+//! A seed gives a [`Plan`]; a plan is run, and judged: what came is what was sent, where it was sent, once; what did not
+//! come was reported to somebody; nothing that a hostile party sends does anything; when faults are over everything comes to
+//! an end, and what was opened is closed. A plan in which something is wrong is made smaller as long as something stays
+//! wrong ([`shrink`]).
+
+mod ledger;
+mod line;
+mod party;
+pub mod plan;
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::network::Mesh;
+use crate::random::Random;
+use crate::time::{Span, Time};
+use crate::world::{self, ProcessId, Settings, Simulation};
+use ledger::Ledger;
+use plan::Fault;
+pub use plan::Plan;
+
+/// A link that owes a packet for longer ends.
+const PATIENCE: Span = Span::from_us(20_000);
+/// No scenario is under way for longer.
+const END: Time = Time::from_ns(4 * party::SETTLES_NS);
+/// Plans that are tried to make one smaller.
+const SHRINKS_MAX: u32 = 2_000;
+
+/// What became of a scenario.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verdict {
+    /// What is wrong. Nothing, if all is well.
+    pub violations: Vec<String>,
+    /// Messages that came.
+    pub messages: u64,
+    /// Events that happened.
+    pub events: u64,
+    /// When it ended.
+    pub at: Time,
+    /// The same whenever the plan is run.
+    pub sum: u64,
+    /// What happened, if that was asked for.
+    pub trace: String,
+}
+
+/// Runs a plan, and writes down what happens if it `records`.
+pub fn run(plan: &Plan, records: bool) -> Verdict {
+    let ledger = Mutex::new(Ledger::new(plan));
+    let settings = Settings {
+        seed: plan.seed,
+        records,
+        ring_delay: Span::from_ns(plan.ring_delay_ns.into()),
+        link_packets: plan.link_packets,
+        packet_payload_bytes: plan.packet_payload_bytes as usize,
+        near: world::Path {
+            jitter: Span::from_ns(plan.near_jitter_ns.into()),
+            ..Settings::default().near
+        },
+        ..Settings::default()
+    };
+    let mut world = Simulation::new(settings);
+    let nodes: Vec<_> = (0..plan.nodes).map(|_| world.node(2)).collect();
+    let mut broken = Vec::new();
+    match Mesh::new(plan.nodes, &plan.network, &mut Random::new(plan.seed)) {
+        Ok(network) => world.set_network(Box::new(network), PATIENCE),
+        Err(error) => broken.push(error.to_string()),
+    }
+    let mut processes = Vec::new();
+    for (number, party) in plan.parties.iter().enumerate() {
+        let node = nodes.get(party.node as usize).or(nodes.first());
+        let Some(&node) = node else { continue };
+        let ledger = &ledger;
+        processes.push(world.process(node, &party::name(number), move || {
+            party::run(plan, number, ledger);
+        }));
+    }
+    for fault in &plan.faults {
+        befall(&mut world, &processes, fault);
+    }
+    let outcome = world.run(END);
+    let mut ledger = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for party in plan.killed() {
+        let concerned = |line: &plan::Line| line.from == party || line.to == party;
+        let lines = plan.lines.iter().enumerate();
+        lines
+            .filter(|(_, line)| concerned(line))
+            .for_each(|(line, _)| ledger.end(line));
+    }
+    let messages = ledger.count();
+    let mut violations = broken;
+    violations.extend(outcome.failures);
+    violations.extend(ledger.judge());
+    Verdict {
+        violations,
+        messages,
+        events: outcome.events,
+        at: outcome.at,
+        sum: outcome.sum,
+        trace: outcome.trace,
+    }
+}
+
+fn befall(world: &mut Simulation<'_>, processes: &[ProcessId], fault: &Fault) {
+    let at = |us: u32| Time::ZERO + Span::from_us(us.into());
+    match *fault {
+        Fault::Stop {
+            party,
+            at_us,
+            for_us,
+        } => {
+            if let Some(&process) = processes.get(party) {
+                world.at(at(at_us), move || world::stop(process));
+                world.at(at(at_us) + Span::from_us(for_us.into()), move || {
+                    world::resume(process);
+                });
+            }
+        }
+        Fault::Kill { party, at_us } => {
+            if let Some(&process) = processes.get(party) {
+                world.at(at(at_us), move || world::kill(process));
+            }
+        }
+    }
+}
+
+/// A plan as small as can be found in which something is still wrong, `tell` being called for each that is smaller.
+pub fn shrink(plan: &Plan, mut tell: impl FnMut(&Plan)) -> Plan {
+    let mut smallest = plan.clone();
+    let mut tried = 0;
+    'again: loop {
+        for smaller in smallest.smaller() {
+            tried += 1;
+            if tried > SHRINKS_MAX {
+                return smallest;
+            }
+            if !run(&smaller, false).violations.is_empty() {
+                smallest = smaller;
+                tell(&smallest);
+                continue 'again;
+            }
+        }
+        return smallest;
+    }
+}
