@@ -147,6 +147,8 @@ struct Card<P> {
     /// Whether the switch's port to this host is taken.
     port_taken: bool,
     inbox: VecDeque<Launch<P>>,
+    /// Otherwise what came waits, and when the card's memory is full the wire stands still.
+    is_receiving: bool,
     /// Bytes of packets on this card, or on their way to it.
     arriving_bytes: u64,
 }
@@ -168,6 +170,7 @@ impl<P> Card<P> {
             link_busy: Span::ZERO,
             port_taken: false,
             inbox: VecDeque::new(),
+            is_receiving: true,
             arriving_bytes: 0,
         }
     }
@@ -251,6 +254,14 @@ impl<S: Station> Cards<S> {
     /// When something happens next.
     pub(super) fn next(&self) -> Option<Time> {
         self.events.first_key_value().map(|(&(at, _), _)| at)
+    }
+
+    /// A card stops or begins to take what comes. A host that does not exist takes nothing anyway.
+    pub(super) fn set_receiving(&mut self, host: usize, is_receiving: bool) {
+        if let Some(card) = self.cards.get_mut(host) {
+            card.is_receiving = is_receiving;
+            self.consider_receiving(host);
+        }
     }
 
     pub(super) fn lanai_busy(&self, host: usize) -> Span {
@@ -475,7 +486,7 @@ impl<S: Station> Cards<S> {
 
     fn consider_receiving(&mut self, host: usize) {
         let node = &mut self.cards[host];
-        if node.receiving.is_some() {
+        if node.receiving.is_some() || !node.is_receiving {
             return;
         }
         if let Some(mut launch) = node.inbox.pop_front() {

@@ -13,7 +13,9 @@
 
 pub mod card;
 mod cards;
+pub(crate) mod carrier;
 pub mod component;
+pub(crate) mod desk;
 pub mod memory;
 pub mod modern;
 pub mod named;

@@ -30,6 +30,17 @@ pub enum Way {
     Datagram,
 }
 
+impl Way {
+    /// What software that way takes on a machine.
+    pub fn software(self, machine: &Parameters) -> Software {
+        match self {
+            Self::Raw => machine.raw,
+            Self::Tagged => machine.tagged,
+            Self::Datagram => machine.datagram,
+        }
+    }
+}
+
 /// A message to be sent: the first bytes of the sender's area to the first bytes of the receiver's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Letter {
@@ -166,7 +177,7 @@ impl System {
     /// Sends a message, in the time that the processor needs for it; waits if the work queue is full.
     pub fn send(&mut self, from: usize, letter: &Letter) -> Result<(), PostError> {
         let began = self.now();
-        let work = software(&self.0.machine, letter.way).send
+        let work = letter.way.software(&self.0.machine).send
             + if letter.metadata_bytes == 0 {
                 Span::ZERO
             } else {
@@ -218,14 +229,6 @@ impl System {
     /// Lets everything happen that will.
     pub fn settle(&mut self) {
         while self.0.step() {}
-    }
-}
-
-fn software(machine: &Parameters, way: Way) -> Software {
-    match way {
-        Way::Raw => machine.raw,
-        Way::Tagged => machine.tagged,
-        Way::Datagram => machine.datagram,
     }
 }
 
@@ -283,7 +286,7 @@ impl Station for Engines {
 impl Host {
     /// A notification can be seen: when the application has the message, and what it has cost.
     fn told(&mut self, machine: &Parameters, now: Time, mut ledger: Ledger) -> (Time, Ledger) {
-        let software = software(machine, self.listens);
+        let software = self.listens.software(machine);
         let mut wake_up = Span::ZERO;
         if self.is_asleep {
             self.is_asleep = false;
