@@ -308,6 +308,30 @@ fn the_papers_measurements_are_reproduced() {
         assert!(shown.contains(word), "{word}");
     }
     assert!(!run(&["reproduce", "nobody"]).status.success());
+    assert!(!run(&["reproduce", "hamlyn", "--quick"]).status.success());
+}
+
+#[test]
+fn what_lies_beyond_the_paper_is_measured() {
+    let directory = std::env::temp_dir().join(format!("hamlyn-beyond-{}", std::process::id()));
+    let place = directory.to_str().expect("a path of text");
+    let output = run(&["reproduce", "beyond", "--quick", "--json", "--plot", place]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let beyond = json(&output);
+    let gains = beyond["gains"].as_array().expect("gains");
+    assert_eq!(gains.len(), 2 * 5);
+    for plot in beyond["plots"].as_array().expect("plots") {
+        let name = plot["name"].as_str().expect("a name");
+        let drawn = std::fs::read_to_string(directory.join(format!("{name}.svg")));
+        let drawn = drawn.expect("a plot");
+        assert!(drawn.starts_with("<svg") && drawn.contains("polyline"));
+    }
+    std::fs::remove_dir_all(&directory).expect("the plots are ours to remove");
+
+    let shown = text(&run(&["reproduce", "beyond", "--quick"]).stdout);
+    for word in ["assumption", "Table 4", "bit reversal", "over receiver"] {
+        assert!(shown.contains(word), "{word}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
 use smallvec::SmallVec;
 
+use crate::machine::Way;
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::Path;
@@ -24,6 +25,8 @@ pub(crate) struct Packet {
     pub(crate) header: Header,
     /// Metadata, then data.
     pub(crate) bytes: SmallVec<[u8; 24]>,
+    /// How the message was sent that it announces, if a machine is to charge for that.
+    pub(crate) announces: Option<Way>,
 }
 
 impl Packet {

@@ -10,6 +10,9 @@ use std::rc::Rc;
 use hamlyn_host::LossCause;
 
 use crate::link::channel::Packet;
+use crate::machine::Way;
+use crate::machine::carrier::Marked;
+use crate::machine::desk::Mark;
 use crate::network::{Event, Frame, HostId, Network, Payload, Refusal};
 use crate::time::{Span, Time};
 use crate::world::kernel::{Kernel, What};
@@ -20,9 +23,17 @@ pub struct Parcel {
     channel: u32,
     sequence: u64,
     packet: Rc<Packet>,
+    /// What it is to a machine, if one carries it.
+    mark: Option<Mark>,
 }
 
 impl Payload for Parcel {}
+
+impl Marked for Parcel {
+    fn mark(&self) -> Option<Mark> {
+        self.mark
+    }
+}
 
 /// A network that carries frames of the world.
 pub type Carrier = Box<dyn Network<Parcel>>;
@@ -86,6 +97,14 @@ impl Frames {
 impl Kernel {
     /// Gives a packet of that channel to the network.
     pub(crate) fn send_frame(&mut self, channel: u32, ends: [u32; 2], bytes: u64, packet: Packet) {
+        let payload_bytes = packet.bytes.len() as u64;
+        let mark = self.desk.as_mut().map(|desk| {
+            let mark = desk.mark(ends[1], &packet.header, payload_bytes);
+            (mark, desk.sending(&mark))
+        });
+        if let Some((_, takes)) = mark {
+            self.charge(takes);
+        }
         let at = self.local();
         let [from, to] = ends.map(|interface| {
             let known = self.registry.get(interface);
@@ -104,6 +123,7 @@ impl Kernel {
             channel,
             sequence,
             packet: Rc::new(packet),
+            mark: mark.map(|(mark, _)| mark),
         };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut frame = Frame::new(frames.numbers, from, to, bytes, parcel);
@@ -191,7 +211,9 @@ impl Kernel {
         while course.ahead.remove(&course.next) {
             course.next += 1;
         }
-        let packet = Rc::try_unwrap(parcel.packet).unwrap_or_else(|shared| (*shared).clone());
+        let mut packet = Rc::try_unwrap(parcel.packet).unwrap_or_else(|shared| (*shared).clone());
+        let announced = parcel.mark.filter(|mark| mark.is_announced);
+        packet.announces = announced.map(|mark| mark.way);
         self.come(parcel.channel, packet);
     }
 
@@ -217,6 +239,22 @@ impl Kernel {
                 }
             }),
         );
+    }
+
+    /// The running task has taken a packet; on a machine, one that announces a message has to be received.
+    pub(crate) fn charge_receiving(&mut self, announces: Option<Way>) {
+        self.charge(self.settings.costs.receive);
+        let running = self.tasks.running();
+        let process = running.and_then(|task| self.tasks.process_of(task));
+        let (Some(way), Some(process)) = (announces, process) else {
+            return;
+        };
+        let (node, now) = (self.processes[process as usize].node, self.local());
+        let takes = self
+            .desk
+            .as_mut()
+            .map(|desk| desk.receiving(node, now, way));
+        self.charge(takes.unwrap_or(Span::ZERO));
     }
 
     /// Nothing comes over that channel any more.

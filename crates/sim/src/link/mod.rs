@@ -129,7 +129,11 @@ impl TransmitEnd for SimTransmit {
             metadata_length_bytes: metadata.len() as u8,
             ..*header
         };
-        self.send(Packet { header, bytes })
+        self.send(Packet {
+            header,
+            bytes,
+            announces: None,
+        })
     }
 
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
@@ -163,6 +167,7 @@ impl TransmitEnd for SimTransmit {
         self.send(Packet {
             header: single.header(),
             bytes,
+            announces: None,
         })
     }
 
@@ -197,7 +202,11 @@ fn packet_of(short: &Short) -> Packet {
     let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
     let mut bytes = SmallVec::from_slice(metadata);
     bytes.extend_from_slice(&short.bytes());
-    Packet { header, bytes }
+    Packet {
+        header,
+        bytes,
+        announces: None,
+    }
 }
 
 /// The receiving end.
@@ -220,13 +229,15 @@ impl SimReceive {
         !self.inbox.is_empty()
     }
 
-    fn took(&mut self) {
+    fn take_first(&mut self) -> Option<Packet> {
+        let packet = self.inbox.pop_front()?;
         self.taken += 1;
         self.held += 1;
-        kernel::with(|kernel| kernel.charge(kernel.settings.costs.receive));
+        kernel::with(|kernel| kernel.charge_receiving(packet.announces));
         if self.held >= self.held_max {
             self.settle();
         }
+        Some(packet)
     }
 
     fn peek<const HAS_METADATA: bool>(&self) -> Option<InPlace<'_, HAS_METADATA>> {
@@ -321,8 +332,7 @@ impl ReceiveEnd for SimReceive {
     }
 
     fn short_done(&mut self) {
-        self.inbox.pop_front();
-        self.took();
+        self.take_first();
     }
 
     fn receive_single<R>(
@@ -356,8 +366,7 @@ impl ReceiveEnd for SimReceive {
             is_placed: header.flags.is_placed(),
         };
         let taken = take(&single, &Carried(packet))?;
-        self.inbox.pop_front();
-        self.took();
+        self.take_first();
         Some(taken)
     }
 
@@ -374,11 +383,11 @@ impl ReceiveEnd for SimReceive {
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
         self.collect();
-        let Some(packet) = self.inbox.pop_front() else {
+        let Some(packet) = self.inbox.front() else {
             return Ok(None);
         };
-        let result = take(&packet.header, &Carried(&packet));
-        self.took();
+        let result = take(&packet.header, &Carried(packet));
+        self.take_first();
         Ok(Some(result))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Within one direction the steps follow one another, as the control program is a loop; the two directions share the
 //! interface processor, and the one host DMA unit with the bus behind it (`Hamlyn 4`: it is the only way into host memory). So unit and
-//! bus are one resource here.
+//! bus are one resource here, or one for each direction where the bus has two.
 
 use super::component::Component;
 use super::memory::Packet;
@@ -14,8 +14,10 @@ use crate::time::Span;
 pub enum Place {
     /// The interface processor.
     Lanai,
-    /// The host DMA unit, and the I/O bus.
-    Bus,
+    /// The host DMA unit, and the I/O bus, into host memory.
+    BusIn,
+    /// The same out of it. On a bus for both directions it is the same resource.
+    BusOut,
 }
 
 /// A piece of work.
@@ -25,6 +27,8 @@ pub struct Step {
     pub place: Place,
     /// For how long.
     pub span: Span,
+    /// So long the next step has to wait afterwards, while this one's resource is free.
+    pub then: Span,
 }
 
 impl Step {
@@ -32,13 +36,23 @@ impl Step {
         Self {
             place: Place::Lanai,
             span,
+            then: Span::ZERO,
         }
     }
 
-    const fn bus(span: Span) -> Self {
+    fn into_host(machine: &Parameters, length_bytes: u64) -> Self {
         Self {
-            place: Place::Bus,
-            span,
+            place: Place::BusIn,
+            span: machine.dma_in(length_bytes),
+            then: Span::ZERO,
+        }
+    }
+
+    fn out_of_host(machine: &Parameters, length_bytes: u64) -> Self {
+        Self {
+            place: Place::BusOut,
+            span: machine.dma_out(length_bytes),
+            then: Span::ZERO,
         }
     }
 
@@ -46,7 +60,43 @@ impl Step {
     pub const fn component(&self) -> Component {
         match self.place {
             Place::Lanai => Component::Lanai,
-            Place::Bus => Component::Dma,
+            Place::BusIn | Place::BusOut => Component::Dma,
+        }
+    }
+}
+
+/// What the card has to know of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Bytes of metadata.
+    pub metadata_bytes: u64,
+    /// Bytes of data.
+    pub data_bytes: u64,
+    /// Whether both are pulled out of host memory; otherwise the processor has written them to the card (direct I/O).
+    pub is_pulled: bool,
+    /// Whether it names no metadata entry.
+    pub is_fast: bool,
+    /// Whether it is one of several of its message, which are counted.
+    pub is_counted: bool,
+}
+
+impl Load {
+    /// Bytes of metadata and data.
+    pub fn payload_bytes(&self) -> u64 {
+        self.metadata_bytes + self.data_bytes
+    }
+}
+
+impl From<&Packet> for Load {
+    fn from(packet: &Packet) -> Self {
+        let header = &packet.header;
+        Self {
+            metadata_bytes: packet.metadata.len() as u64,
+            data_bytes: packet.data.len() as u64,
+            is_pulled: packet.is_pulled,
+            is_fast: header.is_fast(),
+            // A delta of zero does without the accumulator (Hamlyn 2.5); so does fast mode, which has another word there.
+            is_counted: !header.is_fast() && header.word != 0,
         }
     }
 }
@@ -70,15 +120,16 @@ pub fn fetch(machine: &Parameters, is_first: bool) -> Vec<Step> {
     steps
 }
 
-/// Until the packet is on the card. Direct I/O has brought it there already.
-pub fn pull(machine: &Parameters, packet: &Packet) -> Vec<Step> {
+/// Until the packet was asked for; it is on the card [`super::parameters::Crossing::read`] later. Direct I/O has brought it
+/// there already.
+pub fn pull(machine: &Parameters, load: &Load) -> Vec<Step> {
     let mut steps = Vec::with_capacity(3);
-    if packet.is_pulled {
-        if !packet.metadata.is_empty() {
+    if load.is_pulled {
+        if load.metadata_bytes != 0 {
             steps.push(Step::lanai(machine.send_metadata));
-            steps.push(Step::bus(machine.dma_out(packet.metadata.len() as u64)));
+            steps.push(Step::out_of_host(machine, load.metadata_bytes));
         }
-        steps.push(Step::bus(machine.dma_out(packet.data.len() as u64)));
+        steps.push(Step::out_of_host(machine, load.data_bytes));
     }
     steps
 }
@@ -87,7 +138,7 @@ pub fn pull(machine: &Parameters, packet: &Packet) -> Vec<Step> {
 pub fn complete(machine: &Parameters) -> Vec<Step> {
     vec![
         Step::lanai(machine.complete),
-        Step::bus(machine.dma_in(COMPLETION_BYTES)),
+        Step::into_host(machine, COMPLETION_BYTES),
     ]
 }
 
@@ -97,29 +148,36 @@ pub fn check(machine: &Parameters) -> Vec<Step> {
 }
 
 /// What follows upon the engine's verdict.
-pub fn take(machine: &Parameters, packet: &Packet, verdict: Verdict) -> Vec<Step> {
+pub fn take(machine: &Parameters, load: &Load, verdict: Verdict) -> Vec<Step> {
     if !verdict.is_let_in {
         return vec![Step::lanai(machine.discard)];
     }
-    let header = &packet.header;
     let mut steps = vec![Step::lanai(machine.deposit)];
-    if !header.is_fast() {
+    if !load.is_fast {
         steps.push(Step::lanai(machine.find_entry));
     }
-    if !packet.metadata.is_empty() {
+    if load.metadata_bytes != 0 {
         steps.push(Step::lanai(machine.receive_metadata));
-        steps.push(Step::bus(machine.dma_in(packet.metadata.len() as u64)));
+        steps.push(Step::into_host(machine, load.metadata_bytes));
     }
-    steps.push(Step::bus(machine.dma_in(packet.data.len() as u64)));
-    // A delta of zero does without the accumulator (Hamlyn 2.5); so does fast mode, which has another word there.
-    if !header.is_fast() && header.word != 0 {
-        steps.push(Step::bus(machine.dma_out(ACCUMULATOR_BYTES)));
-        steps.push(Step::lanai(machine.accumulate));
-        steps.push(Step::bus(machine.dma_in(ACCUMULATOR_BYTES)));
+    steps.push(Step::into_host(machine, load.data_bytes));
+    if load.is_counted {
+        let accumulate = Step::lanai(machine.accumulate);
+        if machine.keeps_accumulators {
+            steps.push(accumulate);
+        } else {
+            // The one access to host memory that something waits for.
+            steps.push(Step {
+                then: machine.crossing.read,
+                ..Step::out_of_host(machine, ACCUMULATOR_BYTES)
+            });
+            steps.push(accumulate);
+            steps.push(Step::into_host(machine, ACCUMULATOR_BYTES));
+        }
     }
     if verdict.is_announced {
         steps.push(Step::lanai(machine.notify));
-        steps.push(Step::bus(machine.dma_in(NOTIFICATION_BYTES)));
+        steps.push(Step::into_host(machine, NOTIFICATION_BYTES));
     }
     steps
 }

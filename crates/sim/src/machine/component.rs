@@ -12,6 +12,8 @@ pub enum Component {
     Lanai,
     /// The switch.
     Switch,
+    /// Latencies during which nothing is occupied ([`super::parameters::Crossing`]); the paper's machine has none.
+    Crossing,
     /// Stores of the host's processor to the card.
     HostWrites,
     /// Protocol software on the host's processors.
@@ -24,10 +26,11 @@ pub enum Component {
 
 impl Component {
     /// All of them, in the order of Table 4.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Dma,
         Self::Lanai,
         Self::Switch,
+        Self::Crossing,
         Self::HostWrites,
         Self::HostSoftware,
         Self::WakeUp,

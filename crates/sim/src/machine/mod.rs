@@ -12,8 +12,12 @@
 //! routes of the wire beneath a packet.
 
 pub mod card;
+mod cards;
+pub(crate) mod carrier;
 pub mod component;
+pub(crate) mod desk;
 pub mod memory;
+pub mod modern;
 pub mod named;
 pub mod parameters;
 pub mod resource;

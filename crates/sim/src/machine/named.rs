@@ -10,6 +10,8 @@ pub enum Place {
     Span(fn(&mut Parameters) -> &mut Span),
     /// A number of bus cycles.
     Cycles(fn(&mut Parameters) -> &mut u64),
+    /// A number of something else.
+    Number(fn(&mut Parameters) -> &mut usize),
     /// A number of bytes.
     Bytes(fn(&mut Parameters) -> &mut u64),
 }
@@ -19,7 +21,7 @@ pub enum Place {
 pub struct Named {
     /// What it is.
     pub name: &'static str,
-    /// The rows of the paper that it comes from.
+    /// The rows of the paper that it comes from, or where else it is from.
     pub source: &'static str,
     /// Where it is kept.
     pub place: Place,
@@ -32,6 +34,7 @@ impl Named {
         match self.place {
             Place::Span(span) => span(&mut machine).as_ps() as f64 / 1e3,
             Place::Cycles(count) | Place::Bytes(count) => *count(&mut machine) as f64,
+            Place::Number(number) => *number(&mut machine) as f64,
         }
     }
 
@@ -41,14 +44,15 @@ impl Named {
             Place::Span(_) => "ns",
             Place::Cycles(_) => "cycles",
             Place::Bytes(_) => "bytes",
+            Place::Number(_) => "",
         }
     }
 }
 
 macro_rules! named {
-    ($($place:ident $name:literal, $source:literal, $($field:ident).+;)*) => {
-        /// All parameters.
-        pub const NAMED: &[Named] = &[$(Named {
+    ($(#[$about:meta])* $list:ident: $($place:ident $name:literal, $source:literal, $($field:ident).+;)*) => {
+        $(#[$about])*
+        pub const $list: &[Named] = &[$(Named {
             name: $name,
             source: $source,
             place: Place::$place(|machine| &mut machine.$($field).+),
@@ -56,7 +60,11 @@ macro_rules! named {
     };
 }
 
+pub(super) use named;
+
 named! {
+    /// Those of the paper's machine.
+    NAMED:
     Span "store to the card", "H-300, H-303", store;
     Span "raw: software to send", "H-301, half", raw.send;
     Span "raw: software to receive", "H-301, half", raw.receive;

@@ -27,6 +27,71 @@ pub const REQUEST_STORES: u64 = 2;
 /// Stores of a gather tuple: tag, offset and length in 64 bits (H-112 to H-114).
 pub const TUPLE_STORES: u64 = 1;
 
+/// A way between host memory and the card that moves words in cycles, in transactions that have overhead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bus {
+    /// A cycle.
+    pub cycle: Span,
+    /// Bytes that it moves in one.
+    pub word_bytes: u64,
+    /// The largest transaction.
+    pub transaction_max_bytes: u64,
+    /// Whether transactions have any number of words; otherwise it is a power of two.
+    pub has_any_length: bool,
+    /// Whether the two directions are independent of each other.
+    pub is_duplex: bool,
+}
+
+impl Bus {
+    /// Of the paper's workstation.
+    pub const PAPER: Self = Self {
+        cycle: BUS_CYCLE,
+        word_bytes: BUS_WORD_BYTES,
+        transaction_max_bytes: TRANSACTION_MAX_BYTES,
+        has_any_length: false,
+        is_duplex: false,
+    };
+
+    /// The transactions that so many bytes take, as (how many, of how many bytes): whole words, largest first.
+    pub fn transactions(self, length_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+        let most = self.transaction_max_bytes;
+        let whole = length_bytes.next_multiple_of(self.word_bytes);
+        let rest = whole % most;
+        let in_one = self.has_any_length;
+        let parts = (0..most.ilog2())
+            .rev()
+            .map(|bit| 1_u64 << bit)
+            .filter(move |size| !in_one && rest & size != 0);
+        std::iter::once((whole / most, most))
+            .chain(parts.map(|size| (1, size)))
+            .chain(in_one.then_some((1, rest)))
+            .filter(|&(count, size)| count != 0 && size != 0)
+    }
+
+    /// How long so many bytes occupy it, with such an overhead of each transaction.
+    pub fn span(self, length_bytes: u64, overhead_cycles: u64) -> Span {
+        let cycles: u64 = self
+            .transactions(length_bytes)
+            .map(|(count, size)| count * (size / self.word_bytes + overhead_cycles))
+            .sum();
+        self.cycle * cycles
+    }
+}
+
+/// Latencies during which nothing is occupied: others use the same way meanwhile. The paper's machine has none, as its
+/// figures contain them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Crossing {
+    /// From a store of the processor until the card sees it.
+    pub store: Span,
+    /// From the end of a deposit until the processor sees it.
+    pub write: Span,
+    /// From a request for host memory until its bytes begin to come.
+    pub read: Span,
+    /// Of cable and coding between two cards, besides the switch.
+    pub wire: Span,
+}
+
 /// Host software of one way to send and receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Software {
@@ -55,6 +120,10 @@ pub struct Parameters {
     /// 7.7 µs (H-319) is neither DMA nor stores.
     pub metadata_software: Span,
 
+    /// What leads to host memory.
+    pub bus: Bus,
+    /// Latencies besides.
+    pub crossing: Crossing,
     /// Overhead of a bus transaction into the host, in cycles: 32 bytes in 12 cycles are 106 MB/s (H-282).
     pub in_overhead_cycles: u64,
     /// Cycles between two of them: 32 bytes in 15 cycles are 85 MB/s, 11.7 ns/byte (H-316).
@@ -77,6 +146,10 @@ pub struct Parameters {
     /// Packets that wait in a card take at most so much of its memory; half of 512 KB (H-277), the rest being
     /// program, slots and termini. When it is full the wire stands still (H-204).
     pub arrivals_max_bytes: u64,
+    /// Packets on a card that wait for the link, or are on their way to it; the one after is not fetched before there is room.
+    pub outgoing_max: usize,
+    /// Whether the card keeps packet accumulators itself, and does not fetch them from host memory for each packet (H-134).
+    pub keeps_accumulators: bool,
 
     // The control program of the interface processor. In fast mode it takes 6.7 µs in all (H-298), of which these
     // are the parts; receiving 256 bytes of a longer message takes 12.9 µs (H-341).
@@ -129,6 +202,13 @@ impl Parameters {
             afterwards: Span::ZERO,
         },
         metadata_software: Span::from_ns(3_325),
+        bus: Bus::PAPER,
+        crossing: Crossing {
+            store: Span::ZERO,
+            write: Span::ZERO,
+            read: Span::ZERO,
+            wire: Span::ZERO,
+        },
         in_overhead_cycles: 4,
         in_gap_cycles: 3,
         out_overhead_cycles: 32,
@@ -138,6 +218,8 @@ impl Parameters {
         wire_byte: Span::from_ps(12_500),
         switch: Span::from_ns(500),
         arrivals_max_bytes: 256 * 1024,
+        outgoing_max: 2,
+        keeps_accumulators: false,
         fetch_request: Span::from_ns(450),
         send_packet: Span::from_ns(1_650),
         send_metadata: Span::from_ns(1_000),
@@ -174,12 +256,14 @@ impl Parameters {
 
     /// What a DMA out of host memory occupies the bus, its start included. One of no bytes is started, too.
     pub fn dma_out(&self, length_bytes: u64) -> Span {
-        self.host_dma_start + bus_span(length_bytes, self.out_overhead_cycles + self.out_gap_cycles)
+        let overhead_cycles = self.out_overhead_cycles + self.out_gap_cycles;
+        self.host_dma_start + self.bus.span(length_bytes, overhead_cycles)
     }
 
     /// The same of a DMA into host memory.
     pub fn dma_in(&self, length_bytes: u64) -> Span {
-        self.host_dma_start + bus_span(length_bytes, self.in_overhead_cycles + self.in_gap_cycles)
+        let overhead_cycles = self.in_overhead_cycles + self.in_gap_cycles;
+        self.host_dma_start + self.bus.span(length_bytes, overhead_cycles)
     }
 
     /// What a packet with so much payload occupies a link.
@@ -198,25 +282,9 @@ impl Parameters {
     }
 }
 
-/// The transactions that so many bytes take, as (how many, of how many bytes): whole words, largest first.
+/// The transactions that so many bytes take on the paper's bus.
 pub fn transactions(length_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
-    let whole = length_bytes.div_ceil(BUS_WORD_BYTES) * BUS_WORD_BYTES;
-    let rest = whole % TRANSACTION_MAX_BYTES;
-    let parts = (0..TRANSACTION_MAX_BYTES.trailing_zeros())
-        .rev()
-        .map(|bit| 1_u64 << bit)
-        .filter(move |size| rest & size != 0)
-        .map(|size| (1, size));
-    std::iter::once((whole / TRANSACTION_MAX_BYTES, TRANSACTION_MAX_BYTES))
-        .filter(|&(count, _)| count != 0)
-        .chain(parts)
-}
-
-fn bus_span(length_bytes: u64, overhead_cycles: u64) -> Span {
-    let cycles: u64 = transactions(length_bytes)
-        .map(|(count, size)| count * (size / BUS_WORD_BYTES + overhead_cycles))
-        .sum();
-    BUS_CYCLE * cycles
+    Bus::PAPER.transactions(length_bytes)
 }
 
 #[cfg(test)]
@@ -236,6 +304,20 @@ mod tests {
             let sum: u64 = list(bytes).iter().map(|(count, size)| count * size).sum();
             assert_eq!(sum, bytes.div_ceil(4) * 4);
         }
+    }
+
+    #[test]
+    fn transactions_of_any_length_are_as_few_as_can_be() {
+        let bus = Bus {
+            has_any_length: true,
+            ..Bus::PAPER
+        };
+        let list = |bytes| bus.transactions(bytes).collect::<Vec<_>>();
+        assert_eq!(list(0), []);
+        assert_eq!(list(26), [(1, 28)]);
+        assert_eq!(list(64), [(2, 32)]);
+        assert_eq!(list(101), [(3, 32), (1, 8)]);
+        assert_eq!(bus.span(101, 2), BUS_CYCLE * (3 * (8 + 2) + 2 + 2));
     }
 
     #[test]

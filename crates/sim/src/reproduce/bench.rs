@@ -4,7 +4,6 @@ use super::measure::{
     Failure, Flow, MESSAGES, MESSAGES_OF_A_POINT, OneWay, Shape, flow, loopback, ping_pong,
     ping_pong_asleep,
 };
-use crate::machine::parameters::TRANSACTION_MAX_BYTES;
 use crate::machine::{Component, Parameters, Way};
 use crate::time::Span;
 
@@ -186,6 +185,18 @@ impl Bench {
         Ok((us(short.span), rate(8 * LARGE, more)))
     }
 
+    /// Microseconds of the receiver's card for a packet of 256 bytes among others: all of it, and counting, which is what packets
+    /// that come in any order need.
+    pub fn counting(&self) -> Result<(f64, f64), Failure> {
+        let uncounted = Parameters {
+            keeps_accumulators: true,
+            accumulate: Span::ZERO,
+            ..self.machine
+        };
+        let rest = per_packet(&uncounted, SMALL)?.receive;
+        Ok((self.small.receive, self.small.receive - rest))
+    }
+
     /// Messages of so many bytes in 4 KB packets, one way.
     pub fn stream(&self, data_bytes: usize) -> Result<Flow, Failure> {
         flow(
@@ -226,7 +237,7 @@ impl Bench {
 
     /// Looks at the third packet in steps of whole transactions: below the middle of the slopes they are flat.
     fn measure_slopes(&self) -> Result<Slopes, Failure> {
-        let step = TRANSACTION_MAX_BYTES as usize;
+        let step = self.machine.bus.transaction_max_bytes as usize;
         let begin = 2 * LARGE;
         let mut rises = Vec::new();
         let mut before = self.latency(LARGE, begin + step, 0)?;

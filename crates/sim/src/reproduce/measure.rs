@@ -2,7 +2,6 @@
 
 use hamlyn_engine::memory::Area;
 
-use crate::machine::card::Place;
 use crate::machine::{Ledger, Letter, Parameters, System, Way};
 use crate::random::Random;
 use crate::time::Span;
@@ -29,6 +28,9 @@ pub enum Failure {
         /// How long it was.
         data_bytes: usize,
     },
+    /// A network was not loaded.
+    #[error(transparent)]
+    Network(#[from] crate::network::saturation::ExperimentError),
     /// The engine did not take it.
     #[error(transparent)]
     Refused(#[from] hamlyn_engine::terminus::PostError),
@@ -237,10 +239,10 @@ pub fn flow(
         span: per(all, messages),
         sending_processor: per(system.processor_busy(0), messages),
         receiving_processor: per(system.processor_busy(1), messages),
-        sending_bus: per(system.card_busy(0, Place::Bus), messages),
-        receiving_bus: per(system.card_busy(1, Place::Bus), messages),
-        sending_lanai: per(system.card_busy(0, Place::Lanai), messages),
-        receiving_lanai: per(system.card_busy(1, Place::Lanai), messages),
+        sending_bus: per(system.bus_busy(0), messages),
+        receiving_bus: per(system.bus_busy(1), messages),
+        sending_lanai: per(system.lanai_busy(0), messages),
+        receiving_lanai: per(system.lanai_busy(1), messages),
         link: per(system.link_busy(0), messages),
         refused: system.refused(1),
     })

@@ -2,9 +2,11 @@
 //!
 //! [`measure`] times messages as the paper does, [`mod@bench`] carries out its experiments, [`entries`] has a row for each number,
 //! experiment and claim of the paper, and [`mod@report`] sets ours beside the paper's. Nothing here knows what will come out: the
-//! paper's numbers are only compared with, and changing a parameter of the machine changes the figures.
+//! paper's numbers are only compared with, and changing a parameter of the machine changes the figures. [`beyond`] has what the paper could not
+//! measure.
 
 pub mod bench;
+pub mod beyond;
 pub mod entries;
 pub mod measure;
 pub mod report;

@@ -3,7 +3,7 @@
 use super::bench::{Bench, Curve};
 use super::entries;
 use super::measure::Failure;
-use crate::machine::named::NAMED;
+use crate::machine::named::{NAMED, Named};
 use crate::machine::{Component, Parameters};
 
 /// A figure is reached if it deviates by so much at most, in percent.
@@ -181,9 +181,11 @@ pub struct Table4Row {
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Plot {
     /// Its name, fit for a file.
-    pub name: &'static str,
+    pub name: String,
     /// Its title.
-    pub title: &'static str,
+    pub title: String,
+    /// What its points' first numbers are.
+    pub across: &'static str,
     /// What its points' second numbers are.
     pub unit: &'static str,
     /// Its curves.
@@ -231,45 +233,60 @@ pub fn report(machine: &Parameters) -> Result<Report, Failure> {
     }
     Ok(Report {
         within_percent: WITHIN_PERCENT,
-        parameters: NAMED
-            .iter()
-            .map(|named| Parameter {
-                name: named.name,
-                value: named.value(machine),
-                unit: named.unit(),
-                source: named.source,
-            })
-            .collect(),
+        parameters: parameters(NAMED, machine),
         readings: entries::readings(),
         table4: table4(&bench),
         entries,
-        plots: vec![
-            Plot {
-                name: "figure-7",
-                title: "Latency by message size, 256-byte packets",
-                unit: "µs",
-                curves: bench.figure7()?,
-            },
-            Plot {
-                name: "figure-8",
-                title: "Latency by message size, 4 KB packets",
-                unit: "µs",
-                curves: bench.figure8()?,
-            },
-            Plot {
-                name: "figure-9",
-                title: "Bandwidth by message size",
-                unit: "MB/s",
-                curves: bench.figure9.clone(),
-            },
-            Plot {
-                name: "figure-10",
-                title: "Loopback bandwidth by message size",
-                unit: "MB/s",
-                curves: bench.figure10.clone(),
-            },
-        ],
+        plots: plots(&bench)?,
     })
+}
+
+/// What those parameters of a machine are.
+pub(super) fn parameters(list: &[Named], machine: &Parameters) -> Vec<Parameter> {
+    let parameter = |named: &Named| Parameter {
+        name: named.name,
+        value: named.value(machine),
+        unit: named.unit(),
+        source: named.source,
+    };
+    list.iter().map(parameter).collect()
+}
+
+/// Figures 7 to 10.
+pub(super) fn plots(bench: &Bench) -> Result<Vec<Plot>, Failure> {
+    let plot = |name: &str, title: &str, unit, curves| Plot {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        across: "bytes of data",
+        unit,
+        curves,
+    };
+    Ok(vec![
+        plot(
+            "figure-7",
+            "Latency by message size, 256-byte packets",
+            "µs",
+            bench.figure7()?,
+        ),
+        plot(
+            "figure-8",
+            "Latency by message size, 4 KB packets",
+            "µs",
+            bench.figure8()?,
+        ),
+        plot(
+            "figure-9",
+            "Bandwidth by message size",
+            "MB/s",
+            bench.figure9.clone(),
+        ),
+        plot(
+            "figure-10",
+            "Loopback bandwidth by message size",
+            "MB/s",
+            bench.figure10.clone(),
+        ),
+    ])
 }
 
 fn table4(bench: &Bench) -> Vec<Table4Row> {

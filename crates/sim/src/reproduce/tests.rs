@@ -82,7 +82,7 @@ fn numbers_are_reached_or_the_report_says_why_not() {
     let ids: Vec<_> = missed.iter().map(|entry| entry.id).collect();
     assert_eq!(
         ids,
-        ["H-024", "H-409", "D-04", "D-05", "D-10"],
+        ["H-024", "H-382", "H-409", "D-04", "D-05", "D-10"],
         "{missed:#?}"
     );
     for entry in &REPORT.entries {
@@ -237,6 +237,7 @@ fn every_parameter_has_a_part_in_the_figures() {
             Place::Span(span) => *span(&mut machine) += Span::from_us(1),
             Place::Cycles(count) => *count(&mut machine) += 1,
             Place::Bytes(count) => *count(&mut machine) /= 8,
+            Place::Number(number) => *number(&mut machine) += 1,
         }
         assert_ne!(figures(&machine).unwrap(), paper, "{}", named.name);
     }

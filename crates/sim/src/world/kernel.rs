@@ -11,6 +11,7 @@ use std::collections::BinaryHeap;
 use crate::host::registry::Registry;
 use crate::link::channel::Channels;
 use crate::link::frames::Frames;
+use crate::machine::desk::Desk;
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::task::{Newborn, Tasks};
@@ -69,6 +70,8 @@ pub(crate) struct Kernel {
     pub(crate) channels: Channels,
     /// Of far links, if they go over a network of their own.
     pub(crate) frames: Option<Frames>,
+    /// What a machine takes for packets of far links, if they go over one.
+    pub(crate) desk: Option<Desk>,
     pub(crate) random: Random,
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
@@ -94,6 +97,7 @@ impl Kernel {
             registry: Registry::default(),
             channels: Channels::new(random.fork()),
             frames: None,
+            desk: None,
             random,
             trace: Trace::new(settings.records),
             acts: Vec::new(),

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 
 use crate::link::Carrier;
 use crate::link::frames::Frames;
+use crate::machine::carrier::MachineCarrier;
+use crate::machine::desk::Desk;
+use crate::machine::{Parameters, Way};
 use crate::time::{Span, Time};
 use kernel::{Kernel, What};
 use task::{Coroutine, Newborn};
@@ -74,6 +77,18 @@ pub struct Costs {
     pub step: Span,
     /// A connection's part on either side.
     pub connect: Span,
+}
+
+impl Costs {
+    /// Nothing that programs do takes time.
+    pub const NOTHING: Self = Self {
+        send: Span::ZERO,
+        receive: Span::ZERO,
+        look: Span::ZERO,
+        sleep: Span::ZERO,
+        step: Span::ZERO,
+        connect: Span::ZERO,
+    };
 }
 
 impl Default for Costs {
@@ -161,6 +176,21 @@ impl<'a> Simulation<'a> {
     pub fn set_network(&mut self, network: Carrier, patience: Span) {
         if let Some(kernel) = &mut self.kernel {
             kernel.frames = Some(Frames::new(network, patience));
+        }
+    }
+
+    /// Has links between nodes go over a machine with so many hosts, which are the nodes in their order: cards, wires, a switch, and
+    /// the software of its processors, which is charged for each message; messages in fast mode as `fast` says. Nothing else
+    /// that programs do takes time then, whatever the settings say; packets carry as much as they say. Links within a node do
+    /// not use the machine.
+    pub fn set_machine(&mut self, machine: Parameters, hosts: usize, fast: Way) {
+        if let Some(kernel) = &mut self.kernel {
+            // It loses nothing, so nobody loses patience.
+            let patience = Span::from_ps(u64::MAX);
+            let carrier = MachineCarrier::new(machine, hosts);
+            kernel.frames = Some(Frames::new(Box::new(carrier), patience));
+            kernel.desk = Some(Desk::new(machine, fast));
+            kernel.settings.costs = Costs::NOTHING;
         }
     }
 

@@ -1,9 +1,9 @@
-//! The paper's figures as pictures.
+//! Figures as pictures.
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use hamlyn_sim::reproduce::{Plot, Report};
+use hamlyn_sim::reproduce::Plot;
 use plotters::prelude::*;
 
 /// Size of a picture, in pixels.
@@ -17,9 +17,9 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(70, 60, 150),
 ];
 
-/// Draws every plot of the report into a directory.
-pub(super) fn write(report: &Report, directory: &Path) -> Result<()> {
-    for plot in &report.plots {
+/// Draws every plot into a directory.
+pub(super) fn write(plots: &[Plot], directory: &Path) -> Result<()> {
+    for plot in plots {
         let path = directory.join(format!("{}.svg", plot.name));
         draw(plot, &path).map_err(|error| anyhow!("drawing {}: {error}", path.display()))?;
     }
@@ -33,16 +33,16 @@ fn draw(plot: &Plot, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(plot.title, ("sans-serif", 22))
+        .caption(&plot.title, ("sans-serif", 22))
         .margin(16)
         .x_label_area_size(44)
         .y_label_area_size(60)
         .build_cartesian_2d(0.0..right, 0.0..top * 1.05)?;
     chart
         .configure_mesh()
-        .x_desc("bytes of data")
+        .x_desc(plot.across)
         .y_desc(plot.unit)
-        .x_label_formatter(&|bytes| format!("{bytes:.0}"))
+        .x_label_formatter(&|across| format!("{across:.0}"))
         .draw()?;
     for (curve, &colour) in plot.curves.iter().zip(COLOURS.iter().cycle()) {
         let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));

@@ -15,11 +15,11 @@ use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, Termi
 use hamlyn_engine::transmit::{Message, Transmitter};
 
 use super::{Arrival, Letter, Way};
-use crate::machine::card::{Place, Step, Verdict};
+use crate::machine::card::{Load, Verdict};
+use crate::machine::cards::Cut;
 use crate::machine::component::Ledger;
 use crate::machine::memory::{Memory, Packet, Tap};
 use crate::machine::parameters::Software;
-use crate::machine::resource::Resource;
 use crate::random::Random;
 use crate::time::{Span, Time};
 
@@ -29,61 +29,6 @@ const AREA_BYTES: usize = 128 * 1024;
 const ENTRIES_EACH: u64 = 512;
 /// Entries of a notification queue.
 const NOTIFICATIONS: usize = 256;
-/// Packets on a card that wait for the link; the one after is not fetched before there is room.
-const OUTGOING_MAX: usize = 2;
-
-/// A half of a card.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Half {
-    /// From the work queue to the wire.
-    Sending,
-    /// From the wire to the notification queue.
-    Receiving,
-}
-
-/// What a job is for, and what it needs at its end.
-#[derive(Debug)]
-pub(super) enum Doing {
-    /// Cutting a packet.
-    Fetch,
-    /// Bringing it onto the card.
-    Pull(Launch),
-    /// Telling the sender that a message is out.
-    Complete,
-    /// Whether a packet is let in.
-    Check(Packet),
-    /// What follows from that; the packet takes up so much of the card's memory until then.
-    Take { bytes: u64, verdict: Verdict },
-}
-
-/// A sequence of steps of one half.
-#[derive(Debug)]
-pub(super) struct Job {
-    pub(super) steps: VecDeque<Step>,
-    pub(super) ledger: Ledger,
-    pub(super) doing: Doing,
-}
-
-impl Job {
-    /// The step that was at work.
-    pub(super) fn step_is_done(&mut self) -> Option<Step> {
-        let step = self.steps.pop_front()?;
-        self.ledger.add(step.component(), step.span);
-        Some(step)
-    }
-}
-
-/// A packet between its sender's card and its receiver's.
-#[derive(Debug)]
-pub(super) struct Launch {
-    pub(super) to: usize,
-    pub(super) packet: Packet,
-    /// Whether it is the last of its message.
-    pub(super) is_last: bool,
-    pub(super) ledger: Ledger,
-    /// Since when it is where it is.
-    pub(super) since: Time,
-}
 
 /// The host's processor: does one thing after the other.
 #[derive(Debug, Default)]
@@ -134,23 +79,8 @@ pub(super) struct Host {
     messages_sent: u64,
     pub(super) refused: u64,
 
-    pub(super) lanai: Resource<Half>,
-    pub(super) bus: Resource<Half>,
-    pub(super) sending: Option<Job>,
-    pub(super) receiving: Option<Job>,
     /// Messages in the work queue: when the doorbell rang, and what they had cost by then.
     pub(super) posted: VecDeque<(Time, Ledger)>,
-    /// Whether the next packet is the first of its message.
-    pub(super) at_first_packet: bool,
-    pub(super) completions_due: usize,
-    pub(super) outgoing: VecDeque<Launch>,
-    pub(super) link_taken: bool,
-    pub(super) link_busy: Span,
-    /// Whether the switch's port to this host is taken.
-    pub(super) port_taken: bool,
-    pub(super) inbox: VecDeque<Launch>,
-    /// Bytes of packets on this card, or on their way to it.
-    pub(super) arriving_bytes: u64,
 }
 
 impl Host {
@@ -204,33 +134,7 @@ impl Host {
             receiver,
             messages_sent: 0,
             refused: 0,
-            lanai: Resource::default(),
-            bus: Resource::default(),
-            sending: None,
-            receiving: None,
             posted: VecDeque::new(),
-            at_first_packet: true,
-            completions_due: 0,
-            outgoing: VecDeque::new(),
-            link_taken: false,
-            link_busy: Span::ZERO,
-            port_taken: false,
-            inbox: VecDeque::new(),
-            arriving_bytes: 0,
-        }
-    }
-
-    pub(super) fn job(&mut self, half: Half) -> &mut Option<Job> {
-        match half {
-            Half::Sending => &mut self.sending,
-            Half::Receiving => &mut self.receiving,
-        }
-    }
-
-    pub(super) fn resource(&mut self, place: Place) -> &mut Resource<Half> {
-        match place {
-            Place::Lanai => &mut self.lanai,
-            Place::Bus => &mut self.bus,
         }
     }
 
@@ -307,16 +211,16 @@ impl Host {
         Ok(())
     }
 
-    /// Since when a message waits, and what it has cost, if one waits and there is room for its next packet.
-    pub(super) fn wants_to_send(&self) -> Option<(Time, Ledger)> {
-        if !self.transmitter.is_waiting() || self.outgoing.len() >= OUTGOING_MAX {
+    /// Since when a message waits, and what it has cost, if one waits.
+    pub(super) fn waiting(&self) -> Option<(Time, Ledger)> {
+        if !self.transmitter.is_waiting() {
             return None;
         }
         self.posted.front().copied()
     }
 
     /// The next packet, from the engine.
-    pub(super) fn cut(&mut self, ledger: Ledger) -> Option<Launch> {
+    pub(super) fn cut(&mut self) -> Option<Cut<Packet>> {
         let done = |transmitter: &Transmitter<Memory>| {
             transmitter
                 .completions(self.terminus)
@@ -327,16 +231,14 @@ impl Host {
         self.transmitter.pump(&mut self.tap, 1);
         let (link, packet) = self.tap.close()?;
         let is_last = done(&self.transmitter) != before;
-        self.at_first_packet = is_last;
         if is_last {
             self.posted.pop_front();
         }
-        Some(Launch {
+        Some(Cut {
             to: link.index as usize,
+            load: Load::from(&packet),
             packet,
             is_last,
-            ledger,
-            since: Time::ZERO,
         })
     }
 

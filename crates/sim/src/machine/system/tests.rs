@@ -20,8 +20,13 @@ fn the_ledger_of_a_message_is_its_latency() {
         (Way::Datagram, 1_000, 60, 256),
         (Way::Datagram, 40_960, 4, 4_096),
     ] {
-        for (hosts, to) in [(2, 1), (1, 0)] {
-            let mut system = System::new(Parameters::PAPER, hosts, packet_bytes, 1);
+        for (machine, hosts, to) in [
+            (Parameters::PAPER, 2, 1),
+            (Parameters::PAPER, 1, 0),
+            (Parameters::MODERN, 2, 1),
+            (Parameters::MODERN, 1, 0),
+        ] {
+            let mut system = System::new(machine, hosts, packet_bytes, 1);
             let sent = pattern(&system, 0, data_bytes);
             system.listen(to, way);
             let letter = Letter {

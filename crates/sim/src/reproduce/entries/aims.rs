@@ -1,8 +1,11 @@
 //! Abstract, introduction, aims and assumptions (`Hamlyn 1` and `2`; slides 2 to 6).
 
-use super::{carried_out, cited, elsewhere, fitted, judged, mb_per_s, not_measurable, number};
+use super::{carried_out, cited, elsewhere, fitted, judged, mb_per_s, number};
 use crate::machine::parameters::HEADER_BYTES;
+use crate::network::Routing;
+use crate::network::saturation::Traffic;
 use crate::reproduce::bench::us;
+use crate::reproduce::beyond::saturation::{arriving_per_mille, of_64_hosts};
 use crate::reproduce::measure::{Failure, Shape, flow};
 use crate::reproduce::report::Kind::{Claim, Experiment, Number};
 use crate::reproduce::report::Row;
@@ -73,12 +76,32 @@ pub(super) const ROWS: &[Row] = &[
             ))
         },
     ),
-    not_measurable(
+    judged(
         "H-007",
         Claim,
         "Abstract",
         "networks with adaptive routing allow higher throughput",
-        "the paper could not measure it and one switch has one path; the simulator's network experiments compare the two",
+        |_| {
+            let (random, all, reversal) = (
+                of_64_hosts(Traffic::Uniform)?,
+                of_64_hosts(Traffic::AllToAll)?,
+                of_64_hosts(Traffic::BitReversal)?,
+            );
+            Ok((
+                [random, all, reversal]
+                    .iter()
+                    .all(|gain| gain.over_pair > 1.05),
+                format!(
+                    "64 hosts on 8 x 8 crossbars take {:.2} times as much random traffic as in order on ways drawn for each pair, {:.2} times all-to-all, {:.2} times bit reversal. In order on ways chosen by receiver, which only the regular shape of the network allows, is another matter: {:.2}, {:.2} and {:.2} times",
+                    random.over_pair,
+                    all.over_pair,
+                    reversal.over_pair,
+                    random.over_receiver,
+                    all.over_receiver,
+                    reversal.over_receiver
+                ),
+            ))
+        },
     ),
     judged(
         "H-008",
@@ -157,12 +180,27 @@ pub(super) const ROWS: &[Row] = &[
             ))
         },
     ),
-    not_measurable(
+    judged(
         "H-019",
         Claim,
         "1",
         "adaptive routing has greater throughput and fault tolerance",
-        "one switch has one path, see H-007",
+        |_| {
+            let random = of_64_hosts(Traffic::Uniform)?;
+            let [fixed, adaptive] = [
+                arriving_per_mille(Routing::Pair)?,
+                arriving_per_mille(Routing::Adaptive)?,
+            ];
+            Ok((
+                random.over_pair > 1.05 && adaptive > fixed,
+                format!(
+                    "throughput: see H-007, {:.2} times for random traffic. With 8 of the 128 cables between the switches of 64 hosts cut, {:.1} % of frames between all hosts arrive, of those on fixed ways {:.1} %: it goes around what is cut on the way up, and cannot on the way down",
+                    random.over_pair,
+                    f64::from(adaptive) / 10.0,
+                    f64::from(fixed) / 10.0
+                ),
+            ))
+        },
     ),
     judged(
         "H-020",

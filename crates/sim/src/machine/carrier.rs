@@ -1,0 +1,148 @@
+//! The machine under the world's programs: a network whose frames pass their sender's card, a wire, the switch, and their
+//! receiver's card.
+//!
+//! A frame is delivered when the receiver's processor can see what the card did for it. The engine judges it afterwards, in
+//! the library: so the card's verdict is what the packet itself says, and packets that the engine refuses cost as if they were let in.
+
+use std::collections::VecDeque;
+
+use super::card::Verdict;
+use super::cards::{Cards, Cut, Event, Station};
+use super::component::Ledger;
+use super::desk::Mark;
+use super::parameters::Parameters;
+use crate::network::{self, Frame, HostId, Network, Payload, Refusal};
+use crate::time::Time;
+
+/// A frame that says what it is to a card.
+pub(crate) trait Marked: Payload + std::fmt::Debug {
+    /// What it is; nothing if nobody marked it.
+    fn mark(&self) -> Option<Mark>;
+}
+
+/// What happens beside the cards.
+#[derive(Debug)]
+enum Happening<P> {
+    /// The doorbell for a packet is heard.
+    Rung(Mark, Frame<P>),
+    /// The receiver's processor can see what came.
+    Seen(Frame<P>),
+}
+
+#[derive(Debug)]
+struct Programs<P> {
+    /// By host: what waits for its card, and since when.
+    queues: Vec<VecDeque<(Time, Mark, Frame<P>)>>,
+    told: Vec<network::Event<P>>,
+}
+
+impl<P: Marked> Station for Programs<P> {
+    type Packet = (Mark, Frame<P>);
+    type Event = Happening<P>;
+
+    fn waiting(&self, host: usize) -> Option<(Time, Ledger)> {
+        let (since, ..) = self.queues[host].front()?;
+        Some((*since, Ledger::default()))
+    }
+
+    fn cut(&mut self, host: usize) -> Option<Cut<Self::Packet>> {
+        let (_, mark, frame) = self.queues[host].pop_front()?;
+        Some(Cut {
+            to: frame.to.index(),
+            load: mark.load,
+            packet: (mark, frame),
+            is_last: mark.is_last,
+        })
+    }
+
+    fn judge(&mut self, _host: usize, (mark, _): &Self::Packet) -> Verdict {
+        Verdict {
+            is_let_in: true,
+            is_announced: mark.is_announced,
+        }
+    }
+
+    fn taken(
+        cards: &mut Cards<Self>,
+        _host: usize,
+        (_, frame): Self::Packet,
+        _verdict: Verdict,
+        mut ledger: Ledger,
+    ) {
+        let seen = cards.machine.crossing.write;
+        cards.later(seen, &mut ledger, |_| {
+            Event::Station(Happening::Seen(frame))
+        });
+    }
+
+    fn happen(cards: &mut Cards<Self>, event: Happening<P>) {
+        let at = cards.now();
+        match event {
+            Happening::Rung(mark, frame) => {
+                let host = frame.from.index();
+                cards.station.queues[host].push_back((at, mark, frame));
+                cards.consider_sending(host);
+            }
+            Happening::Seen(frame) => {
+                let host = frame.to;
+                let delivered = network::Event::Delivered { at, host, frame };
+                cards.station.told.push(delivered);
+            }
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct MachineCarrier<P: Marked>(Cards<Programs<P>>);
+
+impl<P: Marked> MachineCarrier<P> {
+    /// The machine with so many hosts.
+    pub(crate) fn new(machine: Parameters, hosts: usize) -> Self {
+        let programs = Programs {
+            queues: (0..hosts).map(|_| VecDeque::new()).collect(),
+            told: Vec::new(),
+        };
+        Self(Cards::new(machine, hosts, programs))
+    }
+}
+
+impl<P: Marked> Network<P> for MachineCarrier<P> {
+    fn hosts(&self) -> usize {
+        self.0.hosts()
+    }
+
+    fn send(&mut self, now: Time, frame: Frame<P>) -> Result<(), (Frame<P>, Refusal)> {
+        let mark = match (self.admits(&frame), frame.payload.mark()) {
+            (Ok(()), Some(mark)) => mark,
+            (Err(refusal), _) => return Err((frame, refusal)),
+            (_, None) => return Err((frame, Refusal::NoWay)),
+        };
+        let heard = now.max(self.0.now()) + self.0.machine.crossing.store;
+        self.0
+            .foresee(heard, Event::Station(Happening::Rung(mark, frame)));
+        Ok(())
+    }
+
+    fn admits(&self, frame: &Frame<P>) -> Result<(), Refusal> {
+        let hosts = self.hosts();
+        if frame.from.index() < hosts && frame.to.index() < hosts {
+            Ok(())
+        } else {
+            Err(Refusal::NoHost)
+        }
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.0.next()
+    }
+
+    fn advance(&mut self, now: Time, tell: &mut dyn FnMut(network::Event<P>)) {
+        self.0.run_until(now);
+        self.0.station.told.drain(..).for_each(tell);
+    }
+
+    fn set_receiving(&mut self, _now: Time, host: HostId, is_receiving: bool) {
+        self.0.set_receiving(host.index(), is_receiving);
+    }
+}
