@@ -7,11 +7,15 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test build bench instructions compare compare-show check-compare tools fmt clippy docs bare papers tests
+.PHONY: demo test soak build bench instructions compare compare-show check-compare tools fmt clippy docs bare papers tests
 
 demo: build
 	@echo "== the demonstration"
 	target/release/hamlyn demo
+
+# Random programs, worlds and faults, until somebody stops it or something is found wrong.
+soak: build
+	target/release/hamlyn simulate --soak --seed $$(date +%s)0000
 
 build: tools
 	@echo "== building the hamlyn command (release)"

@@ -2,6 +2,52 @@
 //!
 //! It is the third host, never shipped in a product (decision 0011). One seed is one history: nothing here reads a
 //! clock, starts a thread, or asks the system for anything random, and nothing depends on the order of a hash table.
+//!
+//! ```
+//! use hamlyn::host::{Address, Supply};
+//! use hamlyn::{Host, Manager, ManagerOptions, Ticket, Wait, datagram};
+//! use hamlyn_sim::network::{Mesh, Part};
+//! use hamlyn_sim::random::Random;
+//! use hamlyn_sim::time::{Span, Time};
+//! use hamlyn_sim::world::{Settings, Simulation};
+//!
+//! type Failed = Box<dyn std::error::Error>;
+//!
+//! /// On any host.
+//! fn serve<H: Host>(mut here: Manager<H>) -> Result<(), Failed> {
+//!     let mut inbox = datagram::Receiver::new(&mut here, 4096)?;
+//!     inbox.ready();
+//!     let ticket = inbox.ticket().to_bytes();
+//!     here.interface_mut().offer("inbox", Supply::Once, &ticket)?;
+//!     let datagram = inbox.receive(&mut here, Wait::Forever)?.ok_or("nothing came")?;
+//!     assert_eq!(datagram.data, b"hello");
+//!     Ok(())
+//! }
+//!
+//! fn greet<H: Host>(mut there: Manager<H>) -> Result<(), Failed> {
+//!     let interface = there.interface_mut();
+//!     let ticket = interface.ask(Address::Name("alice"), "inbox", Wait::Forever)?;
+//!     let outbox = datagram::Sender::grow(&mut there, &Ticket::from_bytes(&ticket)?, Wait::Forever)?;
+//!     outbox.send(&mut there, 0, b"hello", None, Wait::Forever)?;
+//!     there.interface_mut().flush(Wait::Forever)?;
+//!     Ok(())
+//! }
+//!
+//! fn main() -> Result<(), Failed> {
+//!     let options = ManagerOptions::default();
+//!     let mut world = Simulation::new(Settings { seed: 7, ..Settings::default() });
+//!     let (one, other) = (world.node(2), world.node(2));
+//!     let parts = [Part::Delay { delay_ps: 2_000_000 }, Part::Duplicate { per_million: 500_000 }];
+//!     let network = Mesh::new(2, &parts, &mut Random::new(7))?;
+//!     world.set_network(Box::new(network), Span::from_us(500));
+//!     world.process(one, "alice", || serve(hamlyn_sim::host::open(Some("alice"), options).unwrap()).unwrap());
+//!     world.process(other, "bob", || greet(hamlyn_sim::host::open(None, options).unwrap()).unwrap());
+//!     let outcome = world.run(Time::NEVER);
+//!     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+//!     println!("{} events, over at {}", outcome.events, outcome.at);
+//!     Ok(())
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use hamlyn::{ManagerOptions, Message, NewSlot, SendError, Strategy, Ticket, Wait, datagram};
-use hamlyn_sim::network::{Mesh, Part};
+use hamlyn_sim::network::{Fabric, Mesh, Part, Routing, Topology};
 use hamlyn_sim::random::Random;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, Outcome, Path, Settings, Simulation};
@@ -239,5 +239,123 @@ fn a_link_that_loses_ends_and_both_sides_are_told() {
                 .filter(|line| line.contains("loses a peer"));
             assert_eq!(losses.count(), 2, "{}", outcome.trace);
         }
+    }
+}
+
+#[test]
+fn thousands_of_interfaces_live_in_one_world() {
+    const SENDERS: u64 = 2_000;
+    let heard = Mutex::new(std::collections::BTreeSet::new());
+    let mut world = Simulation::new(Settings::default());
+    let hub = world.node(1);
+    world.process(hub, "hub", || {
+        let mut manager = hamlyn_sim::host::open(Some("hub"), options(Strategy::Proc)).unwrap();
+        let interface = manager.interface_mut();
+        let area = interface.allocate(16).unwrap();
+        let mut queue = interface.open_queue(4096).unwrap();
+        let slot = NewSlot::new(&area).queue(&queue);
+        let slot = interface.open_slot(slot).unwrap();
+        let ticket = slot.fast_ticket(0, 16).unwrap().to_bytes();
+        let always = hamlyn::host::Supply::Always;
+        interface.offer("ticket", always, &ticket).unwrap();
+        while heard.lock().unwrap().len() < SENDERS as usize {
+            // The end of a peer interrupts the wait.
+            if let Ok(Some(came)) = interface.rcv_block(&mut queue, Wait::Forever) {
+                assert!(heard.lock().unwrap().insert(came.word));
+            }
+        }
+    });
+    for number in 0..SENDERS {
+        let node = world.node(1);
+        world.process(node, &format!("sender {number}"), move || {
+            let mut manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
+            let terminus = manager.terminus();
+            let interface = manager.interface_mut();
+            let hub = hamlyn::host::Address::Name("hub");
+            let bytes = interface.ask(hub, "ticket", Wait::Forever).unwrap();
+            let ticket = Ticket::from_bytes(&bytes).unwrap();
+            let target = interface.target(&ticket, Wait::Forever).unwrap();
+            let message = Message::new(&[1; 16]).word(number);
+            interface
+                .send_msg(terminus, &target, &message, Wait::Forever)
+                .unwrap();
+            interface.flush(Wait::Forever).unwrap();
+        });
+    }
+    let outcome = world.run(Time::NEVER);
+    assert_eq!(outcome.failures, Vec::<String>::new());
+    assert_eq!(heard.into_inner().unwrap().len() as u64, SENDERS);
+}
+
+/// Everybody sends messages of many packets to everybody, over crossbars with worms.
+fn everybody_to_everybody(routing: Routing) -> Outcome {
+    const PARTIES: usize = 8;
+    const LENGTH: usize = 5_000;
+    let topology = Topology::fat_tree(4, 2).unwrap();
+    assert!(topology.host_count() >= PARTIES);
+    let fabric = Fabric::new(&topology, routing, &mut Random::new(1)).unwrap();
+    let came = Mutex::new(0);
+    let mut world = Simulation::new(Settings {
+        packet_payload_bytes: 256,
+        ..Settings::default()
+    });
+    let nodes: Vec<_> = (0..topology.host_count()).map(|_| world.node(1)).collect();
+    world.set_network(Box::new(fabric), Span::from_us(100_000));
+    for (party, &node) in nodes.iter().enumerate().take(PARTIES) {
+        let came = &came;
+        world.process(node, &format!("party {party}"), move || {
+            let name = |party: usize| format!("p{party}");
+            let mut manager =
+                hamlyn_sim::host::open(Some(&name(party)), options(Strategy::Proc)).unwrap();
+            let terminus = manager.terminus();
+            let interface = manager.interface_mut();
+            let area = interface.allocate((PARTIES * LENGTH) as u64).unwrap();
+            let mut queue = interface.open_queue(64).unwrap();
+            let new = NewSlot::new(&area).queue(&queue).entries(PARTIES);
+            let slot = interface.open_slot(new).unwrap();
+            for other in 0..PARTIES {
+                let from = (other * LENGTH) as u64;
+                let ticket = slot.ticket(other as u16, from, LENGTH as u64).unwrap();
+                let always = hamlyn::host::Supply::Always;
+                let item = format!("for-{other}");
+                interface.offer(&item, always, &ticket.to_bytes()).unwrap();
+            }
+            for other in (0..PARTIES).map(|step| (party + step) % PARTIES) {
+                let to = name(other);
+                let to = hamlyn::host::Address::Name(&to);
+                let item = format!("for-{party}");
+                let bytes = interface.ask(to, &item, Wait::Forever).unwrap();
+                let ticket = Ticket::from_bytes(&bytes).unwrap();
+                let target = interface.target(&ticket, Wait::Forever).unwrap();
+                let data: Vec<_> = (0..LENGTH).map(|at| (at * 7 + party) as u8).collect();
+                interface
+                    .send_msg(terminus, &target, &Message::new(&data), Wait::Forever)
+                    .unwrap();
+            }
+            for _ in 0..PARTIES {
+                let found = interface.rcv_block(&mut queue, Wait::Forever).unwrap();
+                let from = usize::from(found.unwrap().metadata_index);
+                let mut data = vec![0; LENGTH];
+                area.read_at((from * LENGTH) as u64, &mut data).unwrap();
+                assert!((0..LENGTH).all(|at| data[at] == (at * 7 + from) as u8));
+                *came.lock().unwrap() += 1;
+            }
+            interface.flush(Wait::Forever).unwrap();
+            world::pause(Span::from_us(10_000));
+        });
+    }
+    let outcome = world.run(Time::NEVER);
+    assert_eq!(outcome.failures, Vec::<String>::new(), "{routing:?}");
+    assert_eq!(came.into_inner().unwrap(), PARTIES * PARTIES);
+    outcome
+}
+
+#[test]
+fn messages_of_many_packets_cross_switches_by_any_route() {
+    for routing in Routing::ALL {
+        assert_eq!(
+            everybody_to_everybody(routing),
+            everybody_to_everybody(routing)
+        );
     }
 }

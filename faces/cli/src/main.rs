@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod pipe;
 mod reproduce;
+mod simulate;
 mod terminal;
 
 use std::process::ExitCode;
@@ -36,6 +37,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Carry out a paper's measurements on a model of its machine, and set ours beside the paper's.
     Reproduce(reproduce::Arguments),
+    /// Hunt for faults: random programs in random worlds, in virtual time.
+    Simulate(simulate::Arguments),
     /// The other processes of `demo` and `bench`.
     #[command(hide = true)]
     Actor {
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),

@@ -38,6 +38,15 @@ pub(crate) fn steps_bar(steps: u64, label: &str, quiet: bool) -> ProgressBar {
     bar
 }
 
+/// What counts without an end in sight.
+pub(crate) fn spinner(quiet: bool) -> ProgressBar {
+    let bar = steps_bar(0, "", quiet);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} {msg} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// A table in the style of this program.
 pub(crate) fn table(header: &[&str]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();

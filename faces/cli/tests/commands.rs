@@ -333,3 +333,52 @@ fn what_lies_beyond_the_paper_is_measured() {
         assert!(shown.contains(word), "{word}");
     }
 }
+
+#[test]
+fn scenarios_are_the_same_whenever_they_run_and_can_be_saved() {
+    let scenarios = |threads: &str| {
+        let mut found = json(&run(&[
+            "simulate",
+            "--seed",
+            "40",
+            "--scenarios",
+            "12",
+            "--threads",
+            threads,
+            "--json",
+        ]));
+        let figures = found.as_object_mut().expect("an object");
+        figures.remove("seconds");
+        figures.remove("events_per_s");
+        assert_eq!(figures["scenarios"], 12);
+        assert_eq!(figures["failures"], serde_json::json!([]));
+        found
+    };
+    assert_eq!(scenarios("1"), scenarios("3"));
+
+    let plan = run(&["simulate", "--seed", "41", "--print"]);
+    assert!(plan.status.success());
+    let file = std::env::temp_dir().join(format!("hamlyn-plan-{}.toml", std::process::id()));
+    std::fs::write(&file, &plan.stdout).unwrap();
+    let path = file.to_str().unwrap();
+    let saved = json(&run(&["simulate", "--plan", path, "--json"]));
+    let seed = json(&run(&[
+        "simulate",
+        "--seed",
+        "41",
+        "--scenarios",
+        "1",
+        "--json",
+    ]));
+    assert_eq!(saved["events"], seed["events"]);
+    assert_eq!(saved["messages"], seed["messages"]);
+    std::fs::write(&file, "seed = 1\nparties = 3").unwrap();
+    let broken = run(&["simulate", "--plan", path]);
+    std::fs::remove_file(&file).unwrap();
+    assert!(!broken.status.success());
+    assert!(
+        text(&broken.stderr).contains("no plan"),
+        "{}",
+        text(&broken.stderr)
+    );
+}

@@ -75,6 +75,7 @@ pub(crate) struct Kernel {
     pub(crate) random: Random,
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
+    acts_free: Vec<u32>,
     /// Acts that use the kernel by themselves, and are due.
     pub(crate) due: Vec<Box<dyn FnOnce()>>,
     /// What was found wrong. The first is what the world ends with.
@@ -100,6 +101,7 @@ impl Kernel {
             random,
             trace: Trace::new(settings.records),
             acts: Vec::new(),
+            acts_free: Vec::new(),
             due: Vec::new(),
             failures: Vec::new(),
             settings,
@@ -141,15 +143,11 @@ impl Kernel {
 
     /// Has the world do something then.
     pub(crate) fn act_at(&mut self, at: Time, act: Act) {
-        let number = match self.acts.iter().position(Option::is_none) {
-            Some(free) => free,
-            None => {
-                self.acts.push(None);
-                self.acts.len() - 1
-            }
-        };
-        self.acts[number] = Some(act);
-        let number = number as u32;
+        let number = self.acts_free.pop().unwrap_or(self.acts.len() as u32);
+        match self.acts.get_mut(number as usize) {
+            Some(place) => *place = Some(act),
+            None => self.acts.push(Some(act)),
+        }
         self.schedule(at, What::Act { number });
     }
 
@@ -172,7 +170,9 @@ impl Kernel {
 
     /// Takes what [`What::Act`] names.
     pub(crate) fn take_act(&mut self, number: u32) -> Option<Act> {
-        self.acts.get_mut(number as usize)?.take()
+        let act = self.acts.get_mut(number as usize)?.take();
+        self.acts_free.push(number);
+        act
     }
 
     /// A task goes on as soon as its node has a processor for it.

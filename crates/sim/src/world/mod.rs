@@ -461,6 +461,14 @@ pub fn begin_process(node: NodeId, name: &str, body: impl FnOnce() + Send + 'sta
     })
 }
 
+/// Has something be done to the world so long from now.
+pub fn after(span: Span, act: impl FnOnce() + 'static) {
+    kernel::with(|kernel| {
+        let at = kernel.local() + span;
+        kernel.deferred(at, Box::new(act));
+    });
+}
+
 /// Kills a process: it does nothing any more, and its peers learn of it.
 pub fn kill(process: ProcessId) {
     kernel::with(|kernel| kernel.kill(process.0));

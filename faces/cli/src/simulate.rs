@@ -1,0 +1,256 @@
+//! `hamlyn simulate`: random programs in random worlds with random faults, judged by a reference model.
+//!
+//! A seed decides a scenario. One in which something is wrong is made as small as it goes, and shown with what happened
+//! last; its plan can be saved and run again.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use hamlyn_sim::scenario::{self, Plan, Verdict};
+use indicatif::ProgressBar;
+use serde_json::json;
+
+use crate::terminal;
+
+/// Lines of a history that are shown, from its end.
+const LINES_SHOWN: usize = 60;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The seed of the first scenario; the others have the following ones.
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    seed: u64,
+    /// How many.
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    scenarios: u64,
+    /// Go on until one fails or somebody stops it, however many that are.
+    #[arg(long, conflicts_with = "scenarios")]
+    soak: bool,
+    /// Run the scenario of this file instead, as another run has printed it.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "scenarios", "soak"])]
+    plan: Option<PathBuf>,
+    /// Print the plan of the first scenario, and run nothing.
+    #[arg(long, conflicts_with_all = ["scenarios", "soak", "plan", "trace"])]
+    print: bool,
+    /// Show all that happens, if there is one scenario.
+    #[arg(long)]
+    trace: bool,
+    /// Show a scenario that fails as it is.
+    #[arg(long)]
+    no_shrink: bool,
+    /// Scenarios at the same time; as many as there are processors, unless told otherwise.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What all scenarios came to.
+#[derive(Default)]
+struct Sums {
+    scenarios: AtomicU64,
+    events: AtomicU64,
+    messages: AtomicU64,
+}
+
+impl Sums {
+    fn count(&self, verdict: &Verdict) {
+        self.scenarios.fetch_add(1, Ordering::Relaxed);
+        self.events.fetch_add(verdict.events, Ordering::Relaxed);
+        self.messages.fetch_add(verdict.messages, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let (plans, first) = match &arguments.plan {
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("reading {}", path.display()))?;
+            let plan: Plan =
+                toml::from_str(&text).with_context(|| format!("{} is no plan", path.display()))?;
+            (Some(plan), 0)
+        }
+        None => (None, arguments.seed),
+    };
+    if arguments.print {
+        print!(
+            "{}",
+            toml::to_string(&Plan::of_seed(first)).context("writing the plan")?
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let count = match (&plans, arguments.soak) {
+        (Some(_), _) => 1,
+        (None, true) => u64::MAX - first,
+        (None, false) => arguments.scenarios,
+    };
+    let sums = Sums::default();
+    let begun = Instant::now();
+    let failed = match plans {
+        Some(plan) => {
+            let verdict = scenario::run(&plan, false);
+            sums.count(&verdict);
+            if verdict.violations.is_empty() {
+                BTreeMap::new()
+            } else {
+                BTreeMap::from([(plan.seed, plan)])
+            }
+        }
+        None => hunt(arguments, first, count, &sums),
+    };
+    let took_s = begun.elapsed().as_secs_f64();
+    if arguments.trace && count == 1 {
+        let plan = match failed.first_key_value() {
+            Some((_, plan)) => plan.clone(),
+            None => Plan::of_seed(first),
+        };
+        print!("{}", scenario::run(&plan, true).trace);
+    }
+    let failures = failed
+        .into_iter()
+        .map(|(seed, plan)| explain(arguments, seed, plan))
+        .collect::<Result<Vec<_>>>()?;
+    let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
+    let events = get(&sums.events);
+    if arguments.json {
+        let object = json!({
+            "seed": first,
+            "scenarios": get(&sums.scenarios),
+            "events": events,
+            "messages": get(&sums.messages),
+            "seconds": took_s,
+            "events_per_s": events as f64 / took_s,
+            "failures": failures.iter().map(Failure::json).collect::<Vec<_>>(),
+        });
+        println!("{}", serde_json::to_string_pretty(&object)?);
+    } else {
+        failures.iter().for_each(Failure::show);
+        println!(
+            "{} scenarios, {} messages, {:.1} million events in {took_s:.1} s: {:.2} million a second; {}",
+            get(&sums.scenarios),
+            get(&sums.messages),
+            events as f64 / 1e6,
+            events as f64 / took_s / 1e6,
+            match failures.len() {
+                0 => "nothing is wrong".to_owned(),
+                failed => format!("{failed} failed"),
+            }
+        );
+    }
+    std::io::stdout().flush()?;
+    Ok(if failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Runs the scenarios of all these seeds, several at a time; those that fail. A soak ends with the first of them.
+fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<u64, Plan> {
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.unwrap_or(available).max(1);
+    let bar = if arguments.soak {
+        terminal::spinner(arguments.json)
+    } else {
+        terminal::steps_bar(count, "simulating", arguments.json)
+    };
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let failed = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        break;
+                    }
+                    let seed = first + number;
+                    let plan = Plan::of_seed(seed);
+                    let verdict = scenario::run(&plan, false);
+                    sums.count(&verdict);
+                    tell(&bar, sums, seed);
+                    if !verdict.violations.is_empty() {
+                        let mut failed = failed.lock().unwrap_or_else(|error| error.into_inner());
+                        failed.insert(seed, plan);
+                        stop.fetch_or(arguments.soak, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    failed
+        .into_inner()
+        .unwrap_or_else(|error| error.into_inner())
+}
+
+fn tell(bar: &ProgressBar, sums: &Sums, seed: u64) {
+    bar.inc(1);
+    let events = sums.events.load(Ordering::Relaxed) as f64 / 1e6;
+    bar.set_message(format!("seed {seed}, {events:.0} million events"));
+}
+
+/// A scenario that failed.
+struct Failure {
+    seed: u64,
+    violations: Vec<String>,
+    plan: String,
+    history: String,
+}
+
+fn explain(arguments: &Arguments, seed: u64, plan: Plan) -> Result<Failure> {
+    let plan = if arguments.no_shrink {
+        plan
+    } else {
+        let bar = terminal::spinner(arguments.json);
+        let smallest = scenario::shrink(&plan, |smaller| {
+            bar.inc(1);
+            bar.set_message(format!(
+                "making seed {seed} smaller: {} lines, {} parties",
+                smaller.lines.len(),
+                smaller.parties.len()
+            ));
+        });
+        bar.finish_and_clear();
+        smallest
+    };
+    let verdict = scenario::run(&plan, true);
+    let lines: Vec<_> = verdict.trace.lines().collect();
+    let shown = lines.len().saturating_sub(LINES_SHOWN);
+    Ok(Failure {
+        seed,
+        violations: verdict.violations,
+        plan: toml::to_string(&plan).context("writing the plan")?,
+        history: lines[shown..].join("\n"),
+    })
+}
+
+impl Failure {
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "seed": self.seed,
+            "violations": self.violations,
+            "plan": self.plan,
+            "history": self.history,
+        })
+    }
+
+    fn show(&self) {
+        println!("seed {} fails:", self.seed);
+        for violation in &self.violations {
+            println!("  {violation}");
+        }
+        println!(
+            "\nin this plan (save it, and run it with --plan):\n\n{}",
+            self.plan
+        );
+        println!("with this at the end of its history:\n\n{}\n", self.history);
+    }
+}
