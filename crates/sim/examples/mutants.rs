@@ -13,7 +13,7 @@ fn main() {
                 Ok(v) => { found = Some((seed, v.violations[0].clone())); break; }
                 Err(_) => { found = Some((seed, "panic".into())); break; }
             }
-            if begun.elapsed().as_secs() > 12 { break; }
+            if begun.elapsed().as_secs() > 6 { break; }
         }
         mutation::switch(None);
         println!("{:26} {:?} {:.1?}", bug.name(), found, begun.elapsed());

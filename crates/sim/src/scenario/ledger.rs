@@ -349,9 +349,11 @@ impl<'a> Desk<'a> {
     /// A party of the line is lost. Whatever is under way may be lost too; if it lives again, so does the line.
     pub(crate) fn lose(&self) {
         let line = self.known();
-        let lives_again = self.plan.restarted().any(|party| line.concerns(party));
+        let lives: BTreeSet<_> = self.plan.restarted().collect();
+        let lives = lives.into_iter().filter(|party| line.concerns(*party));
+        let lives = lives.count() as u32;
         let mut ledger = self.lock();
-        if !lives_again {
+        if ledger.lines[self.line].life >= lives {
             return ledger.end(self.line);
         }
         let ledger = &mut *ledger;

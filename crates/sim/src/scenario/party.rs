@@ -24,6 +24,8 @@ const REST_MAX: Span = Span::from_us(1_000);
 /// How long an answer may take at a time, and how often it is asked for.
 const ANSWER: Wait = Wait::For(std::time::Duration::from_micros(500));
 const QUESTIONS: u32 = 40;
+/// So long after the death of a party those that never met it know of it.
+const STRANGERS: Span = Span::from_us(5_000);
 /// At the end, what is still on its way comes to rest in so many looks, and such pauses.
 const LAST_LOOKS: u32 = 5;
 const LAST_PAUSE: Span = Span::from_us(200);
@@ -174,12 +176,12 @@ impl<'a> Party<'a> {
         let mut lines = String::new();
         for Outgoing { desk, outlet, .. } in &self.outgoing {
             if !outlet.as_ref().is_some_and(|outlet| outlet.is_done(desk)) {
-                lines += &format!(", line {} to {}", desk.line, desk.known().to);
+                lines += &format!(", line {} ({:?}) to {}", desk.line, desk.known().kind, desk.known().to);
             }
         }
         for Incoming { desk, inlet } in &self.incoming {
             if !inlet.as_ref().is_some_and(|inlet| inlet.is_done(desk)) {
-                lines += &format!(", line {} from {}", desk.line, desk.known().from);
+                lines += &format!(", line {} ({:?}) from {}", desk.line, desk.known().kind, desk.known().from);
             }
         }
         format!("does not come to an end{lines}")
@@ -331,7 +333,9 @@ impl<'a> Party<'a> {
                 self.known.insert(other);
                 continue;
             }
-            if !self.known.remove(&other) {
+            // Nobody is told of the death of those that he never met.
+            let is_dead = world::now() > self.plan.killed_at(other) + STRANGERS;
+            if !self.known.remove(&other) && !is_dead {
                 continue;
             }
             for (number, line) in self.plan.lines.iter().enumerate() {

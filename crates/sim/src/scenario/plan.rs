@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::network::Part;
 use crate::random::Random;
+use crate::time::{Span, Time};
 
 /// What a work queue holds unless the plan says otherwise (Hamlyn 2.3).
 pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as u16;
@@ -240,6 +241,17 @@ impl Plan {
     pub fn killed(&self) -> impl Iterator<Item = usize> + '_ {
         let kills = |fault: &&Fault| matches!(fault, Fault::Kill { .. });
         self.faults.iter().filter(kills).map(Fault::party)
+    }
+
+    /// When a party is killed for good; never, for most.
+    pub(crate) fn killed_at(&self, party: usize) -> Time {
+        let at = self.faults.iter().filter_map(|fault| match *fault {
+            Fault::Kill { party: one, at_us } if one == party => {
+                Some(Time::ZERO + Span::from_us(at_us.into()))
+            }
+            _ => None,
+        });
+        at.min().unwrap_or(Time::NEVER)
     }
 
     /// Parties that are to be killed, and to live again.

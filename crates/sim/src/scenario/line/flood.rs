@@ -18,6 +18,8 @@ pub(super) struct FloodInlet {
     slot: Slot,
     queue: Queue,
     random: Random,
+    /// The first message for this queue.
+    first: u64,
     taken: u64,
     lost: u64,
 }
@@ -35,6 +37,7 @@ impl FloodInlet {
             slot: slot.map_err(wrong("opening a slot"))?,
             queue,
             random: Random::new(desk.seed()),
+            first: desk.sent(),
             taken: 0,
             lost: 0,
         })
@@ -72,7 +75,7 @@ impl Inlet for FloodInlet {
         if self.lost != self.queue.lost() {
             return Err("the queue counts other losses than it reports".to_owned());
         }
-        let sent = desk.sent();
+        let sent = desk.sent() - self.first;
         if !desk.is_old() && self.taken + self.lost > sent {
             return Err(format!(
                 "{} were announced and {} lost, of {sent}",
