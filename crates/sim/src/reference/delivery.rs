@@ -140,6 +140,38 @@ impl Deliveries {
         Ok(message)
     }
 
+    /// That very message was delivered, in a channel whose messages say which they are.
+    pub fn delivered_as(
+        &mut self,
+        number: usize,
+        message: u64,
+        bytes: &[u8],
+    ) -> Result<(), Violation> {
+        let channel = &mut self.channels[number];
+        let due = |(_, (_, fate)): (&u64, &(Vec<u8>, Fate))| *fate == Fate::Due;
+        let is_early = channel.waiting.range(..message).any(due);
+        let why = match channel.waiting.get(&message) {
+            None => "those of a message that was delivered before, or never sent",
+            Some((expected, _)) if expected != bytes => "not those that were sent",
+            Some(_) if channel.order == Order::Kept && is_early => {
+                "not those of the message whose turn it is"
+            }
+            Some(_) => {
+                channel.waiting.remove(&message);
+                if let Some(numbers) = channel.numbers.get_mut(bytes) {
+                    numbers.retain(|number| *number != message);
+                }
+                channel.delivered += 1;
+                return Ok(());
+            }
+        };
+        Err(Violation::Delivered {
+            channel: number,
+            length_bytes: bytes.len(),
+            why,
+        })
+    }
+
     /// Messages delivered by that channel.
     pub fn count(&self, channel: usize) -> u64 {
         self.channels[channel].delivered

@@ -10,6 +10,7 @@ mod line;
 mod party;
 pub mod plan;
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::network::Mesh;
@@ -75,13 +76,27 @@ pub fn run(plan: &Plan, records: bool) -> Verdict {
             party::run(plan, number, ledger);
         }));
     }
+    for (party, again) in rebirths(plan) {
+        let node = plan.parties.get(party).map_or(0, |party| party.node);
+        let node = nodes.get(node as usize).or(nodes.first());
+        let Some(&node) = node else { continue };
+        let ledger = &ledger;
+        world.process(node, &format!("{} again", party::name(party)), move || {
+            world::pause(again.since(Time::ZERO));
+            let lives = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            let lives = { lives }.revive(plan, party);
+            if lives {
+                party::run(plan, party, ledger);
+            }
+        });
+    }
     for fault in &plan.faults {
         befall(&mut world, &processes, fault);
     }
     let outcome = world.run(END);
     let mut ledger = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
     for party in plan.killed() {
-        let concerned = |line: &plan::Line| line.from == party || line.to == party;
+        let concerned = |line: &plan::Line| line.concerns(party);
         let lines = plan.lines.iter().enumerate();
         lines
             .filter(|(_, line)| concerned(line))
@@ -101,6 +116,24 @@ pub fn run(plan: &Plan, records: bool) -> Verdict {
     }
 }
 
+/// Who lives again, and when.
+fn rebirths(plan: &Plan) -> BTreeMap<usize, Time> {
+    let mut rebirths = BTreeMap::new();
+    for fault in &plan.faults {
+        if let Fault::Restart {
+            party,
+            at_us,
+            after_us,
+        } = *fault
+            && plan.restarted().any(|restarted| restarted == party)
+        {
+            let at = Time::ZERO + Span::from_us(at_us.into()) + Span::from_us(after_us.into());
+            rebirths.entry(party).or_insert(at);
+        }
+    }
+    rebirths
+}
+
 fn befall(world: &mut Simulation<'_>, processes: &[ProcessId], fault: &Fault) {
     let at = |us: u32| Time::ZERO + Span::from_us(us.into());
     match *fault {
@@ -116,7 +149,7 @@ fn befall(world: &mut Simulation<'_>, processes: &[ProcessId], fault: &Fault) {
                 });
             }
         }
-        Fault::Kill { party, at_us } => {
+        Fault::Kill { party, at_us } | Fault::Restart { party, at_us, .. } => {
             if let Some(&process) = processes.get(party) {
                 world.at(at(at_us), move || world::kill(process));
             }

@@ -1,32 +1,60 @@
 //! The program of a party: it opens what its lines need, sends and receives until nothing is left, and closes
 //! everything.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hamlyn::engine::terminus::TerminusOptions;
 use hamlyn::host::{Address, Supply};
 use hamlyn::{ManagerOptions, Wait};
 
 use crate::host;
 use crate::random::Random;
-use crate::scenario::ledger::Ledger;
-use crate::scenario::line::{Inlet, Outlet, Sent, violate};
-use crate::scenario::plan::{Kind, Plan};
+use crate::scenario::ledger::{Desk, Ledger};
+use crate::scenario::line::{self, Inlet, Outlet, Program, Step, Turn};
+use crate::scenario::plan::Plan;
 use crate::time::{Span, Time};
 use crate::world;
 
 /// After the last fault everything must come within this; far longer than it takes.
 pub(crate) const SETTLES_NS: u64 = 400_000_000;
-/// How long a party that has nothing to do sleeps at most.
-const REST: Wait = Wait::millis(1);
+/// How long a party that has nothing to do sleeps: at first, and at most.
+const REST_FIRST: Span = Span::from_us(20);
+const REST_MAX: Span = Span::from_us(1_000);
+/// How long an answer may take at a time, and how often it is asked for.
+const ANSWER: Wait = Wait::For(std::time::Duration::from_micros(500));
+const QUESTIONS: u32 = 40;
+/// So long after the death of a party those that never met it know of it.
+const STRANGERS: Span = Span::from_us(5_000);
+/// At the end, what is still on its way comes to rest in so many looks, and such pauses.
+const LAST_LOOKS: u32 = 5;
+const LAST_PAUSE: Span = Span::from_us(200);
+
+/// A line that ends here.
+struct Incoming<'a> {
+    desk: Desk<'a>,
+    inlet: Option<Box<dyn Inlet>>,
+}
 
 /// A line that begins here.
-struct Outgoing {
-    line: usize,
-    outlet: Outlet,
+struct Outgoing<'a> {
+    desk: Desk<'a>,
+    outlet: Option<Box<dyn Outlet>>,
+    questions: u32,
     /// The next message is sent then, at the earliest.
     due: Time,
-    hostile_sent: usize,
+}
+
+struct Party<'a> {
+    plan: &'a Plan,
+    number: usize,
+    ledger: &'a Mutex<Ledger>,
+    program: Program,
+    random: Random,
+    incoming: Vec<Incoming<'a>>,
+    outgoing: Vec<Outgoing<'a>>,
+    /// Other parties that were linked.
+    known: BTreeSet<usize>,
 }
 
 /// The name under which a party is found.
@@ -34,219 +62,339 @@ pub(crate) fn name(party: usize) -> String {
     format!("party-{party}")
 }
 
-fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs the party. What is wrong is told to the ledger.
-pub(crate) fn run(plan: &Plan, party: usize, ledger: &Mutex<Ledger>) {
-    if let Err(what) = live(plan, party, ledger) {
-        lock(ledger).violate(format!("party {party}: {what}"));
+pub(crate) fn run(plan: &Plan, number: usize, ledger: &Mutex<Ledger>) {
+    let lived = Party::begin(plan, number, ledger).and_then(|mut party| {
+        party.live()?;
+        party.end()
+    });
+    if let Err(what) = lived {
+        let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        ledger.violate(format!("party {number}: {what}"));
     }
 }
 
-fn live(plan: &Plan, party: usize, ledger: &Mutex<Ledger>) -> Result<(), String> {
-    let options = ManagerOptions {
-        strategy: plan.parties[party].driven.strategy(),
-        ..ManagerOptions::default()
-    };
-    let mut program = host::open(Some(&name(party)), options).map_err(|error| error.to_string())?;
-    let baseline = program.interface().slots_open();
-    let mut random = Random::new(plan.seed ^ (party as u64 + 1) << 32);
-    let mut inlets = BTreeMap::new();
-    for (line, _) in lines(plan, |line| line.to == party) {
-        let inlet = Inlet::open(&mut program, plan.lines[line].kind)?;
-        let seed = inlet.seed(&program)?;
-        program
-            .interface_mut()
-            .offer(&format!("line-{line}"), Supply::Always, &seed)
-            .map_err(|error| error.to_string())?;
-        inlets.insert(line, inlet);
-    }
-    let mut outlets = Vec::new();
-    for (line, known) in lines(plan, |line| line.from == party) {
-        let to = name(known.to);
-        // Whoever is killed never answers.
-        let wait = Wait::millis(20);
-        let asked = program
-            .interface_mut()
-            .ask(Address::Name(&to), &format!("line-{line}"), wait);
-        let outlet = match asked {
-            Ok(seed) => Outlet::grow(&mut program, known.kind, &seed, &mut random)?,
-            Err(_) => None,
+/// Of what a line is called at its inlet's party.
+fn item(desk: &Desk<'_>) -> String {
+    format!("line-{}-{}", desk.line, desk.life)
+}
+
+/// Says of which line something is.
+fn of_line(desk: &Desk<'_>) -> impl Fn(String) -> String {
+    let line = desk.line;
+    move |what| format!("line {line}: {what}")
+}
+
+impl<'a> Party<'a> {
+    fn begin(plan: &'a Plan, number: usize, ledger: &'a Mutex<Ledger>) -> Result<Self, String> {
+        let known = &plan.parties[number];
+        let options = ManagerOptions {
+            strategy: known.driven.strategy(),
+            terminus: TerminusOptions {
+                queue_entries: known.work_queue.into(),
+                ..TerminusOptions::default()
+            },
+            ..ManagerOptions::default()
         };
-        match outlet {
-            Some(outlet) => outlets.push(Outgoing {
-                line,
-                outlet,
-                due: Time::ZERO,
-                hostile_sent: 0,
-            }),
-            None if plan.is_lossless() => return Err(format!("line {line} cannot be grown")),
-            None => lock(ledger).end(line),
-        }
+        let program = host::open(Some(&name(number)), options);
+        let mut program = program.map_err(|error| error.to_string())?;
+        program.interface_mut().set_bad_keys_max(u32::MAX);
+        let lines = || plan.lines.iter().enumerate();
+        let desk = |line: usize| Desk::new(plan, ledger, line);
+        Ok(Self {
+            plan,
+            number,
+            ledger,
+            program,
+            random: Random::new(plan.seed ^ (number as u64 + 1) << 32),
+            incoming: lines()
+                .filter(|(_, line)| line.to == number)
+                .map(|(line, _)| Incoming {
+                    desk: desk(line),
+                    inlet: None,
+                })
+                .collect(),
+            outgoing: lines()
+                .filter(|(_, line)| line.sends(number))
+                .map(|(line, _)| Outgoing {
+                    desk: desk(line),
+                    outlet: None,
+                    questions: 0,
+                    due: Time::ZERO,
+                })
+                .collect(),
+            known: BTreeSet::new(),
+        })
     }
-    let until = world::now() + Span::from_ns(SETTLES_NS);
-    let mut is_done = false;
-    while world::now() < until {
-        let mut moved = false;
-        for (&line, inlet) in &mut inlets {
-            moved |= inlet
-                .look(&mut program, |bytes| lock(ledger).came(line, bytes))
-                .map_err(|what| format!("line {line}: {what}"))?;
-        }
-        for outgoing in &mut outlets {
-            moved |= send(plan, &mut program, outgoing, ledger, &mut random)?;
-            outgoing.outlet.flush(&mut program);
-        }
-        let is_through = |line: usize| lock(ledger).is_through(line);
-        let is_sent = |outgoing: &Outgoing| match plan.lines[outgoing.line].kind {
-            Kind::Hostile => outgoing.hostile_sent == plan.lines[outgoing.line].items.len(),
-            _ => lock(ledger).is_sent(outgoing.line),
-        };
-        let hears_all = |line: &usize| plan.lines[*line].kind == Kind::Hostile || is_through(*line);
-        if !is_done && outlets.iter().all(is_sent) && inlets.keys().all(hears_all) {
-            is_done = true;
-            lock(ledger).done(party);
-        }
-        if lock(ledger).all_done() || !lock(ledger).is_clean() {
-            break;
-        }
-        if !moved && program.wait(REST).is_err() {
-            // A peer is lost; that ends the lines to it.
-            end_lost(plan, party, &program, &outlets, ledger);
-        }
-        end_lost(plan, party, &program, &outlets, ledger);
-    }
-    let _ = program.interface_mut().flush(Wait::millis(1));
-    for outgoing in outlets {
-        outgoing.outlet.close(&mut program);
-    }
-    // What is still on its way comes to rest.
-    for _ in 0..20 {
-        for (&line, inlet) in &mut inlets {
-            inlet
-                .look(&mut program, |bytes| lock(ledger).came(line, bytes))
-                .map_err(|what| format!("line {line}: {what}"))?;
-        }
-        world::pause(Span::from_us(50));
-    }
-    for (line, inlet) in inlets {
-        if let Err(what) = inlet.close(&mut program) {
-            violate(ledger, line, &what);
-        }
-    }
-    let open = program.interface().slots_open();
-    if open != baseline {
-        return Err(format!(
-            "{open} slots are open at the end, and {baseline} at the beginning"
-        ));
-    }
-    // The end of a peer interrupts the waits of others.
-    world::pause(Span::from_us(2_000));
-    Ok(())
-}
 
-fn lines<'a>(
-    plan: &'a Plan,
-    which: impl Fn(&crate::scenario::plan::Line) -> bool + 'a,
-) -> impl Iterator<Item = (usize, &'a crate::scenario::plan::Line)> + 'a {
-    plan.lines
-        .iter()
-        .enumerate()
-        .filter(move |(_, line)| which(line))
-}
+    fn lock(&self) -> MutexGuard<'a, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-/// Sends the next message of a line, if it is time. Whether anything was done.
-fn send(
-    plan: &Plan,
-    program: &mut hamlyn::Manager<host::SimHost>,
-    outgoing: &mut Outgoing,
-    ledger: &Mutex<Ledger>,
-    random: &mut Random,
-) -> Result<bool, String> {
-    let line = outgoing.line;
-    let known = &plan.lines[line];
-    if world::now() < outgoing.due {
-        return Ok(false);
-    }
-    let is_hostile = outgoing.outlet.is_hostile();
-    let number = if is_hostile {
-        (outgoing.hostile_sent < known.items.len()).then_some(outgoing.hostile_sent as u64)
-    } else {
-        lock(ledger).next(line, known.kind.window())
-    };
-    let Some(number) = number else {
-        return Ok(false);
-    };
-    let data = lock(ledger).content(line, number);
-    let waits = random.below(2) == 0;
-    if is_hostile {
-        outgoing.hostile_sent += 1;
-    } else {
-        lock(ledger).sending(line, &data);
-    }
-    let after_us = known.items.get(number as usize + 1);
-    outgoing.due = world::now() + Span::from_us(after_us.map_or(0, |item| item.after_us.into()));
-    let sent = outgoing
-        .outlet
-        .send(program, number, &data, waits)
-        .map_err(|what| format!("line {line}, message {number}: {what}"))?;
-    match sent {
-        Sent::Yes => Ok(true),
-        Sent::NotNow => {
-            if !is_hostile {
-                lock(ledger).unsent(line);
+    fn live(&mut self) -> Result<(), String> {
+        let until = world::now() + Span::from_ns(SETTLES_NS);
+        let mut rest = REST_FIRST;
+        loop {
+            let mut moved = self.open_inlets()?;
+            moved |= self.grow_outlets()?;
+            moved |= self.look(Wait::Poll)?;
+            moved |= self.send()?;
+            let is_done = self.is_done();
+            if is_done {
+                self.lock().done(self.number);
             }
-            Ok(false)
+            if self.lock().all_done() || !self.lock().is_clean() {
+                return Ok(());
+            }
+            if world::now() >= until {
+                return match is_done {
+                    true => Ok(()),
+                    false => Err(self.unfinished()),
+                };
+            }
+            self.end_lost();
+            rest = match moved {
+                true => REST_FIRST,
+                false => self.rest(rest)?,
+            };
         }
-        Sent::Lost if is_hostile => {
-            outgoing.hostile_sent = known.items.len();
-            Ok(true)
+    }
+
+    fn is_done(&self) -> bool {
+        let outlet = |outgoing: &Outgoing<'_>| match &outgoing.outlet {
+            Some(outlet) => outlet.is_done(&outgoing.desk),
+            None => outgoing.desk.is_through(),
+        };
+        let inlet = |incoming: &Incoming<'_>| match &incoming.inlet {
+            Some(inlet) => inlet.is_done(&incoming.desk),
+            None => incoming.desk.is_through(),
+        };
+        self.outgoing.iter().all(outlet) && self.incoming.iter().all(inlet)
+    }
+
+    fn unfinished(&self) -> String {
+        let mut lines = String::new();
+        for Outgoing { desk, outlet, .. } in &self.outgoing {
+            if !outlet.as_ref().is_some_and(|outlet| outlet.is_done(desk)) {
+                lines += &format!(
+                    ", line {} ({:?}) to {}",
+                    desk.line,
+                    desk.known().kind,
+                    desk.known().to
+                );
+            }
         }
-        Sent::Lost => {
-            lost(plan, ledger, line)?;
-            Ok(true)
+        for Incoming { desk, inlet } in &self.incoming {
+            if !inlet.as_ref().is_some_and(|inlet| inlet.is_done(desk)) {
+                lines += &format!(
+                    ", line {} ({:?}) from {}",
+                    desk.line,
+                    desk.known().kind,
+                    desk.known().from
+                );
+            }
         }
+        format!("does not come to an end{lines}")
+    }
+
+    /// Opens what is not open, and opens anew what belongs to an earlier life of a peer.
+    fn open_inlets(&mut self) -> Result<bool, String> {
+        let mut opened = false;
+        for incoming in &mut self.incoming {
+            if incoming.inlet.is_some() && !incoming.desk.is_old() {
+                continue;
+            }
+            if let Some(inlet) = incoming.inlet.take() {
+                self.program.interface_mut().withdraw(&item(&incoming.desk));
+                let closed = inlet.close(&mut self.program, &incoming.desk);
+                closed.map_err(of_line(&incoming.desk))?;
+            }
+            let desk = Desk::new(self.plan, self.ledger, incoming.desk.line);
+            let inlet = line::open_inlet(&mut self.program, &desk).map_err(of_line(&desk))?;
+            let seed = inlet.seed(&self.program)?;
+            self.program
+                .interface_mut()
+                .offer(&item(&desk), Supply::Always, &seed)
+                .map_err(|error| error.to_string())?;
+            (incoming.inlet, incoming.desk) = (Some(inlet), desk);
+            opened = true;
+        }
+        Ok(opened)
+    }
+
+    fn grow_outlets(&mut self) -> Result<bool, String> {
+        let mut grown = false;
+        for outgoing in &mut self.outgoing {
+            if outgoing.desk.is_old() {
+                if let Some(outlet) = outgoing.outlet.take() {
+                    let closed = outlet.close(&mut self.program, &outgoing.desk);
+                    closed.map_err(of_line(&outgoing.desk))?;
+                }
+                outgoing.desk = Desk::new(self.plan, self.ledger, outgoing.desk.line);
+                (outgoing.questions, outgoing.due) = (0, Time::ZERO);
+            }
+            let desk = &outgoing.desk;
+            if outgoing.outlet.is_some() || desk.is_ended() {
+                continue;
+            }
+            let to = name(desk.known().to);
+            let interface = self.program.interface_mut();
+            let seed = interface.ask(Address::Name(&to), &item(desk), ANSWER);
+            let outlet = match seed {
+                Ok(seed) => line::grow_outlet(&mut self.program, desk, &seed)?,
+                Err(_) => None,
+            };
+            outgoing.questions += 1;
+            grown |= outlet.is_some();
+            outgoing.outlet = outlet;
+            if outgoing.outlet.is_none() && outgoing.questions > QUESTIONS && !desk.is_old() {
+                // Whoever is killed never answers.
+                if self.plan.is_lossless() {
+                    return Err(format!("line {} cannot be grown", desk.line));
+                }
+                self.ledger
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .end(desk.line);
+            }
+        }
+        Ok(grown)
+    }
+
+    fn look(&mut self, wait: Wait) -> Result<bool, String> {
+        let mut moved = false;
+        for Incoming { desk, inlet } in &mut self.incoming {
+            let Some(inlet) = inlet else { continue };
+            let looked = inlet.look(&mut self.program, desk, wait);
+            moved |= looked.map_err(of_line(desk))?;
+        }
+        Ok(moved)
+    }
+
+    fn send(&mut self) -> Result<bool, String> {
+        let now = world::now();
+        let mut moved = false;
+        for outgoing in &mut self.outgoing {
+            let desk = &outgoing.desk;
+            let Some(outlet) = &mut outgoing.outlet else {
+                continue;
+            };
+            if desk.is_ended() || desk.is_old() {
+                continue;
+            }
+            let turn = Turn {
+                random: &mut self.random,
+                party: self.number,
+                is_due: now >= outgoing.due,
+            };
+            let step = outlet.step(&mut self.program, desk, turn);
+            match step.map_err(of_line(desk))? {
+                Step::Nothing => {}
+                Step::Moved => moved = true,
+                Step::Sent => {
+                    moved = true;
+                    let next = desk.known().items.get(desk.sent() as usize);
+                    let after_us = next.map_or(0, |item| item.after_us);
+                    outgoing.due = world::now() + Span::from_us(after_us.into());
+                }
+                Step::Lost => {
+                    moved = true;
+                    lost(self.plan, desk)?;
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Waits for anything at all, or in one of the inlets for what comes there. How long the next rest is.
+    fn rest(&mut self, rest: Span) -> Result<Span, String> {
+        let now = world::now();
+        let due = self.outgoing.iter().map(|outgoing| outgoing.due);
+        let due = due.filter(|due| *due > now).min();
+        let until = due.map_or(now + rest, |due| due.min(now + rest));
+        let wait = std::time::Duration::from_nanos(until.since(now).as_ns().max(1));
+        let blocks = !self.incoming.is_empty() && self.random.below(4) == 0;
+        if blocks {
+            let at = self.random.below(self.incoming.len() as u64) as usize;
+            let Incoming { desk, inlet } = &mut self.incoming[at];
+            if let Some(inlet) = inlet {
+                let looked = inlet.look(&mut self.program, desk, Wait::For(wait));
+                looked.map_err(of_line(desk))?;
+            }
+        } else {
+            // The loss of a peer interrupts it: that ends the lines to it.
+            let _ = self.program.wait(Wait::For(wait));
+        }
+        Ok((rest * 2).min(REST_MAX))
+    }
+
+    /// Ends lines between this party and peers that are lost.
+    fn end_lost(&mut self) {
+        if self.plan.is_lossless() {
+            return;
+        }
+        for other in 0..self.plan.parties.len() {
+            let name = name(other);
+            let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
+            let mut peers = self.program.interface().peers();
+            if peers.any(|(_, peer)| named(peer)) {
+                self.known.insert(other);
+                continue;
+            }
+            // Nobody is told of the death of those that he never met.
+            let is_dead = world::now() > self.plan.killed_at(other) + STRANGERS;
+            if !self.known.remove(&other) && !is_dead {
+                continue;
+            }
+            for (number, line) in self.plan.lines.iter().enumerate() {
+                let is_between = line.to == self.number && line.sends(other)
+                    || line.sends(self.number) && line.to == other;
+                let desk = Desk::new(self.plan, self.ledger, number);
+                if is_between && !desk.is_through() && !desk.is_ended() {
+                    desk.lose();
+                }
+            }
+        }
+    }
+
+    fn end(mut self) -> Result<(), String> {
+        let _ = self.program.interface_mut().flush(Wait::millis(1));
+        for outgoing in std::mem::take(&mut self.outgoing) {
+            if let Some(outlet) = outgoing.outlet {
+                let closed = outlet.close(&mut self.program, &outgoing.desk);
+                closed.map_err(of_line(&outgoing.desk))?;
+            }
+        }
+        // What is still on its way comes to rest.
+        for _ in 0..LAST_LOOKS {
+            self.look(Wait::Poll)?;
+            world::pause(LAST_PAUSE);
+        }
+        for incoming in std::mem::take(&mut self.incoming) {
+            if let Some(inlet) = incoming.inlet {
+                let closed = inlet.close(&mut self.program, &incoming.desk);
+                closed.map_err(of_line(&incoming.desk))?;
+            }
+        }
+        let open = self.program.interface().slots_open();
+        if open != 0 {
+            return Err(format!("{open} slots are open at the end"));
+        }
+        // The end of a peer interrupts the waits of others.
+        world::pause(Span::from_us(2_000));
+        Ok(())
     }
 }
 
 /// The peer of a line is lost, which must not be for nothing.
-fn lost(plan: &Plan, ledger: &Mutex<Ledger>, line: usize) -> Result<(), String> {
-    let all_done = lock(ledger).all_done();
-    if plan.is_lossless() && !all_done && !lock(ledger).is_through(line) {
-        return Err(format!("line {line}: its peer is lost, for no reason"));
+fn lost(plan: &Plan, desk: &Desk<'_>) -> Result<(), String> {
+    let all_done = desk.lock().all_done();
+    if plan.is_lossless() && !all_done && !desk.is_through() {
+        return Err(format!(
+            "line {}: its peer is lost, for no reason",
+            desk.line
+        ));
     }
-    lock(ledger).end(line);
+    desk.lose();
     Ok(())
-}
-
-/// Ends lines between this party and peers that are lost.
-fn end_lost(
-    plan: &Plan,
-    party: usize,
-    program: &hamlyn::Manager<host::SimHost>,
-    outlets: &[Outgoing],
-    ledger: &Mutex<Ledger>,
-) {
-    if plan.is_lossless() {
-        return;
-    }
-    let linked = |other: usize| {
-        let name = name(other);
-        let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
-        program.interface().peers().any(|(_, peer)| named(peer))
-    };
-    for (line, known) in plan.lines.iter().enumerate() {
-        let other = match (known.from == party, known.to == party) {
-            (true, false) => known.to,
-            (false, true) => known.from,
-            _ => continue,
-        };
-        let grown = known.to == party || outlets.iter().any(|outgoing| outgoing.line == line);
-        let begun = lock(ledger).has_begun(line);
-        if grown && begun && !linked(other) {
-            lock(ledger).end(line);
-        }
-    }
 }

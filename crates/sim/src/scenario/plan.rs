@@ -1,10 +1,15 @@
 //! Plans: everything that a scenario is made of, as data, so that it can be printed, read, run again and made smaller.
 
+mod chance;
+
 use serde::{Deserialize, Serialize};
 
-use crate::network::part::Cut;
-use crate::network::{HostId, Part};
+use crate::network::Part;
 use crate::random::Random;
+use crate::time::{Span, Time};
+
+/// What a work queue holds unless the plan says otherwise (Hamlyn 2.3).
+pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as u16;
 
 /// What a line carries, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -22,29 +27,47 @@ pub enum Kind {
     Tagged,
     /// A stream of records (Hamlyn 3.4).
     Stream,
+    /// Many packets each, which nothing announces (Hamlyn 2.5).
+    Silent,
+    /// Many packets, gathered from send-buffer areas, which are used again as soon as that is allowed (Hamlyn 2.3).
+    Gather,
+    /// Parts of several senders, and of those to whom they delegate, announced once (Hamlyn 2.5).
+    Group,
+    /// More announcements than their queue holds: those that are lost are counted.
+    Flood,
+    /// As counted ones, to memory that the sender is granted and loses again (decision 0006).
+    Granted,
     /// Packets with wrong keys, stale names and bounds that are not granted: none may do anything.
     Hostile,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::Fast,
         Self::Counted,
         Self::OneShot,
         Self::Datagram,
         Self::Tagged,
         Self::Stream,
+        Self::Silent,
+        Self::Gather,
+        Self::Group,
+        Self::Flood,
+        Self::Granted,
         Self::Hostile,
     ];
 
     /// The longest message that such a line carries, in bytes.
     pub(crate) const fn longest_bytes(self) -> u32 {
         match self {
-            Self::Fast | Self::Tagged | Self::Hostile => 256,
-            Self::Datagram => 2_000,
-            Self::Stream => 6_000,
-            Self::Counted | Self::OneShot => 12_000,
+            Self::Fast | Self::Tagged => 256,
+            Self::Flood => 16,
+            Self::Hostile => 1_500,
+            Self::Datagram | Self::Silent => 2_000,
+            Self::Stream | Self::Group => 6_000,
+            Self::Granted => 4_000,
+            Self::Counted | Self::OneShot | Self::Gather => 12_000,
         }
     }
 }
@@ -84,6 +107,8 @@ pub struct Party {
     pub node: u32,
     /// Who drives it.
     pub driven: Driven,
+    /// Messages that its work queue holds, 1 to 4,095.
+    pub work_queue: u16,
 }
 
 /// A message.
@@ -106,8 +131,26 @@ pub struct Line {
     pub from: usize,
     /// The number of the party that receives; both may be the same.
     pub to: usize,
+    /// Who sends besides, in a group.
+    #[serde(default)]
+    pub with: Vec<usize>,
+    /// After so many messages their place is closed and opened anew, or gets another key; 0 for never.
+    #[serde(default)]
+    pub renewed_after: u32,
     /// What is sent.
     pub items: Vec<Item>,
+}
+
+impl Line {
+    /// Whether a party is one of its ends.
+    pub fn concerns(&self, party: usize) -> bool {
+        self.to == party || self.sends(party)
+    }
+
+    /// Whether a party sends on it.
+    pub fn sends(&self, party: usize) -> bool {
+        self.from == party || self.with.contains(&party)
+    }
 }
 
 /// What befalls a party.
@@ -130,6 +173,26 @@ pub enum Fault {
         /// When.
         at_us: u32,
     },
+    /// It is killed, and a new process takes its name and its work.
+    Restart {
+        /// Which party.
+        party: usize,
+        /// When.
+        at_us: u32,
+        /// How long nobody has the name.
+        after_us: u32,
+    },
+}
+
+impl Fault {
+    /// Whom it befalls.
+    pub fn party(&self) -> usize {
+        match self {
+            Self::Stop { party, .. } | Self::Kill { party, .. } | Self::Restart { party, .. } => {
+                *party
+            }
+        }
+    }
 }
 
 /// A scenario.
@@ -161,43 +224,12 @@ pub struct Plan {
 impl Plan {
     /// The plan of a seed.
     pub fn of_seed(seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let nodes = random.within(1..4) as u32;
-        let parties = (0..random.within(2..6))
-            .map(|_| Party {
-                node: random.below(u64::from(nodes)) as u32,
-                driven: *random.one_of(&Driven::ALL).unwrap_or(&Driven::Proc),
-            })
-            .collect::<Vec<_>>();
-        let lines = (0..random.within(1..7))
-            .map(|_| line(&mut random, parties.len()))
-            .collect();
-        let is_calm = random.below(3) == 0;
-        let (faults, network) = if is_calm {
-            (Vec::new(), vec![delay(&mut random)])
-        } else {
-            (
-                faults(&mut random, parties.len()),
-                parts(&mut random, nodes),
-            )
-        };
-        Self {
-            seed,
-            nodes,
-            packet_payload_bytes: *random.one_of(&[256, 300, 1024, 4096]).unwrap_or(&256),
-            link_packets: *random.one_of(&[1, 2, 5, 16, 64]).unwrap_or(&64),
-            near_jitter_ns: *random.one_of(&[0, 0, 200, 5_000]).unwrap_or(&0),
-            ring_delay_ns: *random.one_of(&[0, 500, 20_000]).unwrap_or(&0),
-            parties,
-            lines,
-            faults,
-            network,
-        }
+        chance::plan(&mut Random::new(seed), seed)
     }
 
     /// Whether everything that is sent must come: nobody is killed, and no frame is lost for good.
     pub fn is_lossless(&self) -> bool {
-        let kills = |fault: &Fault| matches!(fault, Fault::Kill { .. });
+        let kills = |fault: &Fault| !matches!(fault, Fault::Stop { .. });
         let loses = |part: &Part| {
             matches!(
                 part,
@@ -207,12 +239,29 @@ impl Plan {
         !self.faults.iter().any(kills) && !self.network.iter().any(loses)
     }
 
-    /// Parties that are to be killed.
+    /// Parties that are to be killed for good.
     pub fn killed(&self) -> impl Iterator<Item = usize> + '_ {
-        self.faults.iter().filter_map(|fault| match fault {
-            Fault::Kill { party, .. } => Some(*party),
-            Fault::Stop { .. } => None,
-        })
+        let kills = |fault: &&Fault| matches!(fault, Fault::Kill { .. });
+        self.faults.iter().filter(kills).map(Fault::party)
+    }
+
+    /// When a party is killed for good; never, for most.
+    pub(crate) fn killed_at(&self, party: usize) -> Time {
+        let at = self.faults.iter().filter_map(|fault| match *fault {
+            Fault::Kill { party: one, at_us } if one == party => {
+                Some(Time::ZERO + Span::from_us(at_us.into()))
+            }
+            _ => None,
+        });
+        at.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Parties that are to be killed, and to live again.
+    pub fn restarted(&self) -> impl Iterator<Item = usize> + '_ {
+        let restarts = |fault: &&Fault| matches!(fault, Fault::Restart { .. });
+        let killed = |party: &usize| !self.killed().any(|killed| killed == *party);
+        let all = self.faults.iter().filter(restarts).map(Fault::party);
+        all.filter(killed)
     }
 
     /// Plans that are a little smaller, the greatest steps first.
@@ -246,24 +295,27 @@ impl Plan {
             }
         }
         let last = self.parties.len().saturating_sub(1);
-        let uses = |line: &Line| line.from == last || line.to == last;
+        let uses = |line: &Line| line.concerns(last);
         if last > 0 && !self.lines.iter().any(uses) {
             with(&|plan| {
                 plan.parties.truncate(last);
-                plan.faults.retain(|fault| match fault {
-                    Fault::Stop { party, .. } | Fault::Kill { party, .. } => *party < last,
-                });
+                plan.faults.retain(|fault| fault.party() < last);
             });
         }
         for party in 0..self.parties.len() {
             with(&|plan| plan.parties[party].driven = Driven::Proc);
             with(&|plan| plan.parties[party].node = 0);
+            with(&|plan| plan.parties[party].work_queue = WORK_QUEUE);
         }
         with(&|plan| plan.near_jitter_ns = 0);
         with(&|plan| plan.ring_delay_ns = 0);
         with(&|plan| plan.link_packets = 64);
         with(&|plan| plan.packet_payload_bytes = 4096);
         for line in 0..self.lines.len() {
+            with(&|plan| plan.lines[line].renewed_after = 0);
+            with(&|plan| {
+                plan.lines[line].with.pop();
+            });
             with(&|plan| {
                 let items = &mut plan.lines[line].items;
                 items.iter_mut().for_each(|item| item.after_us = 0);
@@ -275,92 +327,4 @@ impl Plan {
         }
         plans
     }
-}
-
-fn line(random: &mut Random, parties: usize) -> Line {
-    let kind = *random.one_of(&Kind::ALL).unwrap_or(&Kind::Fast);
-    let longest = u64::from(kind.longest_bytes());
-    let paced = random.below(2) == 0;
-    let items = (0..random.within(1..60))
-        .map(|_| Item {
-            length_bytes: match random.below(4) {
-                0 => 16,
-                1 => random.below(longest.min(64) + 1) as u32,
-                _ => random.below(longest + 1) as u32,
-            },
-            after_us: if paced { random.below(40) as u32 } else { 0 },
-        })
-        .collect();
-    Line {
-        kind,
-        from: random.below(parties as u64) as usize,
-        to: random.below(parties as u64) as usize,
-        items,
-    }
-}
-
-fn faults(random: &mut Random, parties: usize) -> Vec<Fault> {
-    (0..random.below(4))
-        .map(|_| {
-            let party = random.below(parties as u64) as usize;
-            let at_us = random.below(2_000) as u32;
-            if random.below(3) == 0 {
-                Fault::Kill { party, at_us }
-            } else {
-                let for_us = random.below(3_000) as u32;
-                Fault::Stop {
-                    party,
-                    at_us,
-                    for_us,
-                }
-            }
-        })
-        .collect()
-}
-
-fn delay(random: &mut Random) -> Part {
-    Part::Delay {
-        delay_ps: random.within(100_000..5_000_000),
-    }
-}
-
-fn parts(random: &mut Random, nodes: u32) -> Vec<Part> {
-    let mut parts = vec![delay(random)];
-    for _ in 0..random.below(4) {
-        let per_million = *random.one_of(&[1_000, 20_000, 200_000]).unwrap_or(&1_000);
-        parts.push(match random.below(7) {
-            0 => Part::Jitter {
-                up_to_ps: random.within(1..10_000_000),
-            },
-            1 => Part::Bandwidth {
-                ps_per_byte: random.within(10..13_000),
-            },
-            2 => Part::Reorder {
-                per_million,
-                up_to_ps: random.within(1..50_000_000),
-            },
-            3 => Part::Duplicate { per_million },
-            4 => Part::Lose {
-                per_million: per_million / 10,
-                run_frames: random.within(1..4) as u32,
-            },
-            5 => Part::Damage {
-                per_million: per_million / 10,
-            },
-            _ => {
-                let from_ps = random.within(0..2_000_000_000);
-                let one = HostId(random.below(u64::from(nodes)) as u32);
-                let others = (0..nodes).map(HostId).filter(|host| *host != one);
-                Part::Partition {
-                    cuts: vec![Cut {
-                        from_ps,
-                        until_ps: from_ps + random.within(1..3_000_000_000),
-                        one: vec![one],
-                        other: others.collect(),
-                    }],
-                }
-            }
-        });
-    }
-    parts
 }

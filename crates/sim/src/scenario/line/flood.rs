@@ -1,0 +1,134 @@
+//! More announcements than their queue holds: those that are lost are counted, all of them, and no others.
+
+use hamlyn::{Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
+
+use super::{Inlet, Outlet, Program, Step, Turn, outcome, parts_of, word_of, wrong};
+use crate::random::Random;
+use crate::scenario::ledger::Desk;
+
+const QUEUE_ENTRIES: usize = 4;
+const AREA_BYTES: u64 = 64;
+/// Messages handed over in one call.
+const BATCH: u64 = 8;
+/// Between two looks at the queue this many turns go by, for messages to heap up.
+const TURNS: u64 = 6;
+
+/// A queue that is looked at seldom.
+pub(super) struct FloodInlet {
+    slot: Slot,
+    queue: Queue,
+    random: Random,
+    /// The first message for this queue.
+    first: u64,
+    taken: u64,
+    lost: u64,
+}
+
+impl FloodInlet {
+    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
+        let interface = program.interface_mut();
+        let area = interface
+            .allocate(AREA_BYTES)
+            .map_err(wrong("allocating"))?;
+        let queue = interface.open_queue(QUEUE_ENTRIES);
+        let queue = queue.map_err(wrong("opening a queue"))?;
+        let slot = interface.open_slot(NewSlot::new(&area).queue(&queue));
+        Ok(Self {
+            slot: slot.map_err(wrong("opening a slot"))?,
+            queue,
+            random: Random::new(desk.seed()),
+            first: desk.sent(),
+            taken: 0,
+            lost: 0,
+        })
+    }
+}
+
+impl Inlet for FloodInlet {
+    fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
+        let ticket = self.slot.fast_ticket(0, AREA_BYTES);
+        Ok(ticket.map_err(wrong("a ticket"))?.to_bytes().to_vec())
+    }
+
+    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
+        if !desk.is_sent() && self.random.below(TURNS) != 0 {
+            program.interface_mut().poll();
+            return Ok(false);
+        }
+        let mut moved = false;
+        loop {
+            match program.interface_mut().rcv(&mut self.queue) {
+                Ok(Some(notification)) => {
+                    let (number, length) = parts_of(notification.word);
+                    if !notification.is_fast() || length != desk.length(number) {
+                        return Err(format!("word {:x} was never sent", notification.word));
+                    }
+                    desk.came(number, &desk.content(number));
+                    self.taken += 1;
+                }
+                Err(ReceiveError::Overrun(overrun)) => self.lost += overrun.lost,
+                Ok(None) => break,
+                Err(error) => return Err(wrong("receiving")(error)),
+            }
+            moved = true;
+        }
+        if self.lost != self.queue.lost() {
+            return Err("the queue counts other losses than it reports".to_owned());
+        }
+        let sent = desk.sent() - self.first;
+        if !desk.is_old() && self.taken + self.lost > sent {
+            return Err(format!(
+                "{} were announced and {} lost, of {sent}",
+                self.taken, self.lost
+            ));
+        }
+        if desk.is_sent() && !desk.is_ended() && self.taken + self.lost == sent {
+            desk.lost_all_else();
+        }
+        Ok(moved)
+    }
+
+    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+        let interface = program.interface_mut();
+        let closed = interface.close_slot(self.slot).map_err(wrong("closing"));
+        interface.close_queue(self.queue);
+        closed
+    }
+}
+
+/// Where such a line begins.
+pub(super) struct FloodOutlet(pub(super) Vec<Target>);
+
+impl Outlet for FloodOutlet {
+    fn step(
+        &mut self,
+        program: &mut Program,
+        desk: &Desk<'_>,
+        turn: Turn<'_>,
+    ) -> Result<Step, String> {
+        let Some(first) = desk.next(u64::MAX).filter(|_| turn.is_due) else {
+            return Ok(Step::Nothing);
+        };
+        let left = desk.known().items.len() as u64 - first;
+        let count = (1 + turn.random.below(BATCH)).min(left);
+        let numbers = first..first + count;
+        let contents: Vec<_> = numbers.map(|number| desk.content(number)).collect();
+        contents.iter().for_each(|data| desk.sending(data));
+        let messages = contents.iter().zip(first..).map(|(data, number)| {
+            let at = number % (AREA_BYTES / 16) * 16;
+            Message::new(data).at(at).word(word_of(number, data.len()))
+        });
+        let terminus = program.terminus();
+        let interface = program.interface_mut();
+        let sent = outcome(interface.send_many(terminus, &self.0[0], messages, Wait::Poll))?;
+        let went = match &sent {
+            super::Sent::Yes(sent) => sent.count as u64,
+            super::Sent::Lost => count,
+            _ => 0,
+        };
+        for _ in went..count {
+            desk.unsent();
+        }
+        Ok(sent.step())
+    }
+}

@@ -1,0 +1,299 @@
+//! Messages to pages that their sender is granted, and loses again (decision 0006). What was placed and not announced
+//! before the end of a grant is refused, and counted.
+
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::grant::{Grant, GrantError, GrantTicket};
+use hamlyn::interface::DIRECT_MIN_BYTES;
+use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
+
+use super::places::Tickets;
+use super::{
+    Inlet, Outlet, PLACES, Program, Sent, Step, Turn, parts_of, send_message, word_of, wrong,
+};
+use crate::random::Random;
+use crate::scenario::ledger::{Desk, End};
+use crate::scenario::party;
+
+/// Of each place, and of the guard before and behind them.
+const PAGE_BYTES: u64 = 4096;
+const GUARD: u8 = 0xa5;
+/// Between two changes of mind this many turns go by.
+const TURNS: u64 = 12;
+
+/// What the sender is told: a grant, and that it is at an end.
+const BEGINS: u8 = 0;
+const ENDS: u8 = 1;
+/// What the receiver is told of a message: its data are in their place, or not after all.
+const PLACED: u8 = 1;
+const UNPLACED: u8 = 0;
+
+/// Places of which the pages are granted for a while.
+pub(super) struct GrantedInlet {
+    area: Area,
+    slot: Slot,
+    queue: Queue,
+    random: Random,
+    grant: Option<Grant>,
+    heard: usize,
+    /// Messages that are announced by their header alone, as the sender says.
+    placed: Vec<u64>,
+    /// Those of them that may not be announced any more.
+    barred: Vec<u64>,
+    refused: u64,
+}
+
+impl GrantedInlet {
+    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
+        let interface = program.interface_mut();
+        let area = interface.allocate_shared((PLACES + 2) * PAGE_BYTES);
+        let area = area.map_err(wrong("allocating"))?;
+        for at in [0, (PLACES + 1) * PAGE_BYTES] {
+            // It lies within.
+            let _ = area.fill(at, PAGE_BYTES, GUARD);
+        }
+        let queue = interface.open_queue(PLACES as usize * 2);
+        let queue = queue.map_err(wrong("opening a queue"))?;
+        let new = NewSlot::new(&area)
+            .range(PAGE_BYTES..(PLACES + 1) * PAGE_BYTES)
+            .entries(PLACES as usize)
+            .queue(&queue);
+        let slot = interface.open_slot(new);
+        Ok(Self {
+            area,
+            slot: slot.map_err(wrong("opening a slot"))?,
+            queue,
+            random: Random::new(desk.seed()),
+            grant: None,
+            heard: 0,
+            placed: Vec::new(),
+            barred: Vec::new(),
+            refused: 0,
+        })
+    }
+
+    fn hear(&mut self, desk: &Desk<'_>) {
+        while let Some(told) = desk.told(End::Receiver, self.heard) {
+            self.heard += 1;
+            let number = told.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            match told.last() {
+                Some(&PLACED) => self.placed.extend(number),
+                _ => self.placed.retain(|placed| Some(*placed) != number),
+            }
+        }
+    }
+
+    /// Takes an announcement. Whether there was one.
+    fn take(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+        let notification = match program.interface_mut().rcv(&mut self.queue) {
+            Ok(Some(notification)) => notification,
+            Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
+            Err(error) => return Err(wrong("receiving")(error)),
+        };
+        self.hear(desk);
+        let metadata = self.slot.metadata();
+        let entry = metadata
+            .and_then(|all| all.entry(notification.metadata_index))
+            .ok_or("an announcement of an entry that there is not")?;
+        let (number, length) = parts_of(entry.metadata_word());
+        if self.barred.contains(&number) {
+            return Err(format!(
+                "message {number} was placed under a grant that is at an end, and announced"
+            ));
+        }
+        let mut bytes = vec![0; length];
+        let at = PAGE_BYTES + number % PLACES * PAGE_BYTES;
+        let read = self.area.read_at(at, &mut bytes);
+        read.map_err(wrong("reading a place"))?;
+        desk.came(number, &bytes);
+        Ok(true)
+    }
+
+    /// The pages, to the sender if it is near and linked.
+    fn begin(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+        let line = desk.known();
+        let node = |party: usize| desk.plan.parties.get(party).map(|party| party.node);
+        if line.from == line.to || node(line.from) != node(line.to) || desk.is_ended() {
+            return Ok(false);
+        }
+        let name = party::name(line.from);
+        let interface = program.interface_mut();
+        let linked = interface
+            .peers()
+            .find(|(_, peer)| peer.name.as_deref() == Some(&name))
+            .map(|(link, _)| link);
+        let Some(link) = linked else {
+            return Ok(false);
+        };
+        let pages = 0..PLACES * PAGE_BYTES;
+        match interface.grant(&self.slot, pages, link) {
+            Ok(grant) => {
+                let mut told = vec![BEGINS];
+                told.extend(grant.ticket().to_bytes());
+                desk.tell(End::Sender, told);
+                self.grant = Some(grant);
+                Ok(true)
+            }
+            Err(GrantError::NoLink(_)) => Ok(false),
+            Err(error) => Err(wrong("granting")(error)),
+        }
+    }
+
+    fn end(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+        let Some(grant) = self.grant.take() else {
+            return Ok(false);
+        };
+        // What is announced by now is in order; from here on nothing waits until the grant is at its end.
+        while self.take(program, desk)? {}
+        self.hear(desk);
+        match program.interface_mut().revoke_grant(&grant) {
+            Ok(()) | Err(GrantError::NoSuchGrant) => {}
+            Err(error) => return Err(wrong("revoking")(error)),
+        }
+        desk.tell(End::Sender, vec![ENDS]);
+        let barred = self.placed.drain(..);
+        self.barred = barred.filter(|number| !desk.has_come(*number)).collect();
+        Ok(true)
+    }
+
+    /// What was refused as it should be needs not come.
+    fn settle(&mut self, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
+        let info = program.interface().slot_info(&self.slot);
+        let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
+        let refused = refusals.count(Refusal::NotGranted);
+        let most = self.refused + self.barred.len() as u64;
+        if refused > most || refusals.total() != refused {
+            return Err(format!("{refusals:?} were refused, and {most} to be"));
+        }
+        if refused == most || desk.is_ended() {
+            self.refused = refused;
+            for number in self.barred.drain(..) {
+                desk.excuse(number);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Inlet for GrantedInlet {
+    fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
+        let mut all = Vec::new();
+        for place in 0..PLACES {
+            let ticket = self
+                .slot
+                .ticket(place as u16, place * PAGE_BYTES, PAGE_BYTES);
+            all.extend(ticket.map_err(wrong("a ticket"))?.to_bytes());
+        }
+        Ok(all)
+    }
+
+    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
+        if desk.is_old() {
+            return Ok(false);
+        }
+        if !self.barred.is_empty() {
+            self.settle(program, desk)?;
+        } else if self.random.below(TURNS) == 0 && !desk.is_through() {
+            let moved = match self.grant {
+                None => self.begin(program, desk)?,
+                Some(_) => self.end(program, desk)?,
+            };
+            if moved {
+                return Ok(true);
+            }
+        }
+        self.take(program, desk)
+    }
+
+    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+        let mut guard = vec![0; PAGE_BYTES as usize];
+        for at in [0, (PLACES + 1) * PAGE_BYTES] {
+            let read = self.area.read_at(at, &mut guard);
+            read.map_err(wrong("reading the guard"))?;
+            if guard.iter().any(|byte| *byte != GUARD) {
+                return Err("bytes outside of the slot were written".to_owned());
+            }
+        }
+        let interface = program.interface_mut();
+        let closed = interface.close_slot(self.slot).map_err(wrong("closing"));
+        interface.close_queue(self.queue);
+        closed
+    }
+}
+
+/// Where such a line begins.
+pub(super) struct GrantedOutlet {
+    tickets: Tickets,
+    heard: usize,
+    grant: Option<GrantTicket>,
+}
+
+impl GrantedOutlet {
+    pub(super) fn new(targets: Vec<Target>) -> Self {
+        Self {
+            tickets: Tickets::new(targets),
+            heard: 0,
+            grant: None,
+        }
+    }
+
+    fn hear(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<(), String> {
+        while let Some(told) = desk.told(End::Sender, self.heard) {
+            self.heard += 1;
+            match told.split_first() {
+                Some((&BEGINS, ticket)) => {
+                    let ticket = GrantTicket::from_bytes(ticket).map_err(wrong("a grant"))?;
+                    let accepted = program
+                        .interface_mut()
+                        .accept_grant(&ticket, Wait::millis(1));
+                    // It may be at an end already.
+                    self.grant = accepted.is_ok().then_some(ticket);
+                }
+                _ => {
+                    if let Some(ticket) = self.grant.take() {
+                        program.interface_mut().drop_grant(&ticket);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Outlet for GrantedOutlet {
+    fn step(
+        &mut self,
+        program: &mut Program,
+        desk: &Desk<'_>,
+        turn: Turn<'_>,
+    ) -> Result<Step, String> {
+        self.hear(program, desk)?;
+        let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
+            return Ok(Step::Nothing);
+        };
+        let target = self.tickets.of(number);
+        let metadata = word_of(number, desk.length(number)).to_le_bytes();
+        let terminus = program.terminus();
+        let is_placed = self.grant.is_some() && desk.length(number) >= DIRECT_MIN_BYTES;
+        let wait = match is_placed {
+            // Whether the grant is in force is known now, and not later.
+            true => Wait::Poll,
+            false => Wait::Forever,
+        };
+        let tell = |what: u8| {
+            let number = number.to_le_bytes();
+            desk.tell(End::Receiver, [number.as_slice(), &[what]].concat());
+        };
+        if is_placed {
+            tell(PLACED);
+        }
+        let sent = send_message(desk, number, |data| {
+            let message = Message::new(data).metadata(&metadata);
+            let interface = program.interface_mut();
+            interface.send_msg(terminus, &target, &message, wait)
+        })?;
+        if is_placed && !matches!(sent, Sent::Yes(_)) {
+            tell(UNPLACED);
+        }
+        Ok(sent.step())
+    }
+}

@@ -1,0 +1,441 @@
+//! Senders with wrong keys, stale names, and bounds and rights that are not theirs; and their victim, where nothing may
+//! change, nothing be announced, and every packet be counted with its reason.
+
+use hamlyn::engine::counting::packets_needed;
+use hamlyn::engine::key::Key;
+use hamlyn::engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn::engine::metadata::Permission;
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::slot::{Mode, Rights};
+use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Ticket, Wait};
+
+use super::{Inlet, Outlet, Program, Sent, Step, Turn, outcome, wrong};
+use crate::random::Random;
+use crate::scenario::ledger::{Desk, End, noise};
+use crate::scenario::plan::Kind;
+
+const SLOT_BYTES: u64 = 1_536;
+const GUARD_BYTES: u64 = 64;
+const FILL: u8 = 0x5a;
+const ENTRIES: u64 = 4;
+const ENTRY_BYTES: u64 = SLOT_BYTES / ENTRIES;
+/// The entry of the one-shot slot that is spent.
+const SPENT: u16 = 2;
+
+// The slots, and the tickets that are told, by their numbers.
+const REKEYED: usize = 0;
+const READ_ONLY: usize = 1;
+const PARANOID: usize = 2;
+const ONE_SHOT: usize = 3;
+const REOPENED: usize = 4;
+const REVOKED: usize = 5;
+const SLOTS: usize = 6;
+/// The ticket of the first slot before it got another key.
+const STALE_KEY: usize = SLOTS;
+/// The ticket of the slot that was where the fifth is.
+const STALE_NAME: usize = SLOTS + 1;
+const TICKETS: usize = SLOTS + 2;
+
+/// Slots of which nobody may change anything.
+pub(super) struct Victim {
+    area: Area,
+    queue: Queue,
+    slots: Vec<Slot>,
+    tickets: Vec<Ticket>,
+    /// Packets that the interface had refused when it was last looked at, and these slots.
+    seen: u64,
+    refused: u64,
+}
+
+impl Victim {
+    pub(super) fn open(program: &mut Program) -> Result<Self, String> {
+        let interface = program.interface_mut();
+        let bytes = SLOTS as u64 * (SLOT_BYTES + GUARD_BYTES) + GUARD_BYTES;
+        let area = interface.allocate(bytes).map_err(wrong("allocating"))?;
+        area.fill(0, bytes, FILL)
+            .map_err(wrong("filling an area"))?;
+        let queue = interface.open_queue(16);
+        let queue = queue.map_err(wrong("opening a queue"))?;
+        let mut slots = Vec::new();
+        let mut tickets = Vec::new();
+        let mut stale_name = None;
+        for number in 0..SLOTS {
+            let base = GUARD_BYTES + number as u64 * (SLOT_BYTES + GUARD_BYTES);
+            let mut new = NewSlot::new(&area)
+                .range(base..base + SLOT_BYTES)
+                .entries(ENTRIES as usize)
+                .mode(match number {
+                    PARANOID => Mode::Paranoid,
+                    ONE_SHOT => Mode::ParanoidOneShot,
+                    _ => Mode::Normal,
+                })
+                .queue(&queue);
+            if number == READ_ONLY {
+                new.rights = Rights::NONE;
+            }
+            let interface = program.interface_mut();
+            let mut slot = interface
+                .open_slot(new.clone())
+                .map_err(wrong("opening a slot"))?;
+            if number == REOPENED {
+                stale_name = Some(slot.name());
+                let closed = interface.close_slot(slot);
+                closed.map_err(wrong("closing a slot"))?;
+                slot = interface.open_slot(new).map_err(wrong("opening a slot"))?;
+            }
+            if slot.metadata().is_some() && matches!(number, PARANOID | ONE_SHOT) {
+                permit(program, &slot)?;
+                // Of the first entry; an attacker knows the rest by heart.
+                let ticket = slot.ticket(0, 0, ENTRY_BYTES);
+                tickets.push(ticket.map_err(wrong("a ticket"))?);
+            } else {
+                let ticket = slot.fast_ticket(0, SLOT_BYTES);
+                tickets.push(ticket.map_err(wrong("a ticket"))?);
+            }
+            slots.push(slot);
+        }
+        let stale_key = tickets[REKEYED];
+        let interface = program.interface_mut();
+        let rekeyed = interface.rekey_slot(&mut slots[REKEYED]);
+        rekeyed.map_err(wrong("giving a slot another key"))?;
+        tickets[REKEYED] = slots[REKEYED]
+            .fast_ticket(0, SLOT_BYTES)
+            .map_err(wrong("a ticket"))?;
+        let revoked = interface.revoke_slot(&slots[REVOKED]);
+        revoked.map_err(wrong("revoking a slot"))?;
+        tickets.push(stale_key);
+        tickets.push(Ticket {
+            slot: stale_name.unwrap_or(tickets[REOPENED].slot),
+            ..tickets[REOPENED]
+        });
+        Ok(Self {
+            area,
+            queue,
+            slots,
+            tickets,
+            seen: 0,
+            refused: 0,
+        })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let bytes = SLOTS as u64 * (SLOT_BYTES + GUARD_BYTES) + GUARD_BYTES;
+        let mut found = vec![0; bytes as usize];
+        let read = self.area.read_at(0, &mut found);
+        read.map_err(wrong("reading an area"))?;
+        if let Some(at) = found.iter().position(|byte| *byte != FILL) {
+            return Err(format!("byte {at} was written by an attacker"));
+        }
+        let entries = self.slots.iter().filter_map(Slot::metadata);
+        for area in entries {
+            for index in 0..ENTRIES as u16 {
+                let entry = area.entry(index);
+                let is_touched = entry.is_some_and(|entry| {
+                    entry.accumulator() != 0 || entry.metadata_length_bytes() != 0
+                });
+                if is_touched {
+                    return Err(format!("entry {index} was written by an attacker"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what was refused, slot by slot. More than was sent is wrong.
+    fn count_refusals(&mut self, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
+        self.refused = 0;
+        for (number, slot) in self.slots.iter().enumerate() {
+            let info = program.interface().slot_info(slot);
+            let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
+            self.refused += refusals.total();
+            for &reason in Refusal::ALL {
+                let (expected, found) = (desk.expected(number, reason), refusals.count(reason));
+                if found > expected && !desk.is_old() {
+                    return Err(format!(
+                        "slot {number} refused {found} packets, and {expected} were to be: {reason}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives each entry its part of the slot and a key that is known to those who have it: the first one's, and so
+/// many more.
+fn permit(program: &mut Program, slot: &Slot) -> Result<(), String> {
+    let first = program
+        .interface_mut()
+        .new_key()
+        .map_err(wrong("a new key"))?;
+    for index in 0..ENTRIES as u16 {
+        let low = u64::from(index) * ENTRY_BYTES;
+        if let Some(entry) = slot.metadata().and_then(|all| all.entry(index)) {
+            entry.permit(Permission {
+                key: key_of(first, index),
+                low,
+                high: low + ENTRY_BYTES,
+            });
+            entry.arm();
+            if index == SPENT {
+                entry.disarm();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The key of an entry, from that of the first.
+fn key_of(first: Key, index: u16) -> Key {
+    Key::from_bits(first.to_bits().wrapping_add(u64::from(index)))
+}
+
+impl Inlet for Victim {
+    fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
+        Ok(self
+            .tickets
+            .iter()
+            .flat_map(|ticket| ticket.to_bytes())
+            .collect())
+    }
+
+    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+        let interface = program.interface_mut();
+        let found = match wait {
+            Wait::Poll => interface.rcv(&mut self.queue),
+            _ => interface.rcv_block(&mut self.queue, wait),
+        };
+        match found {
+            Ok(Some(found)) => return Err(format!("{found:?} of an attacker was announced")),
+            Ok(None) | Err(ReceiveError::PeerLost(_)) => {}
+            Err(error) => return Err(wrong("receiving")(error)),
+        }
+        let refused = program.interface().refusals().total();
+        if std::mem::replace(&mut self.seen, refused) == refused {
+            return Ok(false);
+        }
+        self.check()?;
+        self.count_refusals(program, desk)?;
+        Ok(true)
+    }
+
+    fn is_done(&self, desk: &Desk<'_>) -> bool {
+        let attacks = desk.known().items.len();
+        let is_over = attacks == 0 || desk.told(End::Receiver, attacks - 1).is_some();
+        desk.is_ended() || is_over && self.refused == desk.expected_of(0..SLOTS)
+    }
+
+    fn close(mut self: Box<Self>, program: &mut Program, desk: &Desk<'_>) -> Result<(), String> {
+        self.check()?;
+        self.count_refusals(program, desk)?;
+        let interface = program.interface_mut();
+        for slot in self.slots {
+            let closed = interface.close_slot(slot);
+            closed.map_err(wrong("closing"))?;
+        }
+        interface.close_queue(self.queue);
+        Ok(())
+    }
+}
+
+/// An attack: at what, and why it must fail.
+struct Attack {
+    slot: usize,
+    reason: Refusal,
+    ticket: Ticket,
+    /// Each packet of it fails, however many there are.
+    may_be_long: bool,
+}
+
+/// Where attacks begin.
+pub(super) struct Attacker {
+    targets: Vec<Target>,
+    fired: usize,
+}
+
+impl Attacker {
+    pub(super) fn new(targets: Vec<Target>) -> Self {
+        Self { targets, fired: 0 }
+    }
+
+    fn attack(&self, random: &mut Random, length: u64) -> Attack {
+        let ticket = |number: usize| *self.targets[number % TICKETS].ticket();
+        let index = match random.below(1 + ENTRIES) {
+            0 => FAST_INDEX,
+            index => index as u16 - 1,
+        };
+        // Any entry of a slot that its own key guards.
+        let normal = |number: usize| Ticket {
+            metadata_index: index,
+            ..ticket(number)
+        };
+        let guarded = [PARANOID, ONE_SHOT][random.below(2) as usize];
+        let entry = [1, 3][random.below(2) as usize];
+        let of_entry = |index: u16| Ticket {
+            metadata_index: index,
+            key: key_of(ticket(guarded).key, index),
+            base: u64::from(index) * ENTRY_BYTES,
+            ..ticket(guarded)
+        };
+        let attack = |slot, reason, ticket, may_be_long| Attack {
+            slot,
+            reason,
+            ticket,
+            may_be_long,
+        };
+        match random.below(13) {
+            0 => {
+                let key = Key::from_bits(random.bits());
+                let ticket = Ticket {
+                    key,
+                    ..normal(REKEYED)
+                };
+                attack(REKEYED, Refusal::BadKey, ticket, true)
+            }
+            1 => attack(REKEYED, Refusal::BadKey, normal(STALE_KEY), true),
+            2 => {
+                let base = SLOT_BYTES - length + 1;
+                let ticket = Ticket {
+                    base,
+                    ..normal(REKEYED)
+                };
+                attack(REKEYED, Refusal::OutOfBounds, ticket, false)
+            }
+            3 => {
+                let base = match random.below(2) {
+                    0 => SLOT_BYTES + random.below(1 << 40),
+                    _ => u64::MAX - 4096,
+                };
+                let ticket = Ticket {
+                    base: base + 1,
+                    ..normal(REKEYED)
+                };
+                attack(REKEYED, Refusal::OutOfBounds, ticket, true)
+            }
+            4 => {
+                let metadata_index = ENTRIES as u16 + random.below(100) as u16;
+                let ticket = Ticket {
+                    metadata_index,
+                    ..ticket(REKEYED)
+                };
+                attack(REKEYED, Refusal::NoMetadataEntry, ticket, true)
+            }
+            5 => attack(READ_ONLY, Refusal::NoRight, normal(READ_ONLY), true),
+            6 => {
+                let ticket = Ticket {
+                    metadata_index: FAST_INDEX,
+                    ..of_entry(0)
+                };
+                attack(guarded, Refusal::FastToParanoid, ticket, true)
+            }
+            7 => {
+                // One's own key, and another's entry.
+                let ticket = Ticket {
+                    key: ticket(guarded).key,
+                    ..of_entry(entry)
+                };
+                attack(guarded, Refusal::BadEntryKey, ticket, false)
+            }
+            8 => {
+                let own = of_entry(entry);
+                let ticket = Ticket {
+                    base: own.base - 1,
+                    ..own
+                };
+                attack(guarded, Refusal::OutOfLimits, ticket, false)
+            }
+            9 => {
+                let own = of_entry(random.below(2) as u16);
+                let ticket = Ticket {
+                    base: own.base + ENTRY_BYTES - length.min(ENTRY_BYTES) + 1,
+                    ..own
+                };
+                attack(guarded, Refusal::OutOfLimits, ticket, false)
+            }
+            10 => {
+                let ticket = Ticket {
+                    slot: ticket(ONE_SHOT).slot,
+                    key: key_of(ticket(ONE_SHOT).key, SPENT),
+                    ..of_entry(SPENT)
+                };
+                attack(ONE_SHOT, Refusal::EntrySpent, ticket, false)
+            }
+            11 => attack(REVOKED, Refusal::SlotRevoked, normal(REVOKED), true),
+            _ => attack(SLOTS, Refusal::SlotClosed, normal(STALE_NAME), true),
+        }
+    }
+}
+
+impl Outlet for Attacker {
+    fn step(
+        &mut self,
+        program: &mut Program,
+        desk: &Desk<'_>,
+        turn: Turn<'_>,
+    ) -> Result<Step, String> {
+        let left = self.fired < desk.known().items.len();
+        if !turn.is_due || !left || desk.is_ended() {
+            return Ok(Step::Nothing);
+        }
+        let payload = desk.plan.packet_payload_bytes as usize;
+        // Such that one packet suffices, and an entry's limits.
+        let single_bytes = (payload - USER_METADATA_BYTES).min(ENTRY_BYTES as usize) as u64;
+        let mut length = match turn.random.below(3) {
+            0 => 16,
+            1 => turn.random.within(17..single_bytes + 1),
+            _ => desk.length(self.fired as u64) as u64,
+        };
+        let attack = self.attack(turn.random, length.clamp(1, single_bytes));
+        if !attack.may_be_long {
+            length = length.clamp(1, single_bytes);
+        }
+        let is_fast = attack.ticket.metadata_index == FAST_INDEX;
+        length = match is_fast {
+            true => length.min(payload as u64),
+            false => length.min(u64::from(Kind::Hostile.longest_bytes())),
+        };
+        let metadata_bytes = match turn.random.below(3) {
+            _ if is_fast => 0,
+            0 => 0,
+            1 => 8,
+            _ => 13,
+        };
+        let data = noise(desk.seed(), turn.random.bits(), length as usize);
+        let metadata = noise(desk.seed(), 1, metadata_bytes);
+        let message = Message {
+            word: if is_fast { 1 } else { 0 },
+            metadata: &metadata,
+            ..Message::new(&data)
+        };
+        let ticket = Ticket {
+            length_bytes: length,
+            ..attack.ticket
+        };
+        let packets = packets_needed(length, metadata_bytes, payload);
+        let Some(target) = self.targets[0].with_ticket(ticket) else {
+            return Err("tickets of one party lead to several".to_owned());
+        };
+        let is_long = packets > 1 || length > 128;
+        let wait = match turn.random.below(2) {
+            0 if !is_long => Wait::Poll,
+            _ => Wait::Forever,
+        };
+        desk.expect(attack.slot, attack.reason, packets);
+        let terminus = program.terminus();
+        let interface = program.interface_mut();
+        let sent = outcome(interface.send_msg(terminus, &target, &message, wait))?;
+        match sent {
+            Sent::Yes(_) => {
+                self.fired += 1;
+                desk.tell(End::Receiver, Vec::new());
+            }
+            Sent::NotNow => desk.unexpect(attack.slot, attack.reason, packets),
+            _ => {}
+        }
+        Ok(sent.step())
+    }
+
+    fn is_done(&self, desk: &Desk<'_>) -> bool {
+        desk.is_ended() || self.fired == desk.known().items.len()
+    }
+}

@@ -1,0 +1,378 @@
+//! The library's protocols as lines: datagrams, tagged writes, streams (Hamlyn 3.4).
+
+use std::collections::VecDeque;
+
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::stream::{self, Record, StreamOptions, StreamSeed};
+use hamlyn::{ReceiveError, Wait, datagram, tagged_write};
+
+use super::{
+    Inlet, Outlet, PLACES, Program, Sent, Step, Turn, outcome, parts_of, send_message, tickets,
+    word_of, wrong,
+};
+use crate::random::Random;
+use crate::scenario::ledger::{Desk, End, noise};
+use crate::scenario::plan::Kind;
+
+const STREAM: StreamOptions = StreamOptions {
+    pieces: 4,
+    piece_bytes: 512,
+    limit_bytes: 64 << 10,
+};
+/// Records that a receiver keeps while it takes others.
+const HELD_MAX: usize = 3;
+/// Bytes of a datagram to a receiver that is not ready.
+const REFUSED_BYTES: usize = 16;
+
+/// A receiver of datagrams, which is not always ready at once.
+pub(super) struct DatagramInlet {
+    receiver: datagram::Receiver,
+    /// What lies in the buffer while a second datagram is to be refused.
+    kept: Option<Vec<u8>>,
+    refused: u64,
+}
+
+impl DatagramInlet {
+    pub(super) fn open(program: &mut Program) -> Result<Self, String> {
+        let receiver = datagram::Receiver::new(program, Kind::Datagram.longest_bytes());
+        let mut receiver = receiver.map_err(wrong("opening"))?;
+        receiver.ready();
+        Ok(Self {
+            receiver,
+            kept: None,
+            refused: 0,
+        })
+    }
+}
+
+impl Inlet for DatagramInlet {
+    fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
+        Ok(self.receiver.ticket().to_bytes().to_vec())
+    }
+
+    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+        if let Some(kept) = &self.kept {
+            program.interface_mut().poll();
+            let latest = self.receiver.latest();
+            let latest = latest.map_err(wrong("looking at a datagram again"))?;
+            if latest.data != kept {
+                return Err("a datagram changed in its receiver's hands".to_owned());
+            }
+            let info = self.receiver.info(program);
+            let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
+            let spent = refusals.count(Refusal::EntrySpent);
+            if spent < self.refused && !desk.is_ended() && !desk.is_old() {
+                return Ok(false);
+            }
+            if spent > self.refused || refusals.total() != spent {
+                return Err(format!("{refusals:?} were refused"));
+            }
+            // Its sender goes on when it has come, so the receiver must be ready by then.
+            self.receiver.ready();
+            desk.came_next(&self.kept.take().unwrap_or_default());
+            return Ok(true);
+        }
+        let data = match self.receiver.receive(program, wait) {
+            Ok(Some(datagram)) => datagram.data.to_vec(),
+            Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
+            Err(error) => return Err(wrong("receiving a datagram")(error)),
+        };
+        if noise(desk.seed(), desk.sent(), 1)[0] % 3 == 0 && !desk.is_ended() && !desk.is_old() {
+            self.refused += 1;
+            desk.tell(End::Sender, Vec::new());
+            self.kept = Some(data);
+        } else {
+            self.receiver.ready();
+            desk.came_next(&data);
+        }
+        Ok(true)
+    }
+
+    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+        self.receiver.close(program).map_err(wrong("closing"))
+    }
+}
+
+/// Where datagrams begin.
+pub(super) struct DatagramOutlet {
+    sender: datagram::Sender,
+    heard: usize,
+}
+
+impl DatagramOutlet {
+    pub(super) fn grow(program: &mut Program, seed: &[u8]) -> Result<Option<Self>, String> {
+        let ticket = tickets(seed)?[0];
+        let sender = datagram::Sender::grow(program, &ticket, Wait::Forever);
+        Ok(sender.ok().map(|sender| Self { sender, heard: 0 }))
+    }
+}
+
+impl Outlet for DatagramOutlet {
+    fn step(
+        &mut self,
+        program: &mut Program,
+        desk: &Desk<'_>,
+        turn: Turn<'_>,
+    ) -> Result<Step, String> {
+        if desk.told(End::Sender, self.heard).is_some() {
+            let data = noise(desk.seed(), u64::MAX, REFUSED_BYTES);
+            let sent = self.sender.send(program, 0, &data, None, Wait::Poll);
+            return Ok(match outcome(sent)? {
+                Sent::Yes(_) => {
+                    self.heard += 1;
+                    Step::Moved
+                }
+                other => other.step(),
+            });
+        }
+        let Some(number) = desk.next(1).filter(|_| turn.is_due) else {
+            return Ok(Step::Nothing);
+        };
+        let sender = &self.sender;
+        let most = Kind::Datagram.longest_bytes() as usize;
+        let sent = send_message(desk, number, |data| {
+            let offset = turn.random.below((most - data.len()) as u64 + 1) as u32;
+            sender.send(program, offset, data, None, Wait::Forever)
+        })?;
+        Ok(sent.step())
+    }
+
+    fn is_done(&self, desk: &Desk<'_>) -> bool {
+        desk.is_ended() || desk.is_sent() && desk.told(End::Sender, self.heard).is_none()
+    }
+}
+
+/// A receiver of tagged writes.
+pub(super) struct TaggedInlet {
+    receiver: tagged_write::Receiver,
+    random: Random,
+}
+
+impl TaggedInlet {
+    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
+        let bytes = PLACES * u64::from(Kind::Tagged.longest_bytes());
+        let receiver = tagged_write::Receiver::new(program, bytes, PLACES as usize * 2);
+        Ok(Self {
+            receiver: receiver.map_err(wrong("opening"))?,
+            random: Random::new(desk.seed()),
+        })
+    }
+}
+
+impl Inlet for TaggedInlet {
+    fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
+        Ok(self.receiver.ticket().to_bytes().to_vec())
+    }
+
+    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+        let sought = match self.random.below(3) {
+            0 => None,
+            _ => self.random.one_of(&desk.under_way()).copied(),
+        };
+        let tag = match sought {
+            Some(number) => {
+                let tag = word_of(number, desk.length(number));
+                self.receiver.get_specific_tag(program, tag, wait)
+            }
+            None => self.receiver.get_tag(program, wait),
+        };
+        let tag = match tag {
+            Ok(Some(tag)) => tag,
+            Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
+            Err(error) => return Err(wrong("getting a tag")(error)),
+        };
+        let (number, length) = parts_of(tag);
+        if sought.is_some_and(|sought| sought != number) || length != desk.length(number) {
+            return Err(format!("tag {tag:x} was not the one that was sought"));
+        }
+        let mut bytes = vec![0; length];
+        let at = number % PLACES * u64::from(Kind::Tagged.longest_bytes());
+        let area = self.receiver.area();
+        area.read_at(at, &mut bytes)
+            .map_err(wrong("reading what was tagged"))?;
+        desk.came(number, &bytes);
+        Ok(true)
+    }
+
+    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+        self.receiver.close(program).map_err(wrong("closing"))
+    }
+}
+
+/// Where tagged writes begin: a ticket for each place.
+pub(super) struct TaggedOutlet(Vec<tagged_write::Sender>);
+
+impl TaggedOutlet {
+    pub(super) fn grow(program: &mut Program, seed: &[u8]) -> Result<Option<Self>, String> {
+        let whole = tickets(seed)?[0];
+        let bytes = u64::from(Kind::Tagged.longest_bytes());
+        let mut senders = Vec::new();
+        for place in 0..PLACES {
+            let ticket = whole.narrow(place * bytes, bytes);
+            let ticket = ticket.map_err(wrong("narrowing a ticket"))?;
+            let sender = tagged_write::Sender::grow(program, &ticket, Wait::Forever);
+            senders.extend(sender.ok());
+        }
+        Ok((senders.len() as u64 == PLACES).then_some(Self(senders)))
+    }
+}
+
+impl Outlet for TaggedOutlet {
+    fn step(
+        &mut self,
+        program: &mut Program,
+        desk: &Desk<'_>,
+        turn: Turn<'_>,
+    ) -> Result<Step, String> {
+        let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
+            return Ok(Step::Nothing);
+        };
+        let wait = match turn.random.below(2) {
+            0 => Wait::Poll,
+            _ => Wait::Forever,
+        };
+        let sender = &self.0[(number % PLACES) as usize];
+        let sent = send_message(desk, number, |data| {
+            sender.send(program, 0, data, word_of(number, data.len()), wait)
+        })?;
+        Ok(sent.step())
+    }
+}
+
+/// A receiver of a stream that keeps some records for a while.
+pub(super) struct StreamInlet {
+    receiver: stream::Receiver,
+    held: VecDeque<(Record, Vec<u8>)>,
+    is_closed: bool,
+}
+
+impl StreamInlet {
+    pub(super) fn open(program: &mut Program) -> Result<Self, String> {
+        let receiver = stream::Receiver::new(program, STREAM);
+        Ok(Self {
+            receiver: receiver.map_err(wrong("opening"))?,
+            held: VecDeque::new(),
+            is_closed: false,
+        })
+    }
+
+    fn release(&mut self, program: &mut Program) -> Result<bool, String> {
+        let Some((record, expected)) = self.held.pop_front() else {
+            return Ok(false);
+        };
+        if self.receiver.bytes(&record) != Some(expected.as_slice()) {
+            return Err("a record changed in its receiver's hands".to_owned());
+        }
+        self.receiver.release(program, &record);
+        Ok(true)
+    }
+}
+
+impl Inlet for StreamInlet {
+    fn seed(&self, program: &Program) -> Result<Vec<u8>, String> {
+        Ok(self.receiver.make_seed(program).to_bytes().to_vec())
+    }
+
+    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+        // Whoever waits must not keep what its sender may wait for.
+        if wait != Wait::Poll || self.held.len() > HELD_MAX {
+            self.release(program)?;
+        }
+        if self.is_closed {
+            return self.release(program);
+        }
+        let wait = if self.held.is_empty() {
+            wait
+        } else {
+            Wait::Poll
+        };
+        let record = match self.receiver.receive(program, wait) {
+            Ok(Some(record)) => record,
+            Ok(None) | Err(ReceiveError::PeerLost(_)) => return self.release(program),
+            Err(ReceiveError::Closed) => {
+                self.is_closed = true;
+                if !desk.is_through() && !desk.is_ended() && !desk.is_old() {
+                    return Err("the stream ended before its last record".to_owned());
+                }
+                return Ok(true);
+            }
+            Err(error) => return Err(wrong("receiving a record")(error)),
+        };
+        let bytes = self.receiver.bytes(&record);
+        let bytes = bytes.ok_or("a record without bytes")?.to_vec();
+        desk.came_next(&bytes);
+        self.held.push_back((record, bytes));
+        Ok(true)
+    }
+
+    fn is_done(&self, desk: &Desk<'_>) -> bool {
+        desk.is_ended() || desk.is_through() && self.is_closed && self.held.is_empty()
+    }
+
+    fn close(mut self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+        while self.release(program)? {}
+        self.receiver.close(program).map_err(wrong("closing"))
+    }
+}
+
+/// Where a stream begins.
+pub(super) struct StreamOutlet(Option<Box<stream::Sender>>);
+
+impl StreamOutlet {
+    pub(super) fn grow(program: &mut Program, seed: &[u8]) -> Result<Option<Self>, String> {
+        let seed = StreamSeed::from_bytes(seed).map_err(wrong("a seed"))?;
+        let sender = stream::Sender::grow(program, &seed, Wait::Forever);
+        Ok(sender.ok().map(|sender| Self(Some(Box::new(sender)))))
+    }
+}
+
+impl Outlet for StreamOutlet {
+    fn step(
+        &mut self,
+        program: &mut Program,
+        desk: &Desk<'_>,
+        turn: Turn<'_>,
+    ) -> Result<Step, String> {
+        let Some(sender) = &mut self.0 else {
+            return Ok(Step::Nothing);
+        };
+        if let Some(number) = desk.next(u64::MAX) {
+            if !turn.is_due {
+                // What is held back would otherwise wait for the next.
+                return Ok(match outcome(sender.flush(program, Wait::Poll))? {
+                    Sent::Lost => Step::Lost,
+                    _ => Step::Nothing,
+                });
+            }
+            // Its receiver's program must take records for there to be room, and may itself wait for this one.
+            let sent = send_message(desk, number, |data| sender.send(program, data, Wait::Poll))?;
+            return Ok(sent.step());
+        }
+        if !desk.is_sent() || desk.is_ended() {
+            return Ok(Step::Nothing);
+        }
+        match outcome(sender.flush(program, Wait::Poll))? {
+            Sent::Yes(()) => {}
+            other => return Ok(other.step()),
+        }
+        let Some(sender) = self.0.take() else {
+            return Ok(Step::Nothing);
+        };
+        Ok(match outcome(sender.close(program, Wait::Forever))? {
+            Sent::Lost => Step::Lost,
+            _ => Step::Moved,
+        })
+    }
+
+    fn is_done(&self, desk: &Desk<'_>) -> bool {
+        desk.is_ended() || self.0.is_none()
+    }
+
+    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+        if let Some(sender) = self.0 {
+            // Its receiver may be gone.
+            let _ = sender.close(program, Wait::millis(1));
+        }
+        Ok(())
+    }
+}

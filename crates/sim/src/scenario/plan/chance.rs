@@ -1,0 +1,149 @@
+//! The plan of a seed: how often what is chosen.
+
+use crate::network::part::Cut;
+use crate::network::{HostId, Part};
+use crate::random::Random;
+use crate::scenario::plan::{Driven, Fault, Item, Kind, Line, Party, Plan, WORK_QUEUE};
+
+/// The plan that these numbers give.
+pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
+    let nodes = random.within(1..4) as u32;
+    // Now and then more than the links of an interface have room for at first.
+    let count = match random.below(16) {
+        0 => random.within(9..13),
+        _ => random.within(2..6),
+    };
+    let parties = (0..count)
+        .map(|_| Party {
+            node: random.below(u64::from(nodes)) as u32,
+            driven: *random.one_of(&Driven::ALL).unwrap_or(&Driven::Proc),
+            work_queue: *random.one_of(&[1, 2, 5, WORK_QUEUE]).unwrap_or(&WORK_QUEUE),
+        })
+        .collect::<Vec<_>>();
+    let most = if count > 8 { 14 } else { 7 };
+    let lines = (0..random.within(1..most))
+        .map(|_| line(random, parties.len()))
+        .collect();
+    let is_calm = random.below(3) == 0;
+    let (faults, network) = if is_calm {
+        (Vec::new(), vec![delay(random)])
+    } else {
+        (faults(random, parties.len()), parts(random, nodes))
+    };
+    Plan {
+        seed,
+        nodes,
+        packet_payload_bytes: *random.one_of(&[256, 300, 1024, 4096]).unwrap_or(&256),
+        link_packets: *random.one_of(&[1, 2, 5, 16, 64]).unwrap_or(&64),
+        near_jitter_ns: *random.one_of(&[0, 0, 200, 5_000]).unwrap_or(&0),
+        ring_delay_ns: *random.one_of(&[0, 500, 20_000]).unwrap_or(&0),
+        parties,
+        lines,
+        faults,
+        network,
+    }
+}
+
+fn line(random: &mut Random, parties: usize) -> Line {
+    let kind = *random.one_of(&Kind::ALL).unwrap_or(&Kind::Fast);
+    let longest = u64::from(kind.longest_bytes());
+    let paced = random.below(2) == 0;
+    let items = (0..random.within(1..60))
+        .map(|_| Item {
+            length_bytes: match random.below(4) {
+                0 => 16,
+                1 => random.below(longest.min(64) + 1) as u32,
+                _ => random.below(longest + 1) as u32,
+            },
+            after_us: if paced { random.below(40) as u32 } else { 0 },
+        })
+        .collect();
+    let mut party = || random.below(parties as u64) as usize;
+    let (from, to) = (party(), party());
+    let with = match kind {
+        Kind::Group => vec![party(), party()],
+        _ => Vec::new(),
+    };
+    let renewed_after = match random.below(3) {
+        0 => random.within(1..20) as u32,
+        _ => 0,
+    };
+    Line {
+        kind,
+        from,
+        to,
+        with,
+        renewed_after,
+        items,
+    }
+}
+
+fn faults(random: &mut Random, parties: usize) -> Vec<Fault> {
+    (0..random.below(4))
+        .map(|_| {
+            let party = random.below(parties as u64) as usize;
+            let at_us = random.below(2_000) as u32;
+            let span_us = random.below(3_000) as u32;
+            match random.below(6) {
+                0 => Fault::Kill { party, at_us },
+                1 => Fault::Restart {
+                    party,
+                    at_us,
+                    after_us: span_us,
+                },
+                _ => Fault::Stop {
+                    party,
+                    at_us,
+                    for_us: span_us,
+                },
+            }
+        })
+        .collect()
+}
+
+fn delay(random: &mut Random) -> Part {
+    Part::Delay {
+        delay_ps: random.within(100_000..5_000_000),
+    }
+}
+
+fn parts(random: &mut Random, nodes: u32) -> Vec<Part> {
+    let mut parts = vec![delay(random)];
+    for _ in 0..random.below(4) {
+        let per_million = *random.one_of(&[1_000, 20_000, 200_000]).unwrap_or(&1_000);
+        parts.push(match random.below(7) {
+            0 => Part::Jitter {
+                up_to_ps: random.within(1..10_000_000),
+            },
+            1 => Part::Bandwidth {
+                ps_per_byte: random.within(10..13_000),
+            },
+            2 => Part::Reorder {
+                per_million,
+                up_to_ps: random.within(1..50_000_000),
+            },
+            3 => Part::Duplicate { per_million },
+            4 => Part::Lose {
+                per_million: per_million / 10,
+                run_frames: random.within(1..4) as u32,
+            },
+            5 => Part::Damage {
+                per_million: per_million / 10,
+            },
+            _ => {
+                let from_ps = random.within(0..2_000_000_000);
+                let one = HostId(random.below(u64::from(nodes)) as u32);
+                let others = (0..nodes).map(HostId).filter(|host| *host != one);
+                Part::Partition {
+                    cuts: vec![Cut {
+                        from_ps,
+                        until_ps: from_ps + random.within(1..3_000_000_000),
+                        one: vec![one],
+                        other: others.collect(),
+                    }],
+                }
+            }
+        });
+    }
+    parts
+}
