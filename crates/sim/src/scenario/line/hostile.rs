@@ -260,9 +260,9 @@ impl Attacker {
 
     fn attack(&self, random: &mut Random, length: u64) -> Attack {
         let ticket = |number: usize| *self.targets[number % TICKETS].ticket();
-        let index = match random.below(1 + ENTRIES) {
-            0 => FAST_INDEX,
-            index => index as u16 - 1,
+        let index = match random.below(2 * ENTRIES) {
+            index if index < ENTRIES => index as u16,
+            _ => FAST_INDEX,
         };
         // Any entry of a slot that its own key guards.
         let normal = |number: usize| Ticket {
@@ -380,9 +380,9 @@ impl Outlet for Attacker {
         let payload = desk.plan.packet_payload_bytes as usize;
         // Such that one packet suffices, and an entry's limits.
         let single_bytes = (payload - USER_METADATA_BYTES).min(ENTRY_BYTES as usize) as u64;
-        let mut length = match turn.random.below(3) {
-            0 => 16,
-            1 => turn.random.within(17..single_bytes + 1),
+        let mut length = match turn.random.below(4) {
+            0 | 1 => 16,
+            2 => turn.random.within(17..single_bytes + 1),
             _ => desk.length(self.fired as u64) as u64,
         };
         let attack = self.attack(turn.random, length.clamp(1, single_bytes));
