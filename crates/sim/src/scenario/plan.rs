@@ -87,8 +87,6 @@ pub enum Driven {
 }
 
 impl Driven {
-    const ALL: [Self; 4] = [Self::Proc, Self::Np, Self::Inject, Self::Receive];
-
     pub(crate) fn strategy(self) -> hamlyn::Strategy {
         match self {
             Self::Proc => hamlyn::Strategy::Proc,
