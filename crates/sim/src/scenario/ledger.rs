@@ -245,9 +245,7 @@ impl<'a> Desk<'a> {
 
     /// Whether everything that was sent has come.
     pub(crate) fn is_settled(&self) -> bool {
-        self.read(|entry| {
-            entry.came.range(entry.base..).count() as u64 == entry.sent - entry.base
-        })
+        self.read(|entry| entry.came.range(entry.base..).count() as u64 == entry.sent - entry.base)
     }
 
     /// Whether that message came.

@@ -152,7 +152,7 @@ impl<'a> Party<'a> {
                     false => Err(self.unfinished()),
                 };
             }
-            self.end_lost();
+            self.end_lost()?;
             rest = match moved {
                 true => REST_FIRST,
                 false => self.rest(rest)?,
@@ -176,12 +176,22 @@ impl<'a> Party<'a> {
         let mut lines = String::new();
         for Outgoing { desk, outlet, .. } in &self.outgoing {
             if !outlet.as_ref().is_some_and(|outlet| outlet.is_done(desk)) {
-                lines += &format!(", line {} ({:?}) to {}", desk.line, desk.known().kind, desk.known().to);
+                lines += &format!(
+                    ", line {} ({:?}) to {}",
+                    desk.line,
+                    desk.known().kind,
+                    desk.known().to
+                );
             }
         }
         for Incoming { desk, inlet } in &self.incoming {
             if !inlet.as_ref().is_some_and(|inlet| inlet.is_done(desk)) {
-                lines += &format!(", line {} ({:?}) from {}", desk.line, desk.known().kind, desk.known().from);
+                lines += &format!(
+                    ", line {} ({:?}) from {}",
+                    desk.line,
+                    desk.known().kind,
+                    desk.known().from
+                );
             }
         }
         format!("does not come to an end{lines}")
@@ -195,9 +205,7 @@ impl<'a> Party<'a> {
                 continue;
             }
             if let Some(inlet) = incoming.inlet.take() {
-                self.program
-                    .interface_mut()
-                    .withdraw(&item(&incoming.desk));
+                self.program.interface_mut().withdraw(&item(&incoming.desk));
                 let closed = inlet.close(&mut self.program, &incoming.desk);
                 closed.map_err(of_line(&incoming.desk))?;
             }
@@ -321,10 +329,7 @@ impl<'a> Party<'a> {
     }
 
     /// Ends lines between this party and peers that are lost.
-    fn end_lost(&mut self) {
-        if self.plan.is_lossless() {
-            return;
-        }
+    fn end_lost(&mut self) -> Result<(), String> {
         for other in 0..self.plan.parties.len() {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
@@ -338,6 +343,9 @@ impl<'a> Party<'a> {
             if !self.known.remove(&other) && !is_dead {
                 continue;
             }
+            if self.plan.is_lossless() {
+                return Err(format!("party {other} is lost, for no reason"));
+            }
             for (number, line) in self.plan.lines.iter().enumerate() {
                 let is_between = line.to == self.number && line.sends(other)
                     || line.sends(self.number) && line.to == other;
@@ -347,6 +355,7 @@ impl<'a> Party<'a> {
                 }
             }
         }
+        Ok(())
     }
 
     fn end(mut self) -> Result<(), String> {
@@ -382,7 +391,10 @@ impl<'a> Party<'a> {
 fn lost(plan: &Plan, desk: &Desk<'_>) -> Result<(), String> {
     let all_done = desk.lock().all_done();
     if plan.is_lossless() && !all_done && !desk.is_through() {
-        return Err(format!("line {}: its peer is lost, for no reason", desk.line));
+        return Err(format!(
+            "line {}: its peer is lost, for no reason",
+            desk.line
+        ));
     }
     desk.lose();
     Ok(())

@@ -178,7 +178,9 @@ impl Inlet for GrantedInlet {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         let mut all = Vec::new();
         for place in 0..PLACES {
-            let ticket = self.slot.ticket(place as u16, place * PAGE_BYTES, PAGE_BYTES);
+            let ticket = self
+                .slot
+                .ticket(place as u16, place * PAGE_BYTES, PAGE_BYTES);
             all.extend(ticket.map_err(wrong("a ticket"))?.to_bytes());
         }
         Ok(all)

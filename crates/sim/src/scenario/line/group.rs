@@ -78,12 +78,7 @@ impl GroupInlet {
         })
     }
 
-    fn begin(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        number: u64,
-    ) -> Result<(), String> {
+    fn begin(&mut self, program: &mut Program, desk: &Desk<'_>, number: u64) -> Result<(), String> {
         let whole = self.receiver.begin(program);
         let whole = whole.map_err(wrong("beginning a round"))?;
         let data = desk.content(number);

@@ -142,10 +142,7 @@ fn parts_of(word: u64) -> (u64, usize) {
 }
 
 /// Opens the end where the line ends.
-pub(crate) fn open_inlet(
-    program: &mut Program,
-    desk: &Desk<'_>,
-) -> Result<Box<dyn Inlet>, String> {
+pub(crate) fn open_inlet(program: &mut Program, desk: &Desk<'_>) -> Result<Box<dyn Inlet>, String> {
     Ok(match desk.known().kind {
         Kind::Datagram => Box::new(protocols::DatagramInlet::open(program)?),
         Kind::Tagged => Box::new(protocols::TaggedInlet::open(program, desk)?),

@@ -77,7 +77,10 @@ impl Inlet for DatagramInlet {
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a datagram")(error)),
         };
-        if noise(desk.seed(), desk.sent(), 1)[0] % 3 == 0 && !desk.is_ended() && !desk.is_old() {
+        if noise(desk.seed(), desk.sent(), 1)[0].is_multiple_of(3)
+            && !desk.is_ended()
+            && !desk.is_old()
+        {
             self.refused += 1;
             desk.tell(End::Sender, Vec::new());
             self.kept = Some(data);
@@ -281,7 +284,11 @@ impl Inlet for StreamInlet {
         if self.is_closed {
             return self.release(program);
         }
-        let wait = if self.held.is_empty() { wait } else { Wait::Poll };
+        let wait = if self.held.is_empty() {
+            wait
+        } else {
+            Wait::Poll
+        };
         let record = match self.receiver.receive(program, wait) {
             Ok(Some(record)) => record,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return self.release(program),

@@ -26,9 +26,7 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
         .map(|_| Party {
             node: random.below(u64::from(nodes)) as u32,
             driven: *random.one_of(&DRIVEN).unwrap_or(&Driven::Proc),
-            work_queue: *random
-                .one_of(&[1, 2, 5, WORK_QUEUE])
-                .unwrap_or(&WORK_QUEUE),
+            work_queue: *random.one_of(&[1, 2, 5, WORK_QUEUE]).unwrap_or(&WORK_QUEUE),
         })
         .collect::<Vec<_>>();
     let most = if count > 8 { 14 } else { 7 };
