@@ -1,5 +1,7 @@
 //! Every deliberate bug is found by comparing what runs with the reference model; and nothing is found without one.
 //!
+//! Each is found by driving what it is in; and by scenarios, if programs that use the library can see it.
+//!
 //! Run by itself, with its feature: `cargo test -p hamlyn-sim --features mutations --test mutations`.
 
 mod driver;
@@ -7,13 +9,40 @@ mod library;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use hamlyn_engine::mutation::{self, Level, Mutation};
+use hamlyn_sim::scenario::{self, Plan};
 
 /// Histories that are tried at most, and events of each.
 const SEEDS: u64 = 400;
 const EVENTS: u64 = 1_500;
 const LIBRARY_SEEDS: u64 = 40;
 const LIBRARY_STEPS: u64 = 1_500;
+
+/// Scenarios that are tried at most, by so many threads.
+const SCENARIOS: u64 = 600;
+const THREADS: usize = 2;
+
+/// Only one bug can be switched on in a process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Bugs that no scenario can see, and why.
+const OUT_OF_REACH: &[(Mutation, &str)] = &[
+    (Mutation::WayOpenLapsed, "no host's handshake lapses"),
+    (Mutation::KindSkipped, "the library makes no other kind"),
+    (
+        Mutation::ArmedSkippedAwaited,
+        "the library awaits nothing at an entry that is spent",
+    ),
+    (
+        Mutation::GrantSkipped,
+        "the library places nothing outside of its grants",
+    ),
+    (Mutation::CellOverwritten, "links of the world have no ring"),
+    (Mutation::DataMisplaced, "links of the world have no cells"),
+];
 
 /// What is wrong in the history of a seed, if anything is. A panic counts: an assertion of what runs has seen it first.
 fn judge(level: Level, seed: u64) -> Option<String> {
@@ -46,9 +75,59 @@ fn hunt(level: Level) -> Option<(u64, String)> {
     (0..seeds).find_map(|seed| Some((seed, judge(level, seed)?)))
 }
 
-/// One test, as only one bug can be switched on in a process.
+fn is_wrong(seed: u64) -> Option<String> {
+    let verdict = scenario::run(&Plan::of_seed(seed), false);
+    verdict.violations.into_iter().next()
+}
+
+/// A scenario in which something is wrong with that bug, and nothing without it.
+fn hunt_scenarios(bug: Mutation) -> Option<(u64, String)> {
+    let next = AtomicU64::new(0);
+    loop {
+        let found = Mutex::new(None);
+        mutation::switch(Some(bug));
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    while found.lock().unwrap().is_none() {
+                        let seed = next.fetch_add(1, Relaxed);
+                        if seed >= SCENARIOS {
+                            return;
+                        }
+                        if let Some(what) = is_wrong(seed) {
+                            found.lock().unwrap().get_or_insert((seed, what));
+                        }
+                    }
+                });
+            }
+        });
+        mutation::switch(None);
+        let (seed, what) = found.into_inner().unwrap()?;
+        if is_wrong(seed).is_none() {
+            return Some((seed, what));
+        }
+    }
+}
+
+#[test]
+fn every_mutation_in_reach_is_found_by_scenarios() {
+    let _alone = ALONE.lock().unwrap();
+    let mut missed = Vec::new();
+    for &bug in Mutation::ALL {
+        if OUT_OF_REACH.iter().any(|(far, _)| *far == bug) {
+            continue;
+        }
+        match hunt_scenarios(bug) {
+            Some((seed, what)) => println!("{:24} scenario {seed:3} {what}", bug.name()),
+            None => missed.push(bug.name()),
+        }
+    }
+    assert_eq!(missed, Vec::<&str>::new(), "not found by scenarios");
+}
+
 #[test]
 fn every_mutation_is_found() {
+    let _alone = ALONE.lock().unwrap();
     for level in [Level::Engine, Level::Library] {
         assert_eq!(hunt(level), None, "a bug without any mutation");
     }

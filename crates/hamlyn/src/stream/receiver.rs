@@ -134,6 +134,8 @@ pub struct Receiver {
     owed: Option<Owed>,
     /// The sender waits for credit at this position, however little.
     hungry: Option<u64>,
+    /// A demand for memory that came before the sender had presented itself: where, and for how long a record.
+    early: Option<(u64, u64)>,
     /// Where more memory was refused last: once is enough.
     refused: Option<u64>,
     losses_seen: u64,
@@ -176,6 +178,7 @@ impl Receiver {
                 reported: 0,
                 owed: None,
                 hungry: None,
+                early: None,
                 refused: None,
                 losses_seen: manager.interface().loss_count(),
                 closed: false,

@@ -128,16 +128,27 @@ impl Kernel {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut frame = Frame::new(frames.numbers, from, to, bytes, parcel);
         frame.flow = channel;
-        let waiting = frames.waiting.entry(from).or_default();
-        waiting.push(frame);
-        if waiting.len() == 1 {
-            frames.send_waiting(at, from);
-        }
         let patience = frames.patience;
-        self.look_at_network_again();
+        // The network's time must not go back, and others may send before this one's instant is reached.
+        self.act_at(at, Box::new(move |kernel| kernel.hand_over(frame)));
         if is_first {
             self.watch_course(channel, at + patience);
         }
+    }
+
+    /// The network is given a frame, now.
+    fn hand_over(&mut self, frame: Frame<Parcel>) {
+        let now = self.now();
+        let Some(frames) = &mut self.frames else {
+            return;
+        };
+        let host = frame.from;
+        let waiting = frames.waiting.entry(host).or_default();
+        waiting.push(frame);
+        if waiting.len() == 1 {
+            frames.send_waiting(now, host);
+        }
+        self.look_at_network_again();
     }
 
     fn look_at_network_again(&mut self) {

@@ -98,7 +98,12 @@ impl Ledger {
         }
         self.done.remove(&party);
         for (entry, line) in self.lines.iter_mut().zip(&plan.lines) {
-            if !line.concerns(party) || entry.is_through() {
+            if !line.concerns(party) {
+                continue;
+            }
+            if entry.is_through() {
+                // Nothing is left to be done, whatever its ends still expected.
+                entry.ended = true;
                 continue;
             }
             entry.report(&mut self.deliveries);

@@ -152,7 +152,7 @@ impl<'a> Party<'a> {
                     false => Err(self.unfinished()),
                 };
             }
-            self.end_lost();
+            self.end_lost()?;
             rest = match moved {
                 true => REST_FIRST,
                 false => self.rest(rest)?,
@@ -329,10 +329,7 @@ impl<'a> Party<'a> {
     }
 
     /// Ends lines between this party and peers that are lost.
-    fn end_lost(&mut self) {
-        if self.plan.is_lossless() {
-            return;
-        }
+    fn end_lost(&mut self) -> Result<(), String> {
         for other in 0..self.plan.parties.len() {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
@@ -346,6 +343,9 @@ impl<'a> Party<'a> {
             if !self.known.remove(&other) && !is_dead {
                 continue;
             }
+            if self.plan.is_lossless() {
+                return Err(format!("party {other} is lost, for no reason"));
+            }
             for (number, line) in self.plan.lines.iter().enumerate() {
                 let is_between = line.to == self.number && line.sends(other)
                     || line.sends(self.number) && line.to == other;
@@ -355,6 +355,7 @@ impl<'a> Party<'a> {
                 }
             }
         }
+        Ok(())
     }
 
     fn end(mut self) -> Result<(), String> {

@@ -87,8 +87,6 @@ pub enum Driven {
 }
 
 impl Driven {
-    const ALL: [Self; 4] = [Self::Proc, Self::Np, Self::Inject, Self::Receive];
-
     pub(crate) fn strategy(self) -> hamlyn::Strategy {
         match self {
             Self::Proc => hamlyn::Strategy::Proc,
@@ -279,7 +277,9 @@ impl Plan {
         }
         with(&|plan| plan.faults.clear());
         for fault in 0..self.faults.len() {
-            with(&|plan| drop(plan.faults.remove(fault)));
+            with(&|plan| {
+                plan.faults.remove(fault);
+            });
         }
         for part in 1..self.network.len() {
             with(&|plan| drop(plan.network.remove(part)));
@@ -290,7 +290,9 @@ impl Plan {
             with(&|plan| drop(plan.lines[line].items.drain(..count / 2)));
             if count <= 8 {
                 for item in 0..count {
-                    with(&|plan| drop(plan.lines[line].items.remove(item)));
+                    with(&|plan| {
+                        plan.lines[line].items.remove(item);
+                    });
                 }
             }
         }

@@ -50,6 +50,9 @@ impl Receiver {
                         return self.fail("a sender that is not linked to us");
                     }
                 }
+                if let Some((position, record_bytes)) = self.early.take() {
+                    return self.meet(manager, position, record_bytes);
+                }
             }
             CLOSE => {
                 let position = metadata.try_into().map(u64::from_le_bytes);
@@ -75,23 +78,42 @@ impl Receiver {
                 };
                 // A larger extent may be on its way already.
                 if serial == newest && !self.closed {
-                    if !extent.may_end_at(position) {
-                        return self.fail("a demand for memory at an impossible position");
+                    if self.credit.is_none() && self.gone.is_none() {
+                        // It has overtaken the greeting, for which this extent must stay open.
+                        self.early = Some((position, record_bytes));
+                        return Ok(());
                     }
-                    let index = extent.pieces() + ENLARGE;
-                    extent.arm(index);
-                    let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
-                    if needed > u64::from(extent.pieces()) || extent.is_held_whole() {
-                        self.enlarge(manager, position, needed);
-                    } else {
-                        // It fits; the sender only waits for credit.
-                        self.hungry = Some(position);
-                        self.owed = Some(Owed::Credit { denied: false });
-                        self.pay(manager);
-                    }
+                    return self.meet(manager, position, record_bytes);
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Meets a demand for memory in the newest extent.
+    fn meet<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        position: u64,
+        record_bytes: u64,
+    ) -> Result<(), ReceiveError> {
+        let Some(extent) = self.extents.last_mut() else {
+            return Ok(());
+        };
+        if !extent.may_end_at(position) {
+            return self.fail("a demand for memory at an impossible position");
+        }
+        let index = extent.pieces() + ENLARGE;
+        extent.arm(index);
+        let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
+        if needed > u64::from(extent.pieces()) || extent.is_held_whole() {
+            self.enlarge(manager, position, needed);
+        } else {
+            // It fits; the sender only waits for credit.
+            self.hungry = Some(position);
+            self.owed = Some(Owed::Credit { denied: false });
+            self.pay(manager);
         }
         Ok(())
     }

@@ -260,16 +260,16 @@ impl Attacker {
 
     fn attack(&self, random: &mut Random, length: u64) -> Attack {
         let ticket = |number: usize| *self.targets[number % TICKETS].ticket();
-        let index = match random.below(1 + ENTRIES) {
-            0 => FAST_INDEX,
-            index => index as u16 - 1,
+        let index = match random.below(2 * ENTRIES) {
+            index if index < ENTRIES => index as u16,
+            _ => FAST_INDEX,
         };
         // Any entry of a slot that its own key guards.
         let normal = |number: usize| Ticket {
             metadata_index: index,
             ..ticket(number)
         };
-        let guarded = [PARANOID, ONE_SHOT][random.below(2) as usize];
+        let guarded = [PARANOID, ONE_SHOT, ONE_SHOT][random.below(3) as usize];
         let entry = [1, 3][random.below(2) as usize];
         let of_entry = |index: u16| Ticket {
             metadata_index: index,
@@ -283,7 +283,7 @@ impl Attacker {
             ticket,
             may_be_long,
         };
-        match random.below(13) {
+        match random.below(15) {
             0 => {
                 let key = Key::from_bits(random.bits());
                 let ticket = Ticket {
@@ -328,7 +328,7 @@ impl Attacker {
                 };
                 attack(guarded, Refusal::FastToParanoid, ticket, true)
             }
-            7 => {
+            7 | 12 | 13 => {
                 // One's own key, and another's entry.
                 let ticket = Ticket {
                     key: ticket(guarded).key,
@@ -380,9 +380,9 @@ impl Outlet for Attacker {
         let payload = desk.plan.packet_payload_bytes as usize;
         // Such that one packet suffices, and an entry's limits.
         let single_bytes = (payload - USER_METADATA_BYTES).min(ENTRY_BYTES as usize) as u64;
-        let mut length = match turn.random.below(3) {
-            0 => 16,
-            1 => turn.random.within(17..single_bytes + 1),
+        let mut length = match turn.random.below(5) {
+            0 | 1 => 16,
+            2 | 3 => turn.random.within(17..single_bytes + 1),
             _ => desk.length(self.fired as u64) as u64,
         };
         let attack = self.attack(turn.random, length.clamp(1, single_bytes));
@@ -394,11 +394,11 @@ impl Outlet for Attacker {
             true => length.min(payload as u64),
             false => length.min(u64::from(Kind::Hostile.longest_bytes())),
         };
-        let metadata_bytes = match turn.random.below(3) {
+        let metadata_bytes = match turn.random.below(4) {
             _ if is_fast => 0,
             0 => 0,
-            1 => 8,
-            _ => 13,
+            1 => 13,
+            _ => 8,
         };
         let data = noise(desk.seed(), turn.random.bits(), length as usize);
         let metadata = noise(desk.seed(), 1, metadata_bytes);

@@ -77,7 +77,10 @@ impl Inlet for DatagramInlet {
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a datagram")(error)),
         };
-        if noise(desk.seed(), desk.sent(), 1)[0] % 3 == 0 && !desk.is_ended() && !desk.is_old() {
+        if noise(desk.seed(), desk.sent(), 1)[0].is_multiple_of(3)
+            && !desk.is_ended()
+            && !desk.is_old()
+        {
             self.refused += 1;
             desk.tell(End::Sender, Vec::new());
             self.kept = Some(data);

@@ -1,0 +1,85 @@
+//! Random programs in random worlds: nothing goes wrong, a seed is one history, and a plan in which something goes
+//! wrong is made smaller.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use hamlyn_sim::network::Part;
+use hamlyn_sim::scenario::{Plan, Verdict, run, shrink};
+
+const SEEDS: u64 = 300;
+const THREADS: usize = 2;
+
+/// What is wrong in a plan of this test's own making: it does not lose nothing.
+fn broken() -> Plan {
+    let plans = (0..SEEDS).map(Plan::of_seed);
+    let mut calm = plans.filter(|plan| plan.is_lossless() && plan.lines.len() > 2);
+    let mut plan = calm.next().expect("most plans are");
+    // No network can be made of this.
+    plan.network.push(Part::Bandwidth { ps_per_byte: 10 });
+    plan.network.push(Part::Lose {
+        per_million: 2_000_000,
+        run_frames: 1,
+    });
+    plan
+}
+
+#[test]
+fn nothing_goes_wrong_in_some_hundreds() {
+    let next = AtomicU64::new(0);
+    let wrong = Mutex::new(Vec::new());
+    let messages = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Relaxed);
+                    if seed >= SEEDS {
+                        return;
+                    }
+                    let verdict = run(&Plan::of_seed(seed), false);
+                    messages.fetch_add(verdict.messages, Relaxed);
+                    if !verdict.violations.is_empty() {
+                        wrong.lock().unwrap().push((seed, verdict.violations));
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(wrong.into_inner().unwrap(), Vec::new());
+    let messages = messages.into_inner();
+    assert!(messages > 20 * SEEDS, "{messages} messages say little");
+}
+
+#[test]
+fn a_seed_is_one_history() {
+    let history = |seed| -> Verdict { run(&Plan::of_seed(seed), true) };
+    for seed in 0..8 {
+        let (one, other) = (history(seed), history(seed));
+        assert!(!one.trace.is_empty());
+        assert_eq!(one, other, "seed {seed}");
+    }
+    assert_ne!(history(1).sum, history(2).sum);
+}
+
+#[test]
+fn a_plan_is_written_and_read() {
+    for seed in 0..50 {
+        let plan = Plan::of_seed(seed);
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_made_smaller_and_stays_wrong() {
+    let plan = broken();
+    assert!(!run(&plan, false).violations.is_empty());
+    let mut steps = 0;
+    let small = shrink(&plan, |_| steps += 1);
+    assert!(!run(&small, false).violations.is_empty());
+    assert!(steps > 0 && small.lines.len() < plan.lines.len());
+    // What made it wrong is all that is left of the network.
+    let loses = |part: &Part| matches!(part, Part::Lose { .. });
+    assert!(small.network.iter().any(loses) && small.lines.is_empty());
+}
