@@ -10,12 +10,12 @@ use hamlyn_sim::scenario::{Plan, Verdict, run, shrink};
 const SEEDS: u64 = 300;
 const THREADS: usize = 2;
 
-/// What is wrong in a plan of this test's own making: it does not lose nothing.
+/// A plan of which no network can be made.
 fn broken() -> Plan {
     let plans = (0..SEEDS).map(Plan::of_seed);
     let mut calm = plans.filter(|plan| plan.is_lossless() && plan.lines.len() > 2);
     let mut plan = calm.next().expect("most plans are");
-    // No network can be made of this.
+    // More than always.
     plan.network.push(Part::Bandwidth { ps_per_byte: 10 });
     plan.network.push(Part::Lose {
         per_million: 2_000_000,
