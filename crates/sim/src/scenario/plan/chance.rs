@@ -35,7 +35,6 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
         .collect::<Vec<_>>();
     // Pages are granted over links of one node, and those keep the order: the messages that grant and revoke rely on it.
     let grants = lines.iter().any(|line| line.kind == Kind::Granted);
-    let near_jitter_ns = *random.one_of(&[0, 0, 200, 5_000]).unwrap_or(&0);
     let is_calm = random.below(3) == 0;
     let (faults, network) = if is_calm {
         (Vec::new(), vec![delay(random)])
@@ -47,7 +46,10 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
         nodes,
         packet_payload_bytes: *random.one_of(&[256, 300, 1024, 4096]).unwrap_or(&256),
         link_packets: *random.one_of(&[1, 2, 5, 16, 64]).unwrap_or(&64),
-        near_jitter_ns: if grants { 0 } else { near_jitter_ns },
+        near_jitter_ns: match random.one_of(&[0, 0, 200, 5_000]) {
+            Some(&jitter_ns) if !grants => jitter_ns,
+            _ => 0,
+        },
         ring_delay_ns: *random.one_of(&[0, 500, 20_000]).unwrap_or(&0),
         parties,
         lines,
