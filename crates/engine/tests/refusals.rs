@@ -407,9 +407,9 @@ fn metadata_over_60_bytes_or_beside_fast_mode_refuse() {
 #[test]
 fn place_in_the_applications_hands_refuses() {
     let mut scene = Scene::new(Mode::ParanoidOneShot);
-    *scene.area.in_use.borrow_mut() = Some(107..108);
+    scene.area.in_use.borrow_mut().push(107..108);
     scene.refuses_header(scene.welcome(), Refusal::PlaceInUse);
-    *scene.area.in_use.borrow_mut() = None;
+    scene.area.in_use.borrow_mut().clear();
     assert_eq!(
         scene.receive(scene.welcome(), &[1; 4]),
         Ok(Received::Complete)
@@ -432,7 +432,7 @@ fn checks_happen_in_the_promised_order() {
     for mode in [Mode::Normal, Mode::ParanoidOneShot] {
         let mut scene = Scene::new(mode);
         scene.metadata.entry(0).unwrap().disarm();
-        *scene.area.in_use.borrow_mut() = Some(0..256);
+        scene.area.in_use.borrow_mut().push(0..256);
         let sealed = SlotOptions {
             area: scene.area.clone(),
             base: 64,
@@ -517,7 +517,7 @@ fn checks_happen_in_the_promised_order() {
         refused!(BadMetadata);
         metadata.truncate(60);
         refused!(PlaceInUse);
-        *scene.area.in_use.borrow_mut() = None;
+        scene.area.in_use.borrow_mut().clear();
         let packet = Packet::new(header, &metadata, &[7; 4]);
         assert_eq!(scene.receive_packet(&packet), Ok(Received::Complete));
     }

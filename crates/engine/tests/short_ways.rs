@@ -75,7 +75,7 @@ impl World {
             entry.arm();
         }
         if state.in_use {
-            *area.in_use.borrow_mut() = Some(0..256);
+            area.in_use.borrow_mut().push(0..256);
         }
         if state.revoked {
             receiver.revoke_slot(slot).unwrap();

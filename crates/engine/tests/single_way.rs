@@ -123,7 +123,8 @@ impl World {
             let _ = lent::receive(&mut receiver, header, &[], &[]);
         }
         if state.in_use {
-            *area.in_use.borrow_mut() = Some(0..area.contents().len() as u64);
+            let all = 0..area.contents().len() as u64;
+            area.in_use.borrow_mut().push(all);
         }
         if state.revoked {
             receiver.revoke_slot(slot).unwrap();

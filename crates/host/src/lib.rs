@@ -9,6 +9,7 @@
 
 mod alarm;
 pub mod bell;
+pub mod offers;
 pub mod process;
 
 use std::sync::Arc;
@@ -368,6 +369,16 @@ pub enum HostError {
         /// The system's reason.
         errno: Errno,
     },
+}
+
+impl HostError {
+    /// There was no memory for so many bytes.
+    pub fn memory(needed_bytes: u64) -> impl FnOnce(hamlyn_ring::Errno) -> Self {
+        move |errno| Self::Memory {
+            needed_bytes,
+            errno: Errno(errno.raw_os_error()),
+        }
+    }
 }
 
 /// An error number of the operating system.

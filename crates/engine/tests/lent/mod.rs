@@ -26,8 +26,8 @@ use hamlyn_engine::transmit::{Message, Transmitter};
 #[derive(Clone, Debug)]
 pub struct VecArea {
     pub bytes: Rc<RefCell<Vec<u8>>>,
-    /// A range in the application's hands, where writes are denied.
-    pub in_use: Rc<RefCell<Option<Range<u64>>>>,
+    /// Ranges in the application's hands, where writes are denied.
+    pub in_use: Rc<RefCell<Vec<Range<u64>>>>,
     /// Ranges of which the engine said that their message is complete.
     pub completed: Rc<RefCell<Vec<(u64, u64)>>>,
 }
@@ -94,10 +94,9 @@ impl Area for VecArea {
 
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Denied> {
         let range = self.range(offset, from.len())?;
-        if let Some(in_use) = &*self.in_use.borrow()
-            && offset < in_use.end
-            && range.end as u64 > in_use.start
-        {
+        let end = range.end as u64;
+        let is_held = |held: &Range<u64>| offset < held.end && held.start < end;
+        if self.in_use.borrow().iter().any(is_held) {
             return Err(Denied::InUse);
         }
         self.bytes.borrow_mut()[range].copy_from_slice(from);

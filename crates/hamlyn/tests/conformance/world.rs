@@ -385,17 +385,21 @@ impl<S: Driven> World for Processes<S> {
     }
 }
 
-/// Every party a process of the simulator, all on one node or each on its own.
-pub(crate) struct SimulatedParties<S, const NEAR: bool>(u64, PhantomData<fn() -> S>);
+/// Every party a process of the simulator.
+pub(crate) struct SimulatedParties<S, const LAYOUT: u8>(u64, PhantomData<fn() -> S>);
+
+const APART: u8 = 0;
+const NEAR: u8 = 1;
+const SHARED: u8 = 2;
 
 /// Each on a node of its own.
-pub(crate) type Simulated<S> = SimulatedParties<S, false>;
+pub(crate) type Simulated<S> = SimulatedParties<S, APART>;
 
 /// All on one node, where they can grant each other pages.
-pub(crate) type SimulatedNear<S> = SimulatedParties<S, true>;
+pub(crate) type SimulatedNear<S> = SimulatedParties<S, NEAR>;
 
-/// All parties tasks of one simulated process, which share an interface. They take turns.
-pub(crate) struct SimulatedLoopback<S>(u64, PhantomData<fn() -> S>);
+/// All share one interface. They take turns.
+pub(crate) type SimulatedLoopback<S> = SimulatedParties<S, SHARED>;
 
 /// Longer than any test, by the clock of the world.
 const END: Time = Time::from_ns(600_000_000_000);
@@ -440,12 +444,7 @@ fn run_world(world: Simulation<'_>) {
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
 }
 
-fn open_simulated<S: Driven>(mut options: ManagerOptions) -> Manager<SimHost> {
-    options.strategy = S::STRATEGY;
-    hamlyn_sim::host::open(None, options).unwrap()
-}
-
-impl<S: Driven, const NEAR: bool> World for SimulatedParties<S, NEAR> {
+impl<S: Driven, const LAYOUT: u8> World for SimulatedParties<S, LAYOUT> {
     type Host = SimHost;
     const STRATEGY: Strategy = S::STRATEGY;
 
@@ -453,8 +452,9 @@ impl<S: Driven, const NEAR: bool> World for SimulatedParties<S, NEAR> {
         Self(seed(test), PhantomData)
     }
 
-    fn open(&self, options: ManagerOptions) -> Manager<SimHost> {
-        open_simulated::<S>(options)
+    fn open(&self, mut options: ManagerOptions) -> Manager<SimHost> {
+        options.strategy = S::STRATEGY;
+        hamlyn_sim::host::open(None, options).unwrap()
     }
 
     fn now() -> Duration {
@@ -463,47 +463,6 @@ impl<S: Driven, const NEAR: bool> World for SimulatedParties<S, NEAR> {
 
     fn pause() {
         hamlyn_sim::world::pause(Span::from_us(1));
-    }
-
-    fn run(&self, roles: &[Role<'_, Self>]) {
-        let post: Arc<dyn Post> = Arc::new(Mail::default());
-        let mut world = simulation(self.0);
-        let shared = world.node(2);
-        for (number, &role) in roles.iter().enumerate() {
-            let post = post.clone();
-            let node = if NEAR { shared } else { world.node(2) };
-            world.process(node, &format!("party {number}"), move || {
-                let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
-                Party {
-                    manager,
-                    post,
-                    wait: SLICE,
-                }
-                .play(role, number, roles.len());
-            });
-        }
-        run_world(world);
-    }
-}
-
-impl<S: Driven> World for SimulatedLoopback<S> {
-    type Host = SimHost;
-    const STRATEGY: Strategy = S::STRATEGY;
-
-    fn new(test: &str) -> Self {
-        Self(seed(test), PhantomData)
-    }
-
-    fn open(&self, options: ManagerOptions) -> Manager<SimHost> {
-        open_simulated::<S>(options)
-    }
-
-    fn now() -> Duration {
-        Simulated::<S>::now()
-    }
-
-    fn pause() {
-        Simulated::<S>::pause();
     }
 
     fn lock(manager: &Mutex<Manager<SimHost>>) -> MutexGuard<'_, Manager<SimHost>> {
@@ -521,21 +480,26 @@ impl<S: Driven> World for SimulatedLoopback<S> {
         let post: Arc<dyn Post> = Arc::new(Mail::default());
         let shared = Arc::new(Mutex::new(None));
         let mut world = simulation(self.0);
-        let node = world.node(2);
+        let one_node = world.node(2);
         for (number, &role) in roles.iter().enumerate() {
             let (post, shared) = (post.clone(), shared.clone());
+            let node = if LAYOUT == APART {
+                world.node(2)
+            } else {
+                one_node
+            };
             world.process(node, &format!("party {number}"), move || {
-                let manager = shared
-                    .lock()
-                    .unwrap()
-                    .get_or_insert_with(|| {
-                        Arc::new(Mutex::new(self.open(ManagerOptions::default())))
-                    })
-                    .clone();
+                let open = || Arc::new(Mutex::new(self.open(ManagerOptions::default())));
+                let (manager, wait) = if LAYOUT == SHARED {
+                    let mut shared = shared.lock().unwrap();
+                    (Arc::clone(shared.get_or_insert_with(open)), Wait::Poll)
+                } else {
+                    (open(), SLICE)
+                };
                 Party {
                     manager,
                     post,
-                    wait: Wait::Poll,
+                    wait,
                 }
                 .play(role, number, roles.len());
                 // The last to end closes the interface, within the world.

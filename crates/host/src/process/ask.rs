@@ -7,7 +7,7 @@
 use super::Interior;
 use super::codec::Message;
 use super::name::Name;
-use super::reach::{self, Backoff, Contact, Setback, Target, Whom};
+use super::reach::{Backoff, Contact, Setback, Target, Whom};
 use crate::{Address, ConnectError, RefusedBecause};
 use rustix::net::{Shutdown, shutdown};
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ pub(super) fn ask(
     item: &str,
     deadline_ns: u64,
 ) -> Result<Vec<u8>, ConnectError> {
-    let item = reach::name(item)?;
+    let item = Name::checked(item)?;
     let whom = Whom::of(interior, to)?;
     let mut backoff = Backoff::new();
     // What it said last, if it said anything.

@@ -27,6 +27,7 @@
 //! version, so that two versions can tell each other which they speak.
 
 use super::name::Name;
+use crate::offers::OFFER_BYTES_MAX;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 
 /// The version that this library speaks.
@@ -34,7 +35,7 @@ pub const VERSION: u16 = 3;
 /// Size of every message of this version but an answer.
 pub const MESSAGE_BYTES: usize = 128;
 /// The most that an answer brings; the least is one byte.
-pub const ANSWER_BYTES_MAX: usize = 1024;
+pub const ANSWER_BYTES_MAX: usize = OFFER_BYTES_MAX;
 /// Size of the longest message.
 pub const MESSAGE_BYTES_MAX: usize = ANSWER_AT + ANSWER_BYTES_MAX;
 

@@ -8,7 +8,7 @@ use super::codec::Offer;
 use super::exchange::DESCRIPTORS;
 use super::numbers::{Lease, Numbers};
 use super::options::Settings;
-use crate::{Errno, HostError};
+use crate::HostError;
 use hamlyn_link::LinkError;
 use hamlyn_link::pair::{PairLink, PairParts};
 use hamlyn_ring::doorbell::Fence;
@@ -53,7 +53,9 @@ impl Lender {
     /// The lender of an interface, and the notes that its peers will leave.
     pub(super) fn new(interface: u64, settings: &Settings) -> Result<(Self, Notes), HostError> {
         let notes = Memfd::create("hamlyn-notes", NOTES_BYTES, NOTES_BYTES).map_err(memory)?;
-        let page = notes.map(Access::Writable).map_err(mapped(NOTES_BYTES))?;
+        let page = notes
+            .map(Access::Writable)
+            .map_err(HostError::memory(NOTES_BYTES as u64))?;
         let page = SharedNotes::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
         // From now on this process passes the barriers of those that go to sleep.
         let takes_barriers = membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok();
@@ -80,7 +82,9 @@ impl Lender {
         let total_bytes = self.geometry.total_bytes();
         let file =
             Memfd::create_ring("hamlyn-ring", self.geometry, payload_max_bytes).map_err(memory)?;
-        let mapping = file.map(Access::Writable).map_err(mapped(total_bytes))?;
+        let mapping = file
+            .map(Access::Writable)
+            .map_err(HostError::memory(total_bytes as u64))?;
         let lent = Lent {
             receive: mapping,
             note: self.numbers.lend(),
@@ -120,8 +124,12 @@ impl Lender {
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
         let notes = Memfd::adopt(notes, NOTES_BYTES)
             .map_err(|_| Unlinkable::Invalid("its notes are not a sealed page of memory"))?;
-        let send = ring.map(Access::Writable).map_err(mapped(ring.len()))?;
-        let notes = notes.map(Access::Writable).map_err(mapped(NOTES_BYTES))?;
+        let send = ring
+            .map(Access::Writable)
+            .map_err(HostError::memory(ring.len() as u64))?;
+        let notes = notes
+            .map(Access::Writable)
+            .map_err(HostError::memory(NOTES_BYTES as u64))?;
         let doorbell = control
             .try_clone()
             .map_err(|_| HostError::Descriptors { needed: 1 })?;
@@ -152,7 +160,9 @@ impl Lender {
         PairLink::to_itself(self.geometry, payload_max_bytes, fence, alarm).map_err(|error| {
             match error {
                 LinkError::Memory(error) => memory(error),
-                LinkError::Map(errno) => mapped(self.geometry.total_bytes())(errno),
+                LinkError::Map(errno) => {
+                    HostError::memory(self.geometry.total_bytes() as u64)(errno)
+                }
                 _ => invalid("mmap"),
             }
         })
@@ -185,23 +195,12 @@ fn ring_is(error: Unsuitable) -> &'static str {
     }
 }
 
-/// Mapping so many bytes failed.
-fn mapped(needed_bytes: usize) -> impl Fn(hamlyn_ring::Errno) -> HostError {
-    move |errno| HostError::Memory {
-        needed_bytes: needed_bytes as u64,
-        errno: Errno(errno.raw_os_error()),
-    }
-}
-
 fn memory(error: MemfdError) -> HostError {
     match error {
         MemfdError::Memory {
             needed_bytes,
             errno,
-        } => HostError::Memory {
-            needed_bytes,
-            errno: Errno(errno.raw_os_error()),
-        },
+        } => HostError::memory(needed_bytes)(errno),
         MemfdError::System { call, errno } => super::exchange::system(call, 1, errno),
         _ => invalid("memfd_create"),
     }

@@ -50,7 +50,6 @@ mod grant;
 mod lendings;
 pub mod name;
 mod numbers;
-mod offers;
 mod options;
 mod reach;
 mod registry;
@@ -61,6 +60,7 @@ pub use driver::ProcessDriver;
 pub use options::{Access, Options};
 
 use crate::bell::Bell;
+use crate::offers::Offers;
 use crate::{
     Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
 };
@@ -74,7 +74,6 @@ use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
 use lendings::Lendings;
 use name::Name;
-use offers::Offers;
 use options::Settings;
 use registry::{PeerKey, Registry};
 use rustix::fd::OwnedFd;
@@ -163,10 +162,7 @@ impl ProcessHost {
             .name("hamlyn-attendant".to_owned())
             .stack_size(ATTENDANT_STACK_BYTES)
             .spawn(|| attendant.run())
-            .map_err(|error| HostError::System {
-                call: "clone",
-                errno: Errno(error.raw_os_error().unwrap_or(0)),
-            })?;
+            .map_err(no_thread)?;
         let driver = Some(ProcessDriver::new(Arc::clone(&interior)));
         Ok(Self {
             interior,
@@ -219,17 +215,11 @@ impl Host for ProcessHost {
     }
 
     fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Area::new(length_bytes).map_err(|errno| HostError::Memory {
-            needed_bytes: length_bytes,
-            errno: Errno(errno.raw_os_error()),
-        })
+        Area::new(length_bytes).map_err(HostError::memory(length_bytes))
     }
 
     fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Area::lendable(length_bytes).map_err(|errno| HostError::Memory {
-            needed_bytes: length_bytes,
-            errno: Errno(errno.raw_os_error()),
-        })
+        Area::lendable(length_bytes).map_err(HostError::memory(length_bytes))
     }
 
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
@@ -265,10 +255,9 @@ impl Host for ProcessHost {
                 reason: "it must be a power of two",
             });
         }
-        Area::handover(pieces, piece_bytes).map_err(|errno| HostError::Memory {
-            needed_bytes: u64::from(pieces) * u64::from(piece_bytes),
-            errno: Errno(errno.raw_os_error()),
-        })
+        Area::handover(pieces, piece_bytes).map_err(HostError::memory(
+            u64::from(pieces) * u64::from(piece_bytes),
+        ))
     }
 
     fn connect(
@@ -280,8 +269,8 @@ impl Host for ProcessHost {
     }
 
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
-        let name = reach::name(item)?;
-        self.interior.offers.offer(name, supply, bytes)
+        let item = Name::checked(item)?;
+        self.interior.offers.offer(item, supply, bytes)
     }
 
     fn withdraw(&mut self, item: &str) {
@@ -318,10 +307,7 @@ impl Host for ProcessHost {
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<Box<dyn Companion>, HostError> {
         let thread = std::thread::Builder::new().name(name.to_owned());
-        let thread = thread.spawn(body).map_err(|error| HostError::System {
-            call: "clone",
-            errno: Errno(error.raw_os_error().unwrap_or(0)),
-        })?;
+        let thread = thread.spawn(body).map_err(no_thread)?;
         Ok(Box::new(Thread(thread)))
     }
 
@@ -340,6 +326,13 @@ impl Host for ProcessHost {
 
     fn spin_ns(&self) -> u64 {
         self.interior.settings.spin_ns
+    }
+}
+
+fn no_thread(error: std::io::Error) -> HostError {
+    HostError::System {
+        call: "clone",
+        errno: Errno(error.raw_os_error().unwrap_or(0)),
     }
 }
 

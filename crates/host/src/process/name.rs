@@ -4,6 +4,7 @@
 //! them, and nothing is left of them after any kind of death. They have no
 //! permissions; who may connect is decided by the kernel's credentials.
 
+use crate::HostError;
 use rustix::net::SocketAddrUnix;
 
 /// A published name: 1 to 64 letters, digits, dots, underscores, hyphens and slashes.
@@ -18,6 +19,14 @@ impl Name {
     pub fn new(name: &str) -> Result<Self, &'static str> {
         check(name, Self::BYTES_MAX)?;
         Ok(Self(name.to_owned()))
+    }
+
+    /// The same, with an error that names it.
+    pub fn checked(name: &str) -> Result<Self, HostError> {
+        Self::new(name).map_err(|reason| HostError::BadName {
+            name: name.to_owned(),
+            reason,
+        })
     }
 
     /// The name.

@@ -133,14 +133,7 @@ const HANDSHAKES_MAX: u32 = 1 << 10;
 
 impl Settings {
     pub(super) fn check(options: Options) -> Result<Self, HostError> {
-        let bad_name = |name: &str| {
-            let name = name.to_owned();
-            move |reason| HostError::BadName { name, reason }
-        };
-        let name = match &options.name {
-            Some(name) => Some(Name::new(name).map_err(bad_name(name))?),
-            None => None,
-        };
+        let name = options.name.as_deref().map(Name::checked).transpose()?;
         let namespace = match options.namespace {
             Some(namespace) => namespace,
             None => match std::env::var(NAMESPACE_VARIABLE) {
@@ -149,7 +142,10 @@ impl Settings {
                 Err(std::env::VarError::NotUnicode(bytes)) => bytes.to_string_lossy().into_owned(),
             },
         };
-        let namespace = Namespace::new(&namespace).map_err(bad_name(&namespace))?;
+        let namespace = Namespace::new(&namespace).map_err(|reason| HostError::BadName {
+            name: namespace.clone(),
+            reason,
+        })?;
 
         let payload = PACKET_PAYLOAD_MIN as u32..=PACKET_PAYLOAD_MAX as u32;
         let bounds = [

@@ -82,14 +82,6 @@ impl Backoff {
     }
 }
 
-/// A name that obeys the rules.
-pub(super) fn name(name: &str) -> Result<Name, HostError> {
-    Name::new(name).map_err(|reason| HostError::BadName {
-        name: name.to_owned(),
-        reason,
-    })
-}
-
 fn bad(errno: rustix::io::Errno) -> HostError {
     exchange::system("bind", 0, errno)
 }
@@ -99,7 +91,7 @@ impl Whom {
         let namespace = &interior.settings.namespace;
         match to {
             Address::Name(to) => {
-                let name = name(to)?;
+                let name = Name::checked(to)?;
                 if interior.settings.name.as_ref() == Some(&name) {
                     return Ok(Self::Oneself);
                 }

@@ -17,19 +17,13 @@ pub struct SimDriver {
 }
 
 impl SimDriver {
-    pub(super) fn new(interface: u32) -> Self {
-        let attention = kernel::with(|kernel| {
-            let known = kernel.registry.get(interface);
-            known.map(|known| Arc::clone(&known.attention))
-        });
+    pub(super) fn new(interface: u32, attention: Arc<AtomicBool>) -> Self {
         Self {
             interface,
-            attention: attention.unwrap_or_default(),
+            attention,
         }
     }
-}
 
-impl SimDriver {
     /// Where senders may be late to ring, time passes between the steps that lead to a sleep: these are system calls.
     fn let_others(&self) {
         let takes = kernel::with(|kernel| {

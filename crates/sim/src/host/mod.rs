@@ -4,9 +4,11 @@ mod driver;
 pub(crate) mod registry;
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use hamlyn::{Manager, ManagerOptions, OpenError};
 use hamlyn_host::bell::{Bell, Rest};
+use hamlyn_host::process::name::Name;
 use hamlyn_host::{
     Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
 };
@@ -27,10 +29,6 @@ const SPIN_NS: u64 = 2_000;
 const MOMENT: Span = Span::from_us(1);
 /// So many looks without a wait, and a program waits a moment whether it wants to or not.
 const LOOKS_PER_MOMENT: u64 = 64;
-/// Offers of one interface at a time.
-const OFFERS_MAX: usize = 4096;
-/// The longest offer.
-const OFFER_BYTES_MAX: usize = 1024;
 
 /// Opens an interface of the running program, with that name or none.
 pub fn open(name: Option<&str>, options: ManagerOptions) -> Result<Manager<SimHost>, OpenError> {
@@ -40,6 +38,7 @@ pub fn open(name: Option<&str>, options: ManagerOptions) -> Result<Manager<SimHo
 /// A host of the world. Dropping it ends its links.
 pub struct SimHost {
     interface: u32,
+    identity: Destination,
     driver: Option<SimDriver>,
 }
 
@@ -49,20 +48,16 @@ impl SimHost {
         let opened = kernel::with(|kernel| {
             let task = kernel.tasks.running();
             let process = task.and_then(|task| kernel.tasks.process_of(task))?;
-            kernel.open_interface(process, name)
+            let (interface, known) = kernel.open_interface(process, name)?;
+            Some(Self {
+                interface,
+                identity: known.identity,
+                driver: Some(SimDriver::new(interface, Arc::clone(&known.attention))),
+            })
         });
-        let interface = opened.ok_or_else(|| HostError::NameInUse {
+        opened.ok_or_else(|| HostError::NameInUse {
             name: name.unwrap_or_default().to_owned(),
             namespace: "sim".to_owned(),
-        })?;
-        let driver = Some(SimDriver::new(interface));
-        Ok(Self { interface, driver })
-    }
-
-    fn memory<T>(made: Result<T, rustix::io::Errno>, needed_bytes: u64) -> Result<T, HostError> {
-        made.map_err(|errno| HostError::Memory {
-            needed_bytes,
-            errno: Errno(errno.raw_os_error()),
         })
     }
 
@@ -124,15 +119,7 @@ impl Host for SimHost {
     type Driver = SimDriver;
 
     fn identity(&self) -> Destination {
-        kernel::with(|kernel| {
-            let known = kernel.registry.get(self.interface);
-            known.map(|known| known.identity)
-        })
-        .unwrap_or(Destination {
-            node: 0,
-            user: 0,
-            interface: 0,
-        })
+        self.identity
     }
 
     fn now_ns(&self) -> u64 {
@@ -144,11 +131,11 @@ impl Host for SimHost {
     }
 
     fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Self::memory(Area::new(length_bytes), length_bytes)
+        Area::new(length_bytes).map_err(HostError::memory(length_bytes))
     }
 
     fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Self::memory(Area::lendable(length_bytes), length_bytes)
+        Area::lendable(length_bytes).map_err(HostError::memory(length_bytes))
     }
 
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
@@ -185,7 +172,7 @@ impl Host for SimHost {
         piece_bytes: u32,
     ) -> Result<(Area, HandoverReader), HostError> {
         let needed_bytes = u64::from(pieces) * u64::from(piece_bytes);
-        Self::memory(Area::handover(pieces, piece_bytes), needed_bytes)
+        Area::handover(pieces, piece_bytes).map_err(HostError::memory(needed_bytes))
     }
 
     fn connect(
@@ -225,30 +212,15 @@ impl Host for SimHost {
     }
 
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
-        hamlyn_host::process::name::Name::new(item).map_err(|reason| HostError::BadName {
-            name: item.to_owned(),
-            reason,
-        })?;
-        if bytes.is_empty() || bytes.len() > OFFER_BYTES_MAX {
-            return Err(HostError::BadOffer {
-                item: item.to_owned(),
-                bytes: bytes.len() as u64,
-                allowed: OFFER_BYTES_MAX as u64,
-            });
-        }
-        kernel::with(|kernel| {
-            if kernel.offers(self.interface) >= OFFERS_MAX {
-                return Err(HostError::OffersFull {
-                    allowed: OFFERS_MAX as u32,
-                });
-            }
-            kernel.offer(self.interface, item, supply, bytes);
-            Ok(())
-        })
+        let item = Name::checked(item)?;
+        kernel::with(|kernel| kernel.offer(self.interface, item, supply, bytes))
     }
 
     fn withdraw(&mut self, item: &str) {
-        kernel::with(|kernel| kernel.withdraw(self.interface, item));
+        // Under what is no name, nothing is offered.
+        if let Ok(item) = Name::new(item) {
+            kernel::with(|kernel| kernel.withdraw(self.interface, &item));
+        }
     }
 
     fn ask(
@@ -257,10 +229,11 @@ impl Host for SimHost {
         item: &str,
         deadline_ns: u64,
     ) -> Result<Vec<u8>, ConnectError> {
+        let item = Name::checked(item)?;
         loop {
             let whom = self.find(to, deadline_ns)?;
             let given = kernel::with(|kernel| {
-                let given = kernel.take_offer(whom, item);
+                let given = kernel.take_offer(whom, &item);
                 if given.is_none() {
                     kernel.expect_something();
                 }
@@ -271,7 +244,7 @@ impl Host for SimHost {
             }
             self.wait_until(deadline_ns, || ConnectError::NotOffered {
                 to: shown(to),
-                item: item.to_owned(),
+                item: item.as_str().to_owned(),
             })?;
         }
     }

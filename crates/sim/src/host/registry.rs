@@ -1,23 +1,19 @@
 //! The interfaces of a world, and the links between them: what a kernel and its sockets do elsewhere.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hamlyn_host::{Destination, Event, LossCause, Peer, Supply};
+use hamlyn_host::offers::Offers;
+use hamlyn_host::process::name::Name;
+use hamlyn_host::{Destination, Event, HostError, LossCause, Peer, Supply};
 
 use crate::link::SimLink;
 use crate::link::channel::AtRest;
 use crate::time::Time;
 use crate::world::kernel::Kernel;
-
-/// What is offered under one name.
-#[derive(Debug, Default)]
-struct Shelf {
-    once: VecDeque<Vec<u8>>,
-    always: Option<Vec<u8>>,
-}
 
 /// One end of a link.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +43,7 @@ pub(crate) struct Interface {
     events: VecDeque<Event<SimLink>>,
     joints: BTreeMap<u64, Joint>,
     loopback: Option<u64>,
-    offers: BTreeMap<String, Shelf>,
+    offers: Offers,
     lendings: BTreeMap<u64, Lending>,
     /// Rung since a sleep was last prepared.
     rung: bool,
@@ -121,8 +117,12 @@ impl Registry {
 }
 
 impl Kernel {
-    /// A new interface. Nothing if the name is taken.
-    pub(crate) fn open_interface(&mut self, process: u32, name: Option<&str>) -> Option<u32> {
+    /// A new interface: its number. Nothing if the name is taken.
+    pub(crate) fn open_interface(
+        &mut self,
+        process: u32,
+        name: Option<&str>,
+    ) -> Option<(u32, &Interface)> {
         if name.is_some_and(|name| self.registry.by_name.contains_key(name)) {
             return None;
         }
@@ -146,14 +146,14 @@ impl Kernel {
             events: VecDeque::new(),
             joints: BTreeMap::new(),
             loopback: None,
-            offers: BTreeMap::new(),
+            offers: Offers::default(),
             lendings: BTreeMap::new(),
             rung: false,
             sleeper: None,
             relaxing: None,
         });
         self.wake_expectant();
-        Some(number)
+        Some((number, self.registry.get(number)?))
     }
 
     fn wake_expectant(&mut self) {
@@ -215,18 +215,22 @@ impl Kernel {
         let out = self.channels.open(from, to, path, room);
         let back = self.channels.open(to, from, path, room);
         let (here, there) = (self.registry.new_token(), self.registry.new_token());
-        let enter = |registry: &mut Registry, interface, token, joint| {
-            let known = registry.get_mut(interface)?;
-            known.joints.insert(token, joint)
-        };
         let joint = |peer, peer_token, into, out_of| Joint {
             peer,
             peer_token,
             into,
             out_of,
         };
-        enter(&mut self.registry, from, here, joint(to, there, out, back));
-        enter(&mut self.registry, to, there, joint(from, here, back, out));
+        let ends = [
+            (from, here, joint(to, there, out, back)),
+            (to, there, joint(from, here, back, out)),
+        ];
+        for (interface, token, joint) in ends {
+            self.registry
+                .get_mut(interface)?
+                .joints
+                .insert(token, joint);
+        }
         let ours = (self.peer(to, here)?, SimLink::new(out, back, payload, room));
         let theirs = self.peer(from, there)?;
         self.tell(
@@ -354,7 +358,7 @@ impl Kernel {
         if !std::mem::take(&mut known.is_open) {
             return;
         }
-        known.offers.clear();
+        known.offers = Offers::default();
         let tokens: Vec<_> = known.joints.keys().copied().collect();
         let name = known.name.take();
         if let Some(name) = name {
@@ -445,40 +449,30 @@ impl Kernel {
 
     // Offers.
 
-    pub(crate) fn offer(&mut self, interface: u32, item: &str, supply: Supply, bytes: &[u8]) {
-        if let Some(known) = self.registry.get_mut(interface) {
-            let shelf = known.offers.entry(item.to_owned()).or_default();
-            match supply {
-                Supply::Once => shelf.once.push_back(bytes.to_vec()),
-                Supply::Always => {
-                    shelf.once.clear();
-                    shelf.always = Some(bytes.to_vec());
-                }
-            }
+    pub(crate) fn offer(
+        &mut self,
+        interface: u32,
+        item: Name,
+        supply: Supply,
+        bytes: &[u8],
+    ) -> Result<(), HostError> {
+        if let Some(known) = self.registry.get(interface) {
+            known.offers.offer(item, supply, bytes)?;
         }
         self.wake_expectant();
+        Ok(())
     }
 
-    pub(crate) fn offers(&self, interface: u32) -> usize {
-        let offers = self.registry.get(interface).map(|known| &known.offers);
-        let count = |shelf: &Shelf| shelf.once.len() + usize::from(shelf.always.is_some());
-        offers.map_or(0, |offers| offers.values().map(count).sum())
-    }
-
-    pub(crate) fn withdraw(&mut self, interface: u32, item: &str) {
-        if let Some(known) = self.registry.get_mut(interface) {
-            known.offers.remove(item);
+    pub(crate) fn withdraw(&mut self, interface: u32, item: &Name) {
+        if let Some(known) = self.registry.get(interface) {
+            known.offers.withdraw(item);
         }
     }
 
-    pub(crate) fn take_offer(&mut self, interface: u32, item: &str) -> Option<Vec<u8>> {
-        let known = self.registry.get_mut(interface)?;
-        let shelf = known.offers.get_mut(item)?;
-        let given = shelf.once.pop_front().or_else(|| shelf.always.clone());
-        if shelf.once.is_empty() && shelf.always.is_none() {
-            known.offers.remove(item);
-        }
-        given
+    pub(crate) fn take_offer(&mut self, interface: u32, item: &Name) -> Option<Vec<u8>> {
+        let offers = &self.registry.get(interface)?.offers;
+        let given = offers.hand_over(item, |bytes| Ok::<_, Infallible>(bytes.to_vec()));
+        given.and_then(Result::ok)
     }
 
     // Lent pages.

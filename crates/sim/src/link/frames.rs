@@ -15,7 +15,7 @@ use crate::machine::carrier::Marked;
 use crate::machine::desk::Mark;
 use crate::network::{Event, Frame, HostId, Network, Payload, Refusal};
 use crate::time::{Span, Time};
-use crate::world::kernel::{Kernel, What};
+use crate::world::kernel::{self, Kernel, What};
 
 /// What is in a frame of the world; nobody else can look inside.
 #[derive(Clone, Debug)]
@@ -130,7 +130,8 @@ impl Kernel {
         frame.flow = channel;
         let patience = frames.patience;
         // The network's time must not go back, and others may send before this one's instant is reached.
-        self.act_at(at, Box::new(move |kernel| kernel.hand_over(frame)));
+        let hand_over = move || kernel::with(|kernel| kernel.hand_over(frame));
+        self.act_at(at, Box::new(hand_over));
         if is_first {
             self.watch_course(channel, at + patience);
         }
@@ -230,26 +231,26 @@ impl Kernel {
 
     /// Looks then whether the channel owes a packet for too long.
     fn watch_course(&mut self, channel: u32, at: Time) {
-        self.act_at(
-            at,
-            Box::new(move |kernel| {
-                let now = kernel.now();
-                let Some(frames) = &mut kernel.frames else {
-                    return;
-                };
-                let patience = frames.patience;
-                let Some(course) = frames.courses.get_mut(&channel) else {
-                    return;
-                };
-                match course.owed.first_key_value() {
-                    None => course.watched = false,
-                    Some((_, &sent)) if sent + patience > now => {
-                        kernel.watch_course(channel, sent + patience);
-                    }
-                    Some(_) => kernel.break_link(channel),
-                }
-            }),
-        );
+        let look = move || kernel::with(|kernel| kernel.look_at_course(channel));
+        self.act_at(at, Box::new(look));
+    }
+
+    fn look_at_course(&mut self, channel: u32) {
+        let now = self.now();
+        let Some(frames) = &mut self.frames else {
+            return;
+        };
+        let patience = frames.patience;
+        let Some(course) = frames.courses.get_mut(&channel) else {
+            return;
+        };
+        match course.owed.first_key_value() {
+            None => course.watched = false,
+            Some((_, &sent)) if sent + patience > now => {
+                self.watch_course(channel, sent + patience);
+            }
+            Some(_) => self.break_link(channel),
+        }
     }
 
     /// The running task has taken a packet; on a machine, one that announces a message has to be received.

@@ -70,14 +70,9 @@ pub struct SimTransmit {
 }
 
 impl SimTransmit {
+    /// To be called when there is room.
     fn send(&mut self, packet: Packet) -> Result<(), Unsent> {
-        let sent = kernel::with(|kernel| {
-            let sent = kernel.send(self.channel, packet);
-            if sent.is_err() {
-                self.seen = kernel.channels.returned(self.channel);
-            }
-            sent
-        });
+        let sent = kernel::with(|kernel| kernel.send(self.channel, packet));
         self.sent += u64::from(sent.is_ok());
         sent
     }

@@ -52,8 +52,8 @@ impl Ord for Entry {
     }
 }
 
-/// Something that the world does at an instant.
-pub(crate) type Act = Box<dyn FnOnce(&mut Kernel)>;
+/// Something that the world does at an instant. It uses the kernel by itself.
+pub(crate) type Act = Box<dyn FnOnce()>;
 
 /// See the module.
 pub(crate) struct Kernel {
@@ -76,8 +76,6 @@ pub(crate) struct Kernel {
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
     acts_free: Vec<u32>,
-    /// Acts that use the kernel by themselves, and are due.
-    pub(crate) due: Vec<Box<dyn FnOnce()>>,
     /// What was found wrong. The first is what the world ends with.
     pub(crate) failures: Vec<String>,
 }
@@ -102,7 +100,6 @@ impl Kernel {
             trace: Trace::new(settings.records),
             acts: Vec::new(),
             acts_free: Vec::new(),
-            due: Vec::new(),
             failures: Vec::new(),
             settings,
         }

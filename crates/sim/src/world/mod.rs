@@ -156,27 +156,23 @@ pub struct Outcome {
 
 /// A world with programs whose borrows outlive it.
 pub struct Simulation<'a> {
-    kernel: Option<Kernel>,
+    kernel: Kernel,
     newborn: Vec<Newborn<'a>>,
-    coroutines: BTreeMap<u32, Coroutine<'a>>,
 }
 
 impl<'a> Simulation<'a> {
     /// A world without anything.
     pub fn new(settings: Settings) -> Self {
         Self {
-            kernel: Some(Kernel::new(settings)),
+            kernel: Kernel::new(settings),
             newborn: Vec::new(),
-            coroutines: BTreeMap::new(),
         }
     }
 
     /// Has links between nodes go over that network, whose hosts are the nodes in their order. A link ends that owes a
     /// packet for longer than `patience`.
     pub fn set_network(&mut self, network: Carrier, patience: Span) {
-        if let Some(kernel) = &mut self.kernel {
-            kernel.frames = Some(Frames::new(network, patience));
-        }
+        self.kernel.frames = Some(Frames::new(network, patience));
     }
 
     /// Has links between nodes go over a machine with so many hosts, which are the nodes in their order: cards, wires, a switch, and
@@ -184,27 +180,21 @@ impl<'a> Simulation<'a> {
     /// that programs do takes time then, whatever the settings say; packets carry as much as they say. Links within a node do
     /// not use the machine.
     pub fn set_machine(&mut self, machine: Parameters, hosts: usize, fast: Way) {
-        if let Some(kernel) = &mut self.kernel {
-            // It loses nothing, so nobody loses patience.
-            let patience = Span::from_ps(u64::MAX);
-            let carrier = MachineCarrier::new(machine, hosts);
-            kernel.frames = Some(Frames::new(Box::new(carrier), patience));
-            kernel.desk = Some(Desk::new(machine, fast));
-            kernel.settings.costs = Costs::NOTHING;
-        }
+        // It loses nothing, so nobody loses patience.
+        let patience = Span::from_ps(u64::MAX);
+        let carrier = MachineCarrier::new(machine, hosts);
+        self.set_network(Box::new(carrier), patience);
+        self.kernel.desk = Some(Desk::new(machine, fast));
+        self.kernel.settings.costs = Costs::NOTHING;
     }
 
     /// A node with so many processors, at least one.
     pub fn node(&mut self, processors: usize) -> NodeId {
-        let node = Node {
+        let nodes = &mut self.kernel.nodes;
+        nodes.push(Node {
             processors: vec![Time::ZERO; processors.max(1)],
-        };
-        let nodes = self.kernel.as_mut().map(|kernel| &mut kernel.nodes);
-        let number = nodes.map_or(0, |nodes| {
-            nodes.push(node);
-            nodes.len() - 1
         });
-        NodeId(number as u32)
+        NodeId(nodes.len() as u32 - 1)
     }
 
     /// A process of that node, which begins with the world.
@@ -214,10 +204,7 @@ impl<'a> Simulation<'a> {
         name: &str,
         body: impl FnOnce() + Send + 'a,
     ) -> ProcessId {
-        let Some(kernel) = &mut self.kernel else {
-            return ProcessId(0);
-        };
-        let (process, task) = enter_process(kernel, node, name);
+        let (process, task) = enter_process(&mut self.kernel, node, name);
         let body = Box::new(body);
         self.newborn.push(Newborn { task, body });
         process
@@ -225,25 +212,25 @@ impl<'a> Simulation<'a> {
 
     /// Has something be done to the world then.
     pub fn at(&mut self, at: Time, act: impl FnOnce() + 'static) {
-        if let Some(kernel) = &mut self.kernel {
-            // What is done uses the kernel by itself.
-            let deferred = Box::new(act);
-            kernel.deferred(at, deferred);
-        }
+        self.kernel.act_at(at, Box::new(act));
     }
 
     /// Runs until every program has ended, nothing can happen any more, or that instant.
     ///
     /// Panics if another world runs on this thread.
-    pub fn run(mut self, until: Time) -> Outcome {
-        let kernel = self.kernel.take().expect("it is taken here only");
-        assert!(kernel::install(kernel), "one world at a time on a thread");
+    pub fn run(self, until: Time) -> Outcome {
+        let installed = kernel::install(self.kernel);
+        assert!(installed, "one world at a time on a thread");
         let _end = End;
-        self.go_on(until);
+        let mut run = Run {
+            newborn: self.newborn,
+            coroutines: BTreeMap::new(),
+        };
+        run.go_on(until);
         let stuck = kernel::with(|kernel| kernel.tasks.unended());
         let late = kernel::with(|kernel| kernel.is_live());
         // Coroutines that are left unwind while there is a kernel to tell.
-        end_all(&mut self.coroutines);
+        run.end_all();
         let mut kernel = kernel::remove().expect("it was installed above");
         for name in stuck {
             let why = if late {
@@ -261,7 +248,15 @@ impl<'a> Simulation<'a> {
             failures: kernel.failures,
         }
     }
+}
 
+/// The programs of a world that runs.
+struct Run<'a> {
+    newborn: Vec<Newborn<'a>>,
+    coroutines: BTreeMap<u32, Coroutine<'a>>,
+}
+
+impl Run<'_> {
     fn go_on(&mut self, until: Time) {
         loop {
             self.take_in_newborn();
@@ -279,10 +274,7 @@ impl<'a> Simulation<'a> {
                 What::Network => kernel::with(Kernel::advance_network),
                 What::Act { number } => {
                     if let Some(act) = kernel::with(|kernel| kernel.take_act(number)) {
-                        kernel::with(act);
-                    }
-                    for deferred in kernel::with(|kernel| std::mem::take(&mut kernel.due)) {
-                        deferred();
+                        act();
                     }
                 }
             }
@@ -318,6 +310,23 @@ impl<'a> Simulation<'a> {
             self.coroutines.remove(&task);
         }
     }
+
+    /// Has every task that is left unwind, as if its process were killed.
+    fn end_all(&mut self) {
+        kernel::with(|kernel| {
+            for process in &mut kernel.processes {
+                process.killed = true;
+            }
+        });
+        while let Some((task, mut coroutine)) = self.coroutines.pop_first() {
+            if kernel::with(|kernel| kernel.tasks.has_begun(task)) {
+                coroutine.turn(task);
+                kernel::with(|kernel| {
+                    kernel.tasks.end_turn();
+                });
+            }
+        }
+    }
 }
 
 /// Removes the kernel, also if something panics.
@@ -329,28 +338,7 @@ impl Drop for End {
     }
 }
 
-/// Has every task that is left unwind, as if its process were killed.
-fn end_all(coroutines: &mut BTreeMap<u32, Coroutine<'_>>) {
-    kernel::with(|kernel| {
-        for process in &mut kernel.processes {
-            process.killed = true;
-        }
-    });
-    while let Some((task, mut coroutine)) = coroutines.pop_first() {
-        if kernel::with(|kernel| kernel.tasks.has_begun(task)) {
-            coroutine.turn(task);
-            kernel::with(|kernel| {
-                kernel.tasks.end_turn();
-            });
-        }
-    }
-}
-
 impl Kernel {
-    pub(crate) fn deferred(&mut self, at: Time, act: Box<dyn FnOnce()>) {
-        self.act_at(at, Box::new(move |kernel| kernel.due.push(act)));
-    }
-
     /// Gives a task a processor of its node for its turn, or puts it off until one is free.
     fn begin_turn(&mut self, task: u32, epoch: u32) -> Option<usize> {
         if !self.tasks.is_due(task, epoch) {
@@ -465,7 +453,7 @@ pub fn begin_process(node: NodeId, name: &str, body: impl FnOnce() + Send + 'sta
 pub fn after(span: Span, act: impl FnOnce() + 'static) {
     kernel::with(|kernel| {
         let at = kernel.local() + span;
-        kernel.deferred(at, Box::new(act));
+        kernel.act_at(at, Box::new(act));
     });
 }
 

@@ -11,7 +11,7 @@ use hamlyn_engine::transmit::{self, Borrowed, Posted};
 use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::sending::{self, Message};
 
-use super::lent::Plain;
+use super::lent::VecArea;
 use super::{Driver, Goal, PAYLOADS, SEND_AREA_BYTES, modulus, noise};
 
 /// Sequence numbers that are remembered, to be asked for.
@@ -475,7 +475,7 @@ impl Driver {
         if self.transmitter.unbind_area(sender.id, sender.tag).is_err() {
             return Ok(());
         }
-        sender.area = Plain::new(noise(&mut self.random, SEND_AREA_BYTES));
+        sender.area = VecArea::from_bytes(noise(&mut self.random, SEND_AREA_BYTES));
         let length = SEND_AREA_BYTES as u64;
         sender.tag = self
             .transmitter

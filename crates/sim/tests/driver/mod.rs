@@ -30,7 +30,7 @@ use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::receiving::{Gate, NewSlot, Receiving};
 use hamlyn_sim::reference::sending::Sending;
 
-use lent::{Packet, Plain, Wires};
+use lent::{Packet, VecArea, Wires};
 
 const AREA_BYTES: [usize; 3] = [160, 700, 5_000];
 const ENTRIES: [usize; 2] = [2, 5];
@@ -60,7 +60,7 @@ struct Sender {
     id: TerminusId,
     completions: Arc<CompletionWord>,
     /// Its send-buffer area.
-    area: Plain,
+    area: VecArea,
     tag: SendTag,
     /// Messages that may still be asked about.
     sent: VecDeque<u64>,
@@ -103,11 +103,11 @@ pub struct Figures {
 
 pub struct Driver {
     random: Random,
-    receiver: Receiver<Plain>,
-    transmitter: Transmitter<Plain>,
+    receiver: Receiver<VecArea>,
+    transmitter: Transmitter<VecArea>,
     receiving: Receiving,
     sending: Sending,
-    areas: Vec<Plain>,
+    areas: Vec<VecArea>,
     entries: Vec<MetadataArea>,
     queues: Vec<(QueueId, NotificationReader)>,
     slots: Vec<Opened>,
@@ -170,7 +170,7 @@ impl Driver {
                 priority: 1 + random.below(3) as u8,
             };
             let id = transmitter.open_terminus(options).unwrap();
-            let area = Plain::new(noise(&mut random, SEND_AREA_BYTES));
+            let area = VecArea::from_bytes(noise(&mut random, SEND_AREA_BYTES));
             let length = SEND_AREA_BYTES as u64;
             Sender {
                 id,
@@ -191,7 +191,9 @@ impl Driver {
             transmitter,
             receiving,
             sending,
-            areas: AREA_BYTES.map(|length| Plain::new(vec![0; length])).into(),
+            areas: AREA_BYTES
+                .map(|length| VecArea::from_bytes(vec![0; length]))
+                .into(),
             entries: entries.into(),
             queues: queues.into(),
             slots: Vec::new(),
@@ -424,14 +426,14 @@ impl Driver {
         let area = self.random.below(AREA_BYTES.len() as u64) as usize;
         let start = self.random.below(AREA_BYTES[area] as u64);
         let range = start..start + self.random.below(64);
-        self.areas[area].held.borrow_mut().push(range.clone());
+        self.areas[area].in_use.borrow_mut().push(range.clone());
         self.receiving.memory_mut(area).hold(range);
         Ok(())
     }
 
     fn release(&mut self) -> Result<(), Violation> {
         for (number, area) in self.areas.iter().enumerate() {
-            area.held.borrow_mut().clear();
+            area.in_use.borrow_mut().clear();
             self.receiving.memory_mut(number).release_all();
         }
         Ok(())

@@ -8,11 +8,11 @@ use super::saturation::{
 use super::*;
 use crate::machine::modern::SOURCES;
 use crate::machine::named::Place;
-use crate::machine::{Letter, Parameters, System, Way};
+use crate::machine::{Parameters, Way};
 use crate::network::Routing;
 use crate::network::saturation::Traffic;
-use crate::reproduce::measure::{Failure, Shape, flow, loopback, ping_pong, ping_pong_asleep};
-use crate::time::{Span, Time};
+use crate::reproduce::measure::{Failure, Shape, flow};
+use crate::time::Span;
 
 fn measure() -> Beyond {
     let (pair, plots) = pair().unwrap();
@@ -85,38 +85,18 @@ fn accumulators_in_host_memory_bind_the_machine_of_today() {
     assert_eq!(fetched, kept);
 }
 
+/// As for the paper's machine, and two figures that only parameters of today's have a part in.
 fn figures(machine: &Parameters) -> Result<Vec<Span>, Failure> {
-    let with_metadata = Shape {
-        metadata_bytes: 60,
-        ..Shape::datagram(256, 700)
-    };
-    let refused = flow(machine, &Shape::datagram(256, 64), 20, false)?;
-    let working = flow(machine, &Shape::short(Way::Tagged), 20, true)?;
-    // Many senders, a receiver that cannot keep up, and a card that is soon full.
+    // Soon full, as its memory is larger.
     let full = Parameters {
         arrivals_max_bytes: machine.arrivals_max_bytes / 256,
         ..*machine
     };
-    let mut crowded = System::new(full, 4, 4096, 1);
-    for _ in 0..120 {
-        for from in 1..4 {
-            crowded.send(from, &Letter::new(0, Way::Datagram, 16 * 1024))?;
-        }
-    }
-    let posted = crowded.now();
-    while crowded.await_message(0).is_some() {}
-    Ok(vec![
-        ping_pong(machine, &Shape::short(Way::Raw), 4)?.span,
-        ping_pong(machine, &Shape::short(Way::Tagged), 4)?.span,
-        ping_pong(machine, &with_metadata, 4)?.span,
-        ping_pong_asleep(machine, &Shape::datagram(256, 0), 4)?.span,
-        loopback(machine, &Shape::datagram(256, 4), 4)?.span,
-        refused.receiving_lanai,
-        working.receiving_processor,
-        working.sending_lanai,
-        posted.since(Time::ZERO),
-        flow(machine, &Shape::datagram(64, 16 * 1024), 4, true)?.span,
-    ])
+    let mut figures = crate::reproduce::tests::figures(machine, &full)?;
+    let working = flow(machine, &Shape::short(Way::Tagged), 20, true)?;
+    figures.push(working.sending_lanai);
+    figures.push(flow(machine, &Shape::datagram(64, 16 * 1024), 4, true)?.span);
+    Ok(figures)
 }
 
 #[test]

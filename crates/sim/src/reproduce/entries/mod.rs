@@ -68,6 +68,23 @@ const fn figure(
     }
 }
 
+/// A row, however it is treated.
+const fn row(
+    id: &'static str,
+    kind: Kind,
+    source: &'static str,
+    says: &'static str,
+    treatment: Treatment,
+) -> Row {
+    Row {
+        id,
+        kind,
+        source,
+        says,
+        treatment,
+    }
+}
+
 const fn number(
     id: &'static str,
     source: &'static str,
@@ -75,13 +92,13 @@ const fn number(
     figures: &'static [Figure],
     remark: &'static str,
 ) -> Row {
-    Row {
+    row(
         id,
-        kind: Kind::Number,
+        Kind::Number,
         source,
         says,
-        treatment: Treatment::Figures(figures, remark),
-    }
+        Treatment::Figures(figures, remark),
+    )
 }
 
 const fn judged(
@@ -91,13 +108,7 @@ const fn judged(
     says: &'static str,
     judge: Judge,
 ) -> Row {
-    Row {
-        id,
-        kind,
-        source,
-        says,
-        treatment: Treatment::Judged(judge),
-    }
+    row(id, kind, source, says, Treatment::Judged(judge))
 }
 
 const fn elsewhere(
@@ -107,13 +118,7 @@ const fn elsewhere(
     says: &'static str,
     remark: &'static str,
 ) -> Row {
-    Row {
-        id,
-        kind,
-        source,
-        says,
-        treatment: Treatment::Elsewhere(remark),
-    }
+    row(id, kind, source, says, Treatment::Elsewhere(remark))
 }
 
 const fn cited(
@@ -123,13 +128,7 @@ const fn cited(
     says: &'static str,
     remark: &'static str,
 ) -> Row {
-    Row {
-        id,
-        kind,
-        source,
-        says,
-        treatment: Treatment::Cited(remark),
-    }
+    row(id, kind, source, says, Treatment::Cited(remark))
 }
 
 const fn not_measurable(
@@ -139,13 +138,7 @@ const fn not_measurable(
     says: &'static str,
     remark: &'static str,
 ) -> Row {
-    Row {
-        id,
-        kind,
-        source,
-        says,
-        treatment: Treatment::NotMeasurable(remark),
-    }
+    row(id, kind, source, says, Treatment::NotMeasurable(remark))
 }
 
 const fn carried_out(
@@ -154,13 +147,13 @@ const fn carried_out(
     says: &'static str,
     remark: &'static str,
 ) -> Row {
-    Row {
+    row(
         id,
-        kind: Kind::Experiment,
+        Kind::Experiment,
         source,
         says,
-        treatment: Treatment::CarriedOut(remark),
-    }
+        Treatment::CarriedOut(remark),
+    )
 }
 
 /// Nanoseconds a byte of the sender's I/O bus, between packets of 256 and of 4096 bytes.

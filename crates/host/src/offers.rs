@@ -2,20 +2,21 @@
 //! by their first ticket (`Hamlyn 6.3`).
 //!
 //! It lies in the private memory of this process, and ends with it. The owner puts
-//! in, the attendant hands out; neither is on the path of a message.
+//! in, whoever serves askers for its host hands out; neither is on the path of a message.
 
-use super::codec::ANSWER_BYTES_MAX;
-use super::name::Name;
+use crate::process::name::Name;
 use crate::{HostError, Supply};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Offers of one interface at a time.
-pub(super) const OFFERS_MAX: usize = 4096;
+pub const OFFERS_MAX: usize = 4096;
+/// Most bytes of an offer.
+pub const OFFER_BYTES_MAX: usize = 1024;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Offers(Mutex<Shelves>);
+pub struct Offers(Mutex<Shelves>);
 
 #[derive(Default)]
 struct Shelves {
@@ -42,12 +43,13 @@ impl Offers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn offer(&self, item: Name, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
-        if !(1..=ANSWER_BYTES_MAX).contains(&bytes.len()) {
+    /// Puts something in, in the way of [`crate::Host::offer`].
+    pub fn offer(&self, item: Name, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
+        if !(1..=OFFER_BYTES_MAX).contains(&bytes.len()) {
             return Err(HostError::BadOffer {
                 item: item.as_str().to_owned(),
                 bytes: bytes.len() as u64,
-                allowed: ANSWER_BYTES_MAX as u64,
+                allowed: OFFER_BYTES_MAX as u64,
             });
         }
         let mut shelves = self.lock();
@@ -73,7 +75,8 @@ impl Offers {
         Ok(())
     }
 
-    pub(super) fn withdraw(&self, item: &Name) {
+    /// Takes back all that is offered under `item`.
+    pub fn withdraw(&self, item: &Name) {
         let mut shelves = self.lock();
         if let Some(shelf) = shelves.by_item.remove(item) {
             shelves.offers -= shelf.offers();
@@ -83,7 +86,7 @@ impl Offers {
     /// Gives what is offered under `item`, if anything is. What was given once is
     /// gone; what could not be given stays, in its place. `give` must not block, since
     /// nobody else is served meanwhile.
-    pub(super) fn hand_over<T, E>(
+    pub fn hand_over<T, E>(
         &self,
         item: &Name,
         give: impl FnOnce(&[u8]) -> Result<T, E>,
