@@ -71,6 +71,22 @@ fn a_plan_is_written_and_read() {
     }
 }
 
+/// Plans in which something was wrong once.
+#[test]
+fn what_was_wrong_is_right() {
+    let plans = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plans");
+    let mut count = 0;
+    for entry in std::fs::read_dir(plans).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let verdict = run(&toml::from_str(&text).unwrap(), false);
+        assert_eq!(verdict.violations, Vec::<String>::new(), "{path:?}");
+        assert!(verdict.messages > 0, "{path:?}");
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
 #[test]
 fn what_is_wrong_is_made_smaller_and_stays_wrong() {
     let plan = broken();

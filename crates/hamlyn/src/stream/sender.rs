@@ -462,8 +462,9 @@ impl Sender {
             limit_bytes: u64::from(u32::MAX),
         })?;
         self.await_pieces(manager, data.len(), patience)?;
-        if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX {
-            return self.stage(manager, data);
+        // The rest of a record in several pieces must not find that there is no room for it.
+        if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX.min(self.piece_bytes) {
+            return self.stage(manager, Kind::Whole, data);
         }
         if data.len() <= self.piece_bytes {
             return self.send_piece(manager, Kind::Whole, length_bytes, data, wait);
@@ -583,7 +584,10 @@ impl Sender {
         }
         self.await_pieces(manager, 1, patience)?;
         let pack = std::mem::take(&mut self.pack);
-        let sent = self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, wait);
+        let sent = match wait == Wait::Poll && pack.len() > DIRECT_BYTES_MAX {
+            true => self.stage(manager, Kind::Packed, &pack),
+            false => self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, wait),
+        };
         self.pack = pack;
         sent?;
         self.pack.clear();

@@ -109,6 +109,8 @@ conformance! {
     streams::release_gives_back_all_records_before
     streams::a_sender_that_polls_is_told_that_it_would_block
     streams::a_staged_record_arrives_whole
+    streams::packed_records_go_though_their_sender_only_polls
+    streams::a_polled_record_in_several_pieces_is_never_cut
     streams::small_releases_at_the_limit_do_not_stall
     streams::pieces_passed_over_are_given_back
     streams::closing_right_after_filling_the_extent

@@ -375,6 +375,61 @@ pub(crate) fn a_staged_record_arrives_whole<W: World>(world: &W) {
     ]);
 }
 
+/// Together they are longer than a packet, and than what may be copied into a queue.
+pub(crate) fn packed_records_go_though_their_sender_only_polls<W: World>(world: &W) {
+    const RECORDS: u64 = 9;
+    const BYTES: usize = 32000;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(4, 256 << 10, 1 << 20));
+            for number in 0..RECORDS {
+                let record = next(party, &mut receiver);
+                assert_eq!(receiver.bytes(&record).unwrap(), pattern(number, BYTES));
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for number in 0..RECORDS {
+                let data = pattern(number, BYTES);
+                party
+                    .send(|manager, _| sender.send(manager, &data, Wait::Poll))
+                    .unwrap();
+            }
+            party
+                .send(|manager, _| sender.flush(manager, Wait::Poll))
+                .unwrap();
+            close(party, sender);
+        },
+    ]);
+}
+
+/// What may be copied into a queue may be longer than a piece, and there may be room for one of them only.
+pub(crate) fn a_polled_record_in_several_pieces_is_never_cut<W: World>(world: &W) {
+    const RECORDS: u64 = 300;
+    world.run(&[
+        &|party| {
+            let mut receiver = receiver(party, options(1024, 64, 64 << 10));
+            for number in 0..RECORDS {
+                let record = next(party, &mut receiver);
+                assert_eq!(receiver.bytes(&record).unwrap(), pattern(number, 128));
+                release(party, &mut receiver, &record);
+            }
+            ended(party, &mut receiver);
+        },
+        &|party| {
+            let mut sender = sender(party);
+            for number in 0..RECORDS {
+                let data = pattern(number, 128);
+                party
+                    .send(|manager, _| sender.send(manager, &data, Wait::Poll))
+                    .unwrap();
+            }
+            close(party, sender);
+        },
+    ]);
+}
+
 /// At the limit, with everything held, a receiver gives back single pieces: less than it
 /// would report on its own account.
 pub(crate) fn small_releases_at_the_limit_do_not_stall<W: World>(world: &W) {

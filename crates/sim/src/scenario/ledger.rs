@@ -11,6 +11,8 @@ use hamlyn::engine::refusal::Refusal;
 use crate::random::Random;
 use crate::reference::delivery::{Deliveries, Order};
 use crate::scenario::plan::{Kind, Line, Plan};
+use crate::time::Time;
+use crate::world;
 
 /// One line, as the judge sees it.
 #[derive(Clone, Debug)]
@@ -52,9 +54,9 @@ pub(crate) struct Ledger {
     deliveries: Deliveries,
     lines: Vec<Entry>,
     violations: Vec<String>,
-    /// Parties of which nothing is to be waited for: they are done, or are to be killed for good.
     done: BTreeSet<usize>,
-    parties: usize,
+    /// When each party is killed for good, after which nothing of it is to be waited for.
+    killed_at: Vec<Time>,
 }
 
 impl Ledger {
@@ -79,8 +81,10 @@ impl Ledger {
             lines: lines.collect(),
             deliveries,
             violations: Vec::new(),
-            done: plan.killed().collect(),
-            parties: plan.parties.len(),
+            done: BTreeSet::new(),
+            killed_at: (0..plan.parties.len())
+                .map(|party| plan.killed_at(party))
+                .collect(),
         }
     }
 
@@ -126,9 +130,11 @@ impl Ledger {
         self.done.insert(party);
     }
 
-    /// Whether all are.
+    /// Whether all are that live.
     pub(crate) fn all_done(&self) -> bool {
-        self.done.len() >= self.parties
+        let now = world::now();
+        let mut parties = self.killed_at.iter().enumerate();
+        parties.all(|(party, killed_at)| self.done.contains(&party) || *killed_at <= now)
     }
 
     pub(crate) fn is_clean(&self) -> bool {

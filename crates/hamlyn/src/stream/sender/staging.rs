@@ -1,4 +1,4 @@
-//! Records that are copied because their sender would not wait, and go as the link has room.
+//! What is copied because its sender would not wait, records and packs of them, and goes as the link has room.
 
 use hamlyn_engine::terminus::{Completion, GatherPiece, SendHandle, SendTag};
 use hamlyn_host::Host;
@@ -11,12 +11,14 @@ use crate::message::Message;
 use crate::stream::wire::{Kind, piece_word};
 use crate::wait::Patience;
 
-/// A record that was copied because its sender would not wait.
+/// A record, or a pack of them, that was copied because its sender would not wait.
 #[derive(Debug)]
 pub(super) struct Staged {
     /// Kept as long as the interface pulls from it.
     _area: Area,
     pub(super) tag: SendTag,
+    /// What a piece that holds all of it is.
+    kind: Kind,
     length_bytes: usize,
     sent_bytes: usize,
     last: Option<SendHandle>,
@@ -30,10 +32,11 @@ impl Staged {
 }
 
 impl Sender {
-    /// Copies a record, so that it can go as the link has room.
+    /// Copies a record or a pack, which is one piece, so that it can go as the link has room.
     pub(super) fn stage<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
+        kind: Kind,
         data: &[u8],
     ) -> Result<(), SendError> {
         manager.sweep_areas();
@@ -47,6 +50,7 @@ impl Sender {
         self.staged = Some(Staged {
             _area: area,
             tag,
+            kind,
             length_bytes: data.len(),
             sent_bytes: 0,
             last: None,
@@ -78,7 +82,7 @@ impl Sender {
             let (kind, said) = if staged.sent_bytes > 0 {
                 (Kind::Next, length)
             } else if staged.length_bytes <= self.piece_bytes {
-                (Kind::Whole, length)
+                (staged.kind, length)
             } else {
                 (Kind::First, staged.length_bytes)
             };
