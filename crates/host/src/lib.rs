@@ -9,6 +9,7 @@
 
 mod alarm;
 pub mod bell;
+pub mod network;
 pub mod offers;
 pub mod process;
 

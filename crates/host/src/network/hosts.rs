@@ -1,0 +1,234 @@
+//! Hosts by name: where each is, and by which number tickets mean it.
+//!
+//! A host is its name: 1 to 63 letters, digits, dots, underscores and hyphens, small and large letters being the same. What
+//! is not in the table is asked of the resolver of the operating system, each time.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+
+use super::NetworkError;
+
+/// Where every host's doorkeeper listens, unless it is said otherwise.
+pub const DOOR_PORT: u16 = 7407;
+
+/// The name of a host.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostName(String);
+
+impl HostName {
+    /// The longest name.
+    pub const BYTES_MAX: usize = 63;
+
+    /// Checks a name; the error says what is wrong with it.
+    pub fn new(name: &str) -> Result<Self, NetworkError> {
+        let bad = |reason| NetworkError::HostName {
+            name: name.to_owned(),
+            reason,
+        };
+        if name.is_empty() {
+            return Err(bad("it is empty"));
+        }
+        if name.len() > Self::BYTES_MAX {
+            return Err(bad("it is longer than 63 bytes"));
+        }
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if !name.bytes().all(allowed) {
+            return Err(bad("only letters, digits and . _ - are allowed"));
+        }
+        Ok(Self(name.to_ascii_lowercase()))
+    }
+
+    /// What this host calls itself.
+    pub fn own() -> Result<Self, NetworkError> {
+        let system = rustix::system::uname();
+        Self::new(&system.nodename().to_string_lossy())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The number that stands for it in tickets: the same wherever it is computed, and never 0, which is the host at hand.
+    /// Two names of a cluster may share a number by bad luck; [`Hosts::insert`] refuses the second.
+    pub fn node(&self) -> u32 {
+        // FNV-1a, folded.
+        let hash = self
+            .0
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        ((hash >> 32) as u32 ^ hash as u32).max(1)
+    }
+}
+
+impl core::fmt::Display for HostName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Hosts whose addresses are known without asking.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Hosts {
+    addresses: BTreeMap<HostName, Vec<SocketAddr>>,
+    names: BTreeMap<u32, HostName>,
+}
+
+impl Hosts {
+    /// No host.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a host, or an address to it.
+    pub fn insert(&mut self, name: HostName, address: SocketAddr) -> Result<(), NetworkError> {
+        let node = name.node();
+        match self.names.get(&node) {
+            Some(other) if *other != name => {
+                return Err(NetworkError::SameNumber {
+                    one: other.clone(),
+                    other: name,
+                });
+            }
+            _ => {}
+        }
+        self.names.insert(node, name.clone());
+        let addresses = self.addresses.entry(name).or_default();
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+        Ok(())
+    }
+
+    /// Reads a table: a line for each host, its name first, then its addresses (`192.0.2.7`, `192.0.2.7:9000`, `[2001:db8::7]:9000`),
+    /// all parted by blanks. What follows a `#` is for people.
+    pub fn parse(text: &str) -> Result<Self, NetworkError> {
+        let mut hosts = Self::new();
+        for (index, line) in text.lines().enumerate() {
+            let at = |reason| NetworkError::HostsLine {
+                line: index + 1,
+                reason,
+            };
+            let line = line.split('#').next().unwrap_or_default();
+            let mut words = line.split_whitespace();
+            let Some(name) = words.next() else { continue };
+            let name = HostName::new(name)?;
+            let mut any = false;
+            for word in words {
+                let address = address_of(word).ok_or(at("an address that is none"))?;
+                hosts.insert(name.clone(), address)?;
+                any = true;
+            }
+            if !any {
+                return Err(at("a host without an address"));
+            }
+        }
+        Ok(hosts)
+    }
+
+    /// Reads a file as of [`Hosts::parse`].
+    pub fn read(path: &Path) -> Result<Self, NetworkError> {
+        let text = std::fs::read_to_string(path).map_err(|error| NetworkError::File {
+            path: path.to_owned(),
+            error: error.to_string(),
+        })?;
+        Self::parse(&text)
+    }
+
+    /// The host of that number, if it is in the table.
+    pub fn by_node(&self, node: u32) -> Option<&HostName> {
+        self.names.get(&node)
+    }
+
+    /// Whether the host is in the table.
+    pub fn contains(&self, name: &HostName) -> bool {
+        self.addresses.contains_key(name)
+    }
+
+    /// Where a host's doorkeeper listens: what the table says, or else the resolver. May block as long as that does.
+    pub fn addresses(&self, name: &HostName) -> Vec<SocketAddr> {
+        match self.addresses.get(name) {
+            Some(addresses) => addresses.clone(),
+            None => (name.as_str(), DOOR_PORT)
+                .to_socket_addrs()
+                .map(Iterator::collect)
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// An address, with a port or without.
+fn address_of(word: &str) -> Option<SocketAddr> {
+    let with_port = word.parse::<SocketAddr>().ok();
+    let bare = || word.parse::<IpAddr>().ok();
+    with_port.or_else(|| Some(SocketAddr::new(bare()?, DOOR_PORT)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read() {
+        let text = "# the cluster\none 192.0.2.1\n Two 192.0.2.2:9000 [2001:db8::2]:9001 # and more\n\nthree 2001:db8::3\n";
+        let hosts = Hosts::parse(text).unwrap();
+        let name = |name| HostName::new(name).unwrap();
+        assert_eq!(
+            hosts.addresses(&name("ONE")),
+            ["192.0.2.1:7407".parse().unwrap()]
+        );
+        let two = [
+            "192.0.2.2:9000".parse().unwrap(),
+            "[2001:db8::2]:9001".parse().unwrap(),
+        ];
+        assert_eq!(hosts.addresses(&name("two")), two);
+        assert_eq!(hosts.by_node(name("two").node()), Some(&name("two")));
+        assert!(hosts.contains(&name("three")) && !hosts.contains(&name("four")));
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_its_line() {
+        for (text, line) in [("one", 1), ("one 1.2.3.4\ntwo 1.2.3\n", 2)] {
+            match Hosts::parse(text) {
+                Err(NetworkError::HostsLine { line: at, .. }) => assert_eq!(at, line),
+                other => panic!("{other:?}"),
+            }
+        }
+        for bad in ["a/b 1.2.3.4", "ä 1.2.3.4"] {
+            assert!(matches!(
+                Hosts::parse(bad),
+                Err(NetworkError::HostName { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn a_host_is_its_name_in_any_letters() {
+        let (one, other) = (HostName::new("Node-7"), HostName::new("node-7"));
+        assert_eq!(one.clone().unwrap().node(), other.unwrap().node());
+        assert_ne!(one.unwrap().node(), HostName::new("node-8").unwrap().node());
+        assert!(HostName::new(&"x".repeat(64)).is_err());
+    }
+
+    #[test]
+    fn two_hosts_of_one_number_are_refused() {
+        let mut seen = BTreeMap::new();
+        let (one, other) = (0_u64..)
+            .find_map(|number| {
+                let name = HostName::new(&format!("h{number}")).unwrap();
+                let before = seen.insert(name.node(), name.clone())?;
+                Some((before, name))
+            })
+            .unwrap();
+        let mut hosts = Hosts::new();
+        let address = "192.0.2.1:1".parse().unwrap();
+        hosts.insert(one, address).unwrap();
+        assert!(matches!(
+            hosts.insert(other, address),
+            Err(NetworkError::SameNumber { .. })
+        ));
+    }
+}

@@ -1,0 +1,464 @@
+//! What two processes of different hosts say to each other before there is a link: requests and answers, as they lie inside a
+//! handshake, which has proved who speaks.
+//!
+//! Bytes to values and back, nothing else. Both directions are total, and a letter has exactly one encoding.
+//!
+//! | at | bytes | field |
+//! |----|-------|-------|
+//! | 0  | 1     | version |
+//! | 1  | 1     | kind: 1 locate a name, 2 locate an interface, 3 link, 4 ask; 65 located, 66 linked, 67 given, 68 refused |
+//! | 2  | 2     | reason (refused); length of the name (locate, ask, link, linked); flags are none |
+//! | 4  |       | what the kind says, see [`Request`] and [`Answer`] |
+//!
+//! Numbers are little-endian.
+
+use crate::Destination;
+use crate::offers::OFFER_BYTES_MAX;
+use crate::process::name::{Name, Namespace};
+
+/// The version that this library speaks.
+pub const VERSION: u8 = 1;
+/// The longest letter.
+pub const LETTER_BYTES_MAX: usize = HEAD_BYTES + OFFER_BYTES_MAX;
+
+const HEAD_BYTES: usize = 4;
+const LOCATE_NAME: u8 = 1;
+const LOCATE_INTERFACE: u8 = 2;
+const LINK: u8 = 3;
+const ASK: u8 = 4;
+const LOCATED: u8 = 65;
+const LINKED: u8 = 66;
+const GIVEN: u8 = 67;
+const REFUSED: u8 = 68;
+/// Of a [`Side`], without its name.
+const SIDE_BYTES: usize = 44;
+
+const _: () =
+    assert!(HEAD_BYTES + SIDE_BYTES + Namespace::BYTES_MAX + Name::BYTES_MAX <= LETTER_BYTES_MAX);
+
+/// Whom somebody looks for on a host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sought {
+    /// Whoever published that name.
+    Name(Name),
+    /// The interface of that number.
+    Interface(u64),
+}
+
+/// One side of a link to be: who it is, and how it takes frames.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Side {
+    /// Which interface of which host, run by whom.
+    pub destination: Destination,
+    /// The group that it runs as.
+    pub group: u32,
+    /// The number of its process.
+    pub process: u32,
+    /// The name under which it can be reached.
+    pub name: Option<Name>,
+    /// The association's number at this side: what frames to it carry.
+    pub association: u32,
+    /// Channels that it sends over at most; 1 to 65,535.
+    pub channels: u16,
+    /// Bytes of the largest frame that it takes.
+    pub frame_bytes: u32,
+    /// Paths that it sends over; at least 1.
+    pub paths: u8,
+}
+
+/// What is wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// On which port is somebody to be reached? For the doorkeeper.
+    Locate {
+        /// In which namespace.
+        namespace: Namespace,
+        /// Whom.
+        sought: Sought,
+    },
+    /// A link.
+    Link(Side),
+    /// What is offered under a name.
+    Ask {
+        /// Which name.
+        item: Name,
+    },
+}
+
+/// What is said to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// On that port is that interface.
+    Located {
+        /// Its number.
+        interface: u64,
+        /// The port.
+        port: u16,
+    },
+    /// There is a link.
+    Linked(Side),
+    /// This is offered; 1 to [`OFFER_BYTES_MAX`] bytes.
+    Given(Vec<u8>),
+    /// No; for a reason as in [`crate::RefusedBecause`], or one of this module.
+    Refused {
+        /// Which.
+        reason: u16,
+    },
+}
+
+impl Answer {
+    /// Nobody has that name, or that interface is gone.
+    pub const NOBODY: u16 = 100;
+    /// Nothing is offered under that name.
+    pub const NOT_OFFERED: u16 = 101;
+}
+
+/// Why bytes are no letter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotALetter {
+    /// A letter of another version.
+    #[error("it is of version {0}")]
+    Version(u8),
+    /// It breaks a rule of this version.
+    #[error("{0}")]
+    Invalid(&'static str),
+}
+
+impl Request {
+    /// Its one encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Locate { namespace, sought } => {
+                let mut body = vec![namespace.as_str().len() as u8];
+                body.extend_from_slice(namespace.as_str().as_bytes());
+                match sought {
+                    Sought::Name(name) => {
+                        body.extend_from_slice(name.as_str().as_bytes());
+                        letter(LOCATE_NAME, name.as_str().len() as u16, &body)
+                    }
+                    Sought::Interface(interface) => {
+                        body.extend_from_slice(&interface.to_le_bytes());
+                        letter(LOCATE_INTERFACE, 0, &body)
+                    }
+                }
+            }
+            Self::Link(side) => side.letter(LINK),
+            Self::Ask { item } => {
+                let item = item.as_str();
+                letter(ASK, item.len() as u16, item.as_bytes())
+            }
+        }
+    }
+
+    /// What the bytes of a stranger say, if they say anything.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotALetter> {
+        let mut letter = Letter::open(bytes)?;
+        let request = match letter.kind {
+            LOCATE_NAME | LOCATE_INTERFACE => {
+                let [length] = letter.take::<1>()?;
+                let namespace = letter.text(length.into())?;
+                let namespace = Namespace::new(namespace).map_err(NotALetter::Invalid)?;
+                let sought = if letter.kind == LOCATE_NAME {
+                    let name = letter.text(letter.number.into())?;
+                    Sought::Name(Name::new(name).map_err(NotALetter::Invalid)?)
+                } else {
+                    letter.expect_no_number()?;
+                    Sought::Interface(u64::from_le_bytes(letter.take()?))
+                };
+                Self::Locate { namespace, sought }
+            }
+            LINK => Self::Link(Side::of(&mut letter)?),
+            ASK => {
+                let item = letter.text(letter.number.into())?;
+                let item = Name::new(item).map_err(NotALetter::Invalid)?;
+                Self::Ask { item }
+            }
+            _ => return Err(NotALetter::Invalid("its kind is unknown")),
+        };
+        letter.end()?;
+        Ok(request)
+    }
+}
+
+impl Answer {
+    /// Its one encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Located { interface, port } => {
+                let mut body = interface.to_le_bytes().to_vec();
+                body.extend_from_slice(&port.to_le_bytes());
+                letter(LOCATED, 0, &body)
+            }
+            Self::Linked(side) => side.letter(LINKED),
+            Self::Given(bytes) => letter(GIVEN, 0, bytes),
+            Self::Refused { reason } => letter(REFUSED, *reason, &[]),
+        }
+    }
+
+    /// What the bytes of a stranger say, if they say anything.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotALetter> {
+        let mut letter = Letter::open(bytes)?;
+        let answer = match letter.kind {
+            LOCATED => {
+                letter.expect_no_number()?;
+                let interface = u64::from_le_bytes(letter.take()?);
+                let port = u16::from_le_bytes(letter.take()?);
+                if port == 0 {
+                    return Err(NotALetter::Invalid("a port that is none"));
+                }
+                Self::Located { interface, port }
+            }
+            LINKED => Self::Linked(Side::of(&mut letter)?),
+            GIVEN => {
+                letter.expect_no_number()?;
+                let given = std::mem::take(&mut letter.rest);
+                if !(1..=OFFER_BYTES_MAX).contains(&given.len()) {
+                    return Err(NotALetter::Invalid("it gives nothing, or too much"));
+                }
+                Self::Given(given.to_vec())
+            }
+            REFUSED => Self::Refused {
+                reason: letter.number,
+            },
+            _ => return Err(NotALetter::Invalid("its kind is unknown")),
+        };
+        letter.end()?;
+        Ok(answer)
+    }
+}
+
+impl Side {
+    fn letter(&self, kind: u8) -> Vec<u8> {
+        let name = self.name.as_ref().map_or("", Name::as_str);
+        let mut body = Vec::with_capacity(SIDE_BYTES + name.len());
+        body.extend_from_slice(&self.destination.interface.to_le_bytes());
+        for word in [
+            self.destination.node,
+            self.destination.user,
+            self.group,
+            self.process,
+            self.association,
+            self.frame_bytes,
+        ] {
+            body.extend_from_slice(&word.to_le_bytes());
+        }
+        body.extend_from_slice(&self.channels.to_le_bytes());
+        body.push(self.paths);
+        // For later versions.
+        body.resize(SIDE_BYTES, 0);
+        body.extend_from_slice(name.as_bytes());
+        letter(kind, name.len() as u16, &body)
+    }
+
+    fn of(letter: &mut Letter<'_>) -> Result<Self, NotALetter> {
+        let interface = u64::from_le_bytes(letter.take()?);
+        let mut word = || letter.take().map(u32::from_le_bytes);
+        let (node, user, group, process) = (word()?, word()?, word()?, word()?);
+        let (association, frame_bytes) = (word()?, word()?);
+        let channels = u16::from_le_bytes(letter.take()?);
+        let [paths] = letter.take()?;
+        if letter.take::<9>()? != [0; 9] {
+            return Err(NotALetter::Invalid(
+                "a field that it does not use is not zero",
+            ));
+        }
+        if node == 0 || channels == 0 || paths == 0 {
+            return Err(NotALetter::Invalid(
+                "a host, channels or paths that are none",
+            ));
+        }
+        let name = match letter.text(letter.number.into())? {
+            "" => None,
+            name => Some(Name::new(name).map_err(NotALetter::Invalid)?),
+        };
+        Ok(Self {
+            destination: Destination {
+                node,
+                user,
+                interface,
+            },
+            group,
+            process,
+            name,
+            association,
+            channels,
+            frame_bytes,
+            paths,
+        })
+    }
+}
+
+fn letter(kind: u8, number: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len());
+    bytes.extend_from_slice(&[VERSION, kind]);
+    bytes.extend_from_slice(&number.to_le_bytes());
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// A letter being read.
+struct Letter<'a> {
+    kind: u8,
+    number: u16,
+    rest: &'a [u8],
+}
+
+impl<'a> Letter<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Self, NotALetter> {
+        let mut letter = Self {
+            kind: 0,
+            number: 0,
+            rest: bytes,
+        };
+        let [version, kind] = letter.take()?;
+        if version != VERSION {
+            return Err(NotALetter::Version(version));
+        }
+        letter.kind = kind;
+        letter.number = u16::from_le_bytes(letter.take()?);
+        Ok(letter)
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], NotALetter> {
+        let cut = NotALetter::Invalid("it was cut");
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(cut)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn text(&mut self, length_bytes: usize) -> Result<&'a str, NotALetter> {
+        let cut = NotALetter::Invalid("it was cut");
+        let (taken, rest) = self.rest.split_at_checked(length_bytes).ok_or(cut)?;
+        self.rest = rest;
+        str::from_utf8(taken).map_err(|_| NotALetter::Invalid("a name that is no text"))
+    }
+
+    fn expect_no_number(&self) -> Result<(), NotALetter> {
+        match self.number {
+            0 => Ok(()),
+            _ => Err(NotALetter::Invalid(
+                "a field that it does not use is not zero",
+            )),
+        }
+    }
+
+    fn end(&self) -> Result<(), NotALetter> {
+        match self.rest {
+            [] => Ok(()),
+            _ => Err(NotALetter::Invalid("there is more than it says")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn side() -> Side {
+        Side {
+            destination: Destination {
+                node: 7,
+                user: 1000,
+                interface: 0x0123_4567_89ab_cdef,
+            },
+            group: 100,
+            process: 4711,
+            name: Some(Name::new("a/b").unwrap()),
+            association: 0xfeed_beef,
+            channels: 1024,
+            frame_bytes: 1400,
+            paths: 4,
+        }
+    }
+
+    fn requests() -> Vec<Request> {
+        let namespace = Namespace::new("default").unwrap();
+        let locate = |sought| Request::Locate {
+            namespace: namespace.clone(),
+            sought,
+        };
+        vec![
+            locate(Sought::Name(Name::new("echo").unwrap())),
+            locate(Sought::Interface(u64::MAX)),
+            Request::Link(side()),
+            Request::Link(Side {
+                name: None,
+                ..side()
+            }),
+            Request::Ask {
+                item: Name::new("ticket").unwrap(),
+            },
+        ]
+    }
+
+    fn answers() -> Vec<Answer> {
+        vec![
+            Answer::Located {
+                interface: 3,
+                port: 40_000,
+            },
+            Answer::Linked(side()),
+            Answer::Given(vec![1]),
+            Answer::Given(vec![9; OFFER_BYTES_MAX]),
+            Answer::Refused {
+                reason: Answer::NOBODY,
+            },
+        ]
+    }
+
+    #[test]
+    fn letters_are_read_as_they_were_written() {
+        for request in requests() {
+            let bytes = request.to_bytes();
+            assert!(bytes.len() <= LETTER_BYTES_MAX);
+            assert_eq!(Request::from_bytes(&bytes).unwrap(), request);
+        }
+        for answer in answers() {
+            let bytes = answer.to_bytes();
+            assert!(bytes.len() <= LETTER_BYTES_MAX);
+            assert_eq!(Answer::from_bytes(&bytes).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn cut_or_longer_letters_are_none() {
+        for request in requests() {
+            let mut bytes = request.to_bytes();
+            for length in 0..bytes.len() {
+                assert!(Request::from_bytes(&bytes[..length]).is_err());
+            }
+            bytes.push(0);
+            assert!(Request::from_bytes(&bytes).is_err());
+        }
+        assert_eq!(
+            Request::from_bytes(&[VERSION + 1, ASK, 0, 0]),
+            Err(NotALetter::Version(VERSION + 1))
+        );
+    }
+
+    proptest! {
+        /// Whatever comes is refused, or is the one encoding of what it was taken for.
+        #[test]
+        fn any_bytes_are_a_letter_or_none(
+            which in any::<prop::sample::Index>(),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            noise in prop::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let mut all: Vec<Vec<u8>> = requests().iter().map(Request::to_bytes).collect();
+            all.extend(answers().iter().map(Answer::to_bytes));
+            let mut bytes = which.get(&all).clone();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            for bytes in [bytes, noise] {
+                if let Ok(request) = Request::from_bytes(&bytes) {
+                    prop_assert_eq!(request.to_bytes(), bytes.clone());
+                }
+                if let Ok(answer) = Answer::from_bytes(&bytes) {
+                    prop_assert_eq!(answer.to_bytes(), bytes);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The network side of the embedded host: interfaces of other hosts, without a daemon.
+//!
+//! * [`hosts`]: hosts by name.
+//! * [`letter`]: what two processes say to each other before there is a link.
+//! * [`options`]: what can be set.
+//!
+//! # Trust
+//!
+//! Whoever holds the secret of the cluster (or a key that is listed) is believed who it says it is: which host, which user, which
+//! name. Everything else that comes from the network is nothing but bytes, costs next to nothing and changes nothing.
+
+pub mod hosts;
+pub mod letter;
+pub mod options;
+
+pub use options::{NetworkOptions, Security};
+
+use std::path::PathBuf;
+
+use hosts::HostName;
+
+/// The network cannot be used as was said.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// A host cannot have that name.
+    #[error("the host {name:?} cannot be named so: {reason}")]
+    HostName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Two hosts that tickets could not tell apart.
+    #[error("the hosts {one} and {other} have the same number by bad luck: rename one of them")]
+    SameNumber {
+        /// One name.
+        one: HostName,
+        /// The other.
+        other: HostName,
+    },
+    /// A table of hosts that cannot be read.
+    #[error("line {line} of the table of hosts: {reason}")]
+    HostsLine {
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A file that cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The system's reason.
+        error: String,
+    },
+    /// Neither a secret nor keys, and nobody said that none are wanted.
+    #[error(
+        "the network needs the secret of the cluster: name its file (HAMLYN_SECRET), or say that none is wanted (HAMLYN_INSECURE=1)"
+    )]
+    NoSecret,
+    /// A variable of the environment that cannot be understood.
+    #[error("{variable}={value:?}: {reason}")]
+    Variable {
+        /// Which.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}

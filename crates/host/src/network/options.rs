@@ -1,0 +1,190 @@
+//! What can be set about the network, by a program or by its environment.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::NetworkError;
+use super::hosts::{DOOR_PORT, HostName, Hosts};
+
+/// How hosts know each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Security {
+    /// By a secret that all hosts of the cluster hold, in this file.
+    Secret(PathBuf),
+    /// By a key for each host: our own in the first file, those of the others, a name and a public key on each line, in the second.
+    Keys {
+        /// Our own key.
+        own: PathBuf,
+        /// Whom we know.
+        known: PathBuf,
+    },
+    /// Not at all: whoever reaches the network may do anything. For a network that nobody else reaches, as the paper assumes.
+    Insecure,
+}
+
+/// How an interface uses the network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct NetworkOptions {
+    /// What this host is called by the others. By default what the system says.
+    pub host: Option<HostName>,
+    /// At which address of this host frames are taken, and on which port; 0 for any. By default all addresses.
+    pub listen: SocketAddr,
+    /// On which port strangers ask for names, on this host. By default 7407.
+    pub door_port: u16,
+    /// Hosts whose addresses are known.
+    pub hosts: Hosts,
+    /// How hosts know each other.
+    pub security: Security,
+    /// Over how many flows packets are sent to each peer; 1 to 16. By default 2.
+    pub paths: u8,
+    /// How long a peer may take nothing, though it answers, before it counts as unreachable. By default 60 s.
+    pub no_progress: Duration,
+}
+
+/// Flows at most.
+pub const PATHS_MAX: u8 = 16;
+const PATHS: u8 = 2;
+const NO_PROGRESS: Duration = Duration::from_secs(60);
+
+const HOST: &str = "HAMLYN_HOST";
+const HOSTS: &str = "HAMLYN_HOSTS";
+const LISTEN: &str = "HAMLYN_LISTEN";
+const SECRET: &str = "HAMLYN_SECRET";
+const KEY: &str = "HAMLYN_KEY";
+const KNOWN: &str = "HAMLYN_KNOWN";
+const INSECURE: &str = "HAMLYN_INSECURE";
+
+impl NetworkOptions {
+    /// The defaults, with this security.
+    pub fn new(security: Security) -> Self {
+        Self {
+            host: None,
+            listen: SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+            door_port: DOOR_PORT,
+            hosts: Hosts::new(),
+            security,
+            paths: PATHS,
+            no_progress: NO_PROGRESS,
+        }
+    }
+
+    /// What the environment says: nothing if it names neither a secret (`HAMLYN_SECRET`), keys (`HAMLYN_KEY` and `HAMLYN_KNOWN`), nor
+    /// says that none are wanted (`HAMLYN_INSECURE=1`), for then the program stays on its host. Besides: `HAMLYN_HOST`, what this
+    /// host is called; `HAMLYN_HOSTS`, a file that says where the others are; `HAMLYN_LISTEN`, an address and a port.
+    pub fn from_environment() -> Result<Option<Self>, NetworkError> {
+        Self::from_variables(|variable| std::env::var_os(variable).map(PathBuf::from))
+    }
+
+    fn from_variables(
+        mut get: impl FnMut(&'static str) -> Option<PathBuf>,
+    ) -> Result<Option<Self>, NetworkError> {
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let insecure = match get(INSECURE).map(text) {
+            None => false,
+            Some(value) => match value.as_str() {
+                "1" => true,
+                "0" | "" => false,
+                _ => {
+                    return Err(NetworkError::Variable {
+                        variable: INSECURE,
+                        value,
+                        reason: "it must be 0 or 1",
+                    });
+                }
+            },
+        };
+        let security = match (get(SECRET), get(KEY), get(KNOWN), insecure) {
+            (Some(file), None, None, false) => Security::Secret(file),
+            (None, Some(own), Some(known), false) => Security::Keys { own, known },
+            (None, None, None, true) => Security::Insecure,
+            (None, None, None, false) => {
+                return match get(HOST).or_else(|| get(HOSTS)).or_else(|| get(LISTEN)) {
+                    Some(_) => Err(NetworkError::NoSecret),
+                    None => Ok(None),
+                };
+            }
+            (_, _, _, _) => {
+                return Err(NetworkError::Variable {
+                    variable: SECRET,
+                    value: String::new(),
+                    reason: "one of a secret, a key with those that are known, and no security must be chosen",
+                });
+            }
+        };
+        let mut options = Self::new(security);
+        if let Some(name) = get(HOST).map(text) {
+            options.host = Some(HostName::new(&name)?);
+        }
+        if let Some(path) = get(HOSTS) {
+            options.hosts = Hosts::read(&path)?;
+        }
+        if let Some(value) = get(LISTEN).map(text) {
+            let bare = |ip| SocketAddr::new(ip, 0);
+            let listen = value.parse().or_else(|_| value.parse().map(bare));
+            options.listen = listen.map_err(|_| NetworkError::Variable {
+                variable: LISTEN,
+                value,
+                reason: "it must be an address, perhaps with a port",
+            })?;
+        }
+        Ok(Some(options))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&'static str, &str)]) -> Result<Option<NetworkOptions>, NetworkError> {
+        let known = |variable: &'static str| {
+            let (_, value) = variables.iter().find(|(known, _)| *known == variable)?;
+            Some(PathBuf::from(value))
+        };
+        NetworkOptions::from_variables(known)
+    }
+
+    #[test]
+    fn without_a_word_of_it_there_is_no_network() {
+        assert_eq!(read(&[]), Ok(None));
+        assert_eq!(read(&[(INSECURE, "0")]), Ok(None));
+    }
+
+    #[test]
+    fn a_host_without_security_is_refused() {
+        assert_eq!(read(&[(HOST, "one")]), Err(NetworkError::NoSecret));
+    }
+
+    #[test]
+    fn the_environment_says_all_that_is_needed() {
+        let options = read(&[
+            (HOST, "one"),
+            (SECRET, "/etc/secret"),
+            (LISTEN, "192.0.2.1"),
+        ]);
+        let options = options.unwrap().unwrap();
+        assert_eq!(options.host, Some(HostName::new("one").unwrap()));
+        assert_eq!(options.security, Security::Secret("/etc/secret".into()));
+        assert_eq!(options.listen, "192.0.2.1:0".parse().unwrap());
+        let options = read(&[(INSECURE, "1"), (LISTEN, "[::1]:9")])
+            .unwrap()
+            .unwrap();
+        assert_eq!(options.listen, "[::1]:9".parse().unwrap());
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for variables in [
+            &[(INSECURE, "1"), (SECRET, "a")][..],
+            &[(INSECURE, "yes")],
+            &[(KEY, "a")],
+            &[(INSECURE, "1"), (LISTEN, "here")],
+        ] {
+            assert!(matches!(
+                read(variables),
+                Err(NetworkError::Variable { .. })
+            ));
+        }
+    }
+}
