@@ -222,4 +222,12 @@ impl LinkId {
     pub const fn to_bits(self) -> u64 {
         self.index as u64 | (self.generation as u64) << 32
     }
+
+    /// The link that [`LinkId::to_bits`] gave as this number.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self {
+            index: bits as u32,
+            generation: (bits >> 32) as u32,
+        }
+    }
 }

@@ -2,8 +2,10 @@
 
 use hamlyn_engine::metadata::BadEntryCount;
 use hamlyn_engine::notification::{BadQueueLength, Overrun};
+use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::SlotError;
 use hamlyn_engine::terminus::{PostError, TerminusError};
+use hamlyn_engine::transport::Return;
 use hamlyn_host::{ConnectError, Destination, HostError};
 
 use crate::links::LinkEnd;
@@ -31,6 +33,27 @@ pub struct PeerLost {
     pub peer: Destination,
     /// Why.
     pub end: LinkEnd,
+}
+
+/// A packet that was sent to another host and came back (`virtual-networks 3.1`: return to sender). A message of several
+/// packets may come back in several parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{length_bytes} bytes for {slot} of {} came back: {reason}", to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
+pub struct Undelivered {
+    /// For whom it was, unless its link ended so long ago that this is not known any more.
+    pub to: Option<Destination>,
+    /// For which slot.
+    pub slot: SlotName,
+    /// For which metadata entry; `FAST_INDEX` in fast mode.
+    pub metadata_index: u16,
+    /// For which place in the slot.
+    pub offset: u64,
+    /// How many bytes of data.
+    pub length_bytes: u32,
+    /// Its word in fast mode, or its delta.
+    pub word: u64,
+    /// Why.
+    pub reason: Return,
 }
 
 /// Something could not be opened or set up.

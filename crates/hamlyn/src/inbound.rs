@@ -343,7 +343,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             }
             let receiver = &mut self.receiver;
             let token = inlet.token;
-            let taken = inlet.end.receive(|header, payload| {
+            let taken = inlet.end.receive_judged(|header, payload| {
                 let holder = || Some(Holder(token));
                 receiver.receive_for(holder, header, payload, waiting)
             });

@@ -63,7 +63,7 @@ pub mod ticket;
 mod wait;
 mod watching;
 
-pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError};
+pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError, Undelivered};
 pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_engine as engine;
 pub use hamlyn_host as host;

@@ -41,6 +41,8 @@ struct Place {
     linked: Option<Linked>,
     /// Why the last link of this place ended.
     cause: Option<LinkEnd>,
+    /// To whom it led.
+    to: Option<Destination>,
 }
 
 /// All links of an interface, and the latest losses.
@@ -66,6 +68,7 @@ impl Links {
             self.places.resize_with(index + 1, Place::default);
         }
         self.places[index] = Place {
+            to: Some(peer.destination),
             generation: id.generation,
             linked: Some(Linked { peer, lost: None }),
             cause: None,
@@ -135,10 +138,15 @@ impl Links {
         linked.lost.is_none().then_some(&linked.peer)
     }
 
+    /// Where a link leads, or led, if its place has not been taken by another.
+    pub(crate) fn destination(&self, id: LinkId) -> Option<Destination> {
+        self.at(id)?.to
+    }
+
     /// Whether that link leads there, or did while the peer was there.
     pub(crate) fn is_to(&self, id: LinkId, destination: &Destination) -> bool {
         let linked = self.at(id).and_then(|place| place.linked.as_ref());
-        linked.is_some_and(|linked| linked.peer.destination == *destination)
+        linked.is_some_and(|linked| linked.peer.destination.is_same(destination))
     }
 
     /// Whether there is a link of that name, if only with what a lost peer sent.
@@ -182,7 +190,7 @@ impl Links {
     /// The link to that destination.
     pub(crate) fn to(&self, destination: &Destination) -> Option<LinkId> {
         self.living()
-            .find(|(_, linked)| linked.lost.is_none() && linked.peer.destination == *destination)
+            .find(|(_, linked)| linked.lost.is_none() && linked.peer.destination.is_same(destination))
             .map(|(id, _)| id)
     }
 
@@ -190,7 +198,7 @@ impl Links {
     pub(crate) fn to_or_from(&self, destination: &Destination) -> Option<LinkId> {
         self.to(destination).or_else(|| {
             self.iter()
-                .find(|(_, peer)| peer.destination == *destination)
+                .find(|(_, peer)| peer.destination.is_same(destination))
                 .map(|(id, _)| id)
         })
     }
@@ -200,7 +208,7 @@ impl Links {
         self.losses
             .iter()
             .rev()
-            .find(|lost| lost.peer == *peer)
+            .find(|lost| lost.peer.is_same(peer))
             .copied()
     }
 

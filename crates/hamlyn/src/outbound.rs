@@ -1,9 +1,12 @@
 //! The transmit half of an interface: the engine's, and the transmitting ends of the links. It
 //! knows nothing of who calls it.
 
+use std::collections::VecDeque;
+
 use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
 use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::transmit::Transmitter;
+use hamlyn_engine::transport::Return;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
@@ -30,6 +33,7 @@ impl<T: TransmitEnd> Outbound<T> {
                 broken: Vec::new(),
                 sent_seen: 0,
                 idle_since_ns: 0,
+                returned: VecDeque::new(),
             },
         }
     }
@@ -63,7 +67,12 @@ pub(crate) struct Outlets<T> {
     sent_seen: u64,
     /// Since when it was so.
     idle_since_ns: u64,
+    /// What came back over links that have ended, and that nobody asked for yet.
+    returned: VecDeque<(LinkId, Header, Return)>,
 }
+
+/// Packets that came back over ended links and are kept; of more, the oldest are forgotten.
+const RETURNED_MAX: usize = 1_024;
 
 impl<T: TransmitEnd> Outlets<T> {
     /// A new link, under the name that the receive half gave it.
@@ -79,9 +88,27 @@ impl<T: TransmitEnd> Outlets<T> {
 
     /// Nothing goes to this link any more; its end is dropped.
     pub(crate) fn remove(&mut self, id: LinkId) {
-        if self.way(id).is_some() {
-            self.ways.take(id.index as usize);
+        if self.way(id).is_some()
+            && let Some(mut way) = self.ways.take(id.index as usize)
+        {
+            while let Some((header, reason)) = way.end.next_returned() {
+                if self.returned.len() == RETURNED_MAX {
+                    self.returned.pop_front();
+                }
+                self.returned.push_back((id, header, reason));
+            }
         }
+    }
+
+    /// A packet that was sent and came back.
+    pub(crate) fn next_returned(&mut self) -> Option<(LinkId, Header, Return)> {
+        if let Some(returned) = self.returned.pop_front() {
+            return Some(returned);
+        }
+        self.ways.iter_mut().find_map(|way| {
+            let (header, reason) = way.end.next_returned()?;
+            Some((LinkId::from_bits(way.link), header, reason))
+        })
     }
 
     fn way(&self, link: LinkId) -> Option<&Way<T>> {

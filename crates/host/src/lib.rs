@@ -36,6 +36,14 @@ pub struct Destination {
     pub interface: u64,
 }
 
+impl Destination {
+    /// Whether both are the same interface: a host at hand may go by its number, too.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same_node = self.node == other.node || self.node == 0 || other.node == 0;
+        self.interface == other.interface && self.user == other.user && same_node
+    }
+}
+
 /// What to connect to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Address<'a> {
@@ -73,6 +81,12 @@ pub enum LossCause {
     /// The way to it lost packets, which nobody sends again.
     #[error("the way to it lost packets")]
     Broken,
+    /// It is on another host, and answered nothing, however often it was asked: it, its host or the way to it is gone.
+    #[error("neither it nor its host answers")]
+    NoAnswer,
+    /// It is on another host, and answered, but would take nothing for too long.
+    #[error("it answers, but takes nothing")]
+    NoProgress,
 }
 
 /// What a host has to tell its interface.
@@ -362,6 +376,9 @@ pub enum HostError {
         /// How many there can be.
         allowed: u32,
     },
+    /// The network cannot be used as was said.
+    #[error(transparent)]
+    Network(#[from] Box<network::NetworkError>),
     /// Another call of the system failed.
     #[error("{call} failed: {errno}")]
     System {
@@ -370,6 +387,12 @@ pub enum HostError {
         /// The system's reason.
         errno: Errno,
     },
+}
+
+impl From<network::NetworkError> for HostError {
+    fn from(error: network::NetworkError) -> Self {
+        Self::Network(Box::new(error))
+    }
 }
 
 impl HostError {

@@ -9,11 +9,15 @@
 pub mod carrier;
 pub mod cell;
 mod crossing;
+pub mod either;
 pub mod pair;
+pub mod wire;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
 use hamlyn_engine::packet::{Header, Short, ShortInPlace, Single};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
@@ -118,6 +122,12 @@ pub trait TransmitEnd {
 
     /// How many packets were sent.
     fn sent(&self) -> u64;
+
+    /// A packet that was sent and came back, each once: its header, and why. Never, where what is sent is in the peer's
+    /// memory at once.
+    fn next_returned(&mut self) -> Option<(Header, Return)> {
+        None
+    }
 }
 
 /// The receiving end of a link.
@@ -169,6 +179,14 @@ pub trait ReceiveEnd {
         &mut self,
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault>;
+
+    /// As [`ReceiveEnd::receive`], for who may refuse the packet: a link to another host tells its sender.
+    fn receive_judged<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        self.receive(take)
+    }
 
     /// Whether `receive` would find something (a packet or a fault).
     fn is_pending(&self) -> bool;

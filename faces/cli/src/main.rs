@@ -6,6 +6,7 @@ mod actor;
 mod bench;
 mod demo;
 mod doctor;
+mod network;
 mod pipe;
 mod reproduce;
 mod simulate;

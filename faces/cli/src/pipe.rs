@@ -13,6 +13,8 @@ use hamlyn::host::process::{Access, Options, ProcessHost};
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{Address, Manager, ManagerOptions, ReceiveError, Wait};
 
+use crate::network::NetworkArguments;
+
 /// What the seed is offered as.
 const ITEM: &str = "pipe";
 /// Bytes of a piece; a read becomes a record of at most this size.
@@ -22,7 +24,7 @@ const PIECES: u32 = 16;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The name under which the receiver is found.
+    /// The name under which the receiver is found; of one on another host, HOST/NAME.
     name: String,
     /// Receive: write to standard output what arrives under this name.
     #[arg(long)]
@@ -42,6 +44,8 @@ pub(crate) struct Arguments {
     /// No progress bar.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    network: NetworkArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -59,6 +63,7 @@ fn open(arguments: &Arguments) -> Result<Manager<ProcessHost>> {
     if arguments.listen {
         options.name = Some(arguments.name.clone());
     }
+    options.network = arguments.network.network()?;
     options.access = if arguments.anyone {
         Access::Anyone
     } else if arguments.users.is_empty() {

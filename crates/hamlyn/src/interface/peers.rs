@@ -9,7 +9,7 @@ use hamlyn_link::Link;
 use std::sync::atomic::Ordering;
 
 use super::{Interface, TransmitEndOf};
-use crate::error::PeerLost;
+use crate::error::{PeerLost, Undelivered};
 use crate::links::LinkEnd;
 use crate::message::Target;
 use crate::processor::{News, take_event};
@@ -143,6 +143,24 @@ impl<H: Host> Interface<H> {
                 .end_of(target.link)
                 .unwrap_or(LinkEnd::ClosedHere),
         }
+    }
+
+    /// A packet that was sent to an interface of another host and was not delivered: refused there, or without an
+    /// acknowledgement when its link ended (then it may have been delivered). Each comes back once. The newest 1,024 of each link are kept. On one
+    /// host nothing comes back: what is refused there is counted there.
+    pub fn next_undelivered(&mut self) -> Option<Undelivered> {
+        let (link, header, reason) = self
+            .outbound
+            .with(|outbound| outbound.outlets.next_returned())?;
+        Some(Undelivered {
+            to: self.links.destination(link),
+            slot: header.slot,
+            metadata_index: header.metadata_index,
+            offset: header.offset,
+            length_bytes: header.length_bytes,
+            word: header.word,
+            reason,
+        })
     }
 
     /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to whoever asks for

@@ -160,8 +160,8 @@ impl Hosts {
     }
 }
 
-/// An address, with a port or without.
-fn address_of(word: &str) -> Option<SocketAddr> {
+/// An address as people write it, with a port or without: then it is that of doorkeepers.
+pub fn address_of(word: &str) -> Option<SocketAddr> {
     let with_port = word.parse::<SocketAddr>().ok();
     let bare = || word.parse::<IpAddr>().ok();
     with_port.or_else(|| Some(SocketAddr::new(bare()?, DOOR_PORT)))

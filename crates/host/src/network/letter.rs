@@ -64,6 +64,8 @@ pub struct Side {
     pub frame_bytes: u32,
     /// Paths that it sends over; at least 1.
     pub paths: u8,
+    /// On which port it takes frames.
+    pub port: u16,
 }
 
 /// What is wanted.
@@ -244,6 +246,8 @@ impl Side {
         }
         body.extend_from_slice(&self.channels.to_le_bytes());
         body.push(self.paths);
+        body.push(0);
+        body.extend_from_slice(&self.port.to_le_bytes());
         // For later versions.
         body.resize(SIDE_BYTES, 0);
         body.extend_from_slice(name.as_bytes());
@@ -284,6 +288,7 @@ impl Side {
             channels,
             frame_bytes,
             paths,
+            port,
         })
     }
 }
@@ -369,6 +374,7 @@ mod tests {
             channels: 1024,
             frame_bytes: 1400,
             paths: 4,
+            port: 40_000,
         }
     }
 

@@ -345,12 +345,9 @@ impl Attendant {
             })?;
         exchange::send(socket, &welcome, &lender.descriptors(&file))
             .map_err(|Errno(_)| Outcome::HungUp)?;
-        Ok(Entrant {
-            peer: credentials.peer(offer),
-            control: Arc::clone(socket),
-            process: credentials.open_process(socket),
-            link,
-        })
+        let process = credentials.open_process(socket);
+        let peer = credentials.peer(offer);
+        Ok(Entrant::local(peer, Arc::clone(socket), process, link))
     }
 
     /// Tells somebody why not. Dropping the socket does the rest.

@@ -7,7 +7,7 @@ use super::grant::Unlinkable;
 use super::reach::{Backoff, Contact, Setback, Target, Whom};
 use super::registry::{Entrant, Outgoing, PeerKey};
 use crate::{Address, ConnectError, Connected, HostError, Peer, RefusedBecause};
-use hamlyn_link::pair::PairLink;
+use hamlyn_link::either::EitherLink;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use std::time::Duration;
     reason = "it is made once and taken apart at once"
 )]
 enum Attempt {
-    Made(Connected<PairLink>),
+    Made(Connected<EitherLink>),
     /// The peer's own attempt is to be used.
     Incoming(PeerKey),
     /// It is ourselves.
@@ -28,7 +28,7 @@ pub(super) fn connect(
     interior: &Interior,
     to: Address<'_>,
     deadline_ns: u64,
-) -> Result<Connected<PairLink>, ConnectError> {
+) -> Result<Connected<EitherLink>, ConnectError> {
     let target = match Whom::of(interior, to)? {
         Whom::Oneself => return oneself(interior),
         Whom::Another(target) => target,
@@ -61,7 +61,7 @@ pub(super) fn connect(
 }
 
 /// A link to the interface itself.
-fn oneself(interior: &Interior) -> Result<Connected<PairLink>, ConnectError> {
+fn oneself(interior: &Interior) -> Result<Connected<EitherLink>, ConnectError> {
     let link = interior
         .lender
         .loopback(interior.registry.alarm_descriptor()?)?;
@@ -80,7 +80,7 @@ fn oneself(interior: &Interior) -> Result<Connected<PairLink>, ConnectError> {
             .as_ref()
             .map(|name| name.as_str().to_owned()),
     };
-    Ok(Connected::New(peer, link))
+    Ok(Connected::New(peer, EitherLink::Pair(link)))
 }
 
 /// Takes back, at the end of an attempt, the claim to be connecting.
@@ -143,12 +143,8 @@ fn attempt(interior: &Interior, target: &Target, deadline_ns: u64) -> Result<Att
             Unlinkable::Invalid(what) => target.invalid(what),
             Unlinkable::Host(error) => error.into(),
         })?;
-    let entrant = Entrant {
-        peer: credentials.peer(&offer),
-        process: credentials.open_process(&control),
-        control,
-        link,
-    };
+    let process = credentials.open_process(&control);
+    let entrant = Entrant::local(credentials.peer(&offer), control, process, link);
     Ok(Attempt::Made(
         match interior.registry.enter_outgoing(entrant)? {
             Ok((peer, link)) => Connected::New(peer, link),

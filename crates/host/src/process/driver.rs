@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
-use hamlyn_link::pair::PairLink;
+use hamlyn_link::either::EitherLink;
 use hamlyn_ring::wake::Lookout;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -56,14 +56,14 @@ impl ProcessDriver {
 }
 
 impl Driver for ProcessDriver {
-    type Link = PairLink;
+    type Link = EitherLink;
 
     #[inline]
     fn attention(&self) -> &Arc<AtomicBool> {
         self.interior.registry.attention()
     }
 
-    fn next_event(&mut self) -> Option<Event<PairLink>> {
+    fn next_event(&mut self) -> Option<Event<EitherLink>> {
         self.interior.registry.next_event()
     }
 

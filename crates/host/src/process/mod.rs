@@ -57,7 +57,7 @@ mod source;
 
 pub use counters::RendezvousCounters;
 pub use driver::ProcessDriver;
-pub use options::{Access, Options};
+pub use options::{Access, Network, Options};
 
 use crate::bell::Bell;
 use crate::offers::Offers;
@@ -68,7 +68,7 @@ use attendant::Attendant;
 use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
-use hamlyn_link::pair::PairLink;
+use hamlyn_link::either::EitherLink;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
@@ -199,7 +199,7 @@ impl Drop for ProcessHost {
 }
 
 impl Host for ProcessHost {
-    type Link = PairLink;
+    type Link = EitherLink;
     type Driver = ProcessDriver;
 
     fn identity(&self) -> Destination {

@@ -2,6 +2,7 @@
 
 use super::name::{Name, Namespace};
 use crate::HostError;
+use crate::network::NetworkOptions;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_ring::caches::Caches;
 use hamlyn_ring::geometry::{BULK_MAX_BYTES, BadGeometry, Geometry};
@@ -68,6 +69,20 @@ pub struct Options {
     /// How long a blocking call polls at most before it sleeps, in nanoseconds; where messages are
     /// seldom it sleeps at once. By default 20 µs, or 0 if this process has but one processor.
     pub spin_ns: Option<u64>,
+    /// How interfaces of other hosts are reached, and this one by them.
+    pub network: Network,
+}
+
+/// Whether an interface is on the network.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Network {
+    /// If the environment says so ([`NetworkOptions::from_environment`]).
+    #[default]
+    Environment,
+    /// No.
+    Off,
+    /// Yes, so.
+    On(Box<NetworkOptions>),
 }
 
 impl Default for Options {
@@ -83,6 +98,7 @@ impl Default for Options {
             links_max: 4096,
             handshakes_max: 64,
             spin_ns: None,
+            network: Network::default(),
         }
     }
 }
@@ -122,6 +138,7 @@ pub(super) struct Settings {
     pub(super) links_max: usize,
     pub(super) handshakes_max: usize,
     pub(super) spin_ns: u64,
+    pub(super) network: Option<NetworkOptions>,
 }
 
 const NAMESPACE_VARIABLE: &str = "HAMLYN_NAMESPACE";
@@ -198,6 +215,11 @@ impl Settings {
                 },
             })?;
         let several = std::thread::available_parallelism().is_ok_and(|many| many.get() > 1);
+        let network = match options.network {
+            Network::Environment => NetworkOptions::from_environment()?,
+            Network::Off => None,
+            Network::On(network) => Some(*network),
+        };
         Ok(Self {
             name,
             namespace,
@@ -208,6 +230,7 @@ impl Settings {
             links_max: options.links_max as usize,
             handshakes_max: options.handshakes_max as usize,
             spin_ns: options.spin_ns.unwrap_or(if several { SPIN_NS } else { 0 }),
+            network,
         })
     }
 }

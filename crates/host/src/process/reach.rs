@@ -24,6 +24,8 @@ const DESCRIPTORS: u32 = 5;
 pub(super) enum Whom {
     Oneself,
     Another(Target),
+    /// An interface of another host.
+    Abroad(Abroad),
 }
 
 /// Somebody else.
@@ -89,8 +91,17 @@ fn bad(errno: rustix::io::Errno) -> HostError {
 impl Whom {
     pub(super) fn of(interior: &Interior, to: Address<'_>) -> Result<Self, ConnectError> {
         let namespace = &interior.settings.namespace;
+        if let Some(network) = &interior.network
+            && let Some(abroad) = network.abroad(to)?
+        {
+            return Ok(Self::Abroad(abroad));
+        }
         match to {
             Address::Name(to) => {
+                let to = match &interior.network {
+                    Some(network) => network.without_own_host(to),
+                    None => to,
+                };
                 let name = Name::checked(to)?;
                 if interior.settings.name.as_ref() == Some(&name) {
                     return Ok(Self::Oneself);
@@ -111,8 +122,14 @@ impl Whom {
                     interface,
                 } = destination;
                 let shown = format!("{interface:016x} of user {user}");
-                if node != 0 {
-                    // This host has no way to others.
+                let is_here = node == 0 || interior.identity.node == node;
+                if !is_here && interior.network.is_some() {
+                    return Err(ConnectError::UnknownHost {
+                        host: format!("number {node:08x}"),
+                    });
+                }
+                if !is_here {
+                    // It may be here all the same, if this program is not on the network and that one is.
                     return Err(ConnectError::Absent {
                         to: format!("{shown} on node {node}"),
                     });

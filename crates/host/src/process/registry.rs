@@ -12,7 +12,9 @@ use super::exchange::{self, drain, hang_up};
 use super::source::Source;
 use crate::alarm::{Alarm, Event as Signal};
 use crate::{Event, HostError, LossCause, Peer};
+use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
+use hamlyn_link::wire::{Post, WireEnd, WireLink};
 use hamlyn_ring::wake::{Lookout, WakeWord};
 use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,16 +37,63 @@ const VERDICT_NS: u64 = 500_000_000;
 
 struct Entry {
     key: PeerKey,
+    tie: Tie,
+    lost: bool,
+}
+
+/// What a peer is held by, besides its link.
+enum Tie {
+    /// One of this host.
+    Local(Neighbour),
+    /// One of another host.
+    Remote(Arc<Post>),
+}
+
+/// A peer of this host.
+struct Neighbour {
     control: Arc<OwnedFd>,
     process: Option<OwnedFd>,
     wake_word: WakeWord,
+    /// It has said that it ends.
     goodbye: bool,
-    lost: bool,
+}
+
+impl Neighbour {
+    /// Takes what came at its socket; whether it hung up.
+    fn heed(&mut self) -> bool {
+        let drained = drain(&self.control);
+        self.goodbye |= drained.goodbye;
+        drained.hung_up
+    }
+
+    /// Why it is gone.
+    fn cause(&self) -> LossCause {
+        match self.goodbye {
+            true => LossCause::Closed,
+            false => LossCause::Died,
+        }
+    }
+}
+
+impl Entry {
+    fn neighbour(&mut self) -> Option<&mut Neighbour> {
+        match &mut self.tie {
+            Tie::Local(neighbour) => Some(neighbour),
+            Tie::Remote(_) => None,
+        }
+    }
+
+    fn hang_up(&self) {
+        match &self.tie {
+            Tie::Local(neighbour) => hang_up(&neighbour.control),
+            Tie::Remote(post) => post.hang_up(),
+        }
+    }
 }
 
 #[derive(Default)]
 struct State {
-    events: VecDeque<Event<PairLink>>,
+    events: VecDeque<Event<EitherLink>>,
     links: HashMap<u64, Entry>,
     by_key: HashMap<PeerKey, u64>,
     /// Whom the owner is shaking hands with.
@@ -80,10 +129,37 @@ pub(super) enum Outgoing {
 
 /// A new link, ready to be entered.
 pub(super) struct Entrant {
-    pub(super) peer: Peer,
-    pub(super) control: Arc<OwnedFd>,
-    pub(super) process: Option<OwnedFd>,
-    pub(super) link: PairLink,
+    peer: Peer,
+    tie: Tie,
+    link: EitherLink,
+}
+
+impl Entrant {
+    /// Of this host.
+    pub(super) fn local(
+        peer: Peer,
+        control: Arc<OwnedFd>,
+        process: Option<OwnedFd>,
+        link: PairLink,
+    ) -> Self {
+        let tie = Tie::Local(Neighbour {
+            control,
+            process,
+            wake_word: link.receive.wake_word().clone(),
+            goodbye: false,
+        });
+        let link = EitherLink::Pair(link);
+        Self { peer, tie, link }
+    }
+
+    /// Of another host.
+    pub(crate) fn remote(peer: Peer, link: WireLink) -> Self {
+        Self {
+            peer,
+            tie: Tie::Remote(Arc::clone(link.post())),
+            link: EitherLink::Wire(link),
+        }
+    }
 }
 
 /// See the module.
@@ -165,11 +241,16 @@ impl Registry {
     pub(super) fn add_words(&self, lookout: &mut Lookout) -> bool {
         let state = self.lock();
         let loopback = state.loopback.iter().map(|(_, word)| word);
-        let links = state.links.values().map(|entry| &entry.wake_word);
-        links.chain(loopback).all(|word| lookout.add(word.clone()))
+        let mut links = state.links.values().map(|entry| match &entry.tie {
+            Tie::Local(neighbour) => Some(&neighbour.wake_word),
+            // It does not ring at a word.
+            Tie::Remote(_) => None,
+        });
+        let mut add = |word: &WakeWord| lookout.add(word.clone());
+        links.all(|word| word.is_some_and(&mut add)) && loopback.into_iter().all(add)
     }
 
-    pub(super) fn next_event(&self) -> Option<Event<PairLink>> {
+    pub(super) fn next_event(&self) -> Option<Event<EitherLink>> {
         if !self.attention.load(Ordering::Relaxed) {
             return None;
         }
@@ -205,13 +286,12 @@ impl Registry {
 
     fn answer_bell(&self, token: u64) {
         let mut state = self.lock();
-        if let Some(entry) = state.links.get_mut(&token) {
-            let drained = drain(&entry.control);
-            entry.goodbye |= drained.goodbye;
-            if drained.hung_up {
-                // The attendant tells of it; here it would only keep us awake.
-                let _ = epoll::delete(&self.bells, &entry.control);
-            }
+        if let Some(entry) = state.links.get_mut(&token)
+            && let Some(neighbour) = entry.neighbour()
+            && neighbour.heed()
+        {
+            // The attendant tells of it; here it would only keep us awake.
+            let _ = epoll::delete(&self.bells, &neighbour.control);
         }
     }
 
@@ -255,7 +335,7 @@ impl Registry {
     pub(super) fn enter_outgoing(
         &self,
         entrant: Entrant,
-    ) -> Result<Result<(Peer, PairLink), u64>, HostError> {
+    ) -> Result<Result<(Peer, EitherLink), u64>, HostError> {
         let mut state = self.lock();
         let key = key_of(&entrant.peer);
         state.connecting = None;
@@ -286,9 +366,9 @@ impl Registry {
         state.loopback.take_if(|(own, _)| *own == token);
         if let Some(entry) = state.links.remove(&token) {
             self.unwatch(&mut state, token, &entry);
-            hang_up(&entry.control);
+            entry.hang_up();
         }
-        let of_token = |event: &Event<PairLink>| match event {
+        let of_token = |event: &Event<EitherLink>| match event {
             Event::Linked(peer, _) => peer.token == token,
             Event::Lost { token: lost, .. } => *lost == token,
         };
@@ -303,7 +383,7 @@ impl Registry {
         state.stopping = true;
         for (_, entry) in state.links.drain() {
             if !entry.lost {
-                hang_up(&entry.control);
+                entry.hang_up();
             }
         }
         self.command.ring();
@@ -360,21 +440,21 @@ impl Registry {
         let Some(entry) = state.links.get_mut(&token) else {
             return;
         };
-        entry.goodbye |= drain(&entry.control).goodbye;
-        let ended = match &entry.process {
+        let key = entry.key;
+        let Some(neighbour) = entry.neighbour() else {
+            return;
+        };
+        neighbour.heed();
+        let ended = match &neighbour.process {
             Some(process) => clock::shows(process, PollFlags::IN),
             None => true,
         };
-        if entry.goodbye || ended {
-            let cause = if entry.goodbye {
-                LossCause::Closed
-            } else {
-                LossCause::Died
-            };
+        if neighbour.goodbye || ended {
+            let cause = neighbour.cause();
             return self.lose(&mut state, token, cause);
         }
         // A process that is killed loses its sockets a moment before it is dead.
-        let (key, control) = (entry.key, Arc::clone(&entry.control));
+        let control = Arc::clone(&neighbour.control);
         let due_ns = now_ns().saturating_add(VERDICT_NS);
         state.verdicts.push_back((due_ns, token));
         let _ = epoll::delete(&self.watch, &control);
@@ -385,13 +465,10 @@ impl Registry {
     /// The process at the other end of a link ended, though somebody may still hold its socket.
     pub(super) fn process_ended(&self, token: u64) {
         let mut state = self.lock();
-        if let Some(entry) = state.links.get_mut(&token) {
-            entry.goodbye |= drain(&entry.control).goodbye;
-            let cause = if entry.goodbye {
-                LossCause::Closed
-            } else {
-                LossCause::Died
-            };
+        let neighbour = state.links.get_mut(&token).and_then(Entry::neighbour);
+        if let Some(neighbour) = neighbour {
+            neighbour.heed();
+            let cause = neighbour.cause();
             self.lose(&mut state, token, cause);
         }
     }
@@ -433,18 +510,23 @@ impl Registry {
     fn linked_to(&self, state: &mut State, key: PeerKey) -> Option<u64> {
         let token = *state.by_key.get(&key)?;
         let entry = state.links.get(&token)?;
-        if clock::shows(&entry.control, PollFlags::RDHUP | PollFlags::HUP) {
+        let has_ended = match &entry.tie {
+            Tie::Local(neighbour) => {
+                clock::shows(&neighbour.control, PollFlags::RDHUP | PollFlags::HUP)
+            }
+            Tie::Remote(post) => post.end().is_some(),
+        };
+        if has_ended {
             release(state, key, token);
             return None;
         }
         Some(token)
     }
 
-    fn enter(&self, state: &mut State, entrant: Entrant) -> Result<(Peer, PairLink), HostError> {
+    fn enter(&self, state: &mut State, entrant: Entrant) -> Result<(Peer, EitherLink), HostError> {
         let Entrant {
             mut peer,
-            control,
-            process,
+            tie,
             link,
         } = entrant;
         let key = key_of(&peer);
@@ -452,15 +534,12 @@ impl Registry {
         peer.token = token;
         let entry = Entry {
             key,
-            control,
-            process,
-            wake_word: link.receive.wake_word().clone(),
-            goodbye: false,
+            tie,
             lost: false,
         };
         if let Err(errno) = self.watch_over(token, &entry) {
             self.unwatch(state, token, &entry);
-            hang_up(&entry.control);
+            entry.hang_up();
             return Err(exchange::system("epoll_ctl", 0, errno));
         }
         state.links.insert(token, entry);
@@ -469,11 +548,15 @@ impl Registry {
     }
 
     fn watch_over(&self, token: u64, entry: &Entry) -> rustix::io::Result<()> {
+        let Tie::Local(neighbour) = &entry.tie else {
+            // The wire's socket is watched for all of them.
+            return Ok(());
+        };
         let (readable, ended) = (epoll::EventFlags::IN, epoll::EventFlags::RDHUP);
         let of_link = Source::Control(token).data();
-        epoll::add(&self.bells, &entry.control, of_link, readable)?;
-        epoll::add(&self.watch, &entry.control, of_link, ended)?;
-        if let Some(process) = &entry.process {
+        epoll::add(&self.bells, &neighbour.control, of_link, readable)?;
+        epoll::add(&self.watch, &neighbour.control, of_link, ended)?;
+        if let Some(process) = &neighbour.process {
             epoll::add(
                 &self.watch,
                 process,
@@ -485,11 +568,13 @@ impl Registry {
     }
 
     fn unwatch(&self, state: &mut State, token: u64, entry: &Entry) {
-        // Errors only say that something was not there.
-        let _ = epoll::delete(&self.bells, &entry.control);
-        let _ = epoll::delete(&self.watch, &entry.control);
-        if let Some(process) = &entry.process {
-            let _ = epoll::delete(&self.watch, process);
+        if let Tie::Local(neighbour) = &entry.tie {
+            // Errors only say that something was not there.
+            let _ = epoll::delete(&self.bells, &neighbour.control);
+            let _ = epoll::delete(&self.watch, &neighbour.control);
+            if let Some(process) = &neighbour.process {
+                let _ = epoll::delete(&self.watch, process);
+            }
         }
         release(state, entry.key, token);
     }
@@ -503,13 +588,33 @@ impl Registry {
         if !entry.lost {
             self.unwatch(state, token, &entry);
             entry.lost = true;
-            entry.process = None;
+            if let Some(neighbour) = entry.neighbour() {
+                neighbour.process = None;
+            }
             self.tell(state, Event::Lost { token, cause });
         }
         state.links.insert(token, entry);
     }
 
-    fn tell(&self, state: &mut State, event: Event<PairLink>) {
+    /// Notes which links over the wire have ended.
+    pub(super) fn note_wire_ends(&self) {
+        let mut state = self.lock();
+        let ended = state.links.iter().filter_map(|(token, entry)| match &entry.tie {
+            Tie::Remote(post) if !entry.lost => Some((*token, post.end()?)),
+            _ => None,
+        });
+        for (token, end) in ended.collect::<Vec<_>>() {
+            let cause = match end {
+                WireEnd::Closed => LossCause::Closed,
+                WireEnd::NoAnswer => LossCause::NoAnswer,
+                WireEnd::NoProgress => LossCause::NoProgress,
+                WireEnd::ClosedHere => continue,
+            };
+            self.lose(&mut state, token, cause);
+        }
+    }
+
+    fn tell(&self, state: &mut State, event: Event<EitherLink>) {
         state.events.push_back(event);
         self.attention.store(true, Ordering::Relaxed);
         self.alarm.ring();
@@ -530,92 +635,4 @@ fn release(state: &mut State, key: PeerKey, token: u64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use hamlyn_ring::geometry::Geometry;
-    use hamlyn_ring::shared::{Mapping, PAGE_BYTES};
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-
-    const OWN: PeerKey = PeerKey {
-        interface: 1,
-        user: 1000,
-    };
-
-    fn key(interface: u64, user: u32) -> PeerKey {
-        PeerKey { interface, user }
-    }
-
-    fn wake_word() -> WakeWord {
-        let page = Mapping::anonymous(PAGE_BYTES).unwrap();
-        WakeWord::new(Arc::new(page), Geometry::DEFAULT).unwrap()
-    }
-
-    /// Enters a link that carries nothing; returns the other end of its socket.
-    fn enter(registry: &Registry, key: PeerKey) -> OwnedFd {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let kind = SocketType::SEQPACKET;
-        let (here, there) = socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
-        let mut state = registry.lock();
-        let token = state.new_token();
-        let entry = Entry {
-            key,
-            control: Arc::new(here),
-            process: None,
-            wake_word: wake_word(),
-            goodbye: false,
-            lost: false,
-        };
-        registry.watch_over(token, &entry).unwrap();
-        state.links.insert(token, entry);
-        state.by_key.insert(key, token);
-        there
-    }
-
-    #[test]
-    fn no_other_user_has_more_than_half_of_the_links() {
-        let registry = Registry::new(OWN, 5).unwrap();
-        let mut others = Vec::new();
-        for interface in 10..13 {
-            let key = key(interface, 7);
-            assert!(registry.begin_incoming(key).is_ok());
-            registry.end_incoming(None).unwrap();
-            others.push(enter(&registry, key));
-        }
-        assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
-        // A link that ended counts until its loss is fetched.
-        others.remove(0);
-        registry.hung_up(1);
-        assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
-        registry.lock().verdicts.clear();
-        let mut state = registry.lock();
-        registry.lose(&mut state, 1, LossCause::Closed);
-        drop(state);
-        assert!(matches!(
-            registry.next_event(),
-            Some(Event::Lost { token: 1, .. })
-        ));
-        assert!(registry.begin_incoming(key(13, 7)).is_ok());
-        registry.end_incoming(None).unwrap();
-        others.push(enter(&registry, key(13, 7)));
-        // Others have what is left, ourselves all of it, and all of us no more than there is.
-        assert!(registry.begin_incoming(key(14, 8)).is_ok());
-        registry.end_incoming(None).unwrap();
-        for interface in 20..22 {
-            assert!(registry.begin_incoming(key(interface, OWN.user)).is_ok());
-            registry.end_incoming(None).unwrap();
-            others.push(enter(&registry, key(interface, OWN.user)));
-        }
-        for user in [7, 8, OWN.user] {
-            assert_eq!(
-                registry.begin_incoming(key(99, user)),
-                Err(Outcome::TooMany)
-            );
-        }
-    }
-
-    #[test]
-    fn the_only_link_may_be_anybodys() {
-        let registry = Registry::new(OWN, 1).unwrap();
-        assert!(registry.begin_incoming(key(10, 7)).is_ok());
-    }
-}
+mod tests;

@@ -1,0 +1,90 @@
+use super::*;
+use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::shared::{Mapping, PAGE_BYTES};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+const OWN: PeerKey = PeerKey {
+    interface: 1,
+    user: 1000,
+};
+
+fn key(interface: u64, user: u32) -> PeerKey {
+    PeerKey { interface, user }
+}
+
+fn wake_word() -> WakeWord {
+    let page = Mapping::anonymous(PAGE_BYTES).unwrap();
+    WakeWord::new(Arc::new(page), Geometry::DEFAULT).unwrap()
+}
+
+/// Enters a link that carries nothing; returns the other end of its socket.
+fn enter(registry: &Registry, key: PeerKey) -> OwnedFd {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let kind = SocketType::SEQPACKET;
+    let (here, there) = socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
+    let mut state = registry.lock();
+    let token = state.new_token();
+    let neighbour = Neighbour {
+        control: Arc::new(here),
+        process: None,
+        wake_word: wake_word(),
+        goodbye: false,
+    };
+    let entry = Entry {
+        key,
+        tie: Tie::Local(neighbour),
+        lost: false,
+    };
+    registry.watch_over(token, &entry).unwrap();
+    state.links.insert(token, entry);
+    state.by_key.insert(key, token);
+    there
+}
+
+#[test]
+fn no_other_user_has_more_than_half_of_the_links() {
+    let registry = Registry::new(OWN, 5).unwrap();
+    let mut others = Vec::new();
+    for interface in 10..13 {
+        let key = key(interface, 7);
+        assert!(registry.begin_incoming(key).is_ok());
+        registry.end_incoming(None).unwrap();
+        others.push(enter(&registry, key));
+    }
+    assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
+    // A link that ended counts until its loss is fetched.
+    others.remove(0);
+    registry.hung_up(1);
+    assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
+    registry.lock().verdicts.clear();
+    let mut state = registry.lock();
+    registry.lose(&mut state, 1, LossCause::Closed);
+    drop(state);
+    assert!(matches!(
+        registry.next_event(),
+        Some(Event::Lost { token: 1, .. })
+    ));
+    assert!(registry.begin_incoming(key(13, 7)).is_ok());
+    registry.end_incoming(None).unwrap();
+    others.push(enter(&registry, key(13, 7)));
+    // Others have what is left, ourselves all of it, and all of us no more than there is.
+    assert!(registry.begin_incoming(key(14, 8)).is_ok());
+    registry.end_incoming(None).unwrap();
+    for interface in 20..22 {
+        assert!(registry.begin_incoming(key(interface, OWN.user)).is_ok());
+        registry.end_incoming(None).unwrap();
+        others.push(enter(&registry, key(interface, OWN.user)));
+    }
+    for user in [7, 8, OWN.user] {
+        assert_eq!(
+            registry.begin_incoming(key(99, user)),
+            Err(Outcome::TooMany)
+        );
+    }
+}
+
+#[test]
+fn the_only_link_may_be_anybodys() {
+    let registry = Registry::new(OWN, 1).unwrap();
+    assert!(registry.begin_incoming(key(10, 7)).is_ok());
+}

@@ -1,0 +1,277 @@
+//! A link of the embedded host: to an interface of this host, or over the wire to one of another.
+//!
+//! Which it is, is asked at each call: a comparison that the processor foresees. Over the wire nothing goes the shortest
+//! ways of reception, which are those of a ring.
+
+use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::packet::{Header, Short, Single};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
+use hamlyn_ring::area::Area;
+
+use crate::carrier::{Bare, Carried, Worded};
+use crate::pair::{PairLink, PairReceive, PairTransmit};
+use crate::wire::{Arrived, WireLink, WireReceive, WireTransmit};
+use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
+
+/// See the module.
+pub enum EitherLink {
+    /// To an interface of this host.
+    Pair(PairLink),
+    /// To one of another host.
+    Wire(WireLink),
+}
+
+/// The transmitting end.
+pub enum EitherTransmit {
+    /// See [`EitherLink::Pair`].
+    Pair(PairTransmit),
+    /// See [`EitherLink::Wire`].
+    Wire(WireTransmit),
+}
+
+/// The receiving end.
+pub enum EitherReceive {
+    /// See [`EitherLink::Pair`].
+    Pair(PairReceive),
+    /// See [`EitherLink::Wire`].
+    Wire(WireReceive),
+}
+
+impl Link for EitherLink {
+    type Transmit = EitherTransmit;
+    type Receive = EitherReceive;
+
+    fn split(self) -> (EitherTransmit, EitherReceive) {
+        match self {
+            Self::Pair(link) => {
+                let (transmit, receive) = link.split();
+                (EitherTransmit::Pair(transmit), EitherReceive::Pair(receive))
+            }
+            Self::Wire(link) => {
+                let (transmit, receive) = link.split();
+                (EitherTransmit::Wire(transmit), EitherReceive::Wire(receive))
+            }
+        }
+    }
+}
+
+/// The same call of whichever it is.
+macro_rules! either {
+    ($self:ident, $end:ident => $call:expr) => {
+        match $self {
+            Self::Pair($end) => $call,
+            Self::Wire($end) => $call,
+        }
+    };
+}
+
+impl TransmitEnd for EitherTransmit {
+    #[inline]
+    fn payload_max_bytes(&self) -> usize {
+        either!(self, end => end.payload_max_bytes())
+    }
+
+    #[inline]
+    fn try_send(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        either!(self, end => end.try_send(header, metadata, parts))
+    }
+
+    #[inline(always)]
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
+        either!(self, end => end.try_send_short(short))
+    }
+
+    #[inline(always)]
+    fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
+        either!(self, end => end.try_send_shorts(next))
+    }
+
+    #[inline(always)]
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+        either!(self, end => end.try_send_single(single, data))
+    }
+
+    fn fault(&self) -> Option<LinkFault> {
+        either!(self, end => end.fault())
+    }
+
+    fn await_credit(&mut self) {
+        either!(self, end => end.await_credit());
+    }
+
+    fn credit_came(&self) -> bool {
+        either!(self, end => end.credit_came())
+    }
+
+    fn give_back(&mut self) -> usize {
+        either!(self, end => end.give_back())
+    }
+
+    fn has_spare(&self) -> bool {
+        either!(self, end => end.has_spare())
+    }
+
+    fn sent(&self) -> u64 {
+        either!(self, end => end.sent())
+    }
+
+    fn next_returned(&mut self) -> Option<(Header, Return)> {
+        either!(self, end => end.next_returned())
+    }
+}
+
+/// The bytes that came with a packet.
+pub enum EitherPayload<'a> {
+    /// In a ring.
+    Pair(&'a Carried<'a>),
+    /// In a frame.
+    Wire(&'a Arrived<'a>),
+}
+
+impl Payload<Area> for EitherPayload<'_> {
+    #[inline]
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
+        match self {
+            Self::Pair(payload) => payload.metadata(into, length_bytes),
+            Self::Wire(payload) => payload.metadata(into, length_bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn metadata_word(&self) -> Option<u64> {
+        match self {
+            Self::Pair(payload) => payload.metadata_word(),
+            Self::Wire(payload) => payload.metadata_word(),
+        }
+    }
+
+    #[inline(always)]
+    fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
+        match self {
+            Self::Pair(payload) => payload.deposit(area, offset),
+            Self::Wire(payload) => payload.deposit(area, offset),
+        }
+    }
+}
+
+impl ReceiveEnd for EitherReceive {
+    type Payload<'a> = EitherPayload<'a>;
+    type Bare<'a> = Bare<'a>;
+    type Worded<'a> = Worded<'a>;
+
+    #[inline(always)]
+    fn peek_bare(&self) -> Option<Bare<'_>> {
+        match self {
+            Self::Pair(end) => end.peek_bare(),
+            Self::Wire(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn peek_worded(&self) -> Option<Worded<'_>> {
+        match self {
+            Self::Pair(end) => end.peek_worded(),
+            Self::Wire(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn short_done(&mut self) {
+        match self {
+            Self::Pair(end) => end.short_done(),
+            Self::Wire(_) => debug_assert!(false, "nothing was shown"),
+        }
+    }
+
+    #[inline(always)]
+    fn receive_single<R>(
+        &mut self,
+        take: impl FnOnce(&Single, &EitherPayload<'_>) -> Option<R>,
+    ) -> Option<R> {
+        match self {
+            Self::Pair(end) => {
+                end.receive_single(|single, payload| take(single, &EitherPayload::Pair(payload)))
+            }
+            Self::Wire(_) => None,
+        }
+    }
+
+    #[inline]
+    fn settle_due(&mut self) -> bool {
+        either!(self, end => end.settle_due())
+    }
+
+    #[inline]
+    fn taken(&self) -> u64 {
+        either!(self, end => end.taken())
+    }
+
+    #[inline]
+    fn receive<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &EitherPayload<'_>) -> R,
+    ) -> Result<Option<R>, LinkFault> {
+        match self {
+            Self::Pair(end) => {
+                end.receive(|header, payload| take(header, &EitherPayload::Pair(payload)))
+            }
+            Self::Wire(end) => {
+                end.receive(|header, payload| take(header, &EitherPayload::Wire(payload)))
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_judged<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &EitherPayload<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        match self {
+            Self::Pair(end) => {
+                end.receive_judged(|header, payload| take(header, &EitherPayload::Pair(payload)))
+            }
+            Self::Wire(end) => {
+                end.receive_judged(|header, payload| take(header, &EitherPayload::Wire(payload)))
+            }
+        }
+    }
+
+    #[inline]
+    fn is_pending(&self) -> bool {
+        either!(self, end => end.is_pending())
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        either!(self, end => end.settle());
+    }
+
+    #[inline]
+    fn settle_bulk(&mut self) {
+        either!(self, end => end.settle_bulk());
+    }
+
+    fn peer_note(&self) -> u32 {
+        either!(self, end => end.peer_note())
+    }
+
+    #[inline]
+    fn watch(&mut self) {
+        either!(self, end => end.watch());
+    }
+
+    fn unwatch(&mut self) -> bool {
+        either!(self, end => end.unwatch())
+    }
+
+    fn announce_sleep(&mut self) {
+        either!(self, end => end.announce_sleep());
+    }
+}

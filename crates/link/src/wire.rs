@@ -1,0 +1,371 @@
+//! The wire: the links of one process to interfaces of other hosts, over one port of UDP (decision 12).
+//!
+//! One socket takes what comes for all of them, so a look costs one system call however many peers there are. Each link is an
+//! [`Association`](hamlyn_engine::transport::Association) with what seals and opens its frames, behind a lock that its two halves and the
+//! host's attendant share; it is hardly ever contended, since one thread drives at a time. What is no frame of a link
+//! ([`Wire::next_stranger`]) is the host's affair: handshakes.
+//!
+//! Nothing that comes from strangers allocates, blocks or answers here.
+
+mod ends;
+mod post;
+
+pub use ends::{Arrived, WireLink, WireReceive, WireTransmit};
+pub use post::{Post, PostParts, WireEnd};
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::udp::batch::{Batch, Inbox};
+use crate::udp::envelope::Envelope;
+use crate::udp::socket::{CallFailed, Flow, FlowSettings, SendError};
+
+/// Datagrams of strangers that wait for the host at most; more are dropped.
+const STRANGERS_MAX: usize = 64;
+/// Looks at the socket in one poll at most.
+const BATCHES_PER_POLL: usize = 4;
+/// Batches that are kept for the next.
+const BATCHES_MAX: usize = 8;
+
+/// A datagram that is no frame of a link.
+#[derive(Clone, Debug)]
+pub struct Stranger {
+    /// Where it came from.
+    pub from: SocketAddr,
+    /// What it says.
+    pub bytes: Vec<u8>,
+}
+
+/// See the module.
+pub struct Wire {
+    reception: Mutex<Reception>,
+    posts: Mutex<Posts>,
+    strangers: Mutex<VecDeque<Stranger>>,
+    batches: Mutex<Vec<Batch>>,
+    /// Called when there is a stranger, or a link has ended.
+    tell: Box<dyn Fn() + Send + Sync>,
+    clock: fn() -> u64,
+    local: SocketAddr,
+    /// When a link wants to be looked after though nothing comes, at the earliest.
+    deadline_ns: AtomicU64,
+    /// How often the application looked.
+    looks: AtomicU64,
+    /// The number of the link whose receiving end looks for all; of none, if it is zero.
+    looker: AtomicU32,
+    /// How often [`Posts`] changed.
+    changes: AtomicU64,
+}
+
+/// What whoever looks at the socket has in hand.
+struct Reception {
+    socket: Flow,
+    inbox: Inbox,
+    /// A copy of the table, as of that change.
+    table: Vec<Option<Arc<Post>>>,
+    seen: u64,
+}
+
+/// All links.
+#[derive(Default)]
+struct Posts {
+    table: Vec<Option<Arc<Post>>>,
+    /// Numbers that links to be have, by place.
+    reserved: Vec<u32>,
+}
+
+/// Locks what no panic of ours leaves half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bits of a link's number that say its place; the others are random, so that a late frame does not find another link.
+const PLACE_BITS: u32 = 16;
+
+fn place_of(number: u32) -> usize {
+    (number & ((1 << PLACE_BITS) - 1)) as usize
+}
+
+impl Wire {
+    /// A wire at this address; port 0 lets the system choose. `clock` gives nanoseconds; `tell` is called, by
+    /// anybody, when there is a stranger or a link has ended; it must not call back.
+    pub fn open(
+        at: SocketAddr,
+        settings: &FlowSettings,
+        clock: fn() -> u64,
+        tell: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, CallFailed> {
+        let socket = Flow::bind(at, settings)?;
+        Ok(Self {
+            local: socket.local(),
+            reception: Mutex::new(Reception {
+                socket,
+                inbox: Inbox::new(),
+                table: Vec::new(),
+                seen: 0,
+            }),
+            posts: Mutex::default(),
+            strangers: Mutex::default(),
+            batches: Mutex::default(),
+            tell,
+            clock,
+            deadline_ns: AtomicU64::new(u64::MAX),
+            looks: AtomicU64::new(0),
+            looker: AtomicU32::new(0),
+            changes: AtomicU64::new(0),
+        })
+    }
+
+    /// The address of its socket.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// A descriptor that is readable when something has come.
+    pub fn descriptor(&self) -> std::io::Result<OwnedFd> {
+        lock(&self.reception).socket.as_fd().try_clone_to_owned()
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// A number for a link to be, of which these are random bits. Must be followed by [`Wire::link`] or [`Wire::release`].
+    /// Nothing if there are too many links.
+    pub fn reserve(&self, bits: u32) -> Option<u32> {
+        let mut posts = lock(&self.posts);
+        let is_free = |place: &usize| {
+            posts.table[*place].is_none() && posts.reserved[*place] == 0
+        };
+        let place = (0..posts.table.len()).find(is_free);
+        let place = place.unwrap_or(posts.table.len());
+        if place >= 1 << PLACE_BITS {
+            return None;
+        }
+        if place == posts.table.len() {
+            posts.table.push(None);
+            posts.reserved.push(0);
+        }
+        // Never zero.
+        let number = (bits | 1 << 31) & !((1 << PLACE_BITS) - 1) | place as u32;
+        posts.reserved[place] = number;
+        Some(number)
+    }
+
+    /// The link will not be.
+    pub fn release(&self, number: u32) {
+        let mut posts = lock(&self.posts);
+        if let Some(reserved) = posts.reserved.get_mut(place_of(number))
+            && *reserved == number
+        {
+            *reserved = 0;
+        }
+    }
+
+    /// The link of that number.
+    pub fn link(self: &Arc<Self>, number: u32, parts: PostParts) -> WireLink {
+        let post = Arc::new(Post::new(number, parts, self.now_ns()));
+        let mut posts = lock(&self.posts);
+        let place = place_of(number);
+        posts.reserved[place] = 0;
+        posts.table[place] = Some(Arc::clone(&post));
+        self.changes.fetch_add(1, Ordering::Release);
+        self.appoint(&posts);
+        drop(posts);
+        WireLink::new(self, &post)
+    }
+
+    /// Sees that the receiving end of some link looks for all.
+    fn appoint(&self, posts: &Posts) {
+        let looker = self.looker.load(Ordering::Relaxed);
+        let mut living = posts.table.iter().flatten().filter(|post| post.is_held());
+        let first = living.next();
+        let stays = first
+            .into_iter()
+            .chain(living)
+            .any(|post| post.number() == looker);
+        if !stays {
+            self.looker
+                .store(first.map_or(0, |post| post.number()), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a link's receiving end looks for all of them.
+    pub(crate) fn looks_for_all(&self, post: &Post) -> bool {
+        self.looker.load(Ordering::Relaxed) == post.number()
+    }
+
+    /// Looks for all links, if that one's receiving end does that. Whether it does.
+    pub(crate) fn look_for_all(&self, post: &Post) -> bool {
+        if !self.looks_for_all(post) {
+            return false;
+        }
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.look();
+        true
+    }
+
+    /// How often the application looked.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    /// Takes in what has come, unless somebody is doing that, and sends what is to be sent by now. Whether there is something to be taken.
+    pub fn look(&self) -> bool {
+        let Ok(mut reception) = self.reception.try_lock() else {
+            return false;
+        };
+        let came = reception.take_in(self);
+        drop(reception);
+        if self.deadline_ns.load(Ordering::Relaxed) <= self.now_ns() {
+            self.turn();
+        }
+        came
+    }
+
+    /// Looks after all links whose time has come; forgets those that have ended and that nobody has any more.
+    fn turn(&self) {
+        let now_ns = self.now_ns();
+        let mut posts = lock(&self.posts);
+        self.deadline_ns.store(u64::MAX, Ordering::Relaxed);
+        let due: Vec<Arc<Post>> = posts
+            .table
+            .iter()
+            .flatten()
+            .filter(|post| post.deadline_ns() <= now_ns)
+            .cloned()
+            .collect();
+        let later = posts.table.iter().flatten().map(|post| post.deadline_ns());
+        self.wants(later.filter(|at| *at > now_ns).min().unwrap_or(u64::MAX));
+        let mut ended = false;
+        for place in &mut posts.table {
+            if place
+                .as_ref()
+                .is_some_and(|post| post.end().is_some() && !post.is_held())
+            {
+                *place = None;
+                ended = true;
+            }
+        }
+        if ended {
+            self.changes.fetch_add(1, Ordering::Release);
+        }
+        self.appoint(&posts);
+        drop(posts);
+        for post in due {
+            post.turn(self, now_ns);
+        }
+    }
+
+    /// When [`Wire::look`] must be called though nothing comes.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        let deadline_ns = self.deadline_ns.load(Ordering::Relaxed);
+        (deadline_ns != u64::MAX).then_some(deadline_ns)
+    }
+
+    /// Whether there are links, even if only to be brought to their end.
+    pub fn has_links(&self) -> bool {
+        lock(&self.posts).table.iter().any(Option::is_some)
+    }
+
+    /// Whether all that was sent was acknowledged, or will never be.
+    pub fn is_settled(&self) -> bool {
+        lock(&self.posts).table.iter().flatten().all(|post| post.is_settled())
+    }
+
+    /// A datagram that is no frame of a link.
+    pub fn next_stranger(&self) -> Option<Stranger> {
+        lock(&self.strangers).pop_front()
+    }
+
+    /// Answers a stranger.
+    pub fn answer(&self, to: SocketAddr, bytes: &[u8]) -> Result<(), SendError> {
+        lock(&self.reception).socket.send_to(bytes, to)
+    }
+
+    pub(crate) fn tell_of_end(&self) {
+        (self.tell)();
+    }
+
+    /// Somebody wants to be looked after at that time.
+    pub(crate) fn wants(&self, deadline_ns: u64) {
+        self.deadline_ns.fetch_min(deadline_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_batch(&self) -> Batch {
+        lock(&self.batches).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put_batch(&self, mut batch: Batch) {
+        batch.clear();
+        let mut batches = lock(&self.batches);
+        if batches.len() < BATCHES_MAX {
+            batches.push(batch);
+        }
+    }
+}
+
+impl Reception {
+    /// Takes in some of what has come. Whether there is something to be taken.
+    fn take_in(&mut self, wire: &Wire) -> bool {
+        let mut came = false;
+        for _ in 0..BATCHES_PER_POLL {
+            match self.socket.receive(&mut self.inbox) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // A hint, or an error that the next call would bring again.
+                Err(_) => continue,
+            }
+            let changes = wire.changes.load(Ordering::Acquire);
+            if changes != self.seen {
+                self.table.clone_from(&lock(&wire.posts).table);
+                self.seen = changes;
+            }
+            let now_ns = wire.now_ns();
+            let mut last: Option<&Arc<Post>> = None;
+            while let Some(datagram) = self.inbox.next() {
+                let Some(envelope) = Envelope::parse(datagram.bytes) else {
+                    continue;
+                };
+                if !envelope.kind.is_sealed() {
+                    if let Some(from) = datagram.source {
+                        wire.heed(from, datagram.bytes);
+                    }
+                    continue;
+                }
+                let post = self.table.get(place_of(envelope.association));
+                let Some(Some(post)) = post else { continue };
+                if post.number() != envelope.association {
+                    continue;
+                }
+                if let Some(last) = last
+                    && !Arc::ptr_eq(last, post)
+                {
+                    last.turn(wire, now_ns);
+                }
+                last = Some(post);
+                came |= post.take_in(now_ns, envelope.path, datagram.bytes);
+            }
+            if let Some(last) = last {
+                last.turn(wire, now_ns);
+            }
+        }
+        came
+    }
+}
+
+impl Wire {
+    /// Keeps what a stranger says for the host.
+    #[cold]
+    fn heed(&self, from: SocketAddr, bytes: &[u8]) {
+        let mut strangers = lock(&self.strangers);
+        if strangers.len() < STRANGERS_MAX {
+            let bytes = bytes.to_vec();
+            strangers.push_back(Stranger { from, bytes });
+            drop(strangers);
+            (self.tell)();
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The two ends of a link over the wire, in the hands of whoever drives the interface.
+
+use std::sync::Arc;
+
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::packet::{Header, Short, Single};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
+use hamlyn_ring::area::Area;
+use hamlyn_ring::notes::NOTES_MAX;
+
+use super::post::{Frame, Post};
+use super::Wire;
+use crate::carrier::{Bare, Worded};
+use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
+
+/// Refusals remembered of one frame; whoever sends more that are refused in one frame hears of these.
+const REFUSALS_PER_FRAME: usize = 64;
+
+/// A link to an interface of another host.
+pub struct WireLink {
+    transmit: WireTransmit,
+    receive: WireReceive,
+}
+
+impl WireLink {
+    pub(super) fn new(wire: &Arc<Wire>, post: &Arc<Post>) -> Self {
+        Self {
+            transmit: WireTransmit {
+                wire: Arc::clone(wire),
+                post: Arc::clone(post),
+                sent: 0,
+            },
+            receive: WireReceive {
+                wire: Arc::clone(wire),
+                post: Arc::clone(post),
+                current: None,
+                taken: 0,
+            },
+        }
+    }
+
+    /// What the host holds of it.
+    pub fn post(&self) -> &Arc<Post> {
+        &self.receive.post
+    }
+}
+
+impl Link for WireLink {
+    type Transmit = WireTransmit;
+    type Receive = WireReceive;
+
+    fn split(self) -> (WireTransmit, WireReceive) {
+        (self.transmit, self.receive)
+    }
+}
+
+/// The transmitting end.
+pub struct WireTransmit {
+    wire: Arc<Wire>,
+    post: Arc<Post>,
+    sent: u64,
+}
+
+impl TransmitEnd for WireTransmit {
+    fn payload_max_bytes(&self) -> usize {
+        self.post.payload_max_bytes()
+    }
+
+    fn try_send(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        let now_ns = self.wire.now_ns();
+        self.post.offer(&self.wire, now_ns, |association| {
+            association.offer(now_ns, header, metadata, parts)
+        })?;
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
+        let now_ns = self.wire.now_ns();
+        self.post.offer(&self.wire, now_ns, |association| {
+            if !association.has_room() {
+                return Err(Unsent::Full);
+            }
+            association.offer_short(now_ns, &short())
+        })?;
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
+        let now_ns = self.wire.now_ns();
+        let mut count = 0;
+        // What was taken is counted; why no more was, the next call tells.
+        let _ = self.post.offer(&self.wire, now_ns, |association| {
+            while association.has_room()
+                && let Some(short) = next()
+            {
+                association.offer_short(now_ns, &short)?;
+                count += 1;
+            }
+            Ok(())
+        });
+        self.sent += count as u64;
+        count
+    }
+
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+        if usize::from(single.metadata_length_bytes()) + data.len() > self.payload_max_bytes() {
+            return Err(Unsent::Full);
+        }
+        let metadata = single.word.to_le_bytes();
+        let metadata = &metadata[..usize::from(single.metadata_length_bytes())];
+        self.try_send(&single.header(), metadata, &[Part::Bytes(data)])
+    }
+
+    fn fault(&self) -> Option<LinkFault> {
+        None
+    }
+
+    fn await_credit(&mut self) {
+        // What makes room comes by the socket, at which the driver sleeps.
+    }
+
+    fn credit_came(&self) -> bool {
+        self.post.has_room()
+    }
+
+    fn give_back(&mut self) -> usize {
+        self.post.give_back()
+    }
+
+    fn has_spare(&self) -> bool {
+        self.post.has_spare()
+    }
+
+    fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    fn next_returned(&mut self) -> Option<(Header, Return)> {
+        self.post.next_returned()
+    }
+}
+
+/// The receiving end.
+pub struct WireReceive {
+    wire: Arc<Wire>,
+    post: Arc<Post>,
+    /// The frame whose packets are being taken.
+    current: Option<Frame>,
+    taken: u64,
+}
+
+/// The bytes that came with a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived<'a> {
+    metadata: &'a [u8],
+    data: &'a [u8],
+}
+
+impl Payload<Area> for Arrived<'_> {
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
+        let length_bytes = length_bytes.min(self.metadata.len());
+        into[..length_bytes].copy_from_slice(&self.metadata[..length_bytes]);
+    }
+
+    fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
+        area.write_at(offset, self.data)
+    }
+}
+
+impl WireReceive {
+    /// Gives the next packet; `judge` says whether the interface would not have it.
+    fn next<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Arrived<'_>) -> R,
+        judge: impl FnOnce(&R) -> Option<Refusal>,
+    ) -> Option<R> {
+        if self.current.is_none() {
+            self.current = self.post.next_frame();
+        }
+        let frame = self.current.as_mut()?;
+        let result = frame.next().map(|(header, metadata, data)| {
+            let result = take(&header, &Arrived { metadata, data });
+            (judge(&result), result)
+        });
+        let result = result.map(|(refusal, result)| {
+            self.taken += 1;
+            if let Some(refusal) = refusal {
+                frame.note_refusal(refusal, REFUSALS_PER_FRAME);
+            }
+            result
+        });
+        if frame.is_through()
+            && let Some(frame) = self.current.take()
+        {
+            self.post.taken(&self.wire, frame);
+        }
+        result
+    }
+}
+
+impl ReceiveEnd for WireReceive {
+    type Payload<'a> = Arrived<'a>;
+    type Bare<'a> = Bare<'a>;
+    type Worded<'a> = Worded<'a>;
+
+    fn peek_bare(&self) -> Option<Bare<'_>> {
+        None
+    }
+
+    fn peek_worded(&self) -> Option<Worded<'_>> {
+        None
+    }
+
+    fn short_done(&mut self) {}
+
+    fn receive_single<R>(
+        &mut self,
+        _: impl FnOnce(&Single, &Arrived<'_>) -> Option<R>,
+    ) -> Option<R> {
+        None
+    }
+
+    fn settle_due(&mut self) -> bool {
+        false
+    }
+
+    fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    fn receive<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Arrived<'_>) -> R,
+    ) -> Result<Option<R>, LinkFault> {
+        Ok(self.next(take, |_| None))
+    }
+
+    fn receive_judged<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Arrived<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        Ok(self.next(take, |result| result.as_ref().err().copied()))
+    }
+
+    fn is_pending(&self) -> bool {
+        if self.current.is_some() || self.post.has_frames() {
+            return true;
+        }
+        // One of the links looks for all.
+        self.wire.look_for_all(&self.post) && self.post.has_frames()
+    }
+
+    fn settle(&mut self) {
+        self.post.acknowledge(&self.wire);
+    }
+
+    fn settle_bulk(&mut self) {}
+
+    fn peer_note(&self) -> u32 {
+        NOTES_MAX
+    }
+
+    fn watch(&mut self) {}
+
+    fn unwatch(&mut self) -> bool {
+        // Whoever looks for all must have its turn.
+        !self.wire.looks_for_all(&self.post)
+    }
+
+    fn announce_sleep(&mut self) {
+        // The driver sleeps at the socket.
+    }
+}
+
+impl Drop for WireReceive {
+    fn drop(&mut self) {
+        self.post.hang_up();
+    }
+}

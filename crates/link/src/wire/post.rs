@@ -1,0 +1,442 @@
+//! A post: one association of the wire, with what seals and opens its frames, and the frames that wait to be taken.
+//!
+//! It is shared by the two ends of its link, whoever looks at the socket, and the attendant; each holds its lock
+//! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+use hamlyn_engine::memory::Unsent;
+use hamlyn_engine::packet::Header;
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::{
+    Association, Cursor, Incoming, NotNow, Packet, Packets, Return, Taking, Verdict,
+};
+
+use super::{Wire, lock};
+use crate::udp::batch::Batch;
+use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
+use crate::udp::seal::{Opener, Sealer};
+use crate::udp::socket::{Flow, SendError};
+
+/// Frames that wait to be taken; for more the sender is told that there is no room.
+const FRAMES_MAX: usize = 256;
+/// Buffers kept for frames.
+const SPARE_FRAMES_MAX: usize = 64;
+/// How long after a full socket sending is tried again.
+const FULL_NS: u64 = 50_000;
+/// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing.
+const UNHEARD_MAX: u32 = 16;
+/// How long the peer must have said nothing for that.
+const UNHEARD_NS: u64 = 300_000_000;
+/// Packets that came back and are kept; of more, the oldest are forgotten.
+const RETURNED_MAX: usize = 1_024;
+/// A frame of a batch is filled up to the length of the others if it lacks no more than this part of it.
+const FILL_PART: usize = 8;
+
+/// What a post is made of.
+pub struct PostParts {
+    /// The transport.
+    pub association: Association,
+    /// For frames to the peer.
+    pub sealer: Sealer,
+    /// For frames from the peer.
+    pub opener: Opener,
+    /// The ways to the peer, each connected; as many as the association has paths.
+    pub flows: Vec<Flow>,
+    /// The largest frame.
+    pub frame_bytes: usize,
+}
+
+/// How a link over the wire ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WireEnd {
+    /// The peer closed it.
+    Closed,
+    /// The peer does not answer.
+    NoAnswer,
+    /// The peer answers, but takes nothing.
+    NoProgress,
+    /// Its program, or its host, is gone, as its host says.
+    Died,
+    /// This side closed it.
+    ClosedHere,
+}
+
+impl WireEnd {
+    const ALL: [Self; 5] = [
+        Self::Closed,
+        Self::NoAnswer,
+        Self::NoProgress,
+        Self::Died,
+        Self::ClosedHere,
+    ];
+
+    fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::ClosedByPeer => Self::Closed,
+            Verdict::NoProgress => Self::NoProgress,
+            Verdict::Closed => Self::ClosedHere,
+            Verdict::PeerDead | Verdict::PeerRestarted => Self::Died,
+            _ => Self::NoAnswer,
+        }
+    }
+}
+
+/// See the module.
+pub struct Post {
+    /// By which number frames for it go.
+    number: u32,
+    state: Mutex<State>,
+    payload_max_bytes: usize,
+    /// Frames that wait.
+    waiting: AtomicUsize,
+    /// Whether a packet would find room.
+    has_room: AtomicBool,
+    /// When it wants to be looked after, at the latest.
+    deadline_ns: AtomicU64,
+    /// One more than the place in [`WireEnd::ALL`] of how it ended; zero as long as it has not.
+    end: AtomicU8,
+}
+
+struct State {
+    association: Association,
+    sealer: Sealer,
+    opener: Opener,
+    flows: Vec<Flow>,
+    frame_bytes: usize,
+    frames: VecDeque<Frame>,
+    spare: Vec<Vec<u8>>,
+    /// What the socket of that path had no room for.
+    stuck: Option<(u8, Batch)>,
+    unheard: u32,
+    heard_ns: u64,
+    /// Nobody takes what comes any more.
+    is_left: bool,
+    /// What came back, the oldest first.
+    returned: VecDeque<(Header, Return)>,
+}
+
+/// A frame that was let in, and the packets of it that are still to be taken.
+pub(super) struct Frame {
+    bytes: Vec<u8>,
+    taking: Taking,
+    /// How far it was read.
+    cursor: Cursor,
+    index: u16,
+    refusals: Vec<(u16, Refusal)>,
+}
+
+impl Frame {
+    /// The next packet.
+    pub(super) fn next(&mut self) -> Option<Packet<'_>> {
+        let mut packets = Packets::resume(&self.bytes, self.cursor);
+        let packet = packets.next()?;
+        self.cursor = packets.cursor();
+        self.index += 1;
+        Some(packet)
+    }
+
+    /// Whether all packets were taken.
+    pub(super) fn is_through(&self) -> bool {
+        self.index >= self.taking.packets()
+    }
+
+    /// The packet that was taken last is not welcome.
+    #[cold]
+    pub(super) fn note_refusal(&mut self, refusal: Refusal) {
+        self.refusals.push((self.index - 1, refusal));
+    }
+}
+
+impl Post {
+    pub(super) fn new(number: u32, parts: PostParts, now_ns: u64) -> Self {
+        let PostParts {
+            association,
+            sealer,
+            opener,
+            flows,
+            frame_bytes,
+        } = parts;
+        Self {
+            number,
+            payload_max_bytes: association.payload_max_bytes(),
+            waiting: AtomicUsize::new(0),
+            has_room: AtomicBool::new(true),
+            deadline_ns: AtomicU64::new(u64::MAX),
+            end: AtomicU8::new(0),
+            state: Mutex::new(State {
+                association,
+                sealer,
+                opener,
+                flows,
+                frame_bytes,
+                frames: VecDeque::new(),
+                spare: Vec::new(),
+                stuck: None,
+                unheard: 0,
+                heard_ns: now_ns,
+                is_left: false,
+                returned: VecDeque::new(),
+            }),
+        }
+    }
+
+    /// By which number frames for it go.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(super) fn payload_max_bytes(&self) -> usize {
+        self.payload_max_bytes
+    }
+
+    /// How the link ended, if it has.
+    pub fn end(&self) -> Option<WireEnd> {
+        let place = self.end.load(Ordering::Acquire).checked_sub(1)?;
+        WireEnd::ALL.get(usize::from(place)).copied()
+    }
+
+    /// What is under way is brought to its end if the peer answers; then the peer is told that the link is closed.
+    pub fn hang_up(&self) {
+        let mut state = lock(&self.state);
+        state.is_left = true;
+        state.frames.clear();
+        self.waiting.store(0, Ordering::Release);
+        // Whoever looks next sees to the rest.
+        self.deadline_ns.store(0, Ordering::Release);
+    }
+
+    /// The peer is known to be gone: somebody who must know said so.
+    pub fn condemn(&self, wire: &Wire) {
+        let mut state = lock(&self.state);
+        state.association.fail(Verdict::PeerDead);
+        self.leave(&mut state, wire, wire.now_ns());
+    }
+
+    /// Whether frames wait to be taken.
+    #[inline]
+    pub(super) fn has_frames(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) != 0
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.has_room.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn deadline_ns(&self) -> u64 {
+        self.deadline_ns.load(Ordering::Acquire)
+    }
+
+    /// Sends something.
+    pub(super) fn offer(
+        &self,
+        wire: &Wire,
+        now_ns: u64,
+        give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
+    ) -> Result<(), Unsent> {
+        let mut state = lock(&self.state);
+        let given = give(&mut state.association);
+        self.pump(&mut state, wire, now_ns);
+        self.leave(&mut state, wire, now_ns);
+        given
+    }
+
+    /// The frame that waits for longest.
+    pub(super) fn next_frame(&self) -> Option<Frame> {
+        if !self.has_frames() {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        let frame = state.frames.pop_front();
+        self.waiting.store(state.frames.len(), Ordering::Release);
+        frame
+    }
+
+    /// All packets of a frame were taken.
+    pub(super) fn taken(&self, wire: &Wire, mut frame: Frame) {
+        let now_ns = wire.now_ns();
+        let mut state = lock(&self.state);
+        for &(index, refusal) in &frame.refusals {
+            state.association.refused(&frame.taking, index, refusal);
+        }
+        state.association.taken(now_ns, frame.taking);
+        if state.spare.len() < SPARE_FRAMES_MAX {
+            frame.bytes.clear();
+            state.spare.push(frame.bytes);
+        }
+        self.pump(&mut state, wire, now_ns);
+        self.leave(&mut state, wire, now_ns);
+    }
+
+    /// Sends what is to be sent by now.
+    pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
+        let mut state = lock(&self.state);
+        if state.is_left && state.association.is_idle() {
+            state.association.close();
+        }
+        self.pump(&mut state, wire, now_ns);
+        self.leave(&mut state, wire, now_ns);
+    }
+
+    /// A datagram for this post has come, over that path. Whether there is something to be taken.
+    pub(super) fn take_in(&self, now_ns: u64, path: u8, datagram: &mut [u8]) -> bool {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        let Ok(opened) = state.opener.open(datagram) else {
+            return false;
+        };
+        if opened.kind != Kind::Data {
+            return false;
+        }
+        state.heard_ns = now_ns;
+        state.unheard = 0;
+        let plain = opened.frame;
+        let Incoming::Fresh(taking) = state.association.take_frame(now_ns, path, plain) else {
+            return false;
+        };
+        if state.is_left || state.frames.len() >= FRAMES_MAX {
+            state.association.not_now(now_ns, taking, NotNow::NoRoom);
+            return false;
+        }
+        let mut bytes = state.spare.pop().unwrap_or_default();
+        bytes.extend_from_slice(&plain[taking.range()]);
+        state.frames.push_back(Frame {
+            bytes,
+            taking,
+            cursor: Cursor::default(),
+            index: 0,
+            refusals: Vec::new(),
+        });
+        self.waiting.store(state.frames.len(), Ordering::Release);
+        true
+    }
+
+    /// Sends frames until there is none to be sent, or no room.
+    fn pump(&self, state: &mut State, wire: &Wire, now_ns: u64) {
+        if !state.unstick() {
+            return;
+        }
+        let mut batch = None;
+        let mut path = 0;
+        loop {
+            let into = batch.get_or_insert_with(|| wire.take_batch());
+            let overhead_bytes = state.sealer.overhead_bytes();
+            let Some(room) = into.room(state.frame_bytes + overhead_bytes) else {
+                if !state.send(path, batch.take()) {
+                    return;
+                }
+                continue;
+            };
+            let frame = &mut room[ENVELOPE_BYTES..][..state.frame_bytes];
+            let Some(next) = state.association.next_frame(now_ns, frame) else {
+                break;
+            };
+            // Frames of one length go in one call.
+            let mut length_bytes = next.length_bytes;
+            if next.is_data && length_bytes + state.frame_bytes / FILL_PART >= state.frame_bytes {
+                frame[length_bytes..].fill(0);
+                length_bytes = state.frame_bytes;
+            }
+            let Ok(sealed) = state.sealer.seal_in_place(Kind::Data, next.path, room, length_bytes)
+            else {
+                // All packet numbers are used, which takes centuries.
+                state.association.fail(Verdict::NoWay);
+                break;
+            };
+            if next.path != path && !into.is_empty() {
+                // The batch is for another path: this one goes alone, and at once.
+                let lone = &room[..sealed];
+                if let Some(flow) = state.flows.get_mut(usize::from(next.path)) {
+                    // What is not sent is sent again.
+                    let _ = flow.send_one(lone);
+                }
+                continue;
+            }
+            path = next.path;
+            into.push(sealed);
+        }
+        state.send(path, batch);
+    }
+
+    /// To be called before the lock is given back.
+    fn leave(&self, state: &mut State, wire: &Wire, now_ns: u64) {
+        while let Some(returned) = state.association.next_return() {
+            if state.returned.len() == RETURNED_MAX {
+                state.returned.pop_front();
+            }
+            let back = (returned.header, returned.reason);
+            state.returned.push_back(back);
+        }
+        self.has_room
+            .store(state.association.has_room(), Ordering::Relaxed);
+        let mut deadline_ns = state.association.deadline_ns().unwrap_or(u64::MAX);
+        if state.stuck.is_some() {
+            deadline_ns = deadline_ns.min(now_ns + FULL_NS);
+        }
+        if state.unheard >= UNHEARD_MAX && now_ns.saturating_sub(state.heard_ns) > UNHEARD_NS {
+            state.association.fail(Verdict::PeerDead);
+        }
+        if let Some(verdict) = state.association.verdict()
+            && self.end.load(Ordering::Relaxed) == 0
+        {
+            let end = WireEnd::of(verdict);
+            let place = WireEnd::ALL.iter().position(|one| *one == end);
+            self.end
+                .store(place.unwrap_or(0) as u8 + 1, Ordering::Release);
+            wire.tell_of_end();
+        }
+        self.deadline_ns.store(deadline_ns, Ordering::Release);
+        wire.wants(deadline_ns);
+    }
+
+    pub(super) fn give_back(&self) -> usize {
+        let mut state = lock(&self.state);
+        let spare: usize = state.spare.iter().map(Vec::capacity).sum();
+        state.spare = Vec::new();
+        spare + state.association.give_back()
+    }
+
+    pub(super) fn has_spare(&self) -> bool {
+        let state = lock(&self.state);
+        !state.spare.is_empty() || state.association.has_spare()
+    }
+
+    pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
+        lock(&self.state).returned.pop_front()
+    }
+}
+
+impl State {
+    /// Sends what the socket had no room for; whether it has room now.
+    fn unstick(&mut self) -> bool {
+        match self.stuck.take() {
+            None => true,
+            Some((path, batch)) => self.send(path, Some(batch)),
+        }
+    }
+
+    /// Sends a batch; whether the socket had room for it.
+    fn send(&mut self, path: u8, batch: Option<Batch>) -> bool {
+        let Some(mut batch) = batch else { return true };
+        let Some(flow) = self.flows.get_mut(usize::from(path)) else {
+            return true;
+        };
+        while !batch.is_empty() {
+            match flow.send(&mut batch) {
+                Ok(_) => break,
+                Err(SendError::Full) => {
+                    self.stuck = Some((path, batch));
+                    return false;
+                }
+                Err(SendError::Refused) => self.unheard = self.unheard.saturating_add(1),
+                // Whatever it is, it may pass; and if not, nobody answers.
+                Err(_) => {
+                    batch.drop_first();
+                }
+            }
+        }
+        true
+    }
+}

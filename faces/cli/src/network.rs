@@ -1,0 +1,93 @@
+//! What commands that reach other hosts have in common: how they are told of them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+use hamlyn::host::network::hosts::{HostName, Hosts, address_of};
+use hamlyn::host::network::{NetworkOptions, Security};
+use hamlyn::host::process::Network;
+
+/// Whatever is not said here, the environment may say: HAMLYN_HOST, HAMLYN_HOSTS, HAMLYN_LISTEN, HAMLYN_SECRET, HAMLYN_KEY and
+/// HAMLYN_KNOWN, HAMLYN_INSECURE.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArguments {
+    /// What this host is called by the others.
+    #[arg(long, value_name = "NAME")]
+    host_name: Option<String>,
+    /// Where another host is; may be repeated.
+    #[arg(long = "host", value_name = "NAME=ADDRESS")]
+    hosts: Vec<String>,
+    /// A file that says where the others are: on each line a name and addresses.
+    #[arg(long = "hosts", value_name = "FILE")]
+    hosts_file: Option<PathBuf>,
+    /// At which address of this host, and on which port, frames are taken.
+    #[arg(long, value_name = "ADDRESS")]
+    listen_at: Option<String>,
+    /// On which port strangers ask for the names of this host.
+    #[arg(long, value_name = "PORT")]
+    door: Option<u16>,
+    /// The file with the secret of the cluster.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    secret: Option<PathBuf>,
+    /// Neither authenticate nor encrypt: for a network that nobody else reaches.
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl NetworkArguments {
+    /// What is to be set.
+    pub(crate) fn network(&self) -> Result<Network> {
+        let security = match (&self.secret, self.insecure) {
+            (Some(file), _) => Some(Security::Secret(file.clone())),
+            (None, true) => Some(Security::Insecure),
+            (None, false) => None,
+        };
+        let mut options = match security {
+            Some(security) => NetworkOptions::new(security),
+            None => match NetworkOptions::from_environment()? {
+                Some(options) => options,
+                None if self.says_nothing() => return Ok(Network::Off),
+                None => {
+                    return Err(anyhow!(
+                        "the network needs the secret of the cluster: --secret FILE, or --insecure"
+                    ));
+                }
+            },
+        };
+        if let Some(name) = &self.host_name {
+            options.host = Some(HostName::new(name)?);
+        }
+        if let Some(file) = &self.hosts_file {
+            options.hosts = Hosts::read(file)?;
+        }
+        for host in &self.hosts {
+            let (name, address) = host
+                .split_once('=')
+                .context("a host is said as NAME=ADDRESS")?;
+            let address = address_of(address)
+                .with_context(|| format!("{address:?} is no address of a host"))?;
+            options.hosts.insert(HostName::new(name)?, address)?;
+        }
+        if let Some(at) = &self.listen_at {
+            let bare = |ip| SocketAddr::new(ip, 0);
+            options.listen = at
+                .parse()
+                .or_else(|_| at.parse().map(bare))
+                .with_context(|| format!("{at:?} is no address"))?;
+        }
+        if let Some(port) = self.door {
+            options.door_port = port;
+        }
+        Ok(Network::On(Box::new(options)))
+    }
+
+    fn says_nothing(&self) -> bool {
+        self.host_name.is_none()
+            && self.hosts.is_empty()
+            && self.hosts_file.is_none()
+            && self.listen_at.is_none()
+            && self.door.is_none()
+    }
+}
