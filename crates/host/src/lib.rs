@@ -488,6 +488,26 @@ pub enum ConnectError {
         /// What was wrong.
         what: &'static str,
     },
+    /// A host that nobody has told us of.
+    #[error("the host {host} is not known: name it and its address (HAMLYN_HOSTS)")]
+    UnknownHost {
+        /// Which.
+        host: String,
+    },
+    /// It is on another host, and this interface is not on the network.
+    #[error("{to} is on another host, and this program is not on the network: name the secret of the cluster (HAMLYN_SECRET)")]
+    NoNetwork {
+        /// Which.
+        to: String,
+    },
+    /// The handshake with another host could not be begun.
+    #[error("no handshake with {to}: {reason}")]
+    Handshake {
+        /// With whom.
+        to: String,
+        /// Why not.
+        reason: String,
+    },
     /// Something failed on our side.
     #[error(transparent)]
     Host(#[from] HostError),

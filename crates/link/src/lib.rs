@@ -11,6 +11,7 @@ pub mod cell;
 mod crossing;
 pub mod either;
 pub mod pair;
+pub mod udp;
 pub mod wire;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};

@@ -15,9 +15,11 @@ pub use post::{Post, PostParts, WireEnd};
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::udp::batch::{Batch, Inbox};
 use crate::udp::envelope::Envelope;
@@ -126,6 +128,16 @@ impl Wire {
     /// A descriptor that is readable when something has come.
     pub fn descriptor(&self) -> std::io::Result<OwnedFd> {
         lock(&self.reception).socket.as_fd().try_clone_to_owned()
+    }
+
+    /// Its socket, to be watched.
+    pub fn with_socket<R>(&self, watch: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
+        watch(lock(&self.reception).socket.as_fd())
+    }
+
+    /// Whether many strangers wait.
+    pub fn is_crowded(&self) -> bool {
+        lock(&self.strangers).len() > STRANGERS_MAX / 2
     }
 
     pub(crate) fn now_ns(&self) -> u64 {
@@ -270,11 +282,6 @@ impl Wire {
         lock(&self.posts).table.iter().any(Option::is_some)
     }
 
-    /// Whether all that was sent was acknowledged, or will never be.
-    pub fn is_settled(&self) -> bool {
-        lock(&self.posts).table.iter().flatten().all(|post| post.is_settled())
-    }
-
     /// A datagram that is no frame of a link.
     pub fn next_stranger(&self) -> Option<Stranger> {
         lock(&self.strangers).pop_front()
@@ -283,6 +290,30 @@ impl Wire {
     /// Answers a stranger.
     pub fn answer(&self, to: SocketAddr, bytes: &[u8]) -> Result<(), SendError> {
         lock(&self.reception).socket.send_to(bytes, to)
+    }
+
+    /// Brings all links to their end that nobody has any more, as far as that can be done until then: what was sent is acknowledged, or given
+    /// up. Blocks.
+    pub fn settle(&self, until_ns: u64) {
+        self.wants(0);
+        loop {
+            self.look();
+            let now_ns = self.now_ns();
+            if now_ns >= until_ns || !self.has_links() {
+                return;
+            }
+            let wake_ns = self.deadline_ns().unwrap_or(until_ns).min(until_ns);
+            let span_ns = wake_ns.saturating_sub(now_ns);
+            let span = Timespec {
+                tv_sec: (span_ns / 1_000_000_000) as i64,
+                tv_nsec: (span_ns % 1_000_000_000) as i64,
+            };
+            self.with_socket(|socket| {
+                let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+                // If it cannot wait, it looks again at once.
+                let _ = rustix::event::poll(&mut polled, Some(&span));
+            });
+        }
     }
 
     pub(crate) fn tell_of_end(&self) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use hamlyn::host::network::hosts::{HostName, Hosts, address_of};
 use hamlyn::host::network::{NetworkOptions, Security};
-use hamlyn::host::process::Network;
+use hamlyn::host::process::NetworkUse;
 
 /// Whatever is not said here, the environment may say: HAMLYN_HOST, HAMLYN_HOSTS, HAMLYN_LISTEN, HAMLYN_SECRET, HAMLYN_KEY and
 /// HAMLYN_KNOWN, HAMLYN_INSECURE.
@@ -38,7 +38,7 @@ pub(crate) struct NetworkArguments {
 
 impl NetworkArguments {
     /// What is to be set.
-    pub(crate) fn network(&self) -> Result<Network> {
+    pub(crate) fn network(&self) -> Result<NetworkUse> {
         let security = match (&self.secret, self.insecure) {
             (Some(file), _) => Some(Security::Secret(file.clone())),
             (None, true) => Some(Security::Insecure),
@@ -48,7 +48,7 @@ impl NetworkArguments {
             Some(security) => NetworkOptions::new(security),
             None => match NetworkOptions::from_environment()? {
                 Some(options) => options,
-                None if self.says_nothing() => return Ok(Network::Off),
+                None if self.says_nothing() => return Ok(NetworkUse::Off),
                 None => {
                     return Err(anyhow!(
                         "the network needs the secret of the cluster: --secret FILE, or --insecure"
@@ -80,7 +80,7 @@ impl NetworkArguments {
         if let Some(port) = self.door {
             options.door_port = port;
         }
-        Ok(Network::On(Box::new(options)))
+        Ok(NetworkUse::On(Box::new(options)))
     }
 
     fn says_nothing(&self) -> bool {

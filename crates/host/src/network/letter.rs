@@ -84,6 +84,10 @@ pub enum Request {
     Ask {
         /// Which name.
         item: Name,
+        /// The user that asks.
+        user: u32,
+        /// Its group.
+        group: u32,
     },
 }
 
@@ -94,6 +98,8 @@ pub enum Answer {
     Located {
         /// Its number.
         interface: u64,
+        /// The user that it runs as.
+        user: u32,
         /// The port.
         port: u16,
     },
@@ -145,9 +151,12 @@ impl Request {
                 }
             }
             Self::Link(side) => side.letter(LINK),
-            Self::Ask { item } => {
+            Self::Ask { item, user, group } => {
                 let item = item.as_str();
-                letter(ASK, item.len() as u16, item.as_bytes())
+                let mut body = user.to_le_bytes().to_vec();
+                body.extend_from_slice(&group.to_le_bytes());
+                body.extend_from_slice(item.as_bytes());
+                letter(ASK, item.len() as u16, &body)
             }
         }
     }
@@ -171,9 +180,11 @@ impl Request {
             }
             LINK => Self::Link(Side::of(&mut letter)?),
             ASK => {
+                let user = u32::from_le_bytes(letter.take()?);
+                let group = u32::from_le_bytes(letter.take()?);
                 let item = letter.text(letter.number.into())?;
                 let item = Name::new(item).map_err(NotALetter::Invalid)?;
-                Self::Ask { item }
+                Self::Ask { item, user, group }
             }
             _ => return Err(NotALetter::Invalid("its kind is unknown")),
         };
@@ -186,8 +197,13 @@ impl Answer {
     /// Its one encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Self::Located { interface, port } => {
+            Self::Located {
+                interface,
+                user,
+                port,
+            } => {
                 let mut body = interface.to_le_bytes().to_vec();
+                body.extend_from_slice(&user.to_le_bytes());
                 body.extend_from_slice(&port.to_le_bytes());
                 letter(LOCATED, 0, &body)
             }
@@ -204,11 +220,16 @@ impl Answer {
             LOCATED => {
                 letter.expect_no_number()?;
                 let interface = u64::from_le_bytes(letter.take()?);
+                let user = u32::from_le_bytes(letter.take()?);
                 let port = u16::from_le_bytes(letter.take()?);
                 if port == 0 {
                     return Err(NotALetter::Invalid("a port that is none"));
                 }
-                Self::Located { interface, port }
+                Self::Located {
+                    interface,
+                    user,
+                    port,
+                }
             }
             LINKED => Self::Linked(Side::of(&mut letter)?),
             GIVEN => {
@@ -260,15 +281,16 @@ impl Side {
         let (node, user, group, process) = (word()?, word()?, word()?, word()?);
         let (association, frame_bytes) = (word()?, word()?);
         let channels = u16::from_le_bytes(letter.take()?);
-        let [paths] = letter.take()?;
-        if letter.take::<9>()? != [0; 9] {
+        let [paths, unused] = letter.take()?;
+        let port = u16::from_le_bytes(letter.take()?);
+        if unused != 0 || letter.take::<6>()? != [0; 6] {
             return Err(NotALetter::Invalid(
                 "a field that it does not use is not zero",
             ));
         }
-        if node == 0 || channels == 0 || paths == 0 {
+        if node == 0 || channels == 0 || paths == 0 || port == 0 {
             return Err(NotALetter::Invalid(
-                "a host, channels or paths that are none",
+                "a host, channels, paths or a port that are none",
             ));
         }
         let name = match letter.text(letter.number.into())? {
@@ -394,6 +416,8 @@ mod tests {
             }),
             Request::Ask {
                 item: Name::new("ticket").unwrap(),
+                user: 1000,
+                group: 100,
             },
         ]
     }
@@ -402,6 +426,7 @@ mod tests {
         vec![
             Answer::Located {
                 interface: 3,
+                user: 1000,
                 port: 40_000,
             },
             Answer::Linked(side()),

@@ -3,6 +3,9 @@
 //! * [`hosts`]: hosts by name.
 //! * [`letter`]: what two processes say to each other before there is a link.
 //! * [`options`]: what can be set.
+//! * `outside`: finding, asking and linking interfaces of other hosts.
+//! * `keeper`: what the attendant does about the wire.
+//! * `door`: answering those who look for somebody of this host.
 //!
 //! # Trust
 //!
@@ -12,6 +15,9 @@
 pub mod hosts;
 pub mod letter;
 pub mod options;
+pub(crate) mod door;
+pub(crate) mod keeper;
+pub(crate) mod outside;
 
 pub use options::{NetworkOptions, Security};
 
@@ -60,6 +66,9 @@ pub enum NetworkError {
         "the network needs the secret of the cluster: name its file (HAMLYN_SECRET), or say that none is wanted (HAMLYN_INSECURE=1)"
     )]
     NoSecret,
+    /// A secret or a key that cannot be used.
+    #[error("{0}")]
+    Key(String),
     /// A variable of the environment that cannot be understood.
     #[error("{variable}={value:?}: {reason}")]
     Variable {

@@ -4,16 +4,34 @@
 //! the same.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use hamlyn_link::wire::Wire;
+use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
+use hamlyn_engine::transport::{Association, Settings};
+use hamlyn_link::udp::handshake::{
+    Credentials, Established, Identity, Initiator, RESPONSE_BYTES_MAX, Responder, Taken,
+};
+use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
+use hamlyn_link::udp::seal::{Opener, Sealer};
+use hamlyn_link::udp::socket::{Flow, FlowSettings};
+use hamlyn_link::wire::{PostParts, Wire, WireLink};
 
-use super::hosts::{HostName, Hosts};
+use super::NetworkError;
+use super::hosts::HostName;
 use super::letter::{Answer, Request, Side, Sought};
-use super::options::NetworkOptions;
+use super::options::{NetworkOptions, Security};
+use crate::process::clock::{self, now_ns};
 use crate::process::name::{Name, Namespace};
-use crate::{Address, ConnectError, Destination, HostError};
+use crate::process::random_bits;
+use crate::{Address, ConnectError, Destination, Errno, HostError, Peer, RefusedBecause};
+
+/// The largest datagram that is used, where the way carries so much: that of a jumbo frame.
+const DATAGRAM_BYTES_MAX: usize = 8_952;
+/// Without a word of the system, the way is taken for Ethernet.
+const DATAGRAM_BYTES_USUAL: usize = 1_452;
 
 /// An interface of another host, as somebody looks for it.
 pub(crate) struct Abroad {
@@ -27,20 +45,148 @@ pub(crate) struct Abroad {
     pub(crate) shown: String,
 }
 
+/// Where an interface of another host was found.
+pub(crate) struct Found {
+    pub(crate) at: SocketAddr,
+    pub(crate) interface: u64,
+    pub(crate) user: u32,
+}
+
+/// Why a letter was not answered.
+pub(crate) enum Unanswered {
+    /// Nobody listens there.
+    Absent,
+    /// Nobody answered in time.
+    Late,
+    /// It cannot be answered.
+    Failed(ConnectError),
+}
+
+impl<E: Into<ConnectError>> From<E> for Unanswered {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// A link to be: what this side has ready for it.
+pub(crate) struct Prospect<'a> {
+    network: &'a Network,
+    number: u32,
+    flows: Vec<Flow>,
+    frame_bytes: usize,
+    is_taken: bool,
+}
+
+impl Drop for Prospect<'_> {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            self.network.wire.release(self.number);
+        }
+    }
+}
+
 /// What a process has on the network.
 pub(crate) struct Network {
     pub(crate) options: NetworkOptions,
-    pub(crate) host: HostName,
+    host: HostName,
     namespace: Namespace,
     pub(crate) wire: Arc<Wire>,
+    credentials: Credentials,
+    responder: Mutex<Responder>,
     /// Hosts that we have met and that the table does not name.
     met: Mutex<BTreeMap<u32, SocketAddr>>,
+    /// The driver sleeps at the socket.
+    asleep: AtomicBool,
+}
+
+/// Hosts that are remembered beside the table.
+const HOSTS_MET_MAX: usize = 4096;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time of day, in milliseconds since 1970.
+pub(crate) fn wall_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+fn system(call: &'static str, error: &std::io::Error) -> HostError {
+    HostError::System {
+        call,
+        errno: Errno(error.raw_os_error().unwrap_or(0)),
+    }
 }
 
 impl Network {
+    /// Goes on the network. `tell` is called by anybody when a stranger came or a link ended.
+    pub(crate) fn open(
+        options: NetworkOptions,
+        namespace: Namespace,
+        tell: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, HostError> {
+        let host = match &options.host {
+            Some(host) => host.clone(),
+            None => HostName::own()?,
+        };
+        let credentials = credentials(&options.security)?;
+        if matches!(credentials, Credentials::Insecure) {
+            tracing::warn!(
+                %host,
+                "the network is used without authentication and without encryption, as was said: whoever reaches this port may do anything"
+            );
+        }
+        let settings = FlowSettings::default();
+        let wire = Wire::open(options.listen, &settings, now_ns, tell);
+        let wire = wire.map_err(|failed| HostError::System {
+            call: failed.call,
+            errno: Errno(failed.errno.raw_os_error()),
+        })?;
+        let responder = Responder::new(&credentials).map_err(|_| HostError::System {
+            call: "getrandom",
+            errno: Errno(0),
+        })?;
+        Ok(Self {
+            host,
+            namespace,
+            wire: Arc::new(wire),
+            responder: Mutex::new(responder),
+            credentials,
+            options,
+            met: Mutex::default(),
+            asleep: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether the driver sleeps at the socket.
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the driver is about to sleep there, or awake.
+    pub(crate) fn note_asleep(&self, asleep: bool) {
+        self.asleep.store(asleep, Ordering::Relaxed);
+    }
+
     /// The number of this host in tickets.
     pub(crate) fn node(&self) -> u32 {
         self.host.node()
+    }
+
+    /// What it is called.
+    pub(crate) fn host(&self) -> &HostName {
+        &self.host
+    }
+
+    /// A responder for another socket of this process.
+    pub(crate) fn new_responder(&self) -> Option<Responder> {
+        Responder::new(&self.credentials).ok()
+    }
+
+    /// Who answers strangers at the wire's port.
+    pub(crate) fn responder(&self) -> MutexGuard<'_, Responder> {
+        lock(&self.responder)
     }
 
     /// Where an address leads, if it leads to another host.
@@ -51,27 +197,18 @@ impl Network {
         }
     }
 
-    /// The host and the rest of `host/name`.
-    fn parts<'a>(&self, name: &'a str) -> Option<(HostName, &'a str)> {
-        let (host, rest) = name.split_once('/')?;
-        Some((HostName::new(host).ok()?, rest))
-    }
-
     /// The name without this host's own before it.
     pub(crate) fn without_own_host<'a>(&self, name: &'a str) -> &'a str {
-        match self.parts(name) {
+        match parts(name) {
             Some((host, rest)) if host == self.host => rest,
             _ => name,
         }
     }
 
     fn by_name(&self, name: &str) -> Result<Option<Abroad>, ConnectError> {
-        let Some((host, rest)) = self.parts(name) else {
+        let Some((host, rest)) = parts(name).filter(|(host, _)| *host != self.host) else {
             return Ok(None);
         };
-        if host == self.host {
-            return Ok(None);
-        }
         let doors = self.options.hosts.addresses(&host);
         if doors.is_empty() {
             // It may be a name of this host that has a slash.
@@ -95,10 +232,7 @@ impl Network {
                 host.as_str().to_owned(),
                 self.options.hosts.addresses(host),
             ),
-            None => {
-                let met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
-                (format!("{:08x}", to.node), vec![*met.get(&to.node)?])
-            }
+            None => (format!("{:08x}", to.node), vec![*lock(&self.met).get(&to.node)?]),
         };
         let shown = format!("{:016x} of user {} on {host}", to.interface, to.user);
         Some(Abroad {
@@ -112,14 +246,309 @@ impl Network {
 
     /// The host of that number is there: what a ticket of it needs if the table does not name it.
     fn meet(&self, node: u32, at: IpAddr) {
-        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut met = lock(&self.met);
         let door = SocketAddr::new(at, self.options.door_port);
-        // So that strangers who hold the secret cannot make it grow without bound.
+        // So that whoever holds the secret cannot make it grow without bound.
         if met.len() < HOSTS_MET_MAX || met.contains_key(&node) {
             met.insert(node, door);
         }
     }
+
+    /// Asks the doorkeepers of a host where somebody is.
+    pub(crate) fn find(&self, abroad: &Abroad, deadline_ns: u64) -> Result<Found, Unanswered> {
+        let request = Request::Locate {
+            namespace: self.namespace.clone(),
+            sought: abroad.sought.clone(),
+        };
+        let mut why = Unanswered::Absent;
+        for &door in &abroad.doors {
+            match self.say(door, &abroad.host, &request, deadline_ns) {
+                Ok(Answer::Located {
+                    interface,
+                    user,
+                    port,
+                }) => {
+                    return Ok(Found {
+                        at: SocketAddr::new(door.ip(), port),
+                        interface,
+                        user,
+                    });
+                }
+                Ok(Answer::Refused { .. }) => return Err(Unanswered::Absent),
+                Ok(_) => return Err(Unanswered::Failed(abroad.invalid())),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// Says something that needs no link, and hears the answer.
+    pub(crate) fn say(
+        &self,
+        to: SocketAddr,
+        host: &str,
+        request: &Request,
+        deadline_ns: u64,
+    ) -> Result<Answer, Unanswered> {
+        let number = random_bits()? as u32 | 1;
+        let established = self.knock(to, host, number, request, deadline_ns)?;
+        self.read(&established, to)
+    }
+
+    fn read(&self, established: &Established, to: SocketAddr) -> Result<Answer, Unanswered> {
+        Answer::from_bytes(&established.payload).map_err(|_| {
+            Unanswered::Failed(ConnectError::Invalid {
+                to: to.to_string(),
+                what: "its letter cannot be read",
+            })
+        })
+    }
+
+    /// A handshake.
+    fn knock(
+        &self,
+        to: SocketAddr,
+        host: &str,
+        number: u32,
+        request: &Request,
+        deadline_ns: u64,
+    ) -> Result<Established, Unanswered> {
+        let letter = request.to_bytes();
+        let initiator = Initiator::new(
+            &self.credentials,
+            Some(host),
+            number,
+            &letter,
+            now_ns(),
+            wall_ms(),
+        );
+        let mut initiator = initiator.map_err(|error| ConnectError::Handshake {
+            to: to.to_string(),
+            reason: error.to_string(),
+        })?;
+        let own = SocketAddr::new(self.options.listen.ip(), 0);
+        let socket = UdpSocket::bind(own).map_err(|error| system("bind", &error))?;
+        socket.connect(to).map_err(|error| system("connect", &error))?;
+        socket
+            .set_nonblocking(true)
+            .map_err(|error| system("fcntl", &error))?;
+        let mut room = [0; RESPONSE_BYTES_MAX + 1];
+        loop {
+            let now_ns = now_ns();
+            if let Some(bytes) = initiator.poll(now_ns)
+                && let Err(error) = socket.send(bytes)
+                && error.kind() == std::io::ErrorKind::ConnectionRefused
+            {
+                return Err(Unanswered::Absent);
+            }
+            if now_ns >= deadline_ns {
+                return Err(Unanswered::Late);
+            }
+            let again_ns = initiator.deadline_ns().unwrap_or(deadline_ns);
+            let waited = clock::wait_readable(&socket, again_ns.min(deadline_ns));
+            let is_there = waited.map_err(|errno| HostError::System {
+                call: "ppoll",
+                errno: Errno(errno.raw_os_error()),
+            })?;
+            if !is_there {
+                continue;
+            }
+            match socket.recv(&mut room) {
+                Ok(length) => {
+                    // What is no answer changes nothing.
+                    if let Ok(Taken::Established(established)) =
+                        initiator.take(clock::now_ns(), &room[..length])
+                    {
+                        return Ok(*established);
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    return Err(Unanswered::Absent);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Makes ready for a link to whoever takes frames there.
+    pub(crate) fn prospect(&self, to: SocketAddr) -> Result<Prospect<'_>, HostError> {
+        let failed = |failed: hamlyn_link::udp::socket::CallFailed| HostError::System {
+            call: failed.call,
+            errno: Errno(failed.errno.raw_os_error()),
+        };
+        let own = SocketAddr::new(self.options.listen.ip(), 0);
+        let mut flows = Vec::new();
+        for _ in 0..self.options.paths.max(1) {
+            let mut flow = Flow::bind(own, &FlowSettings::default()).map_err(failed)?;
+            flow.connect(to).map_err(failed)?;
+            flows.push(flow);
+        }
+        let number = self.wire.reserve(random_bits()? as u32);
+        let number = number.ok_or(HostError::LinksFull { allowed: 1 << 16 })?;
+        let route = flows.first().and_then(Flow::route_datagram_bytes);
+        let datagram_bytes = route.unwrap_or(DATAGRAM_BYTES_USUAL).min(DATAGRAM_BYTES_MAX);
+        let frame_bytes = datagram_bytes.saturating_sub(hamlyn_link::udp::seal::OVERHEAD_BYTES_MAX);
+        Ok(Prospect {
+            network: self,
+            number,
+            flows,
+            frame_bytes: frame_bytes.clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX),
+            is_taken: false,
+        })
+    }
+
+    /// Asks for a link.
+    pub(crate) fn ask_link(
+        &self,
+        found: &Found,
+        abroad: &Abroad,
+        own: impl FnOnce(&Prospect<'_>) -> Side,
+        deadline_ns: u64,
+    ) -> Result<Result<(Peer, WireLink), RefusedBecause>, Unanswered> {
+        let prospect = self.prospect(found.at)?;
+        let request = Request::Link(own(&prospect));
+        let established =
+            self.knock(found.at, &abroad.host, prospect.number, &request, deadline_ns)?;
+        let side = match self.read(&established, found.at)? {
+            Answer::Linked(side) => side,
+            Answer::Refused { reason } => return Ok(Err(RefusedBecause(reason))),
+            _ => return Err(Unanswered::Failed(abroad.invalid())),
+        };
+        let is_expected = side.destination.interface == found.interface
+            && side.destination.user == found.user
+            && abroad
+                .destination
+                .is_none_or(|wanted| wanted.is_same(&side.destination))
+            && is_of_host(&established.identity, side.destination.node);
+        if !is_expected {
+            return Err(Unanswered::Failed(abroad.invalid()));
+        }
+        self.meet(side.destination.node, found.at.ip());
+        let peer = peer_of(&side);
+        let link = prospect.link(&established, &side)?;
+        Ok(Ok((peer, link)))
+    }
+
+    /// Grants a link to whoever asks for one from there, if there is room: it, and what it is to be told.
+    pub(crate) fn grant_link(
+        &self,
+        from: IpAddr,
+        side: &Side,
+    ) -> Result<Prospect<'_>, HostError> {
+        self.meet(side.destination.node, from);
+        let mut prospect = self.prospect(SocketAddr::new(from, side.port))?;
+        prospect.frame_bytes = prospect.frame_bytes.min(side.frame_bytes as usize);
+        Ok(prospect)
+    }
 }
 
-/// Hosts that are remembered beside the table.
-const HOSTS_MET_MAX: usize = 4096;
+impl Abroad {
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn invalid(&self) -> ConnectError {
+        ConnectError::Invalid {
+            to: self.shown.clone(),
+            what: "it answered with something else than was asked for",
+        }
+    }
+}
+
+impl Prospect<'_> {
+    /// What this side brings to the link.
+    pub(crate) fn side(&self, destination: Destination, name: Option<Name>) -> Side {
+        Side {
+            destination,
+            group: rustix::process::getegid().as_raw(),
+            process: std::process::id(),
+            name,
+            association: self.number,
+            channels: Settings::default().channels,
+            frame_bytes: self.frame_bytes as u32,
+            paths: self.flows.len() as u8,
+            port: self.network.wire.local().port(),
+        }
+    }
+
+    /// The number that this side gives to the association.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The link, to who brings that.
+    pub(crate) fn link(
+        mut self,
+        established: &Established,
+        side: &Side,
+    ) -> Result<WireLink, HostError> {
+        let options = &self.network.options;
+        let frame_bytes = self.frame_bytes.min(side.frame_bytes as usize);
+        self.flows.truncate(usize::from(side.paths));
+        let settings = Settings {
+            channels: Settings::default().channels.min(side.channels),
+            frame_bytes: frame_bytes.max(FRAME_BYTES_MIN),
+            paths: self.flows.len() as u8,
+            no_progress_ns: options.no_progress.as_nanos() as u64,
+            ..Settings::default()
+        };
+        let association = Association::new(settings).map_err(|_| HostError::BadSetting {
+            setting: "the peer's frames",
+            value: u64::from(side.frame_bytes),
+            reason: "no association can have them",
+        })?;
+        let parts = PostParts {
+            association,
+            sealer: Sealer::new(&established.keys.send, established.association),
+            opener: Opener::new(&established.keys.receive, self.number),
+            flows: std::mem::take(&mut self.flows),
+        };
+        self.is_taken = true;
+        Ok(self.network.wire.link(self.number, parts))
+    }
+}
+
+/// The peer that a side says it is.
+pub(crate) fn peer_of(side: &Side) -> Peer {
+    Peer {
+        token: 0,
+        destination: side.destination,
+        group: side.group,
+        process: side.process,
+        name: side.name.as_ref().map(|name| name.as_str().to_owned()),
+    }
+}
+
+/// Whether whoever proved that it is this may speak for the host of that number.
+pub(crate) fn is_of_host(identity: &Identity, node: u32) -> bool {
+    match identity {
+        Identity::Host(name) => HostName::new(name).is_ok_and(|name| name.node() == node),
+        Identity::SecretHolder | Identity::Anyone => true,
+    }
+}
+
+/// The host and the rest of `host/name`.
+fn parts(name: &str) -> Option<(HostName, &str)> {
+    let (host, rest) = name.split_once('/')?;
+    Some((HostName::new(host).ok()?, rest))
+}
+
+fn credentials(security: &Security) -> Result<Credentials, HostError> {
+    let key = |error: hamlyn_link::udp::key_file::KeyFileError| {
+        HostError::from(NetworkError::Key(error.to_string()))
+    };
+    Ok(match security {
+        Security::Insecure => Credentials::Insecure,
+        Security::Secret(file) => Credentials::Secret(ClusterSecret::read(file).map_err(key)?),
+        Security::Keys { own, known } => {
+            let text = std::fs::read_to_string(known).map_err(|error| NetworkError::File {
+                path: known.clone(),
+                error: error.to_string(),
+            })?;
+            let hosts = parse_hosts(&text);
+            let hosts = hosts.map_err(|error| NetworkError::Key(error.to_string()))?;
+            let own = HostKey::read(own).map_err(key)?;
+            Credentials::Keys { own, hosts }
+        }
+    })
+}

@@ -6,8 +6,10 @@
 
 use super::Interior;
 use super::codec::Message;
-use super::name::Name;
+use super::name::{Name, Namespace};
 use super::reach::{Backoff, Contact, Setback, Target, Whom};
+use crate::network::letter::{Answer, Request, Sought};
+use crate::network::outside::Abroad;
 use crate::{Address, ConnectError, RefusedBecause};
 use rustix::net::{Shutdown, shutdown};
 use std::convert::Infallible;
@@ -28,6 +30,7 @@ pub(super) fn ask(
         let attempt = match &whom {
             Whom::Oneself => of_oneself(interior, whom.shown(), &item),
             Whom::Another(target) => of_another(interior, target, &item, deadline_ns),
+            Whom::Abroad(abroad) => of_abroad(interior, abroad, &item, deadline_ns),
         };
         let why = match attempt {
             Ok(bytes) => return Ok(bytes),
@@ -84,6 +87,60 @@ fn of_another(
             .invalid("it answered with something else than was asked for")
             .into()),
     }
+}
+
+fn of_abroad(
+    interior: &Interior,
+    abroad: &Abroad,
+    item: &Name,
+    deadline_ns: u64,
+) -> Result<Vec<u8>, Setback> {
+    let Some(network) = &interior.network else {
+        unreachable!("without a network nobody is abroad");
+    };
+    let setback = |why| abroad.setback(why);
+    let found = network.find(abroad, deadline_ns).map_err(setback)?;
+    let request = Request::Ask {
+        item: item.clone(),
+        user: interior.identity.user,
+        group: rustix::process::getegid().as_raw(),
+    };
+    let said = network.say(found.at, abroad.host(), &request, deadline_ns);
+    match said.map_err(setback)? {
+        Answer::Given(bytes) => Ok(bytes),
+        Answer::Refused {
+            reason: Answer::NOT_OFFERED,
+        } => Err(not_offered(&abroad.shown, item)),
+        Answer::Refused { reason } => Err(Setback::Final(ConnectError::Refused {
+            to: abroad.shown.clone(),
+            reason: RefusedBecause(reason),
+        })),
+        _ => Err(Setback::Final(ConnectError::Invalid {
+            to: abroad.shown.clone(),
+            what: "it answered with something else than was asked for",
+        })),
+    }
+}
+
+/// What a neighbour, or this interface itself, offers under that name, if it says so at once.
+pub(crate) fn ask_neighbour(
+    interior: &Interior,
+    namespace: &Namespace,
+    sought: &Sought,
+    item: &str,
+    deadline_ns: u64,
+) -> Option<Vec<u8>> {
+    let item = Name::new(item).ok()?;
+    let is_own = *namespace == interior.settings.namespace
+        && match sought {
+            Sought::Name(name) => interior.settings.name.as_ref() == Some(name),
+            Sought::Interface(interface) => interior.identity.interface == *interface,
+        };
+    if is_own {
+        return of_oneself(interior, "", &item).ok();
+    }
+    let target = Target::neighbour(namespace, sought).ok()?;
+    of_another(interior, &target, &item, deadline_ns).ok()
 }
 
 fn look_for_the_last_time(contact: &Contact<'_>) -> Result<Message, Setback> {

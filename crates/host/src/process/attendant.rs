@@ -14,6 +14,7 @@ use super::grant::Unlinkable;
 use super::name::Name;
 use super::registry::{Entrant, PeerKey};
 use super::source::Source;
+use crate::network::keeper::Keeper;
 use crate::{Errno, HostError, RefusedBecause};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -44,12 +45,19 @@ pub(super) struct Attendant {
     handshakes_begun: u64,
     paused_until_ns: Option<u64>,
     log: LogBudget,
+    /// Of the wire, if this interface is on the network.
+    keeper: Option<Keeper>,
 }
 
 impl Attendant {
     /// An attendant of these listening sockets.
     pub(super) fn new(interior: Arc<Interior>, listeners: Vec<OwnedFd>) -> Result<Self, HostError> {
+        let keeper = match &interior.network {
+            Some(network) => Some(Keeper::new(network)?),
+            None => None,
+        };
         let attendant = Self {
+            keeper,
             interior,
             listeners,
             handshakes: HashMap::new(),
@@ -101,8 +109,12 @@ impl Attendant {
                     Some(Source::Handshake(number)) => self.proceed(number),
                     Some(Source::Control(token)) => self.interior.registry.hung_up(token),
                     Some(Source::Process(token)) => self.interior.registry.process_ended(token),
-                    None => {}
+                    // It is looked at below.
+                    Some(Source::Wire) | None => {}
                 }
+            }
+            if let Some(keeper) = &mut self.keeper {
+                keeper.tend(&self.interior);
             }
             self.drop_the_stalled();
             self.resume();
@@ -116,7 +128,9 @@ impl Attendant {
             .values()
             .map(|handshake| handshake.deadline_ns);
         let verdict = self.interior.registry.pass_verdicts();
-        handshakes.chain(verdict).chain(self.paused_until_ns).min()
+        let keeper = self.keeper.as_ref().and_then(Keeper::deadline_ns);
+        let others = self.paused_until_ns.into_iter().chain(keeper);
+        handshakes.chain(verdict).chain(others).min()
     }
 
     fn drop_the_stalled(&mut self) {
@@ -352,24 +366,8 @@ impl Attendant {
 
     /// Tells somebody why not. Dropping the socket does the rest.
     fn refuse(&mut self, socket: &OwnedFd, credentials: &Credentials, outcome: Outcome) {
-        let reason = match outcome {
-            Outcome::NotAllowed => Some(RefusedBecause::NOT_ALLOWED),
-            Outcome::Version => Some(RefusedBecause::VERSION),
-            Outcome::TooMany => Some(RefusedBecause::TOO_MANY),
-            Outcome::Resources => Some(RefusedBecause::RESOURCES),
-            Outcome::Invalid => Some(RefusedBecause::INVALID),
-            Outcome::Simultaneous => Some(RefusedBecause::SIMULTANEOUS),
-            Outcome::Busy => Some(RefusedBecause::BUSY),
-            Outcome::Accepted
-            | Outcome::Answered
-            | Outcome::NotOffered
-            | Outcome::Lent
-            | Outcome::NotLent
-            | Outcome::Stalled
-            | Outcome::HungUp => None,
-        };
         self.note(outcome, Some(credentials));
-        if let Some(RefusedBecause(reason)) = reason {
+        if let Some(RefusedBecause(reason)) = outcome.reason() {
             // If it cannot be told, it sees the end of the socket.
             let _ = exchange::send(socket, &Message::Refusal { reason }, &[]);
         }

@@ -16,9 +16,10 @@ pub(super) fn borrow(
 ) -> Result<Borrowed, ConnectError> {
     let target = match Whom::of(interior, Address::Destination(from))? {
         Whom::Another(target) => target,
-        Whom::Oneself => {
+        // Memory is lent within a host, and not to oneself.
+        whom @ (Whom::Oneself | Whom::Abroad(_)) => {
             return Err(ConnectError::NotLent {
-                to: Whom::Oneself.shown().to_owned(),
+                to: whom.shown().to_owned(),
             });
         }
     };

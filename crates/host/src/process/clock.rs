@@ -13,7 +13,7 @@ pub(crate) fn now_ns() -> u64 {
 }
 
 /// The span from now until `deadline_ns`, zero if that has passed.
-pub(super) fn until(deadline_ns: u64) -> Timespec {
+pub(crate) fn until(deadline_ns: u64) -> Timespec {
     let span = deadline_ns.saturating_sub(now_ns());
     Timespec {
         tv_sec: (span / 1_000_000_000) as i64,
@@ -31,7 +31,7 @@ pub(crate) fn instant(deadline_ns: u64) -> Timespec {
 
 /// Waits until `descriptor` has something to read, or its other end hung up.
 /// False when the deadline passed before.
-pub(super) fn wait_readable(
+pub(crate) fn wait_readable(
     descriptor: impl AsFd,
     deadline_ns: u64,
 ) -> Result<bool, rustix::io::Errno> {
@@ -44,7 +44,7 @@ pub(super) fn wait_readable(
 }
 
 /// The same, but a signal ends it, too.
-pub(super) fn wait_once(
+pub(crate) fn wait_once(
     descriptor: impl AsFd,
     deadline_ns: Option<u64>,
 ) -> Result<bool, rustix::io::Errno> {
@@ -54,7 +54,7 @@ pub(super) fn wait_once(
 }
 
 /// Sleeps until something that an epoll set watches comes, or the deadline passes.
-pub(super) fn wait_for_events(
+pub(crate) fn wait_for_events(
     set: impl AsFd,
     deadline_ns: Option<u64>,
 ) -> Result<(), rustix::io::Errno> {
@@ -65,7 +65,7 @@ pub(super) fn wait_for_events(
 }
 
 /// Whether `descriptor` reports any of `flags` at once.
-pub(super) fn shows(descriptor: impl AsFd, flags: PollFlags) -> bool {
+pub(crate) fn shows(descriptor: impl AsFd, flags: PollFlags) -> bool {
     let mut polled = [PollFd::new(&descriptor, flags)];
     let at_once = Timespec::default();
     let polled_one = rustix::event::poll(&mut polled, Some(&at_once)).is_ok();

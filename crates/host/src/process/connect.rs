@@ -6,6 +6,7 @@ use super::codec::Message;
 use super::grant::Unlinkable;
 use super::reach::{Backoff, Contact, Setback, Target, Whom};
 use super::registry::{Entrant, Outgoing, PeerKey};
+use crate::network::outside::{Abroad, Prospect};
 use crate::{Address, ConnectError, Connected, HostError, Peer, RefusedBecause};
 use hamlyn_link::either::EitherLink;
 use std::sync::Arc;
@@ -29,19 +30,24 @@ pub(super) fn connect(
     to: Address<'_>,
     deadline_ns: u64,
 ) -> Result<Connected<EitherLink>, ConnectError> {
-    let target = match Whom::of(interior, to)? {
-        Whom::Oneself => return oneself(interior),
-        Whom::Another(target) => target,
+    let whom = Whom::of(interior, to)?;
+    let stalled = || ConnectError::Stalled {
+        to: whom.shown().to_owned(),
     };
     let mut backoff = Backoff::new();
     loop {
-        let (why, incoming) = match attempt(interior, &target, deadline_ns) {
+        let made = match &whom {
+            Whom::Oneself => Ok(Attempt::Oneself),
+            Whom::Another(target) => attempt(interior, target, deadline_ns),
+            Whom::Abroad(abroad) => attempt_abroad(interior, abroad, deadline_ns),
+        };
+        let (why, incoming) = match made {
             Ok(Attempt::Made(connected)) => return Ok(connected),
             Ok(Attempt::Oneself) => return oneself(interior),
-            Ok(Attempt::Incoming(key)) => (target.stalled(), Some(key)),
+            Ok(Attempt::Incoming(key)) => (stalled(), Some(key)),
             Err(Setback::Again(why)) => (why, None),
             Err(Setback::Final(why)) => return Err(why),
-            Err(Setback::Late) => return Err(target.stalled()),
+            Err(Setback::Late) => return Err(stalled()),
         };
         let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
             return Err(why);
@@ -92,19 +98,83 @@ impl Drop for Claim<'_> {
     }
 }
 
+fn attempt_abroad(
+    interior: &Interior,
+    abroad: &Abroad,
+    deadline_ns: u64,
+) -> Result<Attempt, Setback> {
+    let Some(network) = &interior.network else {
+        unreachable!("without a network nobody is abroad");
+    };
+    let setback = |why| abroad.setback(why);
+    let found = network.find(abroad, deadline_ns).map_err(setback)?;
+    let key = PeerKey {
+        interface: found.interface,
+        user: found.user,
+    };
+    if key == interior.own_key() {
+        // This host by another name.
+        return Ok(Attempt::Oneself);
+    }
+    if let Some(early) = claim(interior, key)? {
+        return Ok(early);
+    }
+    let _claim = Claim(interior);
+    let own = |prospect: &Prospect<'_>| {
+        prospect.side(interior.identity, interior.settings.name.clone())
+    };
+    let asked = network.ask_link(&found, abroad, own, deadline_ns);
+    match asked.map_err(setback)? {
+        Ok((peer, link)) => {
+            if !interior.allows_peer(&peer) {
+                return Err(Setback::Final(ConnectError::NotAllowed {
+                    to: abroad.shown.clone(),
+                    user: peer.destination.user,
+                }));
+            }
+            enter(interior, Entrant::remote(peer, link))
+        }
+        Err(RefusedBecause::SIMULTANEOUS) => Ok(Attempt::Incoming(key)),
+        Err(reason) => {
+            let to = abroad.shown.clone();
+            let error = ConnectError::Refused { to, reason };
+            Err(match reason {
+                RefusedBecause::BUSY => Setback::Again(error),
+                _ => Setback::Final(error),
+            })
+        }
+    }
+}
+
+/// Says that we are about to connect to somebody; or that there is a link, or will be. Must be followed by a [`Claim`].
+fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, Setback> {
+    match interior.registry.begin_outgoing(key) {
+        Outgoing::Begun => Ok(None),
+        Outgoing::Linked(token) => Ok(Some(Attempt::Made(Connected::Already { token }))),
+        Outgoing::Incoming => Ok(Some(Attempt::Incoming(key))),
+        Outgoing::Full => {
+            let allowed = interior.settings.links_max as u32;
+            Err(HostError::LinksFull { allowed }.into())
+        }
+    }
+}
+
+fn enter(interior: &Interior, entrant: Entrant) -> Result<Attempt, Setback> {
+    Ok(Attempt::Made(
+        match interior.registry.enter_outgoing(entrant)? {
+            Ok((peer, link)) => Connected::New(peer, link),
+            Err(token) => Connected::Already { token },
+        },
+    ))
+}
+
 fn attempt(interior: &Interior, target: &Target, deadline_ns: u64) -> Result<Attempt, Setback> {
     let Some(contact) = target.greeted(interior, deadline_ns)? else {
         return Ok(Attempt::Oneself);
     };
     let key = contact.key();
-    match interior.registry.begin_outgoing(key) {
-        Outgoing::Begun => {}
-        Outgoing::Linked(token) => return Ok(Attempt::Made(Connected::Already { token })),
-        Outgoing::Incoming => return Ok(Attempt::Incoming(key)),
-        Outgoing::Full => {
-            let allowed = interior.settings.links_max as u32;
-            return Err(HostError::LinksFull { allowed }.into());
-        }
+    if let Some(early) = claim(interior, key)? {
+        return Ok(early);
     }
     let _claim = Claim(interior);
     let (lent, file) = interior.lender.lend()?;
@@ -144,11 +214,6 @@ fn attempt(interior: &Interior, target: &Target, deadline_ns: u64) -> Result<Att
             Unlinkable::Host(error) => error.into(),
         })?;
     let process = credentials.open_process(&control);
-    let entrant = Entrant::local(credentials.peer(&offer), control, process, link);
-    Ok(Attempt::Made(
-        match interior.registry.enter_outgoing(entrant)? {
-            Ok((peer, link)) => Connected::New(peer, link),
-            Err(token) => Connected::Already { token },
-        },
-    ))
+    let peer = credentials.peer(&offer);
+    enter(interior, Entrant::local(peer, control, process, link))
 }

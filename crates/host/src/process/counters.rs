@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::RefusedBecause;
+
 /// How the handshakes that others began ended, since the host was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
@@ -38,7 +40,7 @@ pub struct RendezvousCounters {
 
 /// How a handshake ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Accepted,
     Answered,
     NotOffered,
@@ -55,14 +57,36 @@ pub(super) enum Outcome {
     HungUp,
 }
 
+impl Outcome {
+    /// What somebody is told who is refused so.
+    pub(crate) fn reason(self) -> Option<RefusedBecause> {
+        Some(match self {
+            Self::NotAllowed => RefusedBecause::NOT_ALLOWED,
+            Self::Version => RefusedBecause::VERSION,
+            Self::TooMany => RefusedBecause::TOO_MANY,
+            Self::Resources => RefusedBecause::RESOURCES,
+            Self::Invalid => RefusedBecause::INVALID,
+            Self::Simultaneous => RefusedBecause::SIMULTANEOUS,
+            Self::Busy => RefusedBecause::BUSY,
+            Self::Accepted
+            | Self::Answered
+            | Self::NotOffered
+            | Self::Lent
+            | Self::NotLent
+            | Self::Stalled
+            | Self::HungUp => return None,
+        })
+    }
+}
+
 const OUTCOMES: usize = Outcome::HungUp as usize + 1;
 
 /// Written by the attendant, read by the owner.
 #[derive(Debug, Default)]
-pub(super) struct Tally([AtomicU64; OUTCOMES]);
+pub(crate) struct Tally([AtomicU64; OUTCOMES]);
 
 impl Tally {
-    pub(super) fn count(&self, outcome: Outcome) {
+    pub(crate) fn count(&self, outcome: Outcome) {
         self.of(outcome).fetch_add(1, Ordering::Relaxed);
     }
 
@@ -71,7 +95,7 @@ impl Tally {
         &counters[outcome as usize]
     }
 
-    pub(super) fn read(&self) -> RendezvousCounters {
+    pub(crate) fn read(&self) -> RendezvousCounters {
         let of = |outcome| self.of(outcome).load(Ordering::Relaxed);
         RendezvousCounters {
             accepted: of(Outcome::Accepted),
@@ -94,7 +118,7 @@ impl Tally {
 
 /// Bounds the lines that others can cause in our log.
 #[derive(Debug, Default)]
-pub(super) struct LogBudget {
+pub(crate) struct LogBudget {
     period_began_ns: u64,
     lines: u32,
     suppressed: u64,
@@ -105,7 +129,7 @@ impl LogBudget {
     const LINES_PER_PERIOD: u32 = 4;
 
     /// Whether a line may be written now; if so, how many were not before it.
-    pub(super) fn line(&mut self, now_ns: u64) -> Option<u64> {
+    pub(crate) fn line(&mut self, now_ns: u64) -> Option<u64> {
         if now_ns.saturating_sub(self.period_began_ns) >= Self::PERIOD_NS {
             self.period_began_ns = now_ns;
             self.lines = 0;

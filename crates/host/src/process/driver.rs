@@ -32,6 +32,8 @@ pub struct ProcessDriver {
     no_words: bool,
     /// How often the alarm had been rung.
     alarm_rings: u32,
+    /// What comes to the wire ends a sleep.
+    hears_wire: bool,
 }
 
 impl ProcessDriver {
@@ -44,11 +46,38 @@ impl ProcessDriver {
             has_words: false,
             no_words: false,
             alarm_rings: 0,
+            hears_wire: false,
         }
     }
 
     fn take_rings(&self) -> Result<(), HostError> {
         match self.interior.registry.take_rings() {
+            Ok(()) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
+        }
+    }
+
+    fn sleep_here(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        let deadline_ns = if self.unannounced {
+            let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
+            Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))
+        } else {
+            deadline_ns
+        };
+        if self.has_words {
+            let own = self.interior.registry.alarm().word();
+            match self.lookout.sleep(own, self.alarm_rings, deadline_ns) {
+                Ok(()) => return Ok(()),
+                // Before Linux 5.16, or in a sandbox.
+                Err(Errno::NOSYS | Errno::PERM) => self.no_words = true,
+                // A peer may have made the pages of its word unusable.
+                Err(_) => {}
+            }
+        }
+        // Nobody was found at a word, so whoever rings does so here.
+        let bells = self.interior.registry.bells();
+        // What was rung for is looked at first; the rings themselves are taken before the next sleep.
+        match clock::wait_for_events(bells, deadline_ns) {
             Ok(()) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
         }
@@ -93,36 +122,32 @@ impl Driver for ProcessDriver {
         if self.attention().load(Ordering::Relaxed) {
             return Ok(());
         }
-        let deadline_ns = if self.unannounced {
-            let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
-            Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))
-        } else {
-            deadline_ns
+        let interior = Arc::clone(&self.interior);
+        let Some(network) = &interior.network else {
+            return self.sleep_here(deadline_ns);
         };
-        if self.has_words {
-            let own = self.interior.registry.alarm().word();
-            match self.lookout.sleep(own, self.alarm_rings, deadline_ns) {
-                Ok(()) => return Ok(()),
-                // Before Linux 5.16, or in a sandbox.
-                Err(Errno::NOSYS | Errno::PERM) => self.no_words = true,
-                // A peer may have made the pages of its word unusable.
-                Err(_) => {}
-            }
+        let has_links = network.wire.has_links();
+        if has_links != self.hears_wire {
+            interior.registry.hear_wire(&network.wire, has_links)?;
+            self.hears_wire = has_links;
         }
-        // Nobody was found at a word, so whoever rings does so here.
-        let bells = self.interior.registry.bells();
-        // What was rung for is looked at first; the rings themselves are taken before the next sleep.
-        match clock::wait_for_events(bells, deadline_ns) {
-            Ok(()) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
+        if !has_links {
+            // The keeper looks after it.
+            return self.sleep_here(deadline_ns);
         }
+        // What the wire wants at a time, whoever wakes for it sees to.
+        let wants_ns = network.wire.deadline_ns();
+        let deadline_ns = deadline_ns.into_iter().chain(wants_ns).min();
+        network.note_asleep(true);
+        let slept = self.sleep_here(deadline_ns);
+        network.note_asleep(false);
+        slept
     }
 
     fn end_sleep(&mut self) {
         self.lookout.clear();
         self.rung = true;
     }
-
     fn alarm(&self) -> Box<dyn Fn() + Send + Sync> {
         let interior = Arc::clone(&self.interior);
         Box::new(move || interior.registry.alarm().ring())

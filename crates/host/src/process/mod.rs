@@ -41,7 +41,7 @@ mod borrow;
 pub(crate) mod clock;
 pub mod codec;
 mod connect;
-mod counters;
+pub(crate) mod counters;
 mod credentials;
 mod disposal;
 mod driver;
@@ -52,14 +52,17 @@ pub mod name;
 mod numbers;
 mod options;
 mod reach;
-mod registry;
-mod source;
+pub(crate) mod registry;
+pub(crate) mod source;
 
+pub(crate) use ask::ask_neighbour;
 pub use counters::RendezvousCounters;
 pub use driver::ProcessDriver;
-pub use options::{Access, Network, Options};
+pub use options::{Access, NetworkUse, Options};
 
 use crate::bell::Bell;
+use crate::network::door::{Door, WIRE_ITEM, WirePlace};
+use crate::network::outside::Network;
 use crate::offers::Offers;
 use crate::{
     Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
@@ -78,22 +81,26 @@ use options::Settings;
 use registry::{PeerKey, Registry};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Connections that the kernel keeps for us until the attendant accepts them.
 const BACKLOG: i32 = 4096;
+/// How long the end of a host may take until what was sent to other hosts is acknowledged.
+const SETTLE_NS: u64 = 2_000_000_000;
 /// The attendant needs little; a subscriber of its log may need more.
 const ATTENDANT_STACK_BYTES: usize = 512 * 1024;
 
 /// What the owner's thread and the attendant both need.
-struct Interior {
-    settings: Settings,
-    identity: Destination,
+pub(crate) struct Interior {
+    pub(crate) settings: Settings,
+    pub(crate) identity: Destination,
+    pub(crate) network: Option<Network>,
     lender: Lender,
-    registry: Registry,
+    pub(crate) registry: Registry,
     disposal: Disposal,
-    offers: Offers,
+    pub(crate) offers: Offers,
     lendings: Lendings,
 }
 
@@ -109,6 +116,13 @@ impl Interior {
         let Credentials { user, group, .. } = *credentials;
         self.settings.access.allows(self.identity.user, user, group)
     }
+
+    /// The same for a peer of another host, which says itself who it is.
+    pub(crate) fn allows_peer(&self, peer: &Peer) -> bool {
+        let user = peer.destination.user;
+        let access = &self.settings.access;
+        access.allows(self.identity.user, user, peer.group)
+    }
 }
 
 /// A host that is embedded in an application. Dropping it ends all its links and frees its name.
@@ -118,6 +132,8 @@ pub struct ProcessHost {
     /// Until the owner takes them.
     notes: Option<Notes>,
     attendant: Option<JoinHandle<()>>,
+    /// Taken out first: it uses the local sockets.
+    door: Option<Door>,
 }
 
 impl ProcessHost {
@@ -138,19 +154,25 @@ impl ProcessHost {
             listeners.push(listener);
         }
         let (lender, notes) = Lender::new(interface, &settings)?;
-        let identity = Destination {
-            node: 0,
-            user: rustix::process::geteuid().as_raw(),
-            interface,
-        };
-        let own_key = PeerKey {
-            interface,
-            user: identity.user,
-        };
+        let user = rustix::process::geteuid().as_raw();
+        let own_key = PeerKey { interface, user };
         let registry = Registry::new(own_key, settings.links_max)?;
+        let network = match settings.network.clone() {
+            Some(options) => {
+                let tell = registry.caller();
+                Some(Network::open(options, settings.namespace.clone(), tell)?)
+            }
+            None => None,
+        };
+        let identity = Destination {
+            node: network.as_ref().map_or(0, Network::node),
+            user,
+            interface,
+        };
         let interior = Arc::new(Interior {
             settings,
             identity,
+            network,
             lender,
             registry,
             disposal: Disposal::default(),
@@ -164,12 +186,37 @@ impl ProcessHost {
             .spawn(|| attendant.run())
             .map_err(no_thread)?;
         let driver = Some(ProcessDriver::new(Arc::clone(&interior)));
-        Ok(Self {
+        let mut host = Self {
             interior,
             driver,
             notes: Some(notes),
             attendant: Some(attendant),
-        })
+            door: None,
+        };
+        host.open_door()?;
+        Ok(host)
+    }
+
+    /// Lets others find this interface, if it is on the network.
+    fn open_door(&mut self) -> Result<(), HostError> {
+        let interior = &self.interior;
+        let Some(network) = &interior.network else {
+            return Ok(());
+        };
+        let local = network.wire.local();
+        let place = WirePlace::of(interior.identity, local.port());
+        let item = Name::checked(WIRE_ITEM)?;
+        interior
+            .offers
+            .offer(item, Supply::Always, &place.to_bytes())?;
+        let at = SocketAddr::new(local.ip(), network.options.door_port);
+        self.door = Some(Door::open(Arc::clone(interior), at)?);
+        Ok(())
+    }
+
+    /// What this host is called by others, if this interface is on the network.
+    pub fn host_name(&self) -> Option<&str> {
+        Some(self.interior.network.as_ref()?.host().as_str())
     }
 
     /// How the handshakes that others began ended.
@@ -190,7 +237,11 @@ impl ProcessHost {
 
 impl Drop for ProcessHost {
     fn drop(&mut self) {
+        self.door = None;
         self.interior.registry.close();
+        if let Some(network) = &self.interior.network {
+            network.wire.settle(clock::now_ns() + SETTLE_NS);
+        }
         if let Some(attendant) = self.attendant.take() {
             // It does not panic; if it did, there is nothing left to end.
             let _ = attendant.join();
@@ -349,7 +400,7 @@ impl Companion for Thread {
     }
 }
 
-fn random_bits() -> Result<u64, HostError> {
+pub(crate) fn random_bits() -> Result<u64, HostError> {
     getrandom::u64().map_err(|error| HostError::System {
         call: "getrandom",
         errno: Errno(error.raw_os_error().unwrap_or(0)),

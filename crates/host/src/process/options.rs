@@ -70,12 +70,12 @@ pub struct Options {
     /// seldom it sleeps at once. By default 20 µs, or 0 if this process has but one processor.
     pub spin_ns: Option<u64>,
     /// How interfaces of other hosts are reached, and this one by them.
-    pub network: Network,
+    pub network: NetworkUse,
 }
 
 /// Whether an interface is on the network.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Network {
+pub enum NetworkUse {
     /// If the environment says so ([`NetworkOptions::from_environment`]).
     #[default]
     Environment,
@@ -98,7 +98,7 @@ impl Default for Options {
             links_max: 4096,
             handshakes_max: 64,
             spin_ns: None,
-            network: Network::default(),
+            network: NetworkUse::default(),
         }
     }
 }
@@ -128,17 +128,17 @@ fn bulk_bytes_here() -> u32 {
 
 /// Options that were checked.
 #[derive(Debug)]
-pub(super) struct Settings {
-    pub(super) name: Option<Name>,
-    pub(super) namespace: Namespace,
-    pub(super) access: Access,
-    pub(super) geometry: Geometry,
-    pub(super) payload_max_bytes: u32,
-    pub(super) handshake_timeout_ns: u64,
-    pub(super) links_max: usize,
-    pub(super) handshakes_max: usize,
-    pub(super) spin_ns: u64,
-    pub(super) network: Option<NetworkOptions>,
+pub(crate) struct Settings {
+    pub(crate) name: Option<Name>,
+    pub(crate) namespace: Namespace,
+    pub(crate) access: Access,
+    pub(crate) geometry: Geometry,
+    pub(crate) payload_max_bytes: u32,
+    pub(crate) handshake_timeout_ns: u64,
+    pub(crate) links_max: usize,
+    pub(crate) handshakes_max: usize,
+    pub(crate) spin_ns: u64,
+    pub(crate) network: Option<NetworkOptions>,
 }
 
 const NAMESPACE_VARIABLE: &str = "HAMLYN_NAMESPACE";
@@ -149,7 +149,7 @@ const LINKS_MAX: u32 = 1 << 16;
 const HANDSHAKES_MAX: u32 = 1 << 10;
 
 impl Settings {
-    pub(super) fn check(options: Options) -> Result<Self, HostError> {
+    pub(crate) fn check(options: Options) -> Result<Self, HostError> {
         let name = options.name.as_deref().map(Name::checked).transpose()?;
         let namespace = match options.namespace {
             Some(namespace) => namespace,
@@ -216,9 +216,9 @@ impl Settings {
             })?;
         let several = std::thread::available_parallelism().is_ok_and(|many| many.get() > 1);
         let network = match options.network {
-            Network::Environment => NetworkOptions::from_environment()?,
-            Network::Off => None,
-            Network::On(network) => Some(*network),
+            NetworkUse::Environment => NetworkOptions::from_environment()?,
+            NetworkUse::Off => None,
+            NetworkUse::On(network) => Some(*network),
         };
         Ok(Self {
             name,

@@ -10,8 +10,10 @@ use super::clock::{now_ns, wait_readable};
 use super::codec::{Message, NotAMessage, VERSION};
 use super::credentials::Credentials;
 use super::exchange::{self, Arrived, Mishap};
-use super::name::Name;
+use super::name::{Name, Namespace};
 use super::registry::PeerKey;
+use crate::network::letter::Sought;
+use crate::network::outside::{Abroad, Unanswered};
 use crate::{Address, ConnectError, Destination, Errno, HostError, RefusedBecause};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -34,6 +36,8 @@ pub(super) struct Target {
     destination: Option<Destination>,
     /// For messages to people.
     shown: String,
+    /// If it is not here, it is on another host.
+    may_be_abroad: bool,
 }
 
 /// Why an attempt came to nothing.
@@ -49,6 +53,22 @@ pub(super) enum Setback {
 impl<E: Into<ConnectError>> From<E> for Setback {
     fn from(error: E) -> Self {
         Self::Final(error.into())
+    }
+}
+
+impl Abroad {
+    /// What it means that nobody answered.
+    pub(super) fn setback(&self, why: Unanswered) -> Setback {
+        let to = self.shown.clone();
+        match why {
+            Unanswered::Failed(error) => Setback::Final(error),
+            Unanswered::Late => Setback::Again(ConnectError::Stalled { to }),
+            // An interface that is gone does not come back; a name may be published yet.
+            Unanswered::Absent if self.destination.is_some() => {
+                Setback::Final(ConnectError::Gone { to })
+            }
+            Unanswered::Absent => Setback::Again(ConnectError::Absent { to }),
+        }
     }
 }
 
@@ -110,10 +130,11 @@ impl Whom {
                     address: namespace.name_address(&name).map_err(bad)?,
                     shown: format!("{:?}", name.as_str()),
                     destination: None,
+                    may_be_abroad: false,
                 }))
             }
             Address::Destination(destination) => {
-                if destination == interior.identity {
+                if destination.is_same(&interior.identity) {
                     return Ok(Self::Oneself);
                 }
                 let Destination {
@@ -128,19 +149,37 @@ impl Whom {
                         host: format!("number {node:08x}"),
                     });
                 }
-                if !is_here {
-                    // It may be here all the same, if this program is not on the network and that one is.
-                    return Err(ConnectError::Absent {
-                        to: format!("{shown} on node {node}"),
-                    });
-                }
                 Ok(Self::Another(Target {
                     address: namespace.interface_address(interface).map_err(bad)?,
                     shown,
                     destination: Some(destination),
+                    // It may be here all the same, on the network while we are not.
+                    may_be_abroad: !is_here,
                 }))
             }
         }
+    }
+}
+
+impl Target {
+    /// A neighbour, in whichever namespace.
+    pub(super) fn neighbour(namespace: &Namespace, sought: &Sought) -> Result<Self, ConnectError> {
+        let (address, shown) = match sought {
+            Sought::Name(name) => (
+                namespace.name_address(name),
+                format!("{:?}", name.as_str()),
+            ),
+            Sought::Interface(interface) => (
+                namespace.interface_address(*interface),
+                format!("{interface:016x}"),
+            ),
+        };
+        Ok(Self {
+            address: address.map_err(bad)?,
+            destination: None,
+            shown,
+            may_be_abroad: false,
+        })
     }
 }
 
@@ -148,6 +187,7 @@ impl Whom {
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Oneself => "this interface",
+            Self::Abroad(abroad) => &abroad.shown,
             Self::Another(target) => &target.shown,
         }
     }
@@ -218,6 +258,9 @@ impl Target {
             Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => {
                 let to = self.shown.clone();
                 Err(match self.destination {
+                    Some(_) if self.may_be_abroad => {
+                        Setback::Final(ConnectError::NoNetwork { to })
+                    }
                     Some(_) => Setback::Final(ConnectError::Gone { to }),
                     None => Setback::Again(ConnectError::Absent { to }),
                 })

@@ -14,7 +14,7 @@ use crate::alarm::{Alarm, Event as Signal};
 use crate::{Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
-use hamlyn_link::wire::{Post, WireEnd, WireLink};
+use hamlyn_link::wire::{Post, Wire, WireEnd, WireLink};
 use hamlyn_ring::wake::{Lookout, WakeWord};
 use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,10 +25,10 @@ use std::time::Duration;
 
 /// Who is at the other end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct PeerKey {
-    pub(super) interface: u64,
+pub(crate) struct PeerKey {
+    pub(crate) interface: u64,
     /// From the kernel.
-    pub(super) user: u32,
+    pub(crate) user: u32,
 }
 
 /// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine it may not come
@@ -116,7 +116,7 @@ impl State {
 }
 
 /// Whether a connection may be begun.
-pub(super) enum Outgoing {
+pub(crate) enum Outgoing {
     /// Yes, and it was.
     Begun,
     /// There is a link already.
@@ -128,7 +128,7 @@ pub(super) enum Outgoing {
 }
 
 /// A new link, ready to be entered.
-pub(super) struct Entrant {
+pub(crate) struct Entrant {
     peer: Peer,
     tie: Tie,
     link: EitherLink,
@@ -136,7 +136,7 @@ pub(super) struct Entrant {
 
 impl Entrant {
     /// Of this host.
-    pub(super) fn local(
+    pub(crate) fn local(
         peer: Peer,
         control: Arc<OwnedFd>,
         process: Option<OwnedFd>,
@@ -163,7 +163,7 @@ impl Entrant {
 }
 
 /// See the module.
-pub(super) struct Registry {
+pub(crate) struct Registry {
     own: PeerKey,
     links_max: usize,
     attention: Arc<AtomicBool>,
@@ -174,19 +174,19 @@ pub(super) struct Registry {
     alarm: Alarm,
     /// What the attendant waits for.
     watch: OwnedFd,
-    command: Signal,
-    pub(super) tally: Tally,
+    command: Arc<Signal>,
+    pub(crate) tally: Tally,
 }
 
 /// Descriptors that a registry needs.
 const DESCRIPTORS: u32 = 4;
 
 impl Registry {
-    pub(super) fn new(own: PeerKey, links_max: usize) -> Result<Self, HostError> {
+    pub(crate) fn new(own: PeerKey, links_max: usize) -> Result<Self, HostError> {
         let failed = |call| move |errno| exchange::system(call, DESCRIPTORS, errno);
         let set = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"));
         let alarm = Alarm::new().map_err(failed("eventfd"))?;
-        let command = Signal::new().map_err(failed("eventfd"))?;
+        let command = Arc::new(Signal::new().map_err(failed("eventfd"))?);
         let (bells, watch) = (set()?, set()?);
         let readable = epoll::EventFlags::IN;
         for (set, source) in [
@@ -219,12 +219,12 @@ impl Registry {
 
     /// Whether there is an event.
     #[inline]
-    pub(super) fn attention(&self) -> &Arc<AtomicBool> {
+    pub(crate) fn attention(&self) -> &Arc<AtomicBool> {
         &self.attention
     }
 
     /// A descriptor to ring that alarm with.
-    pub(super) fn alarm_descriptor(&self) -> Result<OwnedFd, HostError> {
+    pub(crate) fn alarm_descriptor(&self) -> Result<OwnedFd, HostError> {
         self.alarm
             .event
             .descriptor()
@@ -232,13 +232,31 @@ impl Registry {
             .map_err(|_| HostError::Descriptors { needed: 1 })
     }
 
+    /// Calls the attendant.
+    pub(crate) fn caller(&self) -> Box<dyn Fn() + Send + Sync> {
+        let command = Arc::clone(&self.command);
+        Box::new(move || command.ring())
+    }
+
+    /// Has the owner wake when something comes to the wire, or not.
+    pub(crate) fn hear_wire(&self, wire: &Wire, hears: bool) -> Result<(), HostError> {
+        let changed = wire.with_socket(|socket| match hears {
+            true => {
+                let readable = epoll::EventFlags::IN;
+                epoll::add(&self.bells, socket, Source::Wire.data(), readable)
+            }
+            false => epoll::delete(&self.bells, socket),
+        });
+        changed.map_err(|errno| exchange::system("epoll_ctl", 0, errno))
+    }
+
     /// Ends the owner's sleep, or the next one.
-    pub(super) fn alarm(&self) -> &Alarm {
+    pub(crate) fn alarm(&self) -> &Alarm {
         &self.alarm
     }
 
     /// Adds the words of all links to what the owner is to sleep at. False if there are too many.
-    pub(super) fn add_words(&self, lookout: &mut Lookout) -> bool {
+    pub(crate) fn add_words(&self, lookout: &mut Lookout) -> bool {
         let state = self.lock();
         let loopback = state.loopback.iter().map(|(_, word)| word);
         let mut links = state.links.values().map(|entry| match &entry.tie {
@@ -250,7 +268,7 @@ impl Registry {
         links.all(|word| word.is_some_and(&mut add)) && loopback.into_iter().all(add)
     }
 
-    pub(super) fn next_event(&self) -> Option<Event<EitherLink>> {
+    pub(crate) fn next_event(&self) -> Option<Event<EitherLink>> {
         if !self.attention.load(Ordering::Relaxed) {
             return None;
         }
@@ -265,12 +283,12 @@ impl Registry {
     }
 
     /// What becomes readable when a peer rings or an event comes.
-    pub(super) fn bells(&self) -> BorrowedFd<'_> {
+    pub(crate) fn bells(&self) -> BorrowedFd<'_> {
         self.bells.as_fd()
     }
 
     /// Takes the rings that have come, so that the next sleep is not disturbed by them.
-    pub(super) fn take_rings(&self) -> rustix::io::Result<()> {
+    pub(crate) fn take_rings(&self) -> rustix::io::Result<()> {
         let mut room = [const { std::mem::MaybeUninit::uninit() }; 64];
         let at_once = rustix::event::Timespec::default();
         let (rung, _) = epoll::wait(&self.bells, &mut room, Some(&at_once))?;
@@ -296,7 +314,7 @@ impl Registry {
     }
 
     /// The token of the link to oneself, and whether it is new.
-    pub(super) fn loopback(&self, wake_word: &WakeWord) -> (u64, bool) {
+    pub(crate) fn loopback(&self, wake_word: &WakeWord) -> (u64, bool) {
         let mut state = self.lock();
         match state.loopback {
             Some((token, _)) => (token, false),
@@ -310,7 +328,7 @@ impl Registry {
 
     /// Whether the owner may shake hands with `key`. Must be followed by
     /// [`Registry::end_outgoing`] if it began.
-    pub(super) fn begin_outgoing(&self, key: PeerKey) -> Outgoing {
+    pub(crate) fn begin_outgoing(&self, key: PeerKey) -> Outgoing {
         let mut state = self.lock();
         if let Some(token) = self.linked_to(&mut state, key) {
             return Outgoing::Linked(token);
@@ -326,13 +344,13 @@ impl Registry {
     }
 
     /// The owner's handshake is over, with or without success.
-    pub(super) fn end_outgoing(&self) {
+    pub(crate) fn end_outgoing(&self) {
         self.lock().connecting = None;
     }
 
     /// Enters a link that the owner made. If the peer's own attempt came first, that
     /// link's token is the error, and this one is dropped.
-    pub(super) fn enter_outgoing(
+    pub(crate) fn enter_outgoing(
         &self,
         entrant: Entrant,
     ) -> Result<Result<(Peer, EitherLink), u64>, HostError> {
@@ -346,7 +364,7 @@ impl Registry {
     }
 
     /// Waits until there is a link to `key`.
-    pub(super) fn await_link(&self, key: PeerKey, deadline_ns: u64) -> Option<u64> {
+    pub(crate) fn await_link(&self, key: PeerKey, deadline_ns: u64) -> Option<u64> {
         let mut state = self.lock();
         loop {
             if let Some(token) = self.linked_to(&mut state, key) {
@@ -361,7 +379,7 @@ impl Registry {
         }
     }
 
-    pub(super) fn disconnect(&self, token: u64) {
+    pub(crate) fn disconnect(&self, token: u64) {
         let mut state = self.lock();
         state.loopback.take_if(|(own, _)| *own == token);
         if let Some(entry) = state.links.remove(&token) {
@@ -378,7 +396,7 @@ impl Registry {
     }
 
     /// Ends all links, and tells the attendant to end.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.stopping = true;
         for (_, entry) in state.links.drain() {
@@ -391,11 +409,11 @@ impl Registry {
 
     // The attendant's side.
 
-    pub(super) fn watch(&self) -> BorrowedFd<'_> {
+    pub(crate) fn watch(&self) -> BorrowedFd<'_> {
         self.watch.as_fd()
     }
 
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.lock().stopping
     }
 
@@ -404,7 +422,7 @@ impl Registry {
     ///
     /// When both sides ask at once, the attempt of the smaller interface number
     /// is used. The other side's attempt is refused, and it finds the link that it wanted.
-    pub(super) fn begin_incoming(&self, key: PeerKey) -> Result<(), Outcome> {
+    pub(crate) fn begin_incoming(&self, key: PeerKey) -> Result<(), Outcome> {
         let mut state = self.lock();
         if key.interface == self.own.interface {
             return Err(Outcome::Invalid);
@@ -421,7 +439,7 @@ impl Registry {
     }
 
     /// The attendant's handshake is over, with or without success.
-    pub(super) fn end_incoming(&self, entrant: Option<Entrant>) -> Result<(), HostError> {
+    pub(crate) fn end_incoming(&self, entrant: Option<Entrant>) -> Result<(), HostError> {
         let mut state = self.lock();
         state.accepting = None;
         if let Some(entrant) = entrant {
@@ -435,7 +453,7 @@ impl Registry {
     }
 
     /// The socket of a link ended. Why is said at once, if it can be known at once.
-    pub(super) fn hung_up(&self, token: u64) {
+    pub(crate) fn hung_up(&self, token: u64) {
         let mut state = self.lock();
         let Some(entry) = state.links.get_mut(&token) else {
             return;
@@ -463,7 +481,7 @@ impl Registry {
     }
 
     /// The process at the other end of a link ended, though somebody may still hold its socket.
-    pub(super) fn process_ended(&self, token: u64) {
+    pub(crate) fn process_ended(&self, token: u64) {
         let mut state = self.lock();
         let neighbour = state.links.get_mut(&token).and_then(Entry::neighbour);
         if let Some(neighbour) = neighbour {
@@ -474,7 +492,7 @@ impl Registry {
     }
 
     /// Decides where the decision was put off, and says when to come again.
-    pub(super) fn pass_verdicts(&self) -> Option<u64> {
+    pub(crate) fn pass_verdicts(&self) -> Option<u64> {
         let mut state = self.lock();
         while let Some((due_ns, token)) = state.verdicts.front().copied() {
             if due_ns > now_ns() {
@@ -487,7 +505,7 @@ impl Registry {
     }
 
     /// Clears what woke the attendant.
-    pub(super) fn take_command(&self) {
+    pub(crate) fn take_command(&self) {
         self.command.clear();
     }
 
@@ -597,7 +615,7 @@ impl Registry {
     }
 
     /// Notes which links over the wire have ended.
-    pub(super) fn note_wire_ends(&self) {
+    pub(crate) fn note_wire_ends(&self) {
         let mut state = self.lock();
         let ended = state.links.iter().filter_map(|(token, entry)| match &entry.tie {
             Tie::Remote(post) if !entry.lost => Some((*token, post.end()?)),
@@ -607,6 +625,7 @@ impl Registry {
             let cause = match end {
                 WireEnd::Closed => LossCause::Closed,
                 WireEnd::NoAnswer => LossCause::NoAnswer,
+                WireEnd::Died => LossCause::Died,
                 WireEnd::NoProgress => LossCause::NoProgress,
                 WireEnd::ClosedHere => continue,
             };

@@ -4,7 +4,7 @@ use rustix::event::epoll::EventData;
 
 /// Where an event comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// Somebody in this process wants the sleeper's attention.
     Command,
     /// A listening socket, by its place.
@@ -15,18 +15,21 @@ pub(super) enum Source {
     Control(u64),
     /// The process at the other end of a link, by the link's token.
     Process(u64),
+    /// The socket of the wire.
+    Wire,
 }
 
 const NUMBER_BITS: u32 = 56;
 
 impl Source {
-    pub(super) fn data(self) -> EventData {
+    pub(crate) fn data(self) -> EventData {
         let (kind, number) = match self {
             Self::Command => (0, 0),
             Self::Listener(place) => (1, place),
             Self::Handshake(number) => (2, number),
             Self::Control(token) => (3, token),
             Self::Process(token) => (4, token),
+            Self::Wire => (5, 0),
         };
         EventData::new_u64(kind << NUMBER_BITS | number)
     }
@@ -39,6 +42,7 @@ impl Source {
             2 => Self::Handshake(number),
             3 => Self::Control(number),
             4 => Self::Process(number),
+            5 => Self::Wire,
             _ => return None,
         })
     }
@@ -56,6 +60,7 @@ mod tests {
             Source::Handshake(2),
             Source::Control((1 << NUMBER_BITS) - 1),
             Source::Process(0),
+            Source::Wire,
         ] {
             assert_eq!(Source::of(source.data()), Some(source));
         }

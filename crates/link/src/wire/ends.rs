@@ -6,7 +6,7 @@ use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::Return;
+use hamlyn_engine::transport::{Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
@@ -14,9 +14,6 @@ use super::post::{Frame, Post};
 use super::Wire;
 use crate::carrier::{Bare, Worded};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
-
-/// Refusals remembered of one frame; whoever sends more that are refused in one frame hears of these.
-const REFUSALS_PER_FRAME: usize = 64;
 
 /// A link to an interface of another host.
 pub struct WireLink {
@@ -76,7 +73,7 @@ impl TransmitEnd for WireTransmit {
     ) -> Result<(), Unsent> {
         let now_ns = self.wire.now_ns();
         self.post.offer(&self.wire, now_ns, |association| {
-            association.offer(now_ns, header, metadata, parts)
+            association.offer(header, metadata, parts)
         })?;
         self.sent += 1;
         Ok(())
@@ -88,7 +85,7 @@ impl TransmitEnd for WireTransmit {
             if !association.has_room() {
                 return Err(Unsent::Full);
             }
-            association.offer_short(now_ns, &short())
+            association.offer_short(&short())
         })?;
         self.sent += 1;
         Ok(())
@@ -102,7 +99,7 @@ impl TransmitEnd for WireTransmit {
             while association.has_room()
                 && let Some(short) = next()
             {
-                association.offer_short(now_ns, &short)?;
+                association.offer_short(&short)?;
                 count += 1;
             }
             Ok(())
@@ -187,17 +184,25 @@ impl WireReceive {
             self.current = self.post.next_frame();
         }
         let frame = self.current.as_mut()?;
-        let result = frame.next().map(|(header, metadata, data)| {
-            let result = take(&header, &Arrived { metadata, data });
-            (judge(&result), result)
-        });
-        let result = result.map(|(refusal, result)| {
-            self.taken += 1;
-            if let Some(refusal) = refusal {
-                frame.note_refusal(refusal, REFUSALS_PER_FRAME);
+        let result = frame.next().map(|packet| match packet {
+            Packet::Short(short) => {
+                let (word, data) = (short.word.to_le_bytes(), short.bytes());
+                let metadata = if short.has_metadata { &word[..] } else { &[] };
+                let data = &data[..];
+                take(&short.header(), &Arrived { metadata, data })
             }
-            result
+            Packet::General {
+                header,
+                metadata,
+                data,
+            } => take(&header, &Arrived { metadata, data }),
         });
+        if let Some(result) = &result {
+            self.taken += 1;
+            if let Some(refusal) = judge(result) {
+                frame.note_refusal(refusal);
+            }
+        }
         if frame.is_through()
             && let Some(frame) = self.current.take()
         {
@@ -283,6 +288,10 @@ impl ReceiveEnd for WireReceive {
 
 impl Drop for WireReceive {
     fn drop(&mut self) {
+        if let Some(frame) = self.current.take() {
+            self.post.put_off(frame);
+        }
         self.post.hang_up();
+        self.wire.wants(0);
     }
 }

@@ -11,7 +11,7 @@ use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
-    Association, Cursor, Incoming, NotNow, Packet, Packets, Return, Taking, Verdict,
+    Association, Incoming, NotNow, Packet, Packets, Place, Return, Taking, Verdict,
 };
 
 use super::{Wire, lock};
@@ -45,8 +45,6 @@ pub struct PostParts {
     pub opener: Opener,
     /// The ways to the peer, each connected; as many as the association has paths.
     pub flows: Vec<Flow>,
-    /// The largest frame.
-    pub frame_bytes: usize,
 }
 
 /// How a link over the wire ended.
@@ -96,6 +94,8 @@ pub struct Post {
     has_room: AtomicBool,
     /// When it wants to be looked after, at the latest.
     deadline_ns: AtomicU64,
+    /// Whether somebody has the link.
+    held: AtomicBool,
     /// One more than the place in [`WireEnd::ALL`] of how it ended; zero as long as it has not.
     end: AtomicU8,
 }
@@ -123,7 +123,7 @@ pub(super) struct Frame {
     bytes: Vec<u8>,
     taking: Taking,
     /// How far it was read.
-    cursor: Cursor,
+    place: Place,
     index: u16,
     refusals: Vec<(u16, Refusal)>,
 }
@@ -131,16 +131,16 @@ pub(super) struct Frame {
 impl Frame {
     /// The next packet.
     pub(super) fn next(&mut self) -> Option<Packet<'_>> {
-        let mut packets = Packets::resume(&self.bytes, self.cursor);
+        let mut packets = Packets::resume(&self.bytes, self.place);
         let packet = packets.next()?;
-        self.cursor = packets.cursor();
+        self.place = packets.place(self.place);
         self.index += 1;
         Some(packet)
     }
 
     /// Whether all packets were taken.
     pub(super) fn is_through(&self) -> bool {
-        self.index >= self.taking.packets()
+        self.index >= self.taking.count()
     }
 
     /// The packet that was taken last is not welcome.
@@ -157,14 +157,15 @@ impl Post {
             sealer,
             opener,
             flows,
-            frame_bytes,
         } = parts;
+        let frame_bytes = association.settings().frame_bytes;
         Self {
             number,
             payload_max_bytes: association.payload_max_bytes(),
             waiting: AtomicUsize::new(0),
             has_room: AtomicBool::new(true),
             deadline_ns: AtomicU64::new(u64::MAX),
+            held: AtomicBool::new(true),
             end: AtomicU8::new(0),
             state: Mutex::new(State {
                 association,
@@ -202,7 +203,12 @@ impl Post {
     pub fn hang_up(&self) {
         let mut state = lock(&self.state);
         state.is_left = true;
-        state.frames.clear();
+        self.held.store(false, Ordering::Release);
+        let heard_ns = state.heard_ns;
+        while let Some(frame) = state.frames.pop_front() {
+            let nobody = NotNow::NotResident;
+            state.association.not_now(heard_ns, frame.taking, nobody);
+        }
         self.waiting.store(0, Ordering::Release);
         // Whoever looks next sees to the rest.
         self.deadline_ns.store(0, Ordering::Release);
@@ -213,6 +219,11 @@ impl Post {
         let mut state = lock(&self.state);
         state.association.fail(Verdict::PeerDead);
         self.leave(&mut state, wire, wire.now_ns());
+    }
+
+    /// Whether somebody has the link.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
     }
 
     /// Whether frames wait to be taken.
@@ -270,6 +281,19 @@ impl Post {
         self.leave(&mut state, wire, now_ns);
     }
 
+    /// What came is acknowledged as soon as that can be.
+    pub(super) fn acknowledge(&self, wire: &Wire) {
+        self.turn(wire, wire.now_ns());
+    }
+
+    /// Nobody takes the rest of a frame.
+    pub(super) fn put_off(&self, frame: Frame) {
+        let mut state = lock(&self.state);
+        let heard_ns = state.heard_ns;
+        let nobody = NotNow::NotResident;
+        state.association.not_now(heard_ns, frame.taking, nobody);
+    }
+
     /// Sends what is to be sent by now.
     pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
         let mut state = lock(&self.state);
@@ -293,7 +317,7 @@ impl Post {
         state.heard_ns = now_ns;
         state.unheard = 0;
         let plain = opened.frame;
-        let Incoming::Fresh(taking) = state.association.take_frame(now_ns, path, plain) else {
+        let Incoming::Packets(taking) = state.association.take_frame(now_ns, path, plain) else {
             return false;
         };
         if state.is_left || state.frames.len() >= FRAMES_MAX {
@@ -305,7 +329,7 @@ impl Post {
         state.frames.push_back(Frame {
             bytes,
             taking,
-            cursor: Cursor::default(),
+            place: Place::default(),
             index: 0,
             refusals: Vec::new(),
         });
@@ -315,21 +339,26 @@ impl Post {
 
     /// Sends frames until there is none to be sent, or no room.
     fn pump(&self, state: &mut State, wire: &Wire, now_ns: u64) {
-        if !state.unstick() {
+        if !state.unstick(wire) {
             return;
         }
-        let mut batch = None;
+        let room_bytes = state.frame_bytes + state.sealer.overhead_bytes();
+        let mut batch = wire.take_batch();
         let mut path = 0;
         loop {
-            let into = batch.get_or_insert_with(|| wire.take_batch());
-            let overhead_bytes = state.sealer.overhead_bytes();
-            let Some(room) = into.room(state.frame_bytes + overhead_bytes) else {
-                if !state.send(path, batch.take()) {
-                    return;
+            if batch.room(room_bytes).is_none() {
+                match state.send(wire, path, batch) {
+                    true => batch = wire.take_batch(),
+                    false => return,
                 }
-                continue;
+            }
+            let Some(room) = batch.room(room_bytes) else {
+                break;
             };
-            let frame = &mut room[ENVELOPE_BYTES..][..state.frame_bytes];
+            let Some(frame) = room.get_mut(ENVELOPE_BYTES..ENVELOPE_BYTES + state.frame_bytes)
+            else {
+                break;
+            };
             let Some(next) = state.association.next_frame(now_ns, frame) else {
                 break;
             };
@@ -339,25 +368,28 @@ impl Post {
                 frame[length_bytes..].fill(0);
                 length_bytes = state.frame_bytes;
             }
-            let Ok(sealed) = state.sealer.seal_in_place(Kind::Data, next.path, room, length_bytes)
-            else {
+            let sealed = state
+                .sealer
+                .seal_in_place(Kind::Data, next.path, room, length_bytes);
+            let Ok(sealed) = sealed else {
                 // All packet numbers are used, which takes centuries.
                 state.association.fail(Verdict::NoWay);
                 break;
             };
-            if next.path != path && !into.is_empty() {
-                // The batch is for another path: this one goes alone, and at once.
-                let lone = &room[..sealed];
-                if let Some(flow) = state.flows.get_mut(usize::from(next.path)) {
-                    // What is not sent is sent again.
-                    let _ = flow.send_one(lone);
-                }
+            if next.path == path || batch.is_empty() {
+                path = next.path;
+                batch.push(sealed);
                 continue;
             }
-            path = next.path;
-            into.push(sealed);
+            // The others are for another path: this one goes alone. What is not sent now is sent again.
+            if let (Some(flow), Some(room)) = (
+                state.flows.get_mut(usize::from(next.path)),
+                batch.room(room_bytes),
+            ) {
+                let _ = flow.send_one(&room[..sealed]);
+            }
         }
-        state.send(path, batch);
+        state.send(wire, path, batch);
     }
 
     /// To be called before the lock is given back.
@@ -369,8 +401,8 @@ impl Post {
             let back = (returned.header, returned.reason);
             state.returned.push_back(back);
         }
-        self.has_room
-            .store(state.association.has_room(), Ordering::Relaxed);
+        let has_room = state.association.has_room();
+        self.has_room.store(has_room, Ordering::Relaxed);
         let mut deadline_ns = state.association.deadline_ns().unwrap_or(u64::MAX);
         if state.stuck.is_some() {
             deadline_ns = deadline_ns.min(now_ns + FULL_NS);
@@ -395,12 +427,14 @@ impl Post {
         let mut state = lock(&self.state);
         let spare: usize = state.spare.iter().map(Vec::capacity).sum();
         state.spare = Vec::new();
-        spare + state.association.give_back()
+        let buffers = state.association.buffer_bytes();
+        state.association.give_back();
+        spare + buffers - state.association.buffer_bytes()
     }
 
     pub(super) fn has_spare(&self) -> bool {
         let state = lock(&self.state);
-        !state.spare.is_empty() || state.association.has_spare()
+        !state.spare.is_empty() || state.association.is_idle() && state.association.buffer_bytes() > 0
     }
 
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
@@ -410,33 +444,32 @@ impl Post {
 
 impl State {
     /// Sends what the socket had no room for; whether it has room now.
-    fn unstick(&mut self) -> bool {
+    fn unstick(&mut self, wire: &Wire) -> bool {
         match self.stuck.take() {
             None => true,
-            Some((path, batch)) => self.send(path, Some(batch)),
+            Some((path, batch)) => self.send(wire, path, batch),
         }
     }
 
     /// Sends a batch; whether the socket had room for it.
-    fn send(&mut self, path: u8, batch: Option<Batch>) -> bool {
-        let Some(mut batch) = batch else { return true };
-        let Some(flow) = self.flows.get_mut(usize::from(path)) else {
-            return true;
-        };
-        while !batch.is_empty() {
-            match flow.send(&mut batch) {
-                Ok(_) => break,
-                Err(SendError::Full) => {
-                    self.stuck = Some((path, batch));
-                    return false;
-                }
-                Err(SendError::Refused) => self.unheard = self.unheard.saturating_add(1),
-                // Whatever it is, it may pass; and if not, nobody answers.
-                Err(_) => {
-                    batch.drop_first();
+    fn send(&mut self, wire: &Wire, path: u8, mut batch: Batch) -> bool {
+        if let Some(flow) = self.flows.get_mut(usize::from(path)) {
+            while !batch.is_empty() {
+                match flow.send(&mut batch) {
+                    Ok(_) => break,
+                    Err(SendError::Full) => {
+                        self.stuck = Some((path, batch));
+                        return false;
+                    }
+                    Err(SendError::Refused) => self.unheard = self.unheard.saturating_add(1),
+                    // Whatever it is, it may pass; and if not, nobody answers.
+                    Err(_) => {
+                        batch.drop_first();
+                    }
                 }
             }
         }
+        wire.put_batch(batch);
         true
     }
 }
