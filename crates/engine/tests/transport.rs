@@ -4,7 +4,7 @@
 mod transport_world;
 
 use proptest::prelude::*;
-use transport_world::{Plan, World};
+use transport_world::{Plan, World, directed};
 
 #[test]
 fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
@@ -40,6 +40,15 @@ proptest! {
         let plan = Plan { loss, duplicates, slow, cuts, unloads, restarts, events, ..Plan::of_seed(seed) };
         if let Err(wrong) = World::run(plan) {
             prop_assert!(false, "{}", wrong);
+        }
+    }
+}
+
+#[test]
+fn single_rules_hold() {
+    for (rule, check) in directed::ALL {
+        if let Err(wrong) = check() {
+            panic!("{rule}: {wrong}");
         }
     }
 }

@@ -220,6 +220,22 @@ impl SendTable {
         (entry.previous, entry.next, entry.list) = (last, NONE, id);
     }
 
+    /// Puts the channel at the beginning of a list, out of the one in which it was.
+    pub(super) fn enlist_first(&mut self, channel: u16, id: ListId) {
+        self.remove(channel);
+        let list = &mut self.lists[usize::from(id.0)];
+        let first = core::mem::replace(&mut list.first, channel);
+        if first == NONE {
+            list.last = channel;
+        }
+        list.length += 1;
+        if first != NONE {
+            self.entry(first).previous = channel;
+        }
+        let entry = self.entry(channel);
+        (entry.previous, entry.next, entry.list) = (NONE, first, id);
+    }
+
     fn remove(&mut self, channel: u16) {
         let Entry {
             previous,

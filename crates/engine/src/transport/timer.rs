@@ -169,7 +169,12 @@ impl Association {
 
     /// The frame is given up on, and perhaps its path.
     fn lose(&mut self, now_ns: u64, path: u8, channel: u16, entry: &Entry) {
-        self.send.enlist(channel, ListId::LOST);
+        // What was sent again already comes first, so that its retries run out before those of others begin.
+        if entry.is_sent_again {
+            self.send.enlist_first(channel, ListId::LOST);
+        } else {
+            self.send.enlist(channel, ListId::LOST);
+        }
         let is_bad = self.paths[usize::from(path)].lost(now_ns);
         let is_better = |(at, known): (usize, &Path)| {
             at != usize::from(path)

@@ -5,6 +5,7 @@
     reason = "each test includes it and uses its part"
 )]
 
+pub mod directed;
 pub mod judge;
 pub mod message;
 pub mod random;
@@ -488,6 +489,15 @@ impl World {
         let is_cut = self.cut_ns.get(&(from, path));
         if is_cut.is_some_and(|&until_ns| self.now_ns < until_ns) {
             return;
+        }
+        let mut bytes = bytes;
+        // Frames of a batch are made equally long; and one that is malformed at its end is none.
+        if self.random.chance(300) {
+            let padding = self.random.below(40) as usize;
+            let length = (bytes.len() + padding).min(self.plan.settings.frame_bytes);
+            bytes.resize(length, 0);
+        } else if !self.is_calm && self.random.chance(10) {
+            bytes.extend([0x80; 3]);
         }
         let copies = 1 + usize::from(!self.is_calm && self.random.chance(self.plan.duplicates));
         for _ in 0..copies {
