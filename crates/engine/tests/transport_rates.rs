@@ -119,7 +119,6 @@ fn incast_below_one_frame_each_is_paced() {
         "share {share} fair {fair} {} {}",
         measured.queue_bytes_max, measured.dropped
     );
-    println!("{:?}", model.ends[5].path_statistics(0));
     assert!(share > 0.9, "{share}");
     assert!(fair > 0.9, "{fair}");
     assert_eq!(measured.dropped, 0);

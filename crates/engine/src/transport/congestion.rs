@@ -4,25 +4,30 @@
 //! window, so that many of them still share a queue; below it the window grows by a frame each round trip, above it
 //! it shrinks by as much as the aim is missed, once in a round trip. Below one frame the window is a pace.
 //!
-//! Two departures. Until the aim is first missed the window doubles each round trip, as a
+//! Three departures. The aim is the same for all who share a queue, and not made of the smallest round trip that each has
+//! seen: who comes late sees none without a queue. Only a path that stays slow while its window is a quarter of a frame
+//! is slow by itself, and has an aim of its own. Until the aim is first missed the window doubles each round trip, as a
 //! fat pipe would take a thousand of them otherwise. A lost frame by itself is no sign of congestion: placement needs
-//! no order, so loss costs little, and delay tells of queues earlier; only when more than one frame in sixteen is
+//! no order, so loss costs little, and delay tells of queues earlier; only when more than one frame in eight is
 //! lost does the window shrink, by half of that part.
 
 use super::round_trip::RoundTrip;
 
 /// A frame.
 const ONE: u64 = 1 << 20;
-/// Frames that the window grows by in a round trip.
+/// Frames that the window grows by in a round trip; large ones by this part, so that they do not take hundreds.
 const GROWTH: u64 = ONE;
+const GROWTH_SHIFT: u32 = 6;
 /// One hundredth of a frame: then one is sent in a hundred round trips.
 const LEAST: u64 = ONE / 100;
 /// The most that is taken off at once: one half.
 const SHRINKAGE_MAX: u64 = ONE / 2;
 /// How much of what the aim is missed by is taken off: four fifths.
 const SHRINKAGE: u64 = ONE * 4 / 5;
-/// Part of the frames that may be lost: one sixteenth.
-const LOSS_SHIFT: u32 = 4;
+/// So often the aim is missed, with hardly a window, before it is another one.
+const MISSED_MAX: u32 = 4;
+/// Part of the frames that may be lost: one eighth.
+const LOSS_SHIFT: u32 = 3;
 /// Windows beyond this many frames have no longer aim; below a tenth of a frame it grows no further.
 const SCALED_MAX_ROOT: u64 = 10;
 
@@ -38,6 +43,10 @@ pub(super) struct Window {
     /// What it was before it collapsed.
     before: Option<u64>,
     shrunk_ns: Option<u64>,
+    /// What the path takes by itself, if that was found to be more than the aim.
+    own_ns: Option<u64>,
+    /// How often the aim was missed, one after the other, with hardly a window, and the least that it took.
+    missed: (u32, u64),
     /// When the next frame may be sent, if the window is less than one.
     next_ns: u64,
     /// Acknowledged and lost in this round trip, and when it began.
@@ -58,6 +67,8 @@ impl Window {
             start_until: u64::MAX,
             before: None,
             shrunk_ns: None,
+            own_ns: None,
+            missed: (0, u64::MAX),
             next_ns: 0,
             acknowledged: 0,
             lost: 0,
@@ -101,8 +112,9 @@ impl Window {
     }
 
     /// The round trip that is aimed at.
-    pub(super) fn aim_ns(&self, trip: &RoundTrip) -> u64 {
-        let own_ns = self.target_ns.max(trip.least_ns() + self.target_ns / 2);
+    fn aim_ns(&self) -> u64 {
+        let own_ns = self.own_ns.unwrap_or(0);
+        let own_ns = self.target_ns.max(own_ns + own_ns / 8);
         // 1/sqrt(window), in 1/1024, less what it is for the largest that is scaled; 3.16 is 1/sqrt(0.1).
         let inverse = ONE / self.size.isqrt().max(1);
         let scale = inverse.clamp(1024 / SCALED_MAX_ROOT, 3_238) - 1024 / SCALED_MAX_ROOT;
@@ -120,17 +132,22 @@ impl Window {
         is_used: bool,
     ) {
         self.acknowledged += frames;
-        let aim_ns = self.aim_ns(trip);
+        self.own_ns = self.own_ns.map(|own_ns| own_ns.min(took_ns));
+        let aim_ns = self.aim_ns();
         if took_ns > aim_ns {
             self.start_until = 0;
             let missed = ONE * (took_ns - aim_ns) / took_ns;
             self.shrink(now_ns, trip, SHRINKAGE * missed / ONE);
-        } else if is_used && frames > 0 {
+            self.missed_by(took_ns);
+            return self.end_round(now_ns, trip);
+        }
+        self.missed = (0, u64::MAX);
+        if is_used && frames > 0 {
             let frames = u64::from(frames);
             self.size += if self.size < self.start_until {
                 frames * ONE
             } else if self.size >= ONE {
-                frames * GROWTH * ONE / self.size
+                frames * GROWTH.max(self.size >> GROWTH_SHIFT) * ONE / self.size
             } else {
                 // A window of less than a frame gets as much in a round trip, however rarely it sends.
                 GROWTH / 4
@@ -138,6 +155,23 @@ impl Window {
             self.size = self.size.min(self.max);
         }
         self.end_round(now_ns, trip);
+    }
+
+    /// The aim was missed. If that is the path's own fault, it is another one from now on.
+    fn missed_by(&mut self, took_ns: u64) {
+        let (times, least_ns) = &mut self.missed;
+        if self.size > ONE / 4 {
+            (*times, *least_ns) = (0, u64::MAX);
+            return;
+        }
+        *times += 1;
+        *least_ns = took_ns.min(*least_ns);
+        if *times >= MISSED_MAX {
+            self.own_ns = Some(*least_ns);
+            self.size = self.initial.min(8 * ONE);
+            self.start_until = u64::MAX;
+            self.missed = (0, u64::MAX);
+        }
     }
 
     /// So many frames are lost.
@@ -149,10 +183,10 @@ impl Window {
     /// When a round trip is over, what was lost in it counts.
     fn end_round(&mut self, now_ns: u64, trip: &RoundTrip) {
         let all = self.lost + self.acknowledged;
-        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) || all < 8 {
+        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) || all < 16 {
             return;
         }
-        if self.lost > (all >> LOSS_SHIFT).max(1) {
+        if self.lost > all >> LOSS_SHIFT {
             self.start_until = 0;
             let part = ONE * u64::from(self.lost) / u64::from(all);
             self.shrink(now_ns, trip, part / 2);

@@ -38,8 +38,9 @@ pub struct Settings {
     pub acknowledge_frames: u16,
     /// How long an acknowledgement waits for a frame that takes it along.
     pub acknowledge_ns: u64,
-    /// Round trip that the window of a path aims at, the time in the hosts taken off; if the path itself takes
-    /// longer, half of this more than that.
+    /// Round trip that the window of a path aims at, the time in the hosts taken off; the same for all who
+    /// share a queue. A path that by itself takes longer is found out after some tens of round trips, and has an aim of its
+    /// own; so this is better too long than too short.
     pub delay_target_ns: u64,
     /// Window of a path at first, in frames; at least 1.
     pub window_initial_frames: u16,
