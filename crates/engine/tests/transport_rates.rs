@@ -151,8 +151,8 @@ fn a_hundredth_lost_costs_less_than_a_tenth() {
     let (one, five, ten) = (cost(10), cost(50), cost(100));
     println!("{one} {five} {ten}");
     assert!(one < 0.1, "{one}");
-    assert!(five < 0.3, "{five}");
-    assert!(ten < 0.9, "{ten}");
+    assert!(five < 0.1, "{five}");
+    assert!(ten < 0.3, "{ten}");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_dead_path_is_left_within_a_few_round_trips_and_tried_again() {
     let rate = measured.packets[0] as f64;
     // It comes to life again.
     model.network.dead = None;
-    model.run(1_000 * MILLISECOND_NS);
+    model.run(70 * MILLISECOND_NS);
     let path = model.ends[0].path_statistics(1).unwrap();
     assert!(!path.is_left, "{path:?}");
     // And the others carried all that four had carried.

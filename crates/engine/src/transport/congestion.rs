@@ -8,8 +8,8 @@
 //! seen: who comes late sees none without a queue. Only a path that stays slow while its window is a quarter of a frame
 //! is slow by itself, and has an aim of its own. Until the aim is first missed the window doubles each round trip, as a
 //! fat pipe would take a thousand of them otherwise. A lost frame by itself is no sign of congestion: placement needs
-//! no order, so loss costs little, and delay tells of queues earlier; only when more than one frame in eight is
-//! lost does the window shrink, by half of that part.
+//! no order, so loss costs little, and delay tells of queues earlier; only when more than one frame in six is lost, or one
+//! in thirty-two and round trips take twice the smallest, does the window shrink, by half of that part.
 
 use super::round_trip::RoundTrip;
 
@@ -26,8 +26,11 @@ const SHRINKAGE_MAX: u64 = ONE / 2;
 const SHRINKAGE: u64 = ONE * 4 / 5;
 /// So often the aim is missed, with hardly a window, before it is another one.
 const MISSED_MAX: u32 = 4;
-/// Part of the frames that may be lost: one eighth.
-const LOSS_SHIFT: u32 = 3;
+/// Part of the frames that may be lost while no queue shows: one sixth; and if one does: one thirty-second.
+const LOSS_CLEAR: u32 = 6;
+const LOSS_QUEUED: u32 = 32;
+/// What is lost is counted among so many frames at least.
+const ROUND_FRAMES: u32 = 64;
 /// Windows beyond this many frames have no longer aim; below a tenth of a frame it grows no further.
 const SCALED_MAX_ROOT: u64 = 10;
 
@@ -53,6 +56,8 @@ pub(super) struct Window {
     acknowledged: u32,
     lost: u32,
     round_ns: u64,
+    /// Round trips measured in it, and their sum.
+    trips: (u32, u64),
 }
 
 impl Window {
@@ -73,6 +78,7 @@ impl Window {
             acknowledged: 0,
             lost: 0,
             round_ns: 0,
+            trips: (0, 0),
         }
     }
 
@@ -132,6 +138,8 @@ impl Window {
         is_used: bool,
     ) {
         self.acknowledged += frames;
+        self.trips.0 += 1;
+        self.trips.1 += took_ns;
         self.own_ns = self.own_ns.map(|own_ns| own_ns.min(took_ns));
         let aim_ns = self.aim_ns();
         if took_ns > aim_ns {
@@ -183,15 +191,18 @@ impl Window {
     /// When a round trip is over, what was lost in it counts.
     fn end_round(&mut self, now_ns: u64, trip: &RoundTrip) {
         let all = self.lost + self.acknowledged;
-        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) || all < 16 {
+        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) || all < ROUND_FRAMES {
             return;
         }
-        if self.lost > all >> LOSS_SHIFT {
+        let is_queued = self.trips.1 > u64::from(self.trips.0) * 2 * trip.least_ns();
+        let part = if is_queued { LOSS_QUEUED } else { LOSS_CLEAR };
+        if self.lost > all / part {
             self.start_until = 0;
             let part = ONE * u64::from(self.lost) / u64::from(all);
             self.shrink(now_ns, trip, part / 2);
         }
         (self.lost, self.acknowledged, self.round_ns) = (0, 0, now_ns);
+        self.trips = (0, 0);
     }
 
     /// Takes off that part, if nothing was taken off in this round trip.

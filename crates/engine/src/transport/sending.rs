@@ -3,8 +3,6 @@
 //! First what was lost, then what was put off, then what is fresh; all of them take along what is to be acknowledged.
 //! If nothing of that may go, acknowledgements go alone when they are due, and paths that were left are tried.
 
-use core::cmp::Reverse;
-
 use super::association::Association;
 use super::frame::{ASK, CLOSING, ECHO, FrameHeader, HEADER_BYTES, NO_CHANNEL, stamp_of};
 use super::path::Path;
@@ -40,30 +38,29 @@ impl Association {
         if self.verdict.is_some() {
             return self.say_closing(now_ns, into);
         }
+        // What concerns one path alone does not wait until data happen to take it, or until there are none.
+        if self.paths.len() > 1
+            && let Some((path, flags)) = self.path_answer(now_ns)
+        {
+            return Some(self.send_answer(now_ns, path, flags, into));
+        }
         match self.choose(now_ns) {
             Some((channel, path)) => Some(self.send_data(now_ns, channel, path, into)),
             None => self.answer(now_ns, into),
         }
     }
 
-    /// The path with the most room, but for `avoided` if another has any.
+    /// Of the paths that have room the one with the least under way, but for `avoided` if there is another: so each has
+    /// a share, and the slower one a smaller.
     fn best_path(&self, now_ns: u64, avoided: Option<u8>) -> Option<u8> {
-        let room = |path: u8| {
+        let under_way = |path: u8| self.send.count(ListId::under_way(path));
+        let has_room = |path: u8| {
             let known = &self.paths[usize::from(path)];
-            if known.is_left() {
-                return 0;
-            }
-            let under_way = self.send.count(ListId::under_way(path));
-            known.window.room(now_ns, under_way)
+            !known.is_left() && known.window.room(now_ns, under_way(path)) > 0
         };
-        if let [_] = *self.paths {
-            return (room(0) > 0).then_some(0);
-        }
         (0..self.settings.paths)
-            .map(|path| (path, room(path)))
-            .filter(|&(_, room)| room > 0)
-            .min_by_key(|&(path, room)| (Some(path) == avoided, Reverse(room)))
-            .map(|(path, _)| path)
+            .filter(|&path| has_room(path))
+            .min_by_key(|&path| (Some(path) == avoided, under_way(path)))
     }
 
     /// The frame that goes now, and its path.
@@ -214,7 +211,22 @@ impl Association {
 
     /// A frame without packets, if one is due.
     fn answer(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
-        let (path, flags) = self.answer_path(now_ns)?;
+        if let Some((path, flags)) = self.path_answer(now_ns) {
+            return Some(self.send_answer(now_ns, path, flags, into));
+        }
+        let is_due = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames)
+            || self
+                .receive
+                .waiting_since_ns()
+                .is_some_and(|since_ns| now_ns >= since_ns + self.settings.acknowledge_ns);
+        if !is_due {
+            return None;
+        }
+        self.answered = self.next_answer_path();
+        Some(self.send_answer(now_ns, self.answered, 0, into))
+    }
+
+    fn send_answer(&mut self, now_ns: u64, path: u8, flags: u8, into: &mut [u8]) -> Outgoing {
         let header = FrameHeader {
             flags,
             ..self.header(now_ns, path, stamp_of(now_ns))
@@ -223,27 +235,18 @@ impl Association {
         self.asked &= !(1 << path);
         let length_bytes = self.finish(header, path, into, end);
         self.statistics.answers += 1;
-        Some(Outgoing {
+        Outgoing {
             length_bytes,
             path,
             is_data: false,
             is_again: false,
-        })
+        }
     }
 
-    /// The path of a frame without packets that is due, and its flags.
-    fn answer_path(&mut self, now_ns: u64) -> Option<(u8, u8)> {
+    /// A path on which the peer asked for an answer, or that was left and is to be tried; and the flags for it.
+    fn path_answer(&mut self, now_ns: u64) -> Option<(u8, u8)> {
         if self.asked != 0 {
             return Some((self.asked.trailing_zeros() as u8, 0));
-        }
-        let is_due = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames)
-            || self
-                .receive
-                .waiting_since_ns()
-                .is_some_and(|since_ns| now_ns >= since_ns + self.settings.acknowledge_ns);
-        if is_due {
-            self.answered = self.next_answer_path();
-            return Some((self.answered, 0));
         }
         if self.send.is_all_free() {
             return None;
@@ -273,18 +276,6 @@ impl Association {
         }
         let path = self.closing.trailing_zeros() as u8;
         self.closing &= self.closing - 1;
-        let header = FrameHeader {
-            flags: CLOSING,
-            ..self.header(now_ns, path, stamp_of(now_ns))
-        };
-        let end = into.len();
-        let length_bytes = self.finish(header, path, into, end);
-        self.statistics.answers += 1;
-        Some(Outgoing {
-            length_bytes,
-            path,
-            is_data: false,
-            is_again: false,
-        })
+        Some(self.send_answer(now_ns, path, CLOSING, into))
     }
 }

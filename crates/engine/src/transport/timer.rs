@@ -160,7 +160,7 @@ impl Association {
             } else {
                 break;
             };
-            self.lose(now_ns, path, channel, &entry);
+            self.lose(now_ns, path, channel, &entry, loss);
             if loss == Loss::RanOut {
                 self.run_out(now_ns, path);
             }
@@ -168,7 +168,7 @@ impl Association {
     }
 
     /// The frame is given up on, and perhaps its path.
-    fn lose(&mut self, now_ns: u64, path: u8, channel: u16, entry: &Entry) {
+    fn lose(&mut self, now_ns: u64, path: u8, channel: u16, entry: &Entry, loss: Loss) {
         // What was sent again already comes first, so that its retries run out before those of others begin.
         if entry.is_sent_again {
             self.send.enlist_first(channel, ListId::LOST);
@@ -176,12 +176,13 @@ impl Association {
             self.send.enlist(channel, ListId::LOST);
         }
         let is_bad = self.paths[usize::from(path)].lost(now_ns);
+        let has_run_out = loss == Loss::RanOut && !self.paths[usize::from(path)].is_left();
         let is_better = |(at, known): (usize, &Path)| {
             at != usize::from(path)
                 && !known.is_left()
-                && known.acknowledged_sent_ns > entry.sent_ns
+                && (has_run_out || known.acknowledged_sent_ns > entry.sent_ns)
         };
-        if is_bad && self.paths.iter().enumerate().any(is_better) {
+        if (is_bad || has_run_out) && self.paths.iter().enumerate().any(is_better) {
             self.paths[usize::from(path)].leave(now_ns);
             while let Some(channel) = self.send.first(ListId::under_way(path)) {
                 self.send.enlist(channel, ListId::LOST);
@@ -200,7 +201,7 @@ impl Association {
             if now_ns < entry.sent_ns + trip_ns {
                 return;
             }
-            self.lose(now_ns, path, channel, &entry);
+            self.lose(now_ns, path, channel, &entry, Loss::Passed);
         }
     }
 }
