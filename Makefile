@@ -74,6 +74,7 @@ clippy:
 	@echo "== lints, warnings denied"
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p hamlyn-sim --features mutations --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p hamlyn-engine --features mutations --all-targets --locked -- -D warnings
 
 docs:
 	@echo "== documentation, warnings denied"
@@ -100,3 +101,4 @@ tests:
 	$(CARGO) test --workspace --locked
 	@echo "== deliberate bugs, each of which must be found"
 	$(CARGO) test --locked -p hamlyn-sim --features mutations --test mutations --test wakeups
+	$(CARGO) test --locked -p hamlyn-engine --features mutations --test transport_mutations

@@ -7,7 +7,8 @@
 //! The way of a message: a request enters a [`terminus`], is cut into packets
 //! by [`segment`] and sent by [`transmit`]; at the other end [`receive`] checks each
 //! packet against its [`slot`] and [`metadata`] entry, deposits it, adds up its
-//! delta ([`counting`]) and announces the message ([`notification`]).
+//! delta ([`counting`]) and announces the message ([`notification`]). Between hosts, [`transport`] brings
+//! packets from the one to the other, each once.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ pub mod segment;
 pub mod slot;
 pub mod terminus;
 pub mod transmit;
+pub mod transport;
 
 // Stated here and not beside the type, as the loom test compiles that with larger atomics.
 const _: () = assert!(size_of::<metadata::MetadataEntry>() == limits::METADATA_ENTRY_BYTES);

@@ -39,6 +39,14 @@ pub const GRANTS_PER_SLOT_MAX: usize = 16;
 /// Longest message: its packets must be countable by one 32-bit share even on
 /// the link with the smallest packets.
 pub const MESSAGE_BYTES_MAX: u64 = 1 << 37;
+/// Frames of an association that may be without acknowledgement at a time.
+pub const CHANNELS_MAX: usize = 4096;
+/// Flows that the frames of an association are sprayed over.
+pub const PATHS_MAX: usize = 16;
+/// Smallest frame that an association may be told to make do with.
+pub const FRAME_BYTES_MIN: usize = 256;
+/// Largest frame: a UDP datagram's 65,507 bytes, less 32 for the wire's own.
+pub const FRAME_BYTES_MAX: usize = 65_475;
 
 const _: () = {
     // The first packet of a message carries all of its metadata.
@@ -52,6 +60,10 @@ const _: () = {
     assert!(MESSAGE_BYTES_MAX / PACKET_PAYLOAD_MIN as u64 + 1 < 1 << 32);
     // A message that fits the work queue is sent in one burst.
     assert!((DIRECT_BYTES_MAX + USER_METADATA_BYTES).div_ceil(PACKET_PAYLOAD_MIN) < BORROWED_BURST);
+    // All ones is no channel, and what a frame holds is counted in 16 bits.
+    assert!(CHANNELS_MAX < u16::MAX as usize && FRAME_BYTES_MAX < u16::MAX as usize);
+    // The smallest packet fits the smallest frame, with 75 bytes or less of the frame's and its own headers.
+    assert!(PACKET_PAYLOAD_MIN + 75 <= FRAME_BYTES_MIN);
     // A gathered message may take every one of its pieces from another area.
     assert!(GATHER_PIECES_MAX >= SEND_AREAS);
 };

@@ -13,6 +13,8 @@ pub enum Level {
     Library,
     /// Found only where such programs wait for each other: in the simulator's world.
     World,
+    /// Found by driving two associations over a bad network: the engine's test `transport_mutations`.
+    Transport,
 }
 
 macro_rules! mutations {
@@ -109,6 +111,21 @@ mutations! {
     Library EndEarly "end-early" "A stream ends one piece before its last.";
     World ListenedLate "listened-late" "Who is about to sleep announces it before it listens for rings.";
     Library ShareKept "share-kept" "A member of a group keeps the share that it spent on a part: it is counted twice.";
+    // The transport between hosts.
+    Transport DuplicateTaken "duplicate-taken" "A frame that was taken is given out again when it comes again.";
+    Transport TakenForgotten "taken-forgotten" "A channel keeps its number though its frame was taken.";
+    Transport GivenTwice "given-twice" "A frame that is being taken is given out again.";
+    Transport AcknowledgedEarly "acknowledged-early" "A frame is acknowledged when it comes, before it is taken.";
+    Transport SequenceNew "sequence-new" "A frame that is sent again has a new number.";
+    Transport ReturnTwice "return-twice" "A refused packet comes back twice.";
+    Transport ReturnLost "return-lost" "Of an association that ends, the last packet of a frame does not come back.";
+    Transport RefusalUntold "refusal-untold" "A frame of which packets were refused is acknowledged as if all were welcome.";
+    Transport RunTooLong "run-too-long" "A run of acknowledgements names one channel more.";
+    Transport EarlierNackBelieved "earlier-nack-believed" "A NACK counts for a frame that was sent again since.";
+    Transport NumberSkipped "number-skipped" "An acknowledgement frees its channel whatever its number is.";
+    Transport OpenFrameForgotten "open-frame-forgotten" "An association that ends forgets the frame that is being filled.";
+    Transport RetriesKept "retries-kept" "A NACK is no answer: retries are counted on.";
+    Transport HalfTaken "half-taken" "A frame is given out though its last packets are malformed.";
 }
 
 #[cfg(feature = "mutations")]

@@ -1,0 +1,359 @@
+//! Both ends of one association of two interfaces, as one of them sees them.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec;
+
+use super::packets::{Before, Unwritten, is_short};
+use super::path::{Path, PathStatistics};
+use super::receive_table::ReceiveTable;
+use super::returns::Coming;
+use super::send_table::{Buffers, ListId, SendTable};
+use super::settings::{BadSettings, Settings};
+use super::verdict::{Returned, Verdict};
+use crate::limits::SHORT_BYTES;
+use crate::memory::{Area, Part, Unsent};
+use crate::mutation::{Mutation, is_on};
+use crate::packet::{Address, Header, Short};
+
+/// What an association did. Counters never go down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Packets that were accepted.
+    pub offered: u64,
+    /// Frames with packets that were sent the first time.
+    pub sent: u64,
+    /// And again.
+    pub sent_again: u64,
+    /// Frames without packets that were sent: acknowledgements alone, trials of paths.
+    pub answers: u64,
+    /// Frames that were acknowledged by the peer, whole or in part.
+    pub acknowledged: u64,
+    /// Packets that the peer refused.
+    pub refused: u64,
+    /// NACKs of whole frames that came.
+    pub put_off: u64,
+    /// Fresh frames that came and were taken.
+    pub taken: u64,
+    /// Frames that came though they had been taken.
+    pub duplicates: u64,
+    /// Frames that came while they were being taken, or before a later one of their channel.
+    pub stale: u64,
+    /// Frames that are none, or of a channel that there is not.
+    pub malformed: u64,
+    /// Acknowledgements and NACKs for what was never sent.
+    pub baseless: u64,
+    /// Timestamps that came back before they were sent.
+    pub future_echoes: u64,
+    /// Frames that came after the end.
+    pub late: u64,
+}
+
+/// A frame that is being filled.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) channel: u16,
+    pub(super) buffer: u16,
+    pub(super) at: usize,
+    pub(super) packets: u16,
+    before: Before,
+}
+
+/// One interface's end of an association with an interface of another host. A pure state machine: see
+/// [`crate::transport`].
+///
+/// * *From the application*: [`offer`](Self::offer), [`offer_short`](Self::offer_short), [`flush`](Self::flush),
+///   [`close`](Self::close); what comes back: [`next_return`](Self::next_return).
+/// * *To and from the wire*: [`next_frame`](Self::next_frame) until there is none,
+///   [`take_frame`](Self::take_frame), [`deadline_ns`](Self::deadline_ns), [`fail`](Self::fail).
+/// * *To the interface*: what `take_frame` gave out ends with [`taken`](Self::taken) or [`not_now`](Self::not_now);
+///   single packets with [`refused`](Self::refused).
+/// * *State*: [`verdict`](Self::verdict), [`is_idle`](Self::is_idle), [`statistics`](Self::statistics).
+#[derive(Debug)]
+pub struct Association {
+    pub(super) settings: Settings,
+    pub(super) send: SendTable,
+    pub(super) buffers: Buffers,
+    pub(super) receive: ReceiveTable,
+    pub(super) paths: Box<[Path]>,
+    pub(super) open: Option<Open>,
+    /// Paths, as bits, on which the peer asked for an acknowledgement.
+    pub(super) asked: u16,
+    /// Path of the last answer.
+    pub(super) answered: u8,
+    /// NACKs without an acknowledgement, one round after the other; then frames are sent one by one.
+    pub(super) put_off_rounds: u8,
+    /// When a frame that was put off may be sent again, and when that round began.
+    pub(super) again_ns: u64,
+    pub(super) round_ns: u64,
+    /// When something was acknowledged last, or the first frame was sent.
+    pub(super) progress_ns: u64,
+    pub(super) returns: VecDeque<Coming>,
+    pub(super) verdict: Option<Verdict>,
+    /// Paths, as bits, over which the peer is still to be told that this side has closed.
+    pub(super) closing: u16,
+    pub(super) is_winding_down: bool,
+    pub(super) statistics: Statistics,
+}
+
+impl Association {
+    /// A new one: nothing was sent or taken. Both sides begin so, after the handshake of their carrier. Allocates
+    /// its tables, and no buffers.
+    pub fn new(settings: Settings) -> Result<Self, BadSettings> {
+        settings.check()?;
+        Ok(Self::with_checked(settings))
+    }
+
+    pub(super) fn with_checked(settings: Settings) -> Self {
+        Self {
+            send: SendTable::new(settings.channels),
+            buffers: Buffers::new(
+                settings.room_bytes(),
+                settings.buffer_bytes_max,
+                settings.channels,
+            ),
+            receive: ReceiveTable::new(settings.channels),
+            paths: vec![Path::new(&settings); usize::from(settings.paths)].into(),
+            open: None,
+            asked: 0,
+            answered: 0,
+            put_off_rounds: 0,
+            again_ns: 0,
+            round_ns: 0,
+            progress_ns: 0,
+            returns: VecDeque::new(),
+            verdict: None,
+            closing: 0,
+            is_winding_down: false,
+            statistics: Statistics::default(),
+            settings,
+        }
+    }
+
+    /// What it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The largest payload (metadata and data together) of a packet.
+    pub fn payload_max_bytes(&self) -> usize {
+        self.settings.payload_max_bytes()
+    }
+
+    /// Accepts a packet, and copies it. `metadata` and `parts` have the lengths that the header says.
+    /// [`Unsent::Full`] if no channel or buffer is free, too many frames wait to be sent, or the packet is larger than
+    /// [`payload_max_bytes`](Self::payload_max_bytes); [`Unsent::Gone`] after a verdict. Allocates a buffer at times.
+    pub fn offer<A: Area>(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, A>],
+    ) -> Result<(), Unsent> {
+        if is_short(header)
+            && let [Part::Bytes(data)] = parts
+            && let Ok(data) = <&[u8; SHORT_BYTES]>::try_from(*data)
+        {
+            let data = u128::from_le_bytes(*data);
+            let worded = <&[u8; 8]>::try_from(metadata);
+            return self.offer_short(&Short {
+                to: Address::new(header.slot, header.metadata_index),
+                key: header.key,
+                offset: header.offset,
+                word: worded.map_or(header.word, |word| u64::from_le_bytes(*word)),
+                has_metadata: worded.is_ok(),
+                data: [data as u64, (data >> 64) as u64],
+            });
+        }
+        self.fill(|before, into, at, end| before.write(header, metadata, parts, into, at, end))
+    }
+
+    /// Accepts a short packet; otherwise as [`Association::offer`].
+    #[inline]
+    pub fn offer_short(&mut self, short: &Short) -> Result<(), Unsent> {
+        self.fill(|before, into, at, end| {
+            before
+                .write_short(short, into, at, end)
+                .ok_or(Unwritten::Room)
+        })
+    }
+
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        write: impl Fn(&mut Before, &mut [u8], usize, usize) -> Result<usize, Unwritten>,
+    ) -> Result<(), Unsent> {
+        let room = self.settings.room_bytes();
+        // What does not fit behind others fits a frame of its own, or none.
+        for _ in 0..2 {
+            if self.open.is_none() {
+                self.begin()?;
+            }
+            let Some(open) = &mut self.open else {
+                return Err(Unsent::Full);
+            };
+            let into = self.buffers.bytes(open.buffer);
+            match write(&mut open.before, into, open.at, room) {
+                Ok(at) => {
+                    open.at = at;
+                    open.packets += 1;
+                    self.statistics.offered += 1;
+                    return Ok(());
+                }
+                Err(Unwritten::Room) if open.packets > 0 => self.seal(),
+                Err(_) => return Err(Unsent::Full),
+            }
+        }
+        Err(Unsent::Full)
+    }
+
+    /// Begins a frame.
+    fn begin(&mut self) -> Result<(), Unsent> {
+        if self.verdict.is_some() {
+            return Err(Unsent::Gone);
+        }
+        let waiting = self.send.count(ListId::READY);
+        if waiting >= usize::from(self.settings.ready_frames_max)
+            || !self.send.has_free()
+            || !self.buffers.has_one()
+        {
+            return Err(Unsent::Full);
+        }
+        let buffer = self.buffers.take().ok_or(Unsent::Full)?;
+        let Some(channel) = self.send.begin(buffer) else {
+            self.buffers.put_back(buffer);
+            return Err(Unsent::Full);
+        };
+        self.open = Some(Open {
+            channel,
+            buffer,
+            at: 0,
+            packets: 0,
+            before: Before::default(),
+        });
+        Ok(())
+    }
+
+    /// The frame that is being filled is full.
+    pub(super) fn seal(&mut self) {
+        if let Some(open) = self.open.take_if(|open| open.packets > 0) {
+            let entry = self.send.entry(open.channel);
+            entry.length_bytes = open.at as u16;
+            entry.packets = open.packets;
+            self.send.enlist(open.channel, ListId::READY);
+        }
+    }
+
+    /// Nothing follows for now: a frame that waits to become full need not.
+    pub fn flush(&mut self) {
+        self.seal();
+    }
+
+    /// Frames under way on all paths.
+    pub(super) fn under_way(&self) -> usize {
+        (0..self.settings.paths)
+            .map(|path| self.send.count(ListId::under_way(path)))
+            .sum()
+    }
+
+    /// Frames that were sent and not acknowledged.
+    pub fn outstanding(&self) -> usize {
+        self.under_way() + self.send.count(ListId::LOST) + self.send.count(ListId::PUT_OFF)
+    }
+
+    /// Whether nothing is to be sent, acknowledged or returned, in either direction.
+    pub fn is_idle(&self) -> bool {
+        let is_open = self.open.as_ref().is_some_and(|open| open.packets > 0);
+        !is_open
+            && self.outstanding() == 0
+            && self.send.count(ListId::READY) == 0
+            && self.receive.waiting() == 0
+            && self.receive.given() == 0
+            && self.returns.is_empty()
+            && self.asked == 0
+            && self.closing == 0
+    }
+
+    /// Why the association has ended, if it has.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.verdict
+    }
+
+    /// The carrier knows that nothing will come or go any more: the association ends, and what was not acknowledged
+    /// comes back. Nothing happens if it has ended already.
+    pub fn fail(&mut self, why: Verdict) {
+        if self.verdict.is_some() {
+            return;
+        }
+        self.verdict = Some(why);
+        self.asked = 0;
+        if let Some(open) = self.open.take() {
+            if open.packets > 0 && !is_on(Mutation::OpenFrameForgotten) {
+                self.open = Some(open);
+                self.seal();
+            } else {
+                let buffer = self.send.release(open.channel);
+                self.buffers.put_back(buffer);
+            }
+        }
+        for channel in self.send.oldest_first() {
+            let entry = *self.send.entry(channel);
+            let buffer = self.send.release(channel);
+            let never = entry.list() == ListId::READY;
+            self.returns
+                .push_back(Coming::all(buffer, &entry, why, never));
+        }
+    }
+
+    /// Ends the association, and lets the peer know with the next frames, which need not arrive. What was not
+    /// acknowledged comes back; to lose nothing, wait until [`Association::is_idle`].
+    pub fn close(&mut self) {
+        if self.verdict.is_none() {
+            self.fail(Verdict::Closed);
+            self.closing = u16::MAX >> (16 - self.settings.paths);
+        }
+    }
+
+    /// The next packet that was not delivered, once each.
+    pub fn next_return(&mut self) -> Option<Returned<'_>> {
+        loop {
+            let coming = self.returns.front_mut()?;
+            let buffer = coming.buffer();
+            if coming.advance(self.buffers.peek(buffer)) {
+                break;
+            }
+            self.returns.pop_front();
+            self.buffers.put_back(buffer);
+        }
+        let coming = self.returns.front()?;
+        coming.current(self.buffers.peek(coming.buffer()))
+    }
+
+    /// Gives the memory of buffers back, if none is in use. They are allocated again when they are needed.
+    pub fn give_back(&mut self) {
+        if self.open.as_ref().is_some_and(|open| open.packets == 0)
+            && let Some(open) = self.open.take()
+        {
+            let buffer = self.send.release(open.channel);
+            self.buffers.put_back(buffer);
+        }
+        self.buffers.give_back();
+    }
+
+    /// Bytes of buffers that are allocated.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffers.allocated_bytes()
+    }
+
+    /// What it did.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// What counts of a path; nothing if there is no such path.
+    pub fn path_statistics(&self, path: u8) -> Option<PathStatistics> {
+        let under_way =
+            (path < self.settings.paths).then(|| self.send.count(ListId::under_way(path)))?;
+        Some(self.paths.get(usize::from(path))?.statistics(under_way))
+    }
+}

@@ -1,0 +1,241 @@
+//! The window of a path: how many frames may be under way on it.
+//!
+//! As in Swift (Kumar and others, SIGCOMM 2020): the aim is a round trip, a little longer for those with a small
+//! window, so that many of them still share a queue; below it the window grows by a frame each round trip, above it
+//! it shrinks by as much as the aim is missed, once in a round trip. Below one frame the window is a pace.
+//!
+//! Three departures. The aim is the same for all who share a queue, and not made of the smallest round trip that each has
+//! seen: who comes late sees none without a queue. Only a path that stays slow while its window is a quarter of a frame
+//! is slow by itself, and has an aim of its own. Until the aim is first missed the window doubles each round trip, as a
+//! fat pipe would take a thousand of them otherwise. A lost frame by itself is no sign of congestion: placement needs
+//! no order, so loss costs little, and delay tells of queues earlier; only when more than one frame in six is lost, or one
+//! in thirty-two and round trips take twice the smallest, does the window shrink, by half of that part.
+
+use super::round_trip::RoundTrip;
+
+/// A frame.
+const ONE: u64 = 1 << 20;
+/// Frames that the window grows by in a round trip; large ones by this part, so that they do not take hundreds.
+const GROWTH: u64 = ONE;
+const GROWTH_SHIFT: u32 = 6;
+/// One hundredth of a frame: then one is sent in a hundred round trips.
+const LEAST: u64 = ONE / 100;
+/// The most that is taken off at once: one half.
+const SHRINKAGE_MAX: u64 = ONE / 2;
+/// How much of what the aim is missed by is taken off: four fifths.
+const SHRINKAGE: u64 = ONE * 4 / 5;
+/// So often the aim is missed, with hardly a window, before it is another one.
+const MISSED_MAX: u32 = 4;
+/// Part of the frames that may be lost while no queue shows: one sixth; and if one does: one thirty-second.
+const LOSS_CLEAR: u32 = 6;
+const LOSS_QUEUED: u32 = 32;
+/// What is lost is counted among so many frames at least.
+const ROUND_FRAMES: u32 = 64;
+/// Windows beyond this many frames have no longer aim; below a tenth of a frame it grows no further.
+const SCALED_MAX_ROOT: u64 = 10;
+
+/// The window of one path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    size: u64,
+    initial: u64,
+    max: u64,
+    target_ns: u64,
+    /// The window doubles each round trip, up to this.
+    start_until: u64,
+    /// What it was before it collapsed.
+    before: Option<u64>,
+    shrunk_ns: Option<u64>,
+    /// What the path takes by itself, if that was found to be more than the aim.
+    own_ns: Option<u64>,
+    /// How often the aim was missed, one after the other, with hardly a window, and the least that it took.
+    missed: (u32, u64),
+    /// When the next frame may be sent, if the window is less than one.
+    next_ns: u64,
+    /// Acknowledged and lost in this round trip, and when it began.
+    acknowledged: u32,
+    lost: u32,
+    round_ns: u64,
+    /// Round trips measured in it, and their sum.
+    trips: (u32, u64),
+}
+
+impl Window {
+    /// The window that a path has at first.
+    pub(super) fn new(initial_frames: u16, max_frames: u16, target_ns: u64) -> Self {
+        let initial = u64::from(initial_frames) * ONE;
+        Self {
+            size: initial,
+            initial,
+            max: u64::from(max_frames) * ONE,
+            target_ns,
+            start_until: u64::MAX,
+            before: None,
+            shrunk_ns: None,
+            own_ns: None,
+            missed: (0, u64::MAX),
+            next_ns: 0,
+            acknowledged: 0,
+            lost: 0,
+            round_ns: 0,
+            trips: (0, 0),
+        }
+    }
+
+    /// Thousandths of a frame.
+    pub(super) fn milliframes(&self) -> u64 {
+        self.size * 1000 / ONE
+    }
+
+    /// Frames that may be under way beyond these; at least one in its time.
+    #[inline]
+    pub(super) fn room(&self, now_ns: u64, under_way: usize) -> usize {
+        if self.size >= ONE {
+            ((self.size / ONE) as usize).saturating_sub(under_way)
+        } else {
+            usize::from(under_way == 0 && now_ns >= self.next_ns)
+        }
+    }
+
+    /// When a frame may be sent that now may not, if that is only a matter of time.
+    pub(super) fn next_ns(&self, under_way: usize) -> Option<u64> {
+        (self.size < ONE && under_way == 0).then_some(self.next_ns)
+    }
+
+    /// After how many frames an acknowledgement is wanted.
+    #[inline]
+    pub(super) fn quarter(&self) -> u32 {
+        ((self.size / ONE / 4) as u32).max(1)
+    }
+
+    /// A frame was sent.
+    #[inline]
+    pub(super) fn sent(&mut self, now_ns: u64, trip: &RoundTrip) {
+        if self.size < ONE {
+            let pause_ns = (trip.smooth_ns() * ONE / self.size.max(1)).min(1 << 40);
+            self.next_ns = now_ns + pause_ns;
+        }
+    }
+
+    /// The round trip that is aimed at.
+    fn aim_ns(&self) -> u64 {
+        let own_ns = self.own_ns.unwrap_or(0);
+        let own_ns = self.target_ns.max(own_ns + own_ns / 8);
+        // 1/sqrt(window), in 1/1024, less what it is for the largest that is scaled; 3.16 is 1/sqrt(0.1).
+        let inverse = ONE / self.size.isqrt().max(1);
+        let scale = inverse.clamp(1024 / SCALED_MAX_ROOT, 3_238) - 1024 / SCALED_MAX_ROOT;
+        own_ns + self.target_ns * scale / 1024
+    }
+
+    /// So many frames were acknowledged when a round trip took that. `is_used`: the window was what
+    /// held frames up, or nearly.
+    pub(super) fn acknowledged(
+        &mut self,
+        now_ns: u64,
+        frames: u32,
+        took_ns: u64,
+        trip: &RoundTrip,
+        is_used: bool,
+    ) {
+        self.acknowledged += frames;
+        self.trips.0 += 1;
+        self.trips.1 += took_ns;
+        self.own_ns = self.own_ns.map(|own_ns| own_ns.min(took_ns));
+        let aim_ns = self.aim_ns();
+        if took_ns > aim_ns {
+            self.start_until = 0;
+            let missed = ONE * (took_ns - aim_ns) / took_ns;
+            self.shrink(now_ns, trip, SHRINKAGE * missed / ONE);
+            self.missed_by(took_ns);
+            return self.end_round(now_ns, trip);
+        }
+        self.missed = (0, u64::MAX);
+        if is_used && frames > 0 {
+            let frames = u64::from(frames);
+            self.size += if self.size < self.start_until {
+                frames * ONE
+            } else if self.size >= ONE {
+                frames * GROWTH.max(self.size >> GROWTH_SHIFT) * ONE / self.size
+            } else {
+                // A window of less than a frame gets as much in a round trip, however rarely it sends.
+                GROWTH / 4
+            };
+            self.size = self.size.min(self.max);
+        }
+        self.end_round(now_ns, trip);
+    }
+
+    /// The aim was missed. If that is the path's own fault, it is another one from now on.
+    fn missed_by(&mut self, took_ns: u64) {
+        let (times, least_ns) = &mut self.missed;
+        if self.size > ONE / 4 {
+            (*times, *least_ns) = (0, u64::MAX);
+            return;
+        }
+        *times += 1;
+        *least_ns = took_ns.min(*least_ns);
+        if *times >= MISSED_MAX {
+            self.own_ns = Some(*least_ns);
+            self.size = self.initial.min(8 * ONE);
+            self.start_until = u64::MAX;
+            self.missed = (0, u64::MAX);
+        }
+    }
+
+    /// So many frames are lost.
+    pub(super) fn lost(&mut self, now_ns: u64, frames: u32, trip: &RoundTrip) {
+        self.lost += frames;
+        self.end_round(now_ns, trip);
+    }
+
+    /// When a round trip is over, what was lost in it counts.
+    fn end_round(&mut self, now_ns: u64, trip: &RoundTrip) {
+        let all = self.lost + self.acknowledged;
+        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) || all < ROUND_FRAMES {
+            return;
+        }
+        let is_queued = self.trips.1 > u64::from(self.trips.0) * 2 * trip.least_ns();
+        let part = if is_queued { LOSS_QUEUED } else { LOSS_CLEAR };
+        if self.lost > all / part {
+            self.start_until = 0;
+            let part = ONE * u64::from(self.lost) / u64::from(all);
+            self.shrink(now_ns, trip, part / 2);
+        }
+        (self.lost, self.acknowledged, self.round_ns) = (0, 0, now_ns);
+        self.trips = (0, 0);
+    }
+
+    /// Takes off that part, if nothing was taken off in this round trip.
+    fn shrink(&mut self, now_ns: u64, trip: &RoundTrip, part: u64) {
+        let is_time = |at_ns: u64| now_ns >= at_ns.saturating_add(trip.smooth_ns());
+        if self.shrunk_ns.is_none_or(is_time) {
+            self.shrunk_ns = Some(now_ns);
+            let part = part.min(SHRINKAGE_MAX);
+            self.size = (self.size - self.size * part / ONE).max(LEAST);
+        }
+    }
+
+    /// Nothing came back for long: one frame at a time, until something does; then quickly up to half of before.
+    pub(super) fn collapse(&mut self) {
+        if self.size > ONE {
+            self.before = Some(self.size);
+            self.start_until = self.size / 2;
+            self.size = ONE;
+        }
+    }
+
+    /// What was waited for was only late: as if the window had not collapsed.
+    pub(super) fn restore(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.size = self.size.max(before);
+        }
+    }
+
+    /// A path that was left is tried again.
+    pub(super) fn restart(&mut self) {
+        self.size = self.initial;
+        self.start_until = u64::MAX;
+        self.before = None;
+        (self.lost, self.acknowledged) = (0, 0);
+    }
+}

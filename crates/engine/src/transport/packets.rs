@@ -1,0 +1,448 @@
+//! Packets as they lie in a frame, one after the other. The bytes are in the documentation of [`crate::transport`].
+//!
+//! A packet says of its address, key, offset and word only what is not as in the packet before it, so that a short
+//! one takes from 17 bytes on. The decoder reads foreign bytes and is total; it judges no kinds, slots or keys.
+
+use crate::key::Key;
+use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
+use crate::memory::{Area, Part};
+use crate::packet::{Address, Flags, Header, Kind, Short};
+
+/// There is a packet; a zero byte begins padding.
+const PRESENT: u8 = 0x80;
+/// It is not a short one.
+const GENERAL: u8 = 0x40;
+/// Address and key are those of the packet before.
+const SAME_PLACE: u8 = 0x20;
+/// How the offset is said: two bits.
+const OFFSET_SHIFT: u8 = 3;
+const OFFSET_SAME: u8 = 0;
+const OFFSET_NEXT: u8 = 1;
+const OFFSET_U32: u8 = 2;
+const OFFSET_U64: u8 = 3;
+/// How the word is said: two bits.
+const WORD_SHIFT: u8 = 1;
+const WORD_ZERO: u8 = 0;
+const WORD_SAME: u8 = 1;
+const WORD_ONE_MORE: u8 = 2;
+const WORD_U64: u8 = 3;
+/// The word is metadata; only of short packets.
+const IS_METADATA: u8 = 1;
+
+/// Bytes of address and key.
+const PLACE_BYTES: usize = 14;
+/// Bytes of what only a general packet says: kind, flags, length of metadata, length of data.
+const TAIL_BYTES: usize = 7;
+/// Bytes of a general packet at most, metadata and data not counted.
+pub(super) const GENERAL_BYTES_MAX: usize = 1 + PLACE_BYTES + 8 + 8 + TAIL_BYTES;
+/// Bytes of a short packet at most.
+const SHORT_BYTES_MAX: usize = 1 + PLACE_BYTES + 8 + 8 + SHORT_BYTES;
+/// Bytes behind the end of what may be filled, so that a short packet is written without asking for each field.
+pub(super) const SLACK_BYTES: usize = 48;
+const _: () = assert!(SHORT_BYTES_MAX <= SLACK_BYTES && GENERAL_BYTES_MAX <= SLACK_BYTES);
+
+/// Bytes before data (or kind and flags) of a packet whose first byte is this.
+const fn front_bytes(form: u8) -> usize {
+    let place = if form & SAME_PLACE == 0 {
+        PLACE_BYTES
+    } else {
+        0
+    };
+    let offset = match form >> OFFSET_SHIFT & 3 {
+        OFFSET_U32 => 4,
+        OFFSET_U64 => 8,
+        _ => 0,
+    };
+    let word = if form >> WORD_SHIFT & 3 == WORD_U64 {
+        8
+    } else {
+        0
+    };
+    1 + place + offset + word
+}
+
+/// The same, looked up.
+static FRONT_BYTES: [u8; 64] = {
+    let mut table = [0; 64];
+    let mut form = 0;
+    while form < 64 {
+        table[form] = front_bytes(form as u8) as u8;
+        form += 1;
+    }
+    table
+};
+
+/// What the next packet may refer to: the fields of the one before; zeros at the beginning of a frame.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Before {
+    to: u64,
+    key: u64,
+    offset: u64,
+    /// Where the data of the packet before ended.
+    end: u64,
+    word: u64,
+}
+
+/// Why a packet was not written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unwritten {
+    /// Not enough room is left.
+    Room,
+    /// Its data could not be had, or are not as long as its header says.
+    Data,
+}
+
+impl Before {
+    /// First byte and other bytes of a packet before its data, in an array; how many they are; and what
+    /// the packet after it may refer to.
+    #[inline(always)]
+    fn front(
+        &self,
+        to: u64,
+        key: u64,
+        offset: u64,
+        length_bytes: u64,
+        word: u64,
+    ) -> (u8, [u8; 32], usize, Self) {
+        let mut bytes = [0; 32];
+        let mut form = PRESENT;
+        let mut at = 1;
+        if to == self.to && key == self.key {
+            form |= SAME_PLACE;
+        } else {
+            bytes[at..at + 8].copy_from_slice(&to.to_le_bytes());
+            bytes[at + 6..at + PLACE_BYTES].copy_from_slice(&key.to_le_bytes());
+            at += PLACE_BYTES;
+        }
+        if offset == self.end {
+            form |= OFFSET_NEXT << OFFSET_SHIFT;
+        } else if offset != self.offset {
+            // The upper half is written over if it is not wanted.
+            bytes[at..at + 8].copy_from_slice(&offset.to_le_bytes());
+            let is_long = offset > u64::from(u32::MAX);
+            form |= if is_long { OFFSET_U64 } else { OFFSET_U32 } << OFFSET_SHIFT;
+            at += if is_long { 8 } else { 4 };
+        }
+        if word == self.word {
+            form |= WORD_SAME << WORD_SHIFT;
+        } else if word == self.word.wrapping_add(1) {
+            form |= WORD_ONE_MORE << WORD_SHIFT;
+        } else if word != 0 {
+            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            form |= WORD_U64 << WORD_SHIFT;
+            at += 8;
+        }
+        let after = Self {
+            to,
+            key,
+            offset,
+            end: offset.wrapping_add(length_bytes),
+            word,
+        };
+        (form, bytes, at, after)
+    }
+
+    /// Writes a short packet at `at` of `into`, of which bytes below `end` may be filled, and [`SLACK_BYTES`] after them
+    /// exist. Gives where the next one goes.
+    #[inline]
+    pub(super) fn write_short(
+        &mut self,
+        short: &Short,
+        into: &mut [u8],
+        at: usize,
+        end: usize,
+    ) -> Option<usize> {
+        let to = short.to.to_bits() & PLACE_MASK;
+        let (form, mut front, length, after) = self.front(
+            to,
+            short.key.to_bits(),
+            short.offset,
+            SHORT_BYTES as u64,
+            short.word,
+        );
+        if at + length + SHORT_BYTES > end {
+            return None;
+        }
+        front[0] = form | u8::from(short.has_metadata);
+        let place: &mut [u8; SLACK_BYTES] = into.get_mut(at..)?.first_chunk_mut()?;
+        place[..32].copy_from_slice(&front);
+        place
+            .get_mut(length..length + SHORT_BYTES)?
+            .copy_from_slice(&short.bytes());
+        *self = after;
+        Some(at + length + SHORT_BYTES)
+    }
+
+    /// Writes a packet of any kind; otherwise as [`Before::write_short`].
+    pub(super) fn write<A: Area>(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, A>],
+        into: &mut [u8],
+        at: usize,
+        end: usize,
+    ) -> Result<usize, Unwritten> {
+        let data_bytes: usize = parts.iter().map(Part::length_bytes).sum();
+        let said_bytes = travelling_bytes(header.flags, header.length_bytes);
+        if data_bytes as u64 != said_bytes
+            || metadata.len() != usize::from(header.metadata_length_bytes)
+            || metadata.len() > USER_METADATA_BYTES
+        {
+            return Err(Unwritten::Data);
+        }
+        let to = Address::new(header.slot, header.metadata_index).to_bits();
+        let (form, mut front, length, after) = self.front(
+            to,
+            header.key.to_bits(),
+            header.offset,
+            u64::from(header.length_bytes),
+            header.word,
+        );
+        let total = length + TAIL_BYTES + metadata.len() + data_bytes;
+        let Some(place) = into.get_mut(at..end).and_then(|room| room.get_mut(..total)) else {
+            return Err(Unwritten::Room);
+        };
+        front[0] = form | GENERAL;
+        let (place_front, rest) = place.split_at_mut(length);
+        place_front.copy_from_slice(&front[..length]);
+        let (tail, rest) = rest.split_at_mut(TAIL_BYTES);
+        tail[..3].copy_from_slice(&[header.kind.0, header.flags.0, header.metadata_length_bytes]);
+        tail[3..].copy_from_slice(&header.length_bytes.to_le_bytes());
+        let (place_metadata, mut rest) = rest.split_at_mut(metadata.len());
+        place_metadata.copy_from_slice(metadata);
+        for part in parts {
+            let (piece, after) = rest.split_at_mut(part.length_bytes());
+            match *part {
+                Part::Bytes(bytes) => piece.copy_from_slice(bytes),
+                Part::Area { area, offset, .. } => {
+                    area.read(offset, piece).map_err(|_| Unwritten::Data)?;
+                }
+            }
+            rest = after;
+        }
+        *self = after;
+        Ok(at + total)
+    }
+}
+
+/// Bits of an address.
+const PLACE_MASK: u64 = (1 << 48) - 1;
+
+/// Bytes of data that travel with such a packet.
+const fn travelling_bytes(flags: Flags, length_bytes: u32) -> u64 {
+    if flags.is_placed() {
+        0
+    } else {
+        length_bytes as u64
+    }
+}
+
+/// Whether a packet with that header and no data but 16 bytes is [`Short`].
+pub(super) fn is_short(header: &Header) -> bool {
+    header.length_bytes as usize == SHORT_BYTES
+        && header.kind == Kind::WRITE
+        && header.flags == Flags::NONE
+        && match header.metadata_length_bytes {
+            0 => header.is_fast() || header.word == 0,
+            8 => !header.is_fast() && header.word == 0,
+            _ => false,
+        }
+}
+
+/// A packet of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packet<'a> {
+    /// A short one.
+    Short(Short),
+    /// Any other.
+    General {
+        /// Its header.
+        header: Header,
+        /// As many bytes as the header says, at most [`USER_METADATA_BYTES`].
+        metadata: &'a [u8],
+        /// As many bytes as the header says; none if they were placed.
+        data: &'a [u8],
+    },
+}
+
+impl Packet<'_> {
+    /// Its header.
+    pub fn header(&self) -> Header {
+        match self {
+            Self::Short(short) => short.header(),
+            Self::General { header, .. } => *header,
+        }
+    }
+}
+
+/// How many packets there are, if each is well made: all that a frame has behind its NACKs. Reads lengths only.
+pub(super) fn count(bytes: &[u8]) -> Option<u16> {
+    let (mut at, mut packets) = (0, 0_u16);
+    loop {
+        let Some(&form) = bytes.get(at) else {
+            return (at == bytes.len()).then_some(packets);
+        };
+        if form & PRESENT == 0 {
+            return (form == 0).then_some(packets);
+        }
+        at += usize::from(FRONT_BYTES[usize::from(form & 0x3F)]);
+        if form & GENERAL == 0 {
+            at += SHORT_BYTES;
+        } else {
+            let [_, flags, metadata_bytes, length @ ..]: [u8; TAIL_BYTES] =
+                *bytes.get(at..)?.first_chunk()?;
+            let data_bytes = travelling_bytes(Flags(flags), u32::from_le_bytes(length));
+            if usize::from(metadata_bytes) > USER_METADATA_BYTES
+                || form & IS_METADATA != 0
+                || data_bytes > bytes.len() as u64
+            {
+                return None;
+            }
+            at += TAIL_BYTES + usize::from(metadata_bytes) + data_bytes as usize;
+        }
+        packets = packets.checked_add(1)?;
+    }
+}
+
+/// The packets of a frame, in order. Of bytes that are no packets, those before.
+#[derive(Clone, Copy, Debug)]
+pub struct Packets<'a> {
+    bytes: &'a [u8],
+    before: Before,
+    /// Bytes that were read.
+    passed: usize,
+}
+
+/// Where a packet lies in its frame, and what is to be known to read it there.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Place {
+    at: usize,
+    before: Before,
+}
+
+impl Place {
+    /// Bytes before it.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+}
+
+impl<'a> Packets<'a> {
+    /// The packets in these bytes of a frame: the range that [`Taking`](super::Taking) names.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            before: Before::default(),
+            passed: 0,
+        }
+    }
+
+    /// The packets from a place on that [`Packets::place`] gave.
+    pub(super) fn resume(bytes: &'a [u8], place: Place) -> Self {
+        Self {
+            bytes: bytes.get(place.at..).unwrap_or_default(),
+            before: place.before,
+            passed: 0,
+        }
+    }
+
+    /// Where the next packet lies; `from` is where the ones began that were read since.
+    pub(super) fn place(&self, from: Place) -> Place {
+        Place {
+            at: from.at + self.passed,
+            before: self.before,
+        }
+    }
+
+    /// The bytes at the place where `at` points, which then points behind them.
+    #[inline(always)]
+    fn field<const N: usize>(&self, at: &mut usize) -> Option<[u8; N]> {
+        let bytes = self.bytes.get(*at..)?.first_chunk::<N>()?;
+        *at += N;
+        Some(*bytes)
+    }
+
+    #[inline]
+    fn general(&self, at: usize, to: Address) -> Option<(usize, Packet<'a>)> {
+        let mut at = at;
+        let [kind, flags, metadata_length_bytes, length @ ..] =
+            self.field::<TAIL_BYTES>(&mut at)?;
+        let header = Header {
+            slot: to.slot(),
+            metadata_index: to.metadata_index(),
+            key: Key::from_bits(self.before.key),
+            offset: self.before.offset,
+            length_bytes: u32::from_le_bytes(length),
+            word: self.before.word,
+            metadata_length_bytes,
+            flags: Flags(flags),
+            kind: Kind(kind),
+        };
+        let rest = self.bytes.get(at..)?;
+        let (metadata, rest) = rest.split_at_checked(usize::from(metadata_length_bytes))?;
+        let data_bytes = travelling_bytes(header.flags, header.length_bytes);
+        let data = rest.get(..usize::try_from(data_bytes).ok()?)?;
+        let packet = Packet::General {
+            header,
+            metadata,
+            data,
+        };
+        (metadata.len() <= USER_METADATA_BYTES)
+            .then_some((at + metadata.len() + data.len(), packet))
+    }
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = Packet<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Packet<'a>> {
+        let &form = self.bytes.first()?;
+        if form & PRESENT == 0 {
+            return None;
+        }
+        let mut at = 1;
+        let mut before = self.before;
+        if form & SAME_PLACE == 0 {
+            let place = self.field::<PLACE_BYTES>(&mut at)?;
+            let [t0, t1, t2, t3, t4, t5, key @ ..] = place;
+            before.to = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, 0, 0]);
+            before.key = u64::from_le_bytes(key);
+        }
+        match form >> OFFSET_SHIFT & 3 {
+            OFFSET_SAME => {}
+            OFFSET_NEXT => before.offset = before.end,
+            OFFSET_U32 => before.offset = u32::from_le_bytes(self.field(&mut at)?).into(),
+            _ => before.offset = u64::from_le_bytes(self.field(&mut at)?),
+        }
+        match form >> WORD_SHIFT & 3 {
+            WORD_ZERO => before.word = 0,
+            WORD_SAME => {}
+            WORD_ONE_MORE => before.word = before.word.wrapping_add(1),
+            _ => before.word = u64::from_le_bytes(self.field(&mut at)?),
+        }
+        self.before = before;
+        let to = Address::from_bits(before.to);
+        let (end, length_bytes, packet) = if form & GENERAL == 0 {
+            let data = u128::from_le_bytes(self.field(&mut at)?);
+            let short = Short {
+                to,
+                key: Key::from_bits(before.key),
+                offset: before.offset,
+                word: before.word,
+                has_metadata: form & IS_METADATA != 0,
+                data: [data as u64, (data >> 64) as u64],
+            };
+            // Whether metadata are allowed there is for the receiver's interface to say.
+            (at, SHORT_BYTES as u64, Packet::Short(short))
+        } else {
+            let (end, packet) = self.general(at, to)?;
+            (end, u64::from(packet.header().length_bytes), packet)
+        };
+        self.before.end = before.offset.wrapping_add(length_bytes);
+        self.bytes = self.bytes.get(end..)?;
+        self.passed += end;
+        Some(packet)
+    }
+}

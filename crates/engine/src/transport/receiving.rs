@@ -1,0 +1,314 @@
+//! What an association does with frames that come, and with what becomes of their packets.
+//!
+//! A frame is looked through before anything of it is believed: one that is malformed anywhere changes nothing. Work
+//! is bounded by its bytes, and by the table of channels once.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::association::Association;
+use super::frame::{
+    ASK, CLOSING, ECHO, Frame, FrameHeader, HOLD_UNKNOWN, NO_CHANNEL, Nack, RefusedRun,
+    RefusedRuns, Run, TAKEN_WITHOUT, is_after, since_ns, stamp_of,
+};
+use super::packets;
+use super::receive_table::Standing;
+use super::returns::Coming;
+use super::send_table::{Entry, ListId};
+use super::verdict::{NotNow, Verdict};
+use crate::mutation::{Mutation, is_on};
+use crate::refusal::Refusal;
+
+/// What a frame that came brings.
+#[derive(Debug)]
+#[must_use = "packets that were given out must be taken, or put off"]
+pub enum Incoming {
+    /// Nothing for the interface: acknowledgements only, a duplicate, or nonsense.
+    Nothing,
+    /// Packets that did not come before.
+    Packets(Taking),
+}
+
+/// A frame that was given out. It is not given out again before [`Association::taken`] or [`Association::not_now`] was
+/// told what became of it; if it is dropped, its channel is blocked for ever.
+#[derive(PartialEq, Eq, Debug)]
+#[must_use = "packets that were given out must be taken, or put off"]
+pub struct Taking {
+    channel: u16,
+    sequence: u32,
+    stamp: u32,
+    count: u16,
+    range: Range<usize>,
+}
+
+impl Taking {
+    /// Where in the frame its packets lie: what [`Packets::new`](super::Packets::new) wants.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// How many packets there are, at least one.
+    pub fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// The channel of the frame.
+    pub fn channel(&self) -> u16 {
+        self.channel
+    }
+
+    /// The number of the frame in its channel.
+    pub fn sequence(&self) -> u32 {
+        self.sequence
+    }
+}
+
+impl Association {
+    /// A frame came over that path, if it is one: any bytes will do. Says what it brings.
+    pub fn take_frame(&mut self, now_ns: u64, path: u8, plain: &[u8]) -> Incoming {
+        let frame = Frame::read(plain).filter(|_| path < self.settings.paths);
+        let Some(frame) = frame else {
+            self.statistics.malformed += 1;
+            return Incoming::Nothing;
+        };
+        let header = frame.header;
+        if self.verdict.is_some() {
+            self.statistics.late += 1;
+            if self.verdict == Some(Verdict::Closed) && header.flags & CLOSING == 0 {
+                self.closing |= 1 << path;
+            }
+            return Incoming::Nothing;
+        }
+        let brings = header.channel != NO_CHANNEL;
+        let standing = self.receive.standing(header.channel, header.sequence);
+        let mut count = 0;
+        if brings && standing == Standing::Fresh {
+            match packets::count(plain.get(frame.packets_at..).unwrap_or_default()) {
+                Some(packets) if packets > 0 => count = packets,
+                _ if is_on(Mutation::HalfTaken) => count = 1,
+                _ => {
+                    self.statistics.malformed += 1;
+                    return Incoming::Nothing;
+                }
+            }
+        } else if brings && standing == Standing::NoSuchChannel {
+            self.statistics.malformed += 1;
+            return Incoming::Nothing;
+        }
+        self.hear(now_ns, path, &frame);
+        if header.flags & CLOSING != 0 {
+            self.fail(Verdict::ClosedByPeer);
+            return Incoming::Nothing;
+        }
+        if header.flags & ASK != 0 {
+            self.asked |= 1 << path;
+        }
+        if !brings {
+            return Incoming::Nothing;
+        }
+        match standing {
+            Standing::Fresh => {
+                self.receive.give(now_ns, header.channel, header.sequence);
+                Incoming::Packets(Taking {
+                    channel: header.channel,
+                    sequence: header.sequence,
+                    stamp: header.stamp,
+                    count,
+                    range: frame.packets_at..plain.len(),
+                })
+            }
+            Standing::Taken => {
+                self.statistics.duplicates += 1;
+                self.receive.owe(now_ns, header.channel);
+                Incoming::Nothing
+            }
+            Standing::Stale | Standing::NoSuchChannel => {
+                self.statistics.stale += 1;
+                Incoming::Nothing
+            }
+        }
+    }
+
+    /// All packets of the frame were given to the interface; those that it would not have were
+    /// [`refused`](Self::refused). The frame is acknowledged.
+    pub fn taken(&mut self, now_ns: u64, taking: Taking) {
+        self.statistics.taken += 1;
+        self.receive.take(now_ns, taking.channel, taking.sequence);
+    }
+
+    /// The interface would not have that packet of the frame, the how manieth from 0. In the order of the packets. It
+    /// comes back to its sender when the frame is [`taken`](Self::taken). Allocates.
+    pub fn refused(&mut self, taking: &Taking, index: u16, reason: Refusal) {
+        if index < taking.count {
+            self.receive
+                .refuse(taking.channel, taking.sequence, taking.stamp, index, reason);
+        }
+    }
+
+    /// No packet of the frame was given to the interface, nor can be at present. Its sender is told, and will send it
+    /// again.
+    pub fn not_now(&mut self, now_ns: u64, taking: Taking, why: NotNow) {
+        self.receive
+            .put_off(now_ns, taking.channel, taking.sequence, taking.stamp, why);
+    }
+
+    /// Timestamps, acknowledgements and NACKs of a frame.
+    fn hear(&mut self, now_ns: u64, path: u8, frame: &Frame<'_>) {
+        let header = frame.header;
+        self.paths[usize::from(path)].heard(now_ns, header.stamp);
+        let took_ns = self.echo(now_ns, path, &header);
+        // Each channel once is all that an honest frame can name.
+        let mut left = usize::from(self.settings.channels);
+        for run in frame.runs() {
+            let count = usize::from(run.count);
+            if usize::from(run.first) + count > usize::from(self.settings.channels) || count > left
+            {
+                self.statistics.baseless += 1;
+                continue;
+            }
+            left -= count;
+            self.run(now_ns, run);
+        }
+        for (nack, refused) in frame.nacks() {
+            self.nack(now_ns, nack, refused);
+        }
+        if let Some(took_ns) = took_ns {
+            self.adjust(now_ns, path, took_ns);
+        }
+    }
+
+    /// A timestamp that came back. How long the round trip took, the hold taken off, if it is news.
+    fn echo(&mut self, now_ns: u64, path: u8, header: &FrameHeader) -> Option<u64> {
+        if header.flags & ECHO == 0 {
+            return None;
+        }
+        let Some(ago_ns) = since_ns(stamp_of(now_ns), header.echo) else {
+            self.statistics.future_echoes += 1;
+            return None;
+        };
+        let known = &mut self.paths[usize::from(path)];
+        let is_news = known.echoed(header.echo, now_ns.saturating_sub(ago_ns));
+        if !is_news || header.hold_us == HOLD_UNKNOWN {
+            return None;
+        }
+        let hold_ns = u64::from(header.hold_us) * 1000;
+        // Holds are rounded down, stamps too.
+        let took_ns = ago_ns.saturating_sub(hold_ns);
+        known.trip.measured(now_ns, took_ns);
+        Some(took_ns)
+    }
+
+    /// The window of the path follows the round trip.
+    fn adjust(&mut self, now_ns: u64, path: u8, took_ns: u64) {
+        let under_way = self.send.count(ListId::under_way(path));
+        let has_more = self.send.count(ListId::READY) > 0 || self.send.count(ListId::LOST) > 0;
+        let known = &mut self.paths[usize::from(path)];
+        let frames = core::mem::take(&mut known.acknowledged);
+        let was_under_way = under_way + frames as usize;
+        let is_used = has_more || known.window.room(now_ns, was_under_way) == 0;
+        known
+            .window
+            .acknowledged(now_ns, frames, took_ns, &known.trip, is_used);
+    }
+
+    /// The entry of a channel whose frame of that number was sent and not acknowledged.
+    fn sent(&mut self, channel: u16, sequence: u32) -> Option<Entry> {
+        let Some(&known) = self.send.get(channel) else {
+            self.statistics.baseless += 1;
+            return None;
+        };
+        let is_sent =
+            |entry: &Entry| entry.list() != ListId::READY && entry.list() != ListId::NOWHERE;
+        let found = self.send.occupied(channel).map(|entry| *entry);
+        let found = found.filter(|entry| {
+            is_sent(entry) && (entry.sequence == sequence || is_on(Mutation::NumberSkipped))
+        });
+        let is_never = is_after(sequence, known.sequence)
+            || sequence == known.sequence && known.list() == ListId::READY;
+        if found.is_none() && is_never {
+            self.statistics.baseless += 1;
+        }
+        found
+    }
+
+    fn run(&mut self, now_ns: u64, run: Run) {
+        for channel in run.first..run.first + run.count {
+            if let Some(entry) = self.sent(channel, run.sequence) {
+                self.acknowledged(now_ns, &entry);
+                let buffer = self.send.release(channel);
+                self.buffers.put_back(buffer);
+            }
+        }
+    }
+
+    /// A frame arrived: what that says of its path.
+    fn acknowledged(&mut self, now_ns: u64, entry: &Entry) {
+        self.statistics.acknowledged += 1;
+        self.progress_ns = now_ns;
+        self.put_off_rounds = 0;
+        let path = &mut self.paths[usize::from(entry.path)];
+        path.delivered();
+        if entry.list() == ListId::LOST {
+            path.was_late();
+            path.window.restore();
+        }
+        // Of a frame that was sent again nobody knows which transmission arrived, but for its age.
+        let is_certain = !entry.is_sent_again
+            || now_ns.saturating_sub(entry.sent_ns) >= path.trip.least_ns().max(1);
+        if is_certain {
+            if is_after(entry.order, path.acknowledged_order) {
+                path.acknowledged_order = entry.order;
+            }
+            path.acknowledged_sent_ns = path.acknowledged_sent_ns.max(entry.sent_ns);
+        }
+    }
+
+    fn nack(&mut self, now_ns: u64, nack: Nack, refused: RefusedRuns<'_>) {
+        let Some(entry) = self.sent(nack.channel, nack.sequence) else {
+            return;
+        };
+        if nack.reason == TAKEN_WITHOUT {
+            let runs = self.sane_runs(&entry, refused);
+            self.acknowledged(now_ns, &entry);
+            let buffer = self.send.release(nack.channel);
+            self.returns
+                .push_back(Coming::refused(buffer, &entry, runs));
+            return;
+        }
+        self.statistics.put_off += 1;
+        let is_latest = nack.stamp == entry.stamp || is_on(Mutation::EarlierNackBelieved);
+        let this = self.send.entry(nack.channel);
+        // 4.4.4: there was an answer, so retries are counted anew; it is sent again when its time comes.
+        if !is_on(Mutation::RetriesKept) {
+            this.retries = 0;
+            this.unanswered_ns = now_ns;
+        }
+        self.paths[usize::from(entry.path)].trip.answered();
+        if is_latest && entry.list() != ListId::PUT_OFF {
+            self.send.enlist(nack.channel, ListId::PUT_OFF);
+            // Those that were sent before the last round began belong to it.
+            if self.put_off_rounds == 0 || entry.sent_ns >= self.round_ns {
+                self.put_off_rounds = self.put_off_rounds.saturating_add(1);
+                self.round_ns = now_ns;
+            }
+            self.again_ns = self.again_ns.max(now_ns + self.put_off_ns());
+        }
+    }
+
+    /// Runs of refused packets that are in the frame, in order, and each packet in one at most.
+    fn sane_runs(&mut self, entry: &Entry, refused: RefusedRuns<'_>) -> Vec<RefusedRun> {
+        let (mut runs, mut from) = (Vec::new(), 0);
+        for run in refused.iter() {
+            let end = run.first.checked_add(run.count);
+            match end {
+                Some(end) if run.first >= from && run.count > 0 && end <= entry.packets => {
+                    self.statistics.refused += u64::from(run.count);
+                    runs.push(run);
+                    from = end;
+                }
+                _ => self.statistics.baseless += 1,
+            }
+        }
+        runs
+    }
+}

@@ -1,0 +1,154 @@
+//! How long a path takes, there and back, from the timestamps that came back; and after how long a frame is
+//! sent again.
+
+/// How long the smallest round trip is remembered, at least; at most twice as long.
+const MEMORY_NS: u64 = 10_000_000_000;
+/// Doublings of the time after which a frame is sent again.
+const BACKOFF_MAX: u8 = 16;
+
+/// Round trips of one path, the time in the peer's host taken off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrip {
+    smooth_ns: u64,
+    variation_ns: u64,
+    latest_ns: u64,
+    /// The smallest of this period, and of the one before.
+    least_ns: [u64; 2],
+    period_ns: u64,
+    /// Times without an answer, one after the other.
+    backoff: u8,
+}
+
+impl RoundTrip {
+    /// Nothing measured.
+    pub(super) fn new() -> Self {
+        Self {
+            smooth_ns: 0,
+            variation_ns: 0,
+            latest_ns: 0,
+            least_ns: [u64::MAX; 2],
+            period_ns: 0,
+            backoff: 0,
+        }
+    }
+
+    /// One took so long. The time is never zero from then on.
+    pub(super) fn measured(&mut self, now_ns: u64, took_ns: u64) {
+        let took_ns = took_ns.max(1);
+        self.latest_ns = took_ns;
+        if self.smooth_ns == 0 {
+            self.smooth_ns = took_ns;
+            self.variation_ns = took_ns / 2;
+        } else {
+            let error_ns = took_ns.abs_diff(self.smooth_ns);
+            self.variation_ns = self.variation_ns - self.variation_ns / 4 + error_ns / 4;
+            self.smooth_ns = (self.smooth_ns - self.smooth_ns / 8 + took_ns / 8).max(1);
+        }
+        if now_ns.saturating_sub(self.period_ns) > MEMORY_NS {
+            self.period_ns = now_ns;
+            self.least_ns = [took_ns, self.least_ns[0]];
+        }
+        self.least_ns[0] = self.least_ns[0].min(took_ns);
+        self.backoff = 0;
+    }
+
+    /// Smoothed; zero if none was measured.
+    #[inline]
+    pub(super) fn smooth_ns(&self) -> u64 {
+        self.smooth_ns
+    }
+
+    /// The last one, or the smoothed one if that is longer.
+    #[inline]
+    pub(super) fn recent_ns(&self) -> u64 {
+        self.latest_ns.max(self.smooth_ns)
+    }
+
+    /// The smallest that is remembered; zero if none was measured.
+    pub(super) fn least_ns(&self) -> u64 {
+        if self.smooth_ns == 0 {
+            0
+        } else {
+            self.least_ns[0].min(self.least_ns[1])
+        }
+    }
+
+    /// How long a frame is waited for. `slack_ns` is how long the peer may keep an acknowledgement.
+    #[inline]
+    pub(super) fn patience_ns(
+        &self,
+        initial_ns: u64,
+        least_ns: u64,
+        most_ns: u64,
+        slack_ns: u64,
+    ) -> u64 {
+        let first_ns = if self.smooth_ns == 0 {
+            initial_ns
+        } else {
+            (self.smooth_ns + 4 * self.variation_ns + slack_ns).max(least_ns)
+        };
+        let doubled_ns = first_ns.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
+        // Only the doubling has a limit: a path may be slower than that by itself.
+        doubled_ns.min(most_ns.max(first_ns))
+    }
+
+    /// That time passed in vain.
+    pub(super) fn ran_out(&mut self) {
+        self.backoff = self.backoff.saturating_add(1).min(BACKOFF_MAX);
+    }
+
+    /// There was an answer.
+    pub(super) fn answered(&mut self) {
+        self.backoff = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_follows_what_was_measured_and_doubles_in_vain() {
+        let mut trip = RoundTrip::new();
+        let patience = |trip: &RoundTrip| trip.patience_ns(10_000, 2_000, 40_000, 0);
+        assert_eq!(patience(&trip), 10_000);
+        for _ in 0..3 {
+            trip.ran_out();
+        }
+        assert_eq!(patience(&trip), 40_000);
+        for at in 0..100 {
+            trip.measured(at, 100);
+        }
+        assert_eq!((trip.smooth_ns(), trip.least_ns()), (100, 100));
+        assert_eq!(patience(&trip), 2_000);
+        trip.ran_out();
+        assert_eq!(patience(&trip), 4_000);
+        // Slower than the limit of the doubling.
+        for at in 0..100 {
+            trip.measured(at, 90_000);
+        }
+        assert!(patience(&trip) >= 89_000, "{}", patience(&trip));
+        let before = patience(&trip);
+        trip.ran_out();
+        assert_eq!(patience(&trip), before);
+    }
+
+    #[test]
+    fn smallest_is_forgotten_after_a_while() {
+        let mut trip = RoundTrip::new();
+        trip.measured(0, 5);
+        trip.measured(MEMORY_NS + 1, 50);
+        assert_eq!(trip.least_ns(), 5);
+        trip.measured(2 * MEMORY_NS + 3, 60);
+        assert_eq!(trip.least_ns(), 50);
+    }
+
+    #[test]
+    fn any_time_may_be_measured() {
+        let mut trip = RoundTrip::new();
+        for took_ns in [0, u64::MAX >> 26, 0, 1, 1 << 38] {
+            trip.measured(1, took_ns);
+            assert!(trip.smooth_ns() > 0);
+        }
+    }
+}

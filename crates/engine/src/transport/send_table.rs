@@ -1,0 +1,361 @@
+//! The sender's channels (4.2.1, Figure 4): for each the number of its frame, the time and count of its transmissions,
+//! and the frame itself until it is acknowledged.
+//!
+//! Every frame stands in one list: ready to be sent, under way on a path, lost, or put off by its receiver. Lists are
+//! linked through the entries, so that to schedule, to delete and to find the first takes the same time always
+//! (4.3). What is under way on a path stands in the order of sending.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::marks::Marks;
+use super::packets::SLACK_BYTES;
+use crate::limits::PATHS_MAX;
+
+const NONE: u16 = u16::MAX;
+
+/// One of the lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ListId(u8);
+
+impl ListId {
+    /// No list: the channel is free, or its frame is being filled.
+    pub(super) const NOWHERE: Self = Self(u8::MAX);
+    /// Full, never sent.
+    pub(super) const READY: Self = Self(0);
+    /// Sent, and given up on.
+    pub(super) const LOST: Self = Self(1);
+    /// The receiver could not take it.
+    pub(super) const PUT_OFF: Self = Self(2);
+
+    /// Under way on that path.
+    pub(super) const fn under_way(path: u8) -> Self {
+        Self(3 + path)
+    }
+}
+
+const LISTS: usize = 3 + PATHS_MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u16,
+    last: u16,
+    length: u16,
+}
+
+/// A channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// When it was sent last; of a frame that was put off, when that was.
+    pub(super) sent_ns: u64,
+    /// Since when there was no answer.
+    pub(super) unanswered_ns: u64,
+    /// Number of the frame that is in it, or was last.
+    pub(super) sequence: u32,
+    /// Timestamp of the latest transmission.
+    pub(super) stamp: u32,
+    /// The how manieth frame of its path it was.
+    pub(super) order: u32,
+    pub(super) buffer: u16,
+    /// Bytes of packets.
+    pub(super) length_bytes: u16,
+    pub(super) packets: u16,
+    previous: u16,
+    next: u16,
+    /// Where it was sent last.
+    pub(super) path: u8,
+    /// Retries without an answer.
+    pub(super) retries: u8,
+    pub(super) is_sent_again: bool,
+    list: ListId,
+}
+
+impl Entry {
+    /// Where it stands.
+    pub(super) fn list(&self) -> ListId {
+        self.list
+    }
+}
+
+/// The channels to one peer.
+#[derive(Debug)]
+pub(super) struct SendTable {
+    entries: Box<[Entry]>,
+    free: Marks,
+    /// Where the next frame's channel is sought.
+    cursor: u16,
+    /// Number of the present round through the channels: sequence number of whatever is begun in it.
+    lap: u32,
+    lists: [List; LISTS],
+}
+
+impl SendTable {
+    /// All channels free.
+    pub(super) fn new(channels: u16) -> Self {
+        let entry = Entry {
+            sent_ns: 0,
+            unanswered_ns: 0,
+            sequence: 0,
+            stamp: 0,
+            order: 0,
+            buffer: NONE,
+            length_bytes: 0,
+            packets: 0,
+            previous: NONE,
+            next: NONE,
+            path: 0,
+            retries: 0,
+            is_sent_again: false,
+            list: ListId::NOWHERE,
+        };
+        Self {
+            entries: vec![entry; usize::from(channels)].into(),
+            free: Marks::all(channels),
+            cursor: 0,
+            lap: 1,
+            lists: [List {
+                first: NONE,
+                last: NONE,
+                length: 0,
+            }; LISTS],
+        }
+    }
+
+    /// How many channels.
+    pub(super) fn channels(&self) -> u16 {
+        self.entries.len() as u16
+    }
+
+    /// Whether a channel is free.
+    pub(super) fn has_free(&self) -> bool {
+        self.free.count() != 0
+    }
+
+    /// Whether all are.
+    pub(super) fn is_all_free(&self) -> bool {
+        self.free.count() == self.entries.len()
+    }
+
+    /// The channel, if a frame is in it.
+    pub(super) fn occupied(&mut self, channel: u16) -> Option<&mut Entry> {
+        if self.free.contains(channel) {
+            return None;
+        }
+        self.entries.get_mut(usize::from(channel))
+    }
+
+    /// The channel.
+    pub(super) fn get(&self, channel: u16) -> Option<&Entry> {
+        self.entries.get(usize::from(channel))
+    }
+
+    #[inline]
+    pub(super) fn entry(&mut self, channel: u16) -> &mut Entry {
+        &mut self.entries[usize::from(channel)]
+    }
+
+    /// The next free channel, for a frame in that buffer. As each is used once in a round at most, and has the
+    /// number of the round, its numbers only grow.
+    pub(super) fn begin(&mut self, buffer: u16) -> Option<u16> {
+        let channel = match self.free.next(self.cursor) {
+            Some(channel) => channel,
+            None => {
+                let channel = self.free.next(0)?;
+                self.lap = self.lap.wrapping_add(1);
+                channel
+            }
+        };
+        self.cursor = channel + 1;
+        self.free.clear(channel);
+        let sequence = self.lap;
+        let entry = self.entry(channel);
+        entry.sequence = sequence;
+        entry.buffer = buffer;
+        entry.retries = 0;
+        entry.is_sent_again = false;
+        Some(channel)
+    }
+
+    /// Number of the present round, and where the next channel is sought.
+    pub(super) fn position(&self) -> (u32, u16) {
+        (self.lap, self.cursor)
+    }
+
+    /// Goes on where another table stopped: channels of this one have had numbers up to there.
+    pub(super) fn go_to(&mut self, lap: u32, cursor: u16) {
+        (self.lap, self.cursor) = (lap, cursor);
+        self.entries
+            .iter_mut()
+            .for_each(|entry| entry.sequence = lap);
+    }
+
+    /// A frame of that number is in the channel.
+    pub(super) fn occupy(&mut self, channel: u16, sequence: u32, buffer: u16) {
+        self.free.clear(channel);
+        let entry = self.entry(channel);
+        (entry.sequence, entry.buffer) = (sequence, buffer);
+    }
+
+    /// The channel is free again, and no longer in a list. Gives its buffer.
+    pub(super) fn release(&mut self, channel: u16) -> u16 {
+        self.remove(channel);
+        self.free.set(channel);
+        core::mem::replace(&mut self.entry(channel).buffer, NONE)
+    }
+
+    /// Puts the channel at the end of a list, out of the one in which it was.
+    pub(super) fn enlist(&mut self, channel: u16, id: ListId) {
+        self.remove(channel);
+        let list = &mut self.lists[usize::from(id.0)];
+        let last = core::mem::replace(&mut list.last, channel);
+        if last == NONE {
+            list.first = channel;
+        }
+        list.length += 1;
+        if last != NONE {
+            self.entry(last).next = channel;
+        }
+        let entry = self.entry(channel);
+        (entry.previous, entry.next, entry.list) = (last, NONE, id);
+    }
+
+    /// Puts the channel at the beginning of a list, out of the one in which it was.
+    pub(super) fn enlist_first(&mut self, channel: u16, id: ListId) {
+        self.remove(channel);
+        let list = &mut self.lists[usize::from(id.0)];
+        let first = core::mem::replace(&mut list.first, channel);
+        if first == NONE {
+            list.last = channel;
+        }
+        list.length += 1;
+        if first != NONE {
+            self.entry(first).previous = channel;
+        }
+        let entry = self.entry(channel);
+        (entry.previous, entry.next, entry.list) = (NONE, first, id);
+    }
+
+    fn remove(&mut self, channel: u16) {
+        let Entry {
+            previous,
+            next,
+            list: id,
+            ..
+        } = *self.entry(channel);
+        if id == ListId::NOWHERE {
+            return;
+        }
+        let list = &mut self.lists[usize::from(id.0)];
+        list.length -= 1;
+        if previous == NONE {
+            list.first = next;
+        }
+        if next == NONE {
+            list.last = previous;
+        }
+        if previous != NONE {
+            self.entry(previous).next = next;
+        }
+        if next != NONE {
+            self.entry(next).previous = previous;
+        }
+        self.entry(channel).list = ListId::NOWHERE;
+    }
+
+    /// The first of a list.
+    #[inline]
+    pub(super) fn first(&self, id: ListId) -> Option<u16> {
+        let first = self.lists[usize::from(id.0)].first;
+        (first != NONE).then_some(first)
+    }
+
+    /// How many are in a list.
+    #[inline]
+    pub(super) fn count(&self, id: ListId) -> usize {
+        usize::from(self.lists[usize::from(id.0)].length)
+    }
+
+    /// Channels that are not free, from the oldest.
+    pub(super) fn oldest_first(&self) -> Vec<u16> {
+        let mut channels: Vec<u16> = (0..self.channels())
+            .filter(|&channel| !self.free.contains(channel))
+            .collect();
+        let age = |channel: u16| {
+            self.lap
+                .wrapping_sub(self.entries[usize::from(channel)].sequence)
+        };
+        channels.sort_by_key(|&channel| (core::cmp::Reverse(age(channel)), channel));
+        channels
+    }
+}
+
+/// Buffers of frames: made when they are needed first, used again in the order in which caches like it.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    all: Vec<Box<[u8]>>,
+    stock: Vec<u16>,
+    bytes: usize,
+    most: usize,
+}
+
+impl Buffers {
+    /// None yet; of so many bytes of packets each, so many bytes in all at most.
+    pub(super) fn new(room_bytes: usize, bytes_max: usize, channels: u16) -> Self {
+        let bytes = room_bytes + SLACK_BYTES;
+        Self {
+            all: Vec::new(),
+            stock: Vec::new(),
+            bytes,
+            // One for each channel, and as many packets that come back and were not fetched.
+            most: (bytes_max / bytes).clamp(1, 2 * usize::from(channels)),
+        }
+    }
+
+    /// Whether one can be had.
+    pub(super) fn has_one(&self) -> bool {
+        !self.stock.is_empty() || self.all.len() < self.most
+    }
+
+    /// One of them. Allocates if all that there are are in use.
+    pub(super) fn take(&mut self) -> Option<u16> {
+        if let Some(buffer) = self.stock.pop() {
+            return Some(buffer);
+        }
+        (self.all.len() < self.most).then(|| {
+            self.all.push(vec![0; self.bytes].into());
+            // Whatever is given back has a place.
+            self.stock.reserve(self.all.len());
+            (self.all.len() - 1) as u16
+        })
+    }
+
+    /// It is no longer needed.
+    pub(super) fn put_back(&mut self, buffer: u16) {
+        self.stock.push(buffer);
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub(super) fn bytes(&mut self, buffer: u16) -> &mut [u8] {
+        &mut self.all[usize::from(buffer)]
+    }
+
+    /// The same, to be read.
+    pub(super) fn peek(&self, buffer: u16) -> &[u8] {
+        &self.all[usize::from(buffer)]
+    }
+
+    /// Gives the memory back, if none is in use.
+    pub(super) fn give_back(&mut self) {
+        if self.stock.len() == self.all.len() {
+            self.all = Vec::new();
+            self.stock = Vec::new();
+        }
+    }
+
+    /// Bytes that are allocated.
+    pub(super) fn allocated_bytes(&self) -> usize {
+        self.all.len() * self.bytes
+    }
+}

@@ -1,0 +1,281 @@
+//! What an association sends, and when: one function decides, [`Association::next_frame`].
+//!
+//! First what was lost, then what was put off, then what is fresh; all of them take along what is to be acknowledged.
+//! If nothing of that may go, acknowledgements go alone when they are due, and paths that were left are tried.
+
+use super::association::Association;
+use super::frame::{ASK, CLOSING, ECHO, FrameHeader, HEADER_BYTES, NO_CHANNEL, stamp_of};
+use super::path::Path;
+use super::send_table::ListId;
+use super::verdict::Verdict;
+use crate::mutation::{Mutation, is_on};
+
+/// Doublings of the time after which a frame is sent again that was put off.
+const PUT_OFF_DOUBLINGS: u8 = 6;
+
+/// A frame to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outgoing {
+    /// So many bytes of what was lent are the frame.
+    pub length_bytes: usize,
+    /// The path that it is to take.
+    pub path: u8,
+    /// Whether it brings packets.
+    pub is_data: bool,
+    /// Whether it was sent before.
+    pub is_again: bool,
+}
+
+impl Association {
+    /// The next frame to be sent at this time, written into `into`, which must have as many bytes as a frame may have;
+    /// otherwise there is none. Call it until there is none: after offering, after taking frames, and at
+    /// the deadline.
+    pub fn next_frame(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
+        let into = into.get_mut(..self.settings.frame_bytes)?;
+        if self.verdict.is_none() {
+            self.expire(now_ns);
+        }
+        if self.verdict.is_some() {
+            return self.say_closing(now_ns, into);
+        }
+        // What concerns one path alone does not wait until data happen to take it, or until there are none.
+        if self.paths.len() > 1
+            && let Some((path, flags)) = self.path_answer(now_ns)
+        {
+            return Some(self.send_answer(now_ns, path, flags, into));
+        }
+        match self.choose(now_ns) {
+            Some((channel, path)) => Some(self.send_data(now_ns, channel, path, into)),
+            None => self.answer(now_ns, into),
+        }
+    }
+
+    /// Of the paths that have room the one with the least under way, but for `avoided` if there is another: so each has
+    /// a share, and the slower one a smaller.
+    fn best_path(&self, now_ns: u64, avoided: Option<u8>) -> Option<u8> {
+        let under_way = |path: u8| self.send.count(ListId::under_way(path));
+        let has_room = |path: u8| {
+            let known = &self.paths[usize::from(path)];
+            !known.is_left() && known.window.room(now_ns, under_way(path)) > 0
+        };
+        (0..self.settings.paths)
+            .filter(|&path| has_room(path))
+            .min_by_key(|&path| (Some(path) == avoided, under_way(path)))
+    }
+
+    /// The frame that goes now, and its path.
+    fn choose(&mut self, now_ns: u64) -> Option<(u16, u8)> {
+        if let Some(channel) = self.send.first(ListId::LOST) {
+            let entry = self.send.entry(channel);
+            // 4.4.2: so many retries without an answer.
+            if entry.retries >= self.settings.retries_max
+                && now_ns.saturating_sub(entry.unanswered_ns) >= self.settings.no_answer_ns
+            {
+                self.fail(Verdict::NoAnswer);
+                return None;
+            }
+            let lost_on = entry.path;
+            return Some((channel, self.best_path(now_ns, Some(lost_on))?));
+        }
+        if let Some(channel) = self.send.first(ListId::PUT_OFF)
+            && !self.is_winding_down
+            && (self.put_off_rounds == 0 || now_ns >= self.again_ns)
+        {
+            return Some((channel, self.best_path(now_ns, None)?));
+        }
+        // While the peer takes nothing, only what it put off is tried.
+        if self.put_off_rounds > 0 || self.is_winding_down {
+            return None;
+        }
+        let is_ready = self.send.count(ListId::READY) > 0;
+        let is_eager = || self.under_way() < usize::from(self.settings.eager_frames);
+        if !is_ready && !(self.has_open() && is_eager()) {
+            return None;
+        }
+        let path = self.best_path(now_ns, None)?;
+        if !is_ready {
+            self.seal();
+        }
+        Some((self.send.first(ListId::READY)?, path))
+    }
+
+    /// Whether packets are in the frame that is being filled.
+    pub(super) fn has_open(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.packets > 0)
+    }
+
+    /// How long a frame that was put off waits at present.
+    pub(super) fn put_off_ns(&self) -> u64 {
+        let doublings = self.put_off_rounds.saturating_sub(1).min(PUT_OFF_DOUBLINGS);
+        self.settings.again_ns << doublings
+    }
+
+    fn send_data(&mut self, now_ns: u64, channel: u16, path: u8, into: &mut [u8]) -> Outgoing {
+        if self.outstanding() == 0 {
+            self.progress_ns = now_ns;
+        }
+        let put_off_ns = self.put_off_ns();
+        let entry = self.send.entry(channel);
+        let is_again = entry.list() != ListId::READY;
+        let mut stamp = stamp_of(now_ns);
+        if is_again {
+            // Timestamps of two transmissions differ, however soon they follow (4.4.4).
+            if stamp == entry.stamp {
+                stamp = stamp.wrapping_add(1);
+            }
+            if entry.list() == ListId::PUT_OFF {
+                self.again_ns = now_ns + put_off_ns;
+            }
+            entry.retries = entry.retries.saturating_add(1);
+            entry.is_sent_again = true;
+            if is_on(Mutation::SequenceNew) {
+                entry.sequence = entry.sequence.wrapping_add(1);
+            }
+            self.statistics.sent_again += 1;
+        } else {
+            entry.unanswered_ns = now_ns;
+            self.statistics.sent += 1;
+        }
+        let known = &mut self.paths[usize::from(path)];
+        known.order = known.order.wrapping_add(1);
+        known.sent_count += 1;
+        known.window.sent(now_ns, &known.trip);
+        known.unasked += 1;
+        let is_asking = is_again || known.unasked >= known.window.quarter();
+        if is_asking {
+            known.unasked = 0;
+        }
+        entry.sent_ns = now_ns;
+        entry.stamp = stamp;
+        entry.order = known.order;
+        entry.path = path;
+        let (sequence, buffer) = (entry.sequence, entry.buffer);
+        let length = usize::from(entry.length_bytes);
+        self.send.enlist(channel, ListId::under_way(path));
+        let header = FrameHeader {
+            channel,
+            sequence,
+            flags: if is_asking { ASK } else { 0 },
+            ..self.header(now_ns, path, stamp)
+        };
+        let end = into.len() - length;
+        let packets_at = self.finish(header, path, into, end);
+        let packets = self.buffers.peek(buffer).get(..length);
+        let place = into.get_mut(packets_at..packets_at + length);
+        if let (Some(packets), Some(place)) = (packets, place) {
+            place.copy_from_slice(packets);
+        }
+        Outgoing {
+            length_bytes: packets_at + length,
+            path,
+            is_data: true,
+            is_again,
+        }
+    }
+
+    /// A header with what the path brought.
+    fn header(&self, now_ns: u64, path: u8, stamp: u32) -> FrameHeader {
+        let echo = self.paths[usize::from(path)].echo(now_ns);
+        let (echo, hold_us) = echo.unwrap_or_default();
+        FrameHeader {
+            stamp,
+            echo,
+            hold_us,
+            channel: NO_CHANNEL,
+            sequence: 0,
+            flags: 0,
+            runs: 0,
+            nacks: 0,
+        }
+    }
+
+    /// Writes header and acknowledgements, as many as fit before `end`. Gives where they end.
+    fn finish(&mut self, mut header: FrameHeader, path: u8, into: &mut [u8], end: usize) -> usize {
+        let known = &mut self.paths[usize::from(path)];
+        if known.echo(0).is_some() {
+            header.flags |= ECHO;
+            known.has_news = false;
+        }
+        let room = into.get_mut(HEADER_BYTES..end).unwrap_or_default();
+        let told = self.receive.tell(room);
+        if self.receive.waiting() == 0 {
+            self.asked &= !(1 << path);
+        }
+        header.runs = told.runs;
+        header.nacks = told.nacks;
+        if let Some(place) = into.first_chunk_mut::<HEADER_BYTES>() {
+            header.write(place);
+        }
+        HEADER_BYTES + told.length_bytes
+    }
+
+    /// A frame without packets, if one is due.
+    fn answer(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
+        if let Some((path, flags)) = self.path_answer(now_ns) {
+            return Some(self.send_answer(now_ns, path, flags, into));
+        }
+        let is_due = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames)
+            || self
+                .receive
+                .waiting_since_ns()
+                .is_some_and(|since_ns| now_ns >= since_ns + self.settings.acknowledge_ns);
+        if !is_due {
+            return None;
+        }
+        self.answered = self.next_answer_path();
+        Some(self.send_answer(now_ns, self.answered, 0, into))
+    }
+
+    fn send_answer(&mut self, now_ns: u64, path: u8, flags: u8, into: &mut [u8]) -> Outgoing {
+        let header = FrameHeader {
+            flags,
+            ..self.header(now_ns, path, stamp_of(now_ns))
+        };
+        let end = into.len();
+        self.asked &= !(1 << path);
+        let length_bytes = self.finish(header, path, into, end);
+        self.statistics.answers += 1;
+        Outgoing {
+            length_bytes,
+            path,
+            is_data: false,
+            is_again: false,
+        }
+    }
+
+    /// A path on which the peer asked for an answer, or that was left and is to be tried; and the flags for it.
+    fn path_answer(&mut self, now_ns: u64) -> Option<(u8, u8)> {
+        if self.asked != 0 {
+            return Some((self.asked.trailing_zeros() as u8, 0));
+        }
+        if self.send.is_all_free() {
+            return None;
+        }
+        let is_tried = |path: &Path| path.trial_ns().is_some_and(|trial_ns| now_ns >= trial_ns);
+        let at = self.paths.iter().position(is_tried)?;
+        self.paths[at].tried(now_ns);
+        Some((at as u8, ASK))
+    }
+
+    /// Answers go over one path after the other: over those that brought something, or if all of them were left,
+    /// over any that is not.
+    fn next_answer_path(&self) -> u8 {
+        let paths = self.settings.paths;
+        let in_turn = || (1..=paths).map(|step| (self.answered % paths + step) % paths);
+        let known = |path: u8| &self.paths[usize::from(path)];
+        in_turn()
+            .find(|&path| known(path).has_news && !known(path).is_left())
+            .or_else(|| in_turn().find(|&path| !known(path).is_left()))
+            .unwrap_or(0)
+    }
+
+    /// A frame that says that this side has closed, if one is due.
+    fn say_closing(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
+        if self.closing == 0 {
+            return None;
+        }
+        let path = self.closing.trailing_zeros() as u8;
+        self.closing &= self.closing - 1;
+        Some(self.send_answer(now_ns, path, CLOSING, into))
+    }
+}

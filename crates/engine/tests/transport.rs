@@ -1,0 +1,54 @@
+//! The transport against a bad network (issue 5; `virtual-networks` 4.4): whatever is lost, doubled, late, cut, unloaded
+//! or restarted, each packet is delivered once or comes back once, and everything comes to an end.
+
+mod transport_world;
+
+use proptest::prelude::*;
+use transport_world::{Plan, World, directed};
+
+#[test]
+fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
+    let (mut delivered, mut returned) = (0, 0);
+    for seed in 0..400 {
+        match World::run(Plan::of_seed(seed)) {
+            Ok(world) => {
+                delivered += world.judge.delivered;
+                returned += world.judge.returned;
+            }
+            Err(wrong) => panic!("seed {seed}: {wrong}\n{:?}", Plan::of_seed(seed)),
+        }
+    }
+    // Plans in which nothing happens would be no test.
+    assert!(delivered > 100_000, "{delivered}");
+    assert!(returned > 1_000, "{returned}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_packet_is_delivered_or_returned_once(
+        seed in 0_u64..1 << 40,
+        loss in 0_u32..201,
+        duplicates in 0_u32..200,
+        slow in 0_u32..300,
+        cuts in 0_u32..60,
+        unloads in 0_u32..60,
+        restarts in 0_u32..20,
+        events in 1_u32..250,
+    ) {
+        let plan = Plan { loss, duplicates, slow, cuts, unloads, restarts, events, ..Plan::of_seed(seed) };
+        if let Err(wrong) = World::run(plan) {
+            prop_assert!(false, "{}", wrong);
+        }
+    }
+}
+
+#[test]
+fn single_rules_hold() {
+    for (rule, check) in directed::ALL {
+        if let Err(wrong) = check() {
+            panic!("{rule}: {wrong}");
+        }
+    }
+}
