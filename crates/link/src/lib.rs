@@ -10,6 +10,7 @@ pub mod carrier;
 pub mod cell;
 mod crossing;
 pub mod pair;
+pub mod udp;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
