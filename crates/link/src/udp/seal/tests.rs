@@ -163,7 +163,7 @@ fn each_key_of_the_row_is_another() {
     let seal = |cipher: &Cipher| {
         let mut bytes = [0; 16];
         let nonce = Nonce::assume_unique_for_key([0; 12]);
-        cipher
+        let _ = cipher
             .key
             .seal_in_place_separate_tag(nonce, Aad::empty(), &mut bytes)
             .unwrap();
