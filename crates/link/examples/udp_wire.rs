@@ -1,0 +1,240 @@
+//! The wire beside plain sockets, on one wire, in one run: one-way times and streams, clear and sealed.
+//!
+//! `udp_wire` runs both ends in this process over the loopback; `udp_wire FROM TO` between these two addresses.
+//! Medians of five runs, with the least and the greatest.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hamlyn_link::udp::batch::{Batch, Inbox};
+use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Kind};
+use hamlyn_link::udp::seal::{Key, Opener, Sealer};
+use hamlyn_link::udp::socket::{Flow, FlowSettings, SendError};
+
+const ROUNDS: usize = 20_000;
+const WARM: usize = 2_000;
+const STREAM: Duration = Duration::from_millis(700);
+const RUNS: usize = 5;
+
+fn main() {
+    let loopback: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let ends = std::env::args().nth(1);
+    let (one, other) = match ends.as_deref() {
+        None => (loopback, loopback),
+        Some(from) => {
+            let to = std::env::args().nth(2).expect("two addresses, or none");
+            (
+                from.parse().expect("an address"),
+                to.parse().expect("an address"),
+            )
+        }
+    };
+    report("raw one way ns (16 bytes)", || raw_ping(one, other));
+    report("flow one way ns (16 bytes, clear, 36 on the wire)", || {
+        flow_ping(one, other, &Key::Clear(7))
+    });
+    report("flow one way ns (16 bytes, sealed, 48 on the wire)", || {
+        flow_ping(one, other, &Key::Sealed([7; 32].into()))
+    });
+    for bytes in [1_400, 8_900] {
+        report(&format!("raw stream GB/s, runs of {bytes}"), || {
+            stream(one, other, bytes, None).0
+        });
+        report(&format!("clear stream GB/s of frames, {bytes}"), || {
+            stream(one, other, bytes, Some(&Key::Clear(7))).0
+        });
+        report(&format!("sealed stream GB/s of frames, {bytes}"), || {
+            stream(one, other, bytes, Some(&Key::Sealed([7; 32].into()))).0
+        });
+    }
+    report("raw 16-byte segments, millions a second", || {
+        stream(one, other, 16, None).1
+    });
+}
+
+fn report(what: &str, mut run: impl FnMut() -> f64) {
+    let mut results = (0..RUNS).map(|_| run()).collect::<Vec<_>>();
+    results.sort_by(f64::total_cmp);
+    println!(
+        "{what:56} {:9.2}   ({:.2} to {:.2})",
+        results[RUNS / 2],
+        results[0],
+        results[RUNS - 1]
+    );
+}
+
+fn raw_ping(one: SocketAddr, other: SocketAddr) -> f64 {
+    let (a, b) = (UdpSocket::bind(one), UdpSocket::bind(other));
+    let (a, b) = (a.expect("a socket"), b.expect("a socket"));
+    a.connect(b.local_addr().expect("bound")).expect("connect");
+    b.connect(a.local_addr().expect("bound")).expect("connect");
+    for socket in [&a, &b] {
+        socket.set_nonblocking(true).expect("nonblocking");
+    }
+    let echo = std::thread::spawn(move || {
+        let mut bytes = [0; 2048];
+        for _ in 0..ROUNDS + WARM {
+            let length = spin(|| b.recv(&mut bytes).ok());
+            b.send(&bytes[..length]).expect("send");
+        }
+    });
+    let mut bytes = [0; 2048];
+    let mut began = Instant::now();
+    for round in 0..ROUNDS + WARM {
+        if round == WARM {
+            began = Instant::now();
+        }
+        a.send(&[1; 16]).expect("send");
+        spin(|| a.recv(&mut bytes).ok());
+    }
+    let one_way = began.elapsed().as_nanos() as f64 / (2 * ROUNDS) as f64;
+    echo.join().expect("echo");
+    one_way
+}
+
+fn spin<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(done) = attempt() {
+            return done;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn flows(one: SocketAddr, other: SocketAddr) -> (Flow, Flow) {
+    let settings = FlowSettings::default();
+    let mut a = Flow::bind(one, &settings).expect("a flow");
+    let mut b = Flow::bind(other, &settings).expect("a flow");
+    a.connect(b.local()).expect("connect");
+    b.connect(a.local()).expect("connect");
+    (a, b)
+}
+
+/// One end of a ping-pong.
+struct End {
+    flow: Flow,
+    inbox: Inbox,
+    sealer: Sealer,
+    opener: Opener,
+    datagram: [u8; 128],
+}
+
+impl End {
+    fn new(flow: Flow, key: &Key) -> Self {
+        Self {
+            flow,
+            inbox: Inbox::new(),
+            sealer: Sealer::new(key, 1),
+            opener: Opener::new(key, 1),
+            datagram: [0; 128],
+        }
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        let length = self.sealer.seal(Kind::Data, frame, &mut self.datagram);
+        let length = length.expect("sealed");
+        self.flow.send_one(&self.datagram[..length]).expect("sent");
+    }
+
+    fn take(&mut self) -> [u8; 16] {
+        loop {
+            if self.flow.receive(&mut self.inbox).expect("received")
+                && let Some(datagram) = self.inbox.next()
+            {
+                let opened = self.opener.open(datagram.bytes).expect("opened");
+                return *opened.frame.first_chunk().expect("16 bytes");
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn flow_ping(one: SocketAddr, other: SocketAddr, key: &Key) -> f64 {
+    let (a, b) = flows(one, other);
+    let mut b = End::new(b, key);
+    let echo = std::thread::spawn(move || {
+        for _ in 0..ROUNDS + WARM {
+            let frame = b.take();
+            b.send(&frame);
+        }
+    });
+    let mut a = End::new(a, key);
+    let mut began = Instant::now();
+    for round in 0..ROUNDS + WARM {
+        if round == WARM {
+            began = Instant::now();
+        }
+        a.send(&[1; 16]);
+        a.take();
+    }
+    let one_way = began.elapsed().as_nanos() as f64 / (2 * ROUNDS) as f64;
+    echo.join().expect("echo");
+    one_way
+}
+
+/// Gigabytes of frames, and millions of datagrams, that arrive in a second. Without a key: of plain bytes.
+fn stream(one: SocketAddr, other: SocketAddr, bytes: usize, key: Option<&Key>) -> (f64, f64) {
+    let (mut a, b) = flows(one, other);
+    let stop = Arc::new(AtomicBool::new(false));
+    let [arrived, arrived_bytes] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+    let counts = (Arc::clone(&arrived), Arc::clone(&arrived_bytes));
+    let (mut sealer, mut opener) = (
+        key.map(|key| Sealer::new(key, 1)),
+        key.map(|key| Opener::new(key, 1)),
+    );
+    let stopped = Arc::clone(&stop);
+    let receiver = std::thread::spawn(move || {
+        let mut inbox = Inbox::new();
+        while !stopped.load(Ordering::Relaxed) {
+            if !b.receive(&mut inbox).expect("received") {
+                std::hint::spin_loop();
+                continue;
+            }
+            let (mut datagrams, mut sum) = (0, 0);
+            while let Some(datagram) = inbox.next() {
+                datagrams += 1;
+                sum += match &mut opener {
+                    Some(opener) => opener.open(datagram.bytes).expect("opened").frame.len(),
+                    None => datagram.bytes.len(),
+                } as u64;
+            }
+            counts.0.fetch_add(datagrams, Ordering::Relaxed);
+            counts.1.fetch_add(sum, Ordering::Relaxed);
+        }
+    });
+    let frame = vec![0x5a; bytes];
+    let mut batch = Batch::new();
+    let began = Instant::now();
+    while began.elapsed() < STREAM {
+        while let Some(room) = batch.room(bytes) {
+            let length = match &mut sealer {
+                // The frame ends where the datagram does: `bytes` on the wire, whatever protects it.
+                Some(sealer) => {
+                    let frame_bytes = bytes - sealer.overhead_bytes();
+                    room[ENVELOPE_BYTES..ENVELOPE_BYTES + frame_bytes]
+                        .copy_from_slice(&frame[..frame_bytes]);
+                    sealer
+                        .seal_in_place(Kind::Data, room, frame_bytes)
+                        .expect("sealed")
+                }
+                None => {
+                    room.copy_from_slice(&frame);
+                    bytes
+                }
+            };
+            batch.push(length);
+        }
+        match a.send(&mut batch) {
+            Ok(_) | Err(SendError::Full) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let counted = arrived.load(Ordering::Relaxed) as f64 / seconds / 1e6;
+    let rate = arrived_bytes.load(Ordering::Relaxed) as f64 / seconds / 1e9;
+    stop.store(true, Ordering::Relaxed);
+    receiver.join().expect("receiver");
+    (rate, counted)
+}

@@ -1,0 +1,228 @@
+//! Buffers for datagrams: those to be sent, and those that came.
+//!
+//! Datagrams to be sent lie end to end in one buffer, which is how segmentation offload wants them: the kernel
+//! cuts a run of equal lengths, whose last may be shorter. What came may be several datagrams that the kernel had
+//! joined; they are given out one by one, and are read, and opened, in place. Both refuse what does not fit;
+//! neither allocates after it was made.
+
+use core::ops::Range;
+use std::net::SocketAddr;
+
+use super::DATAGRAM_BYTES_MAX;
+
+/// Datagrams of one batch: so many segments the kernel cuts in one call.
+pub const BATCH_DATAGRAMS: usize = 64;
+/// What one call of the kernel may bring: joined datagrams are as long as one packet of IP at most.
+pub(super) const INBOX_BYTES: usize = 65_536;
+
+/// Datagrams to be sent to one peer, in order.
+#[derive(Debug)]
+pub struct Batch {
+    bytes: Box<[u8]>,
+    lengths: [u16; BATCH_DATAGRAMS],
+    /// Those before it are sent.
+    first: usize,
+    /// Those before it are there.
+    count: usize,
+    /// Where the first that is not sent begins.
+    start: usize,
+    /// Where the next one goes.
+    end: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Batch {
+    /// An empty batch. Allocates 64 KiB; nothing else does.
+    pub fn new() -> Self {
+        Self {
+            bytes: vec![0; DATAGRAM_BYTES_MAX].into_boxed_slice(),
+            lengths: [0; BATCH_DATAGRAMS],
+            first: 0,
+            count: 0,
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// Room for one more datagram of up to `bytes` bytes, to be written to and then [`Batch::push`]ed. Nothing
+    /// if the batch is full: then it must be sent first.
+    #[inline]
+    pub fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        if self.count == BATCH_DATAGRAMS {
+            return None;
+        }
+        self.bytes.get_mut(self.end..self.end.checked_add(bytes)?)
+    }
+
+    /// The first `bytes` bytes of the room are a datagram. Does nothing with none, nor with more than there is room for.
+    #[inline]
+    pub fn push(&mut self, bytes: usize) {
+        let fits = bytes <= self.bytes.len() - self.end && self.count < BATCH_DATAGRAMS;
+        debug_assert!(fits, "more was written than there is room for");
+        if bytes > 0 && fits {
+            self.lengths[self.count] = bytes as u16;
+            self.count += 1;
+            self.end += bytes;
+        }
+    }
+
+    /// How many datagrams wait to be sent.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.count - self.first
+    }
+
+    /// Whether none waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first == self.count
+    }
+
+    /// Forgets all that was not sent.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.first = 0;
+        self.count = 0;
+        self.start = 0;
+        self.end = 0;
+    }
+
+    /// The datagrams to be sent next in one call, at most `datagrams_max`: end to end, each of `segment_bytes` but the
+    /// last, which may be shorter.
+    #[inline]
+    pub(super) fn run(&self, datagrams_max: usize) -> Option<Run<'_>> {
+        let waiting = self.lengths.get(self.first..self.count)?;
+        let &segment = waiting.first()?;
+        let mut datagrams = 0;
+        let mut bytes = 0;
+        for &length in waiting.iter().take(datagrams_max) {
+            if length > segment {
+                break;
+            }
+            datagrams += 1;
+            bytes += usize::from(length);
+            if length < segment {
+                break;
+            }
+        }
+        Some(Run {
+            bytes: &self.bytes[self.start..self.start + bytes],
+            datagrams,
+            segment_bytes: segment,
+        })
+    }
+
+    /// So many datagrams, of so many bytes together, are done with.
+    #[inline]
+    pub(super) fn done(&mut self, datagrams: usize, bytes: usize) {
+        self.first += datagrams;
+        self.start += bytes;
+        if self.first >= self.count {
+            self.clear();
+        }
+    }
+
+    /// Leaves out the first one that waits, however it came that it cannot be sent. Its length in bytes.
+    pub fn drop_first(&mut self) -> Option<usize> {
+        let length = usize::from(*self.lengths[..self.count].get(self.first)?);
+        self.done(1, length);
+        Some(length)
+    }
+}
+
+/// What one call sends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) datagrams: usize,
+    pub(super) segment_bytes: u16,
+}
+
+/// Datagrams that came.
+#[derive(Debug)]
+pub struct Inbox {
+    pub(super) bytes: Box<[u8]>,
+    /// What is not given out yet.
+    rest: Range<usize>,
+    /// How long each is; the last may be shorter.
+    segment_bytes: usize,
+    source: Option<SocketAddr>,
+    current: Range<usize>,
+}
+
+/// One datagram that came. It stays where it is until the next one is asked for.
+#[derive(Debug)]
+pub struct Datagram<'a> {
+    /// Its bytes, which may be opened in place.
+    pub bytes: &'a mut [u8],
+    /// Who sent it; nothing if the flow is connected: then its peer did.
+    pub source: Option<SocketAddr>,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Inbox {
+    /// An empty one. Allocates 64 KiB; nothing else does. One serves any number of flows, in turn.
+    pub fn new() -> Self {
+        Self {
+            bytes: vec![0; INBOX_BYTES].into_boxed_slice(),
+            rest: 0..0,
+            segment_bytes: 0,
+            source: None,
+            current: 0..0,
+        }
+    }
+
+    /// The next datagram, if there is one.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it lends: an iterator could not"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Option<Datagram<'_>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = self.rest.end.min(self.rest.start + self.segment_bytes);
+        self.current = self.rest.start..end;
+        self.rest.start = end;
+        Some(Datagram {
+            bytes: &mut self.bytes[self.current.clone()],
+            source: self.source,
+        })
+    }
+
+    /// The datagram that was given out last, as it is now; empty if there was none since the inbox was filled.
+    #[inline]
+    pub fn current(&self) -> &[u8] {
+        &self.bytes[self.current.clone()]
+    }
+
+    /// Whether all of them were given out.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// What one call brought; with no length of its segments it is one datagram. A lie is cut to what there is.
+    #[inline]
+    pub(super) fn fill(&mut self, bytes: usize, segment: Option<usize>, from: Option<SocketAddr>) {
+        let bytes = bytes.min(self.bytes.len());
+        self.rest = 0..bytes;
+        self.current = 0..0;
+        self.segment_bytes = segment.filter(|&segment| segment > 0).unwrap_or(bytes);
+        self.source = from;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! The 16 clear bytes with which each datagram begins, little endian:
+//!
+//! | at | bytes | |
+//! |---|---|---|
+//! | 0 | 1 | version (upper four bits) and kind |
+//! | 1 | 1 | flags: bit 0 is the key phase; the others are zero |
+//! | 2 | 2 | zero |
+//! | 4 | 4 | association, by the number that the receiver of the datagram gave it; zero in an initiation |
+//! | 8 | 8 | packet number |
+//!
+//! Anything else is no envelope: nobody guesses what a stranger meant.
+
+/// Bytes of an envelope.
+pub const ENVELOPE_BYTES: usize = 16;
+/// The version of the wire that this is.
+pub const VERSION: u8 = 1;
+
+const PHASE: u8 = 1;
+
+/// What a datagram is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// A frame of an association.
+    Data = 0,
+    /// The first message of a handshake.
+    Initiation = 1,
+    /// The second and last one.
+    Response = 2,
+    /// A responder wants proof of the initiator's address first.
+    Cookie = 3,
+    /// A sealed datagram of a length to be tried: the length (u16), then padding.
+    Probe = 4,
+    /// A probe of the length in its first two bytes has come.
+    ProbeAnswer = 5,
+}
+
+impl Kind {
+    fn of(number: u8) -> Option<Self> {
+        Some(match number {
+            0 => Self::Data,
+            1 => Self::Initiation,
+            2 => Self::Response,
+            3 => Self::Cookie,
+            4 => Self::Probe,
+            5 => Self::ProbeAnswer,
+            _ => return None,
+        })
+    }
+
+    /// Whether datagrams of this kind are sealed with the keys of an association.
+    #[inline]
+    pub fn is_sealed(self) -> bool {
+        matches!(self, Self::Data | Self::Probe | Self::ProbeAnswer)
+    }
+}
+
+/// What an envelope says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    /// What the datagram is.
+    pub kind: Kind,
+    /// Lowest bit of the number of its key.
+    pub phase: bool,
+    /// For which association.
+    pub association: u32,
+    /// Which one.
+    pub packet_number: u64,
+}
+
+impl Envelope {
+    /// The envelope of a datagram. Nothing if it is of another version or kind, or if anything is set that
+    /// this version leaves zero.
+    #[inline]
+    pub fn parse(datagram: &[u8]) -> Option<Self> {
+        let bytes: &[u8; ENVELOPE_BYTES] = datagram.first_chunk()?;
+        let &[head, flags, zero, zero_too, a0, a1, a2, a3, ref number @ ..] = bytes;
+        if head >> 4 != VERSION || flags & !PHASE != 0 || zero != 0 || zero_too != 0 {
+            return None;
+        }
+        Some(Self {
+            kind: Kind::of(head & 0xf)?,
+            phase: flags & PHASE != 0,
+            association: u32::from_le_bytes([a0, a1, a2, a3]),
+            packet_number: u64::from_le_bytes(*number),
+        })
+    }
+
+    /// As it goes over the wire.
+    #[inline]
+    pub fn bytes(&self) -> [u8; ENVELOPE_BYTES] {
+        let mut bytes = [0; ENVELOPE_BYTES];
+        bytes[0] = VERSION << 4 | self.kind as u8;
+        bytes[1] = if self.phase { PHASE } else { 0 };
+        bytes[4..8].copy_from_slice(&self.association.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.packet_number.to_le_bytes());
+        bytes
+    }
+}

@@ -1,0 +1,154 @@
+//! The handshake: two messages, after which two hosts share keys, and each knows who the other is.
+//!
+//! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the system. An
+//! [`Initiator`] asks until it is answered; a [`Responder`] serves a whole socket and keeps nothing of those it has not authenticated.
+//! With a cluster's secret it is Noise `NNpsk0`, with keys of hosts Noise `IK`; without either the same messages go in the clear, and an attacker
+//! who does not see them cannot finish it.
+//!
+//! What a message costs whom:
+//! * Each carries a code (`mac1`, as WireGuard's) that only holders of the secret can make, or those who know the
+//!   responder's public key. Whatever lacks it costs one hash. No point is multiplied for it, and nothing is stored.
+//! * No answer is longer than what it answers.
+//! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's, and not among those that were accepted lately. One
+//!   that is not fresh, and every one under load, is answered with a cookie, bound to its source, and
+//!   accepted with that. So a replay costs a hash and makes no second association, and clocks that differ cost a round trip.
+//! * An initiation that comes again is answered with the same bytes, as long as they are kept.
+//!
+//! What a responder has accepted is *provisional* until the first datagram with the new keys is opened: only that proves that the
+//! initiator is alive. It must not take the place of an association that works before then.
+
+mod cookie;
+mod initiator;
+mod message;
+mod noise;
+mod responder;
+
+use core::fmt;
+
+pub use initiator::{Initiator, Taken};
+pub use message::{
+    COOKIE_MESSAGE_BYTES, INITIATION_BYTES_MAX, PAYLOAD_BYTES_MAX, RESPONSE_BYTES_MAX,
+};
+pub use responder::{Accepted, Asked, Heard, Responder};
+
+use super::key_file::{ClusterSecret, HostKey, NoRandom, PublicKey};
+use super::seal::Key;
+
+/// By how much the clocks of two hosts may differ without an additional round trip, in milliseconds.
+pub const FRESH_MS: u64 = 120_000;
+
+/// By what hosts recognise each other. All hosts of a cluster need the same kind.
+#[derive(Clone)]
+pub enum Credentials {
+    /// Whoever holds it is welcome.
+    Secret(ClusterSecret),
+    /// Hosts by their keys.
+    Keys {
+        /// Our own.
+        own: HostKey,
+        /// Who is welcome, and whom we may ask: name and key. One name, one key.
+        hosts: Vec<(String, PublicKey)>,
+    },
+    /// Anyone is welcome, and nothing is secret.
+    Insecure,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Secret(_) => "Secret(..)",
+            Self::Keys { .. } => "Keys(..)",
+            Self::Insecure => "Insecure",
+        })
+    }
+}
+
+/// Who is at the other end, as far as it was proved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Identity {
+    /// Someone who holds the secret of the cluster.
+    SecretHolder,
+    /// The host with this name in our list.
+    Host(String),
+    /// Nobody knows.
+    Anyone,
+}
+
+/// Keys of both directions.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// Of what we send.
+    pub send: Key,
+    /// Of what we receive.
+    pub receive: Key,
+}
+
+/// A handshake that is complete on this side.
+#[derive(Debug)]
+pub struct Established {
+    /// The keys. Whoever asked has proof that the other side has them, too; whoever answered has it with the first datagram.
+    pub keys: Keys,
+    /// By which number the peer knows the association: it goes into the envelopes of what is sent.
+    pub association: u32,
+    /// What the peer had to say.
+    pub payload: Vec<u8>,
+    /// Who it is.
+    pub identity: Identity,
+}
+
+/// A handshake could not be begun or answered.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// The list of hosts has no such name.
+    #[error("no key is known for the host {0}")]
+    UnknownHost(String),
+    /// With keys of hosts, whom to ask must be said.
+    #[error("a host must be named whose key is expected")]
+    NoHost,
+    /// There is more to be said than fits.
+    #[error("a payload of {bytes} bytes: at most 512")]
+    Payload {
+        /// How much there is.
+        bytes: usize,
+    },
+    /// The system gives no random bytes.
+    #[error(transparent)]
+    Random(#[from] NoRandom),
+    /// The library refuses. It does that only with keys that cannot be ones.
+    #[error("the handshake could not be made: {0}")]
+    Noise(String),
+}
+
+/// Why a message was not heard. Nothing changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unheard {
+    /// It is no message of this handshake, or not for us.
+    #[error("not a message of this handshake")]
+    Malformed,
+    /// It was made without the secret, without knowing our key, or not in answer to what we asked.
+    #[error("a message by someone without the secret")]
+    Unauthentic,
+    /// Whoever made it does not hold the keys.
+    #[error("the peer does not hold the keys")]
+    Broken,
+    /// Its key is in no list.
+    #[error("a host whose key is not in the list")]
+    Stranger,
+    /// It was answered, so long ago that the answer is not kept.
+    #[error("answered before")]
+    Stale,
+    /// A second cookie before the first was tried.
+    #[error("a cookie too many")]
+    Repeated,
+    /// The handshake is complete; more of it changes nothing.
+    #[error("the handshake is complete")]
+    Done,
+    /// The system gives no random bytes.
+    #[error(transparent)]
+    Random(#[from] NoRandom),
+}
+
+#[cfg(test)]
+mod tests;

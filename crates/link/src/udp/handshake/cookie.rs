@@ -1,0 +1,56 @@
+//! Cookies: proof that whoever asks receives what is sent to the address that it gives. Nothing is stored for one.
+//!
+//! A cookie is a code of the source's address under a secret that changes; it is good for as long as the secret after it is young, too.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ring::hmac;
+
+use super::super::key_file::{NoRandom, random};
+
+/// How long cookies are made with one secret, in nanoseconds; a cookie is good for one to two such times.
+pub(super) const ROTATION_NS: u64 = 120_000_000_000;
+
+pub(super) struct Jar {
+    master: hmac::Key,
+}
+
+impl Jar {
+    pub(super) fn new() -> Result<Self, NoRandom> {
+        let master = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
+        Ok(Self { master })
+    }
+
+    /// The cookie of this source now.
+    pub(super) fn bake(&self, now_ns: u64, source: SocketAddr) -> hmac::Tag {
+        self.of(now_ns / ROTATION_NS, source)
+    }
+
+    /// Those of this source that are good.
+    pub(super) fn good(&self, now_ns: u64, source: SocketAddr) -> [hmac::Tag; 2] {
+        let now = now_ns / ROTATION_NS;
+        [self.of(now, source), self.of(now.saturating_sub(1), source)]
+    }
+
+    fn of(&self, period: u64, source: SocketAddr) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&self.master);
+        context.update(&period.to_le_bytes());
+        match source.ip() {
+            IpAddr::V4(address) => context.update(&address.octets()),
+            IpAddr::V6(address) => context.update(&address.octets()),
+        }
+        context.update(&source.port().to_le_bytes());
+        context.sign()
+    }
+}
+
+/// What an initiation shows of its cookie: a code of its bytes under it.
+pub(super) fn show(cookie: &[u8], bytes: &[u8]) -> hmac::Tag {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, cookie), bytes)
+}
+
+/// Whether that is what was shown.
+pub(super) fn is_shown(cookie: &hmac::Tag, bytes: &[u8], shown: &[u8]) -> bool {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, cookie.as_ref());
+    hmac::verify(&key, bytes, shown).is_ok()
+}

@@ -1,0 +1,433 @@
+//! A [`Flow`]: one UDP socket, and so one path through a network that spreads by ports.
+//!
+//! It never blocks, and does not fragment: a datagram that is too long for the way out is refused. What the network
+//! reports (nobody listens there, the way out became narrower) are hints with types of their own, for anyone on the
+//! path can forge them; nothing is decided here. Marks of congestion (ECN) are ignored: the transport measures delay.
+//! One call sends a run of equal datagrams and one call receives a run that the kernel had joined; `sendmmsg` and `recvmmsg` would
+//! save a tenth of a microsecond of the one or two that a datagram costs without, and are not used.
+
+use std::io::IoSliceMut;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Once;
+
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrLike, SockaddrStorage, recvmsg};
+use rustix::net::sockopt;
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+
+use super::DATAGRAM_BYTES_MAX;
+use super::batch::{Batch, Inbox};
+use super::offload::Offload;
+use hamlyn_ring::Errno;
+
+/// Headers of IPv4 and UDP.
+const HEADERS_V4_BYTES: u32 = 28;
+/// Headers of IPv6 and UDP.
+const HEADERS_V6_BYTES: u32 = 48;
+/// One control message of the kernel's.
+const CONTROL_BYTES: usize = 64;
+/// More than any system gives, and not more than can be asked for.
+const BUFFER_BYTES_MAX: usize = 1 << 30;
+
+/// What a flow is made with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowSettings {
+    /// Bytes that the socket may hold unsent.
+    pub send_buffer_bytes: usize,
+    /// Bytes that the socket may hold unread.
+    pub receive_buffer_bytes: usize,
+    /// Whether runs are cut and joined by the kernel where it can.
+    pub is_offloaded: bool,
+}
+
+impl Default for FlowSettings {
+    fn default() -> Self {
+        Self {
+            send_buffer_bytes: 4 << 20,
+            receive_buffer_bytes: 4 << 20,
+            is_offloaded: true,
+        }
+    }
+}
+
+/// What a flow's socket can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowReport {
+    /// Bytes that the socket may hold unsent.
+    pub send_buffer_bytes: usize,
+    /// Bytes that the socket may hold unread.
+    pub receive_buffer_bytes: usize,
+    /// Both are at least what was asked for.
+    pub buffers_as_wanted: bool,
+    /// One call sends a run.
+    pub segments: bool,
+    /// One call receives a run.
+    pub joins: bool,
+}
+
+/// A call of the system failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{call} failed: {errno}")]
+pub struct CallFailed {
+    /// Which.
+    pub call: &'static str,
+    /// The system's reason.
+    pub errno: Errno,
+}
+
+/// Datagrams were not sent. Those that were are out of the batch; the others are still in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The socket's buffer, or the interface's queue, is full. Later there is room.
+    #[error("the socket's buffer is full")]
+    Full,
+    /// A host said that nobody listens at the peer's port. A hint: it may be forged, and it may have been about an
+    /// earlier datagram. Sending may be tried again at once.
+    #[error("nobody listens at the peer's port")]
+    Refused,
+    /// The way out does not carry datagrams of so many bytes any more.
+    #[error("{bytes} bytes are too long for the way to the peer")]
+    TooLong {
+        /// Length of the datagram.
+        bytes: usize,
+    },
+    /// No way to the peer is known at present. A hint, as [`SendError::Refused`].
+    #[error("the peer cannot be reached: {errno}")]
+    Unreachable {
+        /// The system's reason.
+        errno: Errno,
+    },
+    /// Anything else.
+    #[error(transparent)]
+    System(#[from] CallFailed),
+}
+
+/// Nothing could be received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// As [`SendError::Refused`]. Receiving may go on at once.
+    #[error("nobody listens at the peer's port")]
+    Refused,
+    /// As [`SendError::Unreachable`].
+    #[error("the peer cannot be reached: {errno}")]
+    Unreachable {
+        /// The system's reason.
+        errno: Errno,
+    },
+    /// Anything else.
+    #[error(transparent)]
+    System(#[from] CallFailed),
+}
+
+/// One UDP socket. Nothing of it allocates once it is made.
+#[derive(Debug)]
+pub struct Flow {
+    socket: OwnedFd,
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    offload: Offload,
+    report: FlowReport,
+}
+
+fn failed(call: &'static str) -> impl Fn(Errno) -> CallFailed {
+    move |errno| CallFailed { call, errno }
+}
+
+impl Flow {
+    /// A socket at this address; port 0 lets the system choose. It receives from anyone until it is connected.
+    pub fn bind(at: SocketAddr, settings: &FlowSettings) -> Result<Self, CallFailed> {
+        let (family, is_v6) = match at.ip() {
+            IpAddr::V4(_) => (AddressFamily::INET, false),
+            IpAddr::V6(_) => (AddressFamily::INET6, true),
+        };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)
+            .map_err(failed("socket"))?;
+        // PROBE: never fragment, and let the length be found by those who can tell (`udp::mtu`), not by whoever can forge
+        // a report to the kernel.
+        if is_v6 {
+            sockopt::set_ipv6_v6only(&socket, true).map_err(failed("setsockopt(IPV6_V6ONLY)"))?;
+            sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)
+                .map_err(failed("setsockopt(IPV6_MTU_DISCOVER)"))?;
+        } else {
+            sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)
+                .map_err(failed("setsockopt(IP_MTU_DISCOVER)"))?;
+        }
+        rustix::net::bind(&socket, &at).map_err(failed("bind"))?;
+        let offload = Offload::probe(socket.as_fd(), settings.is_offloaded);
+        let report = size_buffers(socket.as_fd(), settings, offload)?;
+        let local = own_address(socket.as_fd())?;
+        Ok(Self {
+            socket,
+            local,
+            peer: None,
+            offload,
+            report,
+        })
+    }
+
+    /// From now on this peer alone is sent to and received from: the system throws everybody else's datagrams away. What came
+    /// before may still be in the socket, from anyone; [`Flow::receive`] does not name its source.
+    pub fn connect(&mut self, peer: SocketAddr) -> Result<(), CallFailed> {
+        rustix::net::connect(&self.socket, &peer).map_err(failed("connect"))?;
+        self.local = own_address(self.socket.as_fd())?;
+        self.peer = Some(peer);
+        Ok(())
+    }
+
+    /// The address of this socket, with the port that the system chose.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Whom it is connected to.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// What the socket can do.
+    pub fn report(&self) -> FlowReport {
+        FlowReport {
+            segments: self.offload.segments(),
+            ..self.report
+        }
+    }
+
+    /// The longest datagram, in bytes, that the system believes the way to the peer carries; nothing if the flow is not connected, or the
+    /// system does not know.
+    pub fn route_datagram_bytes(&self) -> Option<usize> {
+        let packet_bytes = match self.peer?.ip() {
+            IpAddr::V4(_) => sockopt::ip_mtu(&self.socket)
+                .ok()?
+                .checked_sub(HEADERS_V4_BYTES)?,
+            IpAddr::V6(_) => sockopt::ipv6_mtu(&self.socket)
+                .ok()?
+                .checked_sub(HEADERS_V6_BYTES)?,
+        };
+        Some((packet_bytes as usize).min(DATAGRAM_BYTES_MAX))
+    }
+
+    /// Sends the datagrams of a batch to the peer, in order; how many. After an error some may have been sent:
+    /// [`Batch::waiting`] tells. The flow must be connected.
+    pub fn send(&mut self, batch: &mut Batch) -> Result<usize, SendError> {
+        let mut sent = 0;
+        while let Some(run) = batch.run(self.offload.datagrams_max()) {
+            if !self
+                .offload
+                .prepare(self.socket.as_fd(), run.datagrams, run.segment_bytes)
+            {
+                continue;
+            }
+            match rustix::net::send(&self.socket, run.bytes, SendFlags::empty()) {
+                Ok(_) => {
+                    let (datagrams, bytes) = (run.datagrams, run.bytes.len());
+                    batch.done(datagrams, bytes);
+                    sent += datagrams;
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => self.unsent(errno, run.datagrams, run.segment_bytes)?,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends one datagram to the peer, without a batch.
+    #[inline]
+    pub fn send_one(&mut self, datagram: &[u8]) -> Result<(), SendError> {
+        let length = datagram.len().min(DATAGRAM_BYTES_MAX + 1) as u16;
+        loop {
+            self.offload.prepare(self.socket.as_fd(), 1, length);
+            match rustix::net::send(&self.socket, datagram, SendFlags::empty()) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => self.unsent(errno, 1, length)?,
+            }
+        }
+    }
+
+    /// Sends one datagram to anyone; for the few that precede a connection.
+    pub fn send_to(&mut self, datagram: &[u8], to: SocketAddr) -> Result<(), SendError> {
+        let length = datagram.len().min(DATAGRAM_BYTES_MAX + 1) as u16;
+        loop {
+            self.offload.prepare(self.socket.as_fd(), 1, length);
+            match rustix::net::sendto(&self.socket, datagram, SendFlags::empty(), &to) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => self.unsent(errno, 1, length)?,
+            }
+        }
+    }
+
+    /// Why a run was not sent; nothing if it is to be tried once more, in another way.
+    #[cold]
+    fn unsent(&mut self, errno: Errno, datagrams: usize, length: u16) -> Result<(), SendError> {
+        let bytes = usize::from(length);
+        match errno {
+            Errno::AGAIN | Errno::NOBUFS => Err(SendError::Full),
+            Errno::CONNREFUSED => Err(SendError::Refused),
+            // Some kernels compare what segments are set to, though nothing would be cut.
+            Errno::MSGSIZE if datagrams == 1 && self.offload.is_stricter(bytes) => {
+                self.offload.rest(self.socket.as_fd());
+                Ok(())
+            }
+            Errno::MSGSIZE => {
+                // The system remembers this error, and would report it once more, of a datagram that is not too long.
+                let _ = sockopt::socket_error(&self.socket);
+                Err(SendError::TooLong { bytes })
+            }
+            Errno::IO | Errno::INVAL if self.offload.segments() => {
+                self.offload.give_up(self.socket.as_fd());
+                Ok(())
+            }
+            Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN => {
+                Err(SendError::Unreachable { errno })
+            }
+            errno => Err(CallFailed {
+                call: "send",
+                errno,
+            }
+            .into()),
+        }
+    }
+
+    /// Fills an inbox by one call: with one datagram, or with several that the system had joined. False if
+    /// there is none. What the inbox still held is gone.
+    #[inline]
+    pub fn receive(&self, inbox: &mut Inbox) -> Result<bool, ReceiveError> {
+        if self.peer.is_some() {
+            self.receive_from::<()>(inbox, |()| None)
+        } else {
+            self.receive_from::<SockaddrStorage>(inbox, source)
+        }
+    }
+
+    #[inline]
+    fn receive_from<S: SockaddrLike>(
+        &self,
+        inbox: &mut Inbox,
+        source: impl Fn(S) -> Option<SocketAddr>,
+    ) -> Result<bool, ReceiveError> {
+        let mut control = [0; CONTROL_BYTES];
+        let came = loop {
+            let mut into = [IoSliceMut::new(&mut inbox.bytes)];
+            let control = self.offload.joins().then_some(control.as_mut_slice());
+            let raw = self.socket.as_raw_fd();
+            match recvmsg::<S>(raw, &mut into, control, MsgFlags::empty()) {
+                Ok(message) => {
+                    let joined = message.cmsgs().ok().and_then(|mut messages| {
+                        messages.find_map(|message| match message {
+                            ControlMessageOwned::UdpGroSegments(bytes) => bytes.try_into().ok(),
+                            _ => None,
+                        })
+                    });
+                    let from = message.address.and_then(&source);
+                    break Ok((message.bytes, joined, from));
+                }
+                // The latter is about something that was sent, and was said then.
+                Err(nix::Error::EINTR | nix::Error::EMSGSIZE) => {}
+                Err(errno) => break Err(errno),
+            }
+        };
+        match came {
+            Ok((bytes, joined, from)) => {
+                inbox.fill(bytes, joined, from);
+                Ok(true)
+            }
+            Err(nix::Error::EAGAIN) => {
+                inbox.fill(0, None, None);
+                Ok(false)
+            }
+            Err(errno) => {
+                inbox.fill(0, None, None);
+                Err(unreceived(Errno::from_raw_os_error(errno as i32)))
+            }
+        }
+    }
+}
+
+#[cold]
+fn unreceived(errno: Errno) -> ReceiveError {
+    match errno {
+        Errno::CONNREFUSED => ReceiveError::Refused,
+        Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN => {
+            ReceiveError::Unreachable { errno }
+        }
+        errno => CallFailed {
+            call: "recvmsg",
+            errno,
+        }
+        .into(),
+    }
+}
+
+fn source(address: SockaddrStorage) -> Option<SocketAddr> {
+    if let Some(address) = address.as_sockaddr_in() {
+        return Some(SocketAddr::V4((*address).into()));
+    }
+    address
+        .as_sockaddr_in6()
+        .map(|address| SocketAddr::V6((*address).into()))
+}
+
+fn own_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, CallFailed> {
+    let address = rustix::net::getsockname(socket).map_err(failed("getsockname"))?;
+    SocketAddr::try_from(address).map_err(failed("getsockname"))
+}
+
+/// Linux gives twice what it is asked for, as half of it is for its own records, and less in silence if the
+/// administrator's limit is lower.
+fn size_buffers(
+    socket: BorrowedFd<'_>,
+    settings: &FlowSettings,
+    offload: Offload,
+) -> Result<FlowReport, CallFailed> {
+    static WARNED: Once = Once::new();
+    let [ask_send, ask_receive] = [settings.send_buffer_bytes, settings.receive_buffer_bytes]
+        .map(|bytes| bytes.min(BUFFER_BYTES_MAX));
+    let call = failed("setsockopt(SO_SNDBUF)");
+    sockopt::set_socket_send_buffer_size(socket, ask_send).map_err(call)?;
+    let call = failed("setsockopt(SO_RCVBUF)");
+    sockopt::set_socket_recv_buffer_size(socket, ask_receive).map_err(call)?;
+    let got = || -> Result<(usize, usize), Errno> {
+        let send = sockopt::socket_send_buffer_size(socket)?;
+        Ok((send / 2, sockopt::socket_recv_buffer_size(socket)? / 2))
+    };
+    let (mut send, mut receive) = got().map_err(failed("getsockopt(SO_RCVBUF)"))?;
+    if send < settings.send_buffer_bytes || receive < settings.receive_buffer_bytes {
+        // The administrator may go beyond the limit; everybody else is told no.
+        let _ = sockopt::set_socket_send_buffer_size_force(socket, ask_send);
+        let _ = sockopt::set_socket_recv_buffer_size_force(socket, ask_receive);
+        (send, receive) = got().map_err(failed("getsockopt(SO_RCVBUF)"))?;
+    }
+    let as_wanted = send >= settings.send_buffer_bytes && receive >= settings.receive_buffer_bytes;
+    if !as_wanted {
+        WARNED.call_once(|| {
+            tracing::warn!(
+                send_bytes = send,
+                receive_bytes = receive,
+                "the socket buffers are smaller than wanted ({} and {} bytes): raise net.core.wmem_max and net.core.rmem_max",
+                settings.send_buffer_bytes,
+                settings.receive_buffer_bytes,
+            );
+        });
+    }
+    Ok(FlowReport {
+        send_buffer_bytes: send,
+        receive_buffer_bytes: receive,
+        buffers_as_wanted: as_wanted,
+        segments: offload.segments(),
+        joins: offload.joins(),
+    })
+}
+
+impl AsFd for Flow {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::super::batch::BATCH_DATAGRAMS;
+use super::*;
+
+fn loopbacks() -> [SocketAddr; 2] {
+    [
+        (Ipv4Addr::LOCALHOST, 0).into(),
+        (Ipv6Addr::LOCALHOST, 0).into(),
+    ]
+}
+
+fn pair(at: SocketAddr, settings: &FlowSettings) -> (Flow, Flow) {
+    let mut one = Flow::bind(at, settings).unwrap();
+    let mut other = Flow::bind(at, settings).unwrap();
+    one.connect(other.local()).unwrap();
+    other.connect(one.local()).unwrap();
+    (one, other)
+}
+
+fn fill(batch: &mut Batch, lengths: &[usize]) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for (at, &length) in lengths.iter().enumerate() {
+        let datagram = (0..length)
+            .map(|byte| (byte * 7 + at) as u8)
+            .collect::<Vec<_>>();
+        batch.room(length).unwrap().copy_from_slice(&datagram);
+        batch.push(length);
+        all.push(datagram);
+    }
+    all
+}
+
+/// Waits until something comes; a loopback loses nothing that fits its buffers.
+fn take(flow: &Flow, inbox: &mut Inbox, count: usize) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    while all.len() < count {
+        poll(&mut [PollFd::new(flow, PollFlags::IN)], None).unwrap();
+        assert!(flow.receive(inbox).unwrap());
+        while let Some(datagram) = inbox.next() {
+            assert_eq!(datagram.source, None);
+            all.push(datagram.bytes.to_vec());
+        }
+    }
+    all
+}
+
+#[test]
+fn datagrams_arrive_whole_and_in_order_with_and_without_offload() {
+    for at in loopbacks() {
+        for is_offloaded in [true, false] {
+            let settings = FlowSettings {
+                is_offloaded,
+                ..FlowSettings::default()
+            };
+            let (mut one, other) = pair(at, &settings);
+            assert!(is_offloaded || !one.report().segments && !one.report().joins);
+            let (mut batch, mut inbox) = (Batch::new(), Inbox::new());
+            assert!(!other.receive(&mut inbox).unwrap());
+            for lengths in [
+                vec![16],
+                vec![1_400; 46],
+                vec![48; BATCH_DATAGRAMS],
+                vec![1_400, 1_400, 30, 30, 9_000, 20, 1, 1, 2],
+                vec![65_000],
+                vec![100],
+            ] {
+                let sent = fill(&mut batch, &lengths);
+                assert_eq!(one.send(&mut batch), Ok(lengths.len()));
+                assert!(batch.is_empty());
+                assert_eq!(take(&other, &mut inbox, sent.len()), sent, "{lengths:?}");
+            }
+            assert!(!other.receive(&mut inbox).unwrap());
+        }
+    }
+}
+
+#[test]
+fn after_a_run_a_longer_datagram_goes_uncut() {
+    let (mut one, other) = pair(loopbacks()[0], &FlowSettings::default());
+    let (mut batch, mut inbox) = (Batch::new(), Inbox::new());
+    fill(&mut batch, &[100; 10]);
+    one.send(&mut batch).unwrap();
+    take(&other, &mut inbox, 10);
+    one.send_one(&[3; 250]).unwrap();
+    assert_eq!(take(&other, &mut inbox, 1), [[3; 250]]);
+    fill(&mut batch, &[100; 10]);
+    one.send(&mut batch).unwrap();
+    take(&other, &mut inbox, 10);
+    let to = one.peer().unwrap();
+    one.send_to(&[4; 333], to).unwrap();
+    assert_eq!(take(&other, &mut inbox, 1), [[4; 333]]);
+}
+
+#[test]
+fn strangers_are_named_before_and_unheard_after_connecting() {
+    for at in loopbacks() {
+        let settings = FlowSettings::default();
+        let mut one = Flow::bind(at, &settings).unwrap();
+        let mut friend = Flow::bind(at, &settings).unwrap();
+        let mut stranger = Flow::bind(at, &settings).unwrap();
+        let mut inbox = Inbox::new();
+        stranger.send_to(b"hello", one.local()).unwrap();
+        poll(&mut [PollFd::new(&one, PollFlags::IN)], None).unwrap();
+        assert!(one.receive(&mut inbox).unwrap());
+        let datagram = inbox.next().unwrap();
+        assert_eq!(datagram.source, Some(stranger.local()));
+        assert_eq!(datagram.bytes, b"hello");
+
+        one.connect(friend.local()).unwrap();
+        assert_eq!((one.peer(), friend.peer()), (Some(friend.local()), None));
+        stranger.send_to(b"again", one.local()).unwrap();
+        friend.send_to(b"friend", one.local()).unwrap();
+        assert_eq!(take(&one, &mut inbox, 1), [b"friend"]);
+        assert!(!one.receive(&mut inbox).unwrap());
+    }
+}
+
+#[test]
+fn nobody_listening_is_a_hint_and_the_datagrams_stay() {
+    let (mut one, other) = pair(loopbacks()[0], &FlowSettings::default());
+    drop(other);
+    let mut batch = Batch::new();
+    one.send_one(b"x").unwrap();
+    fill(&mut batch, &[10, 10]);
+    assert_eq!(one.send(&mut batch), Err(SendError::Refused));
+    assert_eq!(batch.waiting(), 2);
+    // It was said once; the next attempt is made, and answered on the receiving side.
+    assert_eq!(one.send(&mut batch), Ok(2));
+    assert_eq!(one.receive(&mut Inbox::new()), Err(ReceiveError::Refused));
+}
+
+#[test]
+fn what_the_way_out_does_not_carry_is_too_long() {
+    let (mut one, _other) = pair(loopbacks()[0], &FlowSettings::default());
+    // The loopback's packets have 65,536 bytes, those of IP one less.
+    assert_eq!(one.route_datagram_bytes(), Some(DATAGRAM_BYTES_MAX));
+    let mut batch = Batch::new();
+    let too_long = vec![0; DATAGRAM_BYTES_MAX + 1];
+    assert_eq!(
+        one.send_one(&too_long),
+        Err(SendError::TooLong {
+            bytes: DATAGRAM_BYTES_MAX + 1
+        })
+    );
+    fill(&mut batch, &[65_500]);
+    assert_eq!(one.send(&mut batch), Ok(1));
+    let unconnected = Flow::bind(loopbacks()[0], &FlowSettings::default()).unwrap();
+    assert_eq!(unconnected.route_datagram_bytes(), None);
+}
+
+#[test]
+fn a_full_socket_says_so_and_keeps_the_rest() {
+    let settings = FlowSettings {
+        send_buffer_bytes: 1,
+        ..FlowSettings::default()
+    };
+    let (mut one, other) = pair(loopbacks()[0], &settings);
+    let mut inbox = Inbox::new();
+    let mut batch = Batch::new();
+    fill(&mut batch, &[1_400; 40]);
+    let mut got = 0;
+    // Ends: whatever was sent is taken out before the next attempt.
+    while !batch.is_empty() {
+        let before = batch.waiting();
+        match one.send(&mut batch) {
+            Ok(_) | Err(SendError::Full) => {}
+            other => panic!("{other:?}"),
+        }
+        let sent = before - batch.waiting();
+        got += take(&other, &mut inbox, sent).len();
+        if sent == 0 {
+            poll(&mut [PollFd::new(&one, PollFlags::OUT)], None).unwrap();
+        }
+    }
+    assert_eq!(got, 40);
+}
+
+#[test]
+fn buffers_are_checked() {
+    let settings = FlowSettings {
+        send_buffer_bytes: 100_000,
+        receive_buffer_bytes: 100_000,
+        is_offloaded: true,
+    };
+    let report = Flow::bind(loopbacks()[0], &settings).unwrap().report();
+    assert!(report.buffers_as_wanted, "{report:?}");
+    assert!(report.send_buffer_bytes >= 100_000 && report.receive_buffer_bytes >= 100_000);
+    let greedy = FlowSettings {
+        receive_buffer_bytes: 1 << 40,
+        ..settings
+    };
+    let report = Flow::bind(loopbacks()[0], &greedy).unwrap().report();
+    assert!(!report.buffers_as_wanted && report.receive_buffer_bytes < 1 << 40);
+}
+
+#[test]
+fn addresses_that_are_taken_are_named() {
+    let one = Flow::bind(loopbacks()[0], &FlowSettings::default()).unwrap();
+    let error = Flow::bind(one.local(), &FlowSettings::default()).unwrap_err();
+    assert_eq!(
+        error,
+        CallFailed {
+            call: "bind",
+            errno: Errno::ADDRINUSE
+        }
+    );
+}
