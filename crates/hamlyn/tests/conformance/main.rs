@@ -114,6 +114,9 @@ conformance! {
     streams::small_releases_at_the_limit_do_not_stall
     streams::pieces_passed_over_are_given_back
     streams::closing_right_after_filling_the_extent
+    streams::closing_while_everything_moves_on
+    streams::closing_before_a_demand_is_met
+    streams::an_answer_that_is_overwritten_is_not_lost
     streams::a_receiver_that_closes_is_noticed
     streams::a_sender_that_closes_without_records_is_noticed
     stream_records::random_records_arrive_whatever_is_held
