@@ -377,12 +377,6 @@ impl Extent {
         self.next - self.released == u64::from(self.pieces)
     }
 
-    /// Whether all that comes here was delivered.
-    pub(crate) fn is_at_end(&self) -> bool {
-        // Beyond it only if the sender filled pieces after the end that it named.
-        self.end.is_some_and(|end| self.next >= end)
-    }
-
     /// Whether all that comes here was delivered and given back.
     pub(crate) fn is_given_back(&self) -> bool {
         self.end.is_some_and(|end| self.released >= end)

@@ -382,17 +382,23 @@ impl Receiver {
                     self.broken = Some(what);
                     return Err(malformed(what));
                 }
-                Head::Missing if extent.is_at_end() => {
+                Head::Missing => {
+                    let Some(end) = extent.end else {
+                        return Ok(None);
+                    };
+                    let next = extent.next;
+                    if next < end {
+                        return Ok(None);
+                    }
+                    if next > end {
+                        self.fail("pieces beyond the end")?;
+                    }
                     if serial < self.newest() {
                         self.move_on();
                         continue;
                     }
-                    if self.closed {
-                        return Err(ReceiveError::Closed);
-                    }
-                    return Ok(None);
+                    return Err(ReceiveError::Closed);
                 }
-                Head::Missing => return Ok(None),
             };
             let position = extent.next;
             let offset = extent.next_offset();

@@ -129,6 +129,7 @@ const ANSWERS_SHIFT: u32 = 46;
 pub(crate) const EXTENT_MASK: u16 = 0x3FFF;
 
 impl Credit {
+    #[inline]
     pub(crate) fn to_word(self) -> u64 {
         u64::from(self.released)
             | u64::from(self.extent & EXTENT_MASK) << EXTENT_SHIFT
@@ -137,6 +138,7 @@ impl Credit {
             | u64::from(self.closed) << 63
     }
 
+    #[inline]
     pub(crate) fn from_word(word: u64) -> Self {
         Self {
             released: word as u32,

@@ -268,6 +268,7 @@ impl Receiver {
     }
 
     /// Tells the sender how things stand.
+    #[inline]
     fn tell<H: Host>(&mut self, manager: &mut Manager<H>) {
         let credit = self.credit_now();
         if self.send_credit(manager, credit) {

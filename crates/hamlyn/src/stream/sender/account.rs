@@ -16,24 +16,18 @@ pub(super) struct Account {
     pub(super) next: u64,
     pub(super) next_index: u32,
     pub(super) released: u64,
-    /// Demands made so far, modulo 2^16; and what is known of the last one until it is answered.
+    /// Demands made so far, modulo 2^16, and whether the last one is not answered.
     demands: u16,
-    demand: Option<Unanswered>,
-    /// How long a record it was that was refused because it is longer than the extent.
+    is_asking: bool,
+    /// Length of the record for which that one was made in this extent, if it is longer than the extent;
+    too_long_bytes: Option<u64>,
+    /// and of the record to which room was refused.
     refused_bytes: Option<u64>,
     /// The receiver speaks of the next extent, whose announcement is on its way.
-    moving: bool,
+    is_moving: bool,
+    is_held: bool,
     /// The receiver closed the stream.
     pub(super) closed: bool,
-}
-
-/// A demand under way.
-#[derive(Clone, Copy, Debug)]
-struct Unanswered {
-    /// The extent in which it was made.
-    extent: u64,
-    /// Length of the record for which it was made, if that is longer than the extent.
-    too_long_bytes: Option<u64>,
 }
 
 impl Account {
@@ -46,9 +40,11 @@ impl Account {
             next_index: 0,
             released: 0,
             demands: 0,
-            demand: None,
+            is_asking: false,
+            too_long_bytes: None,
             refused_bytes: None,
-            moving: false,
+            is_moving: false,
+            is_held: false,
             closed: false,
         }
     }
@@ -84,25 +80,23 @@ impl Account {
     /// A demand made in an earlier extent is no reason.
     #[inline]
     pub(super) fn is_held(&self) -> bool {
-        let is_here = |demand: Unanswered| demand.extent == self.extent;
-        self.moving || self.demand.is_some_and(is_here)
+        self.is_held
     }
 
     /// The demand that may be made now for a record of that length. One at a time: the receiver has one entry for them.
     pub(super) fn demand(&self, record_bytes: u64) -> Option<Demand> {
-        (self.demand.is_none() && !self.moving).then_some(Demand {
+        (!self.is_asking && !self.is_moving).then_some(Demand {
             place: self.place(),
             record_bytes,
         })
     }
 
-    /// That demand was made.
+    /// That demand was made, for a record of so many pieces.
     pub(super) fn demanded(&mut self, demand: Demand, pieces_needed: u64) {
         self.demands = self.demands.wrapping_add(1);
-        self.demand = Some(Unanswered {
-            extent: demand.place.extent,
-            too_long_bytes: (pieces_needed > self.pieces).then_some(demand.record_bytes),
-        });
+        self.is_asking = true;
+        self.is_held = true;
+        self.too_long_bytes = (pieces_needed > self.pieces).then_some(demand.record_bytes);
     }
 
     /// Whether room for a record no longer than that was refused for good. Says it once: it may be asked again.
@@ -117,22 +111,24 @@ impl Account {
     }
 
     /// Takes in the receiver's newest word; or an older one, which says less.
+    #[inline(always)]
     pub(super) fn hear(&mut self, credit: Credit) {
         self.closed |= credit.closed;
-        if credit.extent == self.extent.wrapping_add(1) as u16 & EXTENT_MASK {
-            self.moving = true;
+        if credit.extent == self.extent as u16 & EXTENT_MASK {
+            let behind = (self.next as u32).wrapping_sub(credit.released);
+            // Hostile: never more than was filled, never less than before.
+            if let Some(released) = self.next.checked_sub(u64::from(behind)) {
+                let twice = u64::from(is_on(Mutation::CreditTwice) && released < self.next);
+                self.released = self.released.max(released + twice);
+            }
+        } else if credit.extent == self.extent.wrapping_add(1) as u16 & EXTENT_MASK {
+            self.is_moving = true;
+            self.is_held = true;
         }
-        if let Some(demand) = self.answered(credit.answers) {
-            self.refused_bytes = demand.too_long_bytes.filter(|_| credit.denied);
-        }
-        if credit.extent != self.extent as u16 & EXTENT_MASK {
-            return;
-        }
-        let behind = (self.next as u32).wrapping_sub(credit.released);
-        // Hostile: never more than was filled, never less than before.
-        if let Some(released) = self.next.checked_sub(u64::from(behind)) {
-            let twice = u64::from(is_on(Mutation::CreditTwice) && released < self.next);
-            self.released = self.released.max(released + twice);
+        if self.is_asking && credit.answers == self.demands {
+            self.is_asking = false;
+            self.is_held = self.is_moving;
+            self.refused_bytes = self.too_long_bytes.filter(|_| credit.denied);
         }
     }
 
@@ -141,23 +137,18 @@ impl Account {
         if note.serial != self.extent.wrapping_add(1) {
             return false;
         }
-        self.answered(note.answers);
+        // Otherwise the demand was left behind, and its answer comes by itself.
+        self.is_asking &= note.answers != self.demands;
         self.extent = note.serial;
         self.pieces = u64::from(note.pieces);
         self.next = 0;
         self.next_index = 0;
         self.released = 0;
+        self.too_long_bytes = None;
         self.refused_bytes = None;
-        self.moving = false;
+        self.is_moving = false;
+        self.is_held = false;
         true
-    }
-
-    /// The demand under way, if so many answers are one more than before.
-    fn answered(&mut self, answers: u16) -> Option<Unanswered> {
-        match answers == self.demands {
-            true => self.demand.take(),
-            false => None,
-        }
     }
 }
 
