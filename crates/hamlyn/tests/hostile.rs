@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hamlyn::engine::key::Key;
-use hamlyn::engine::metadata::Permission;
-use hamlyn::engine::packet::SlotName;
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::engine::slot::Mode;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{
     LinkEnd, Manager, Message, NewSlot, Queue, ReceiveError, SendError, Slot, Target, Ticket, Wait,
     tagged_write,
+};
+use support::by_hand::{
+    CLOSE, ENLARGE, HELLO, HandReceiver, control_ticket, raw, seed_ticket, summed,
 };
 use support::{LONG, Random, namespace, open, until};
 
@@ -24,11 +24,6 @@ const OPTIONS: StreamOptions = StreamOptions {
     piece_bytes: 64,
     limit_bytes: 1 << 14,
 };
-/// The control entries of a stream.
-const HELLO: u16 = 0;
-const CLOSE: u16 = 1;
-const ENLARGE: u16 = 2;
-
 /// Stops whoever looks at it, however the test ends.
 struct Stop(AtomicBool);
 
@@ -44,14 +39,6 @@ impl Drop for Stopper<'_> {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
-}
-
-fn raw(manager: &mut Manager<ProcessHost>, target: &Target, message: &Message<'_>) -> bool {
-    let terminus = manager.terminus();
-    manager
-        .interface_mut()
-        .send_msg(terminus, target, message, Wait::millis(1_000))
-        .is_ok()
 }
 
 #[test]
@@ -162,99 +149,6 @@ fn a_flood_of_fast_messages_hurts_its_own_receiver_only() {
     assert!(flooded.lost() > 0);
 }
 
-/// A receiving end that says what a test wants it to say.
-struct Liar {
-    /// Where records come; it is only kept.
-    _pieces: Slot,
-    control: Slot,
-    queue: Queue,
-    seed: StreamSeed,
-}
-
-/// With the check sum that is right for them.
-fn summed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let sum = bytes.iter().fold(0x811c_9dc5_u32, |sum, &byte| {
-        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    bytes.extend(sum.to_le_bytes());
-    bytes
-}
-
-/// A seed in the form in which it travels.
-fn seed_bytes(ticket: &Ticket, pieces: u32, piece_bytes: u32, control: &Ticket) -> Vec<u8> {
-    summed(
-        [
-            &ticket.to_bytes()[..],
-            &pieces.to_le_bytes(),
-            &piece_bytes.to_le_bytes(),
-            &control.slot.to_bits().to_le_bytes(),
-            &control.key.to_bits().to_le_bytes(),
-        ]
-        .concat(),
-    )
-}
-
-impl Liar {
-    fn new(manager: &mut Manager<ProcessHost>) -> Self {
-        let length = u64::from(OPTIONS.pieces) * u64::from(OPTIONS.piece_bytes);
-        let queue = manager.interface_mut().open_queue(64).unwrap();
-        let mut open = |length: u64, entries: u16| {
-            let interface = manager.interface_mut();
-            let area = interface.allocate(length).unwrap();
-            let new = NewSlot::new(&area)
-                .mode(Mode::Paranoid)
-                .entries(entries.into())
-                .queue(&queue);
-            let slot = interface.open_slot(new).unwrap();
-            let key = interface.new_key().unwrap();
-            for index in 0..entries {
-                let entry = slot.metadata().unwrap().entry(index).unwrap();
-                entry.permit(Permission {
-                    key,
-                    low: 0,
-                    high: length,
-                });
-            }
-            let ticket = slot.ticket(0, 0, length).unwrap();
-            (slot, ticket)
-        };
-        let (pieces, ticket) = open(length, OPTIONS.pieces as u16);
-        let (control, control_ticket) = open(0, 3);
-        let bytes = seed_bytes(
-            &ticket,
-            OPTIONS.pieces,
-            OPTIONS.piece_bytes,
-            &control_ticket,
-        );
-        Self {
-            _pieces: pieces,
-            control,
-            queue,
-            seed: StreamSeed::from_bytes(&bytes).unwrap(),
-        }
-    }
-
-    /// Where the sender wants its credit.
-    fn credit(&mut self, manager: &mut Manager<ProcessHost>) -> Ticket {
-        until("the sender's hello", || {
-            let came = manager
-                .interface_mut()
-                .rcv_block(&mut self.queue, LONG)
-                .unwrap()?;
-            (came.slot == self.control.name() && came.metadata_index == HELLO).then_some(())
-        });
-        let mut metadata = [0; 60];
-        let length = self
-            .control
-            .metadata()
-            .unwrap()
-            .entry(HELLO)
-            .unwrap()
-            .metadata(&mut metadata);
-        Ticket::from_bytes(&metadata[..length]).unwrap()
-    }
-}
-
 /// Credit that no honest receiver gives, or that is just so.
 fn lie(random: &mut Random) -> u64 {
     let released = match random.below(4) {
@@ -314,7 +208,7 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
     for round in 0..60_u64 {
         let namespace = namespace();
         let mut liar = open(&namespace);
-        let mut lying = Liar::new(&mut liar);
+        let mut lying = HandReceiver::new(&mut liar, OPTIONS);
         let seed = lying.seed;
         let done = Stop(AtomicBool::new(false));
         std::thread::scope(|scope| {
@@ -374,22 +268,6 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                 liar.interface_mut().poll();
             }
         });
-    }
-}
-
-fn seed_ticket(seed: &StreamSeed) -> Ticket {
-    Ticket::from_bytes(&seed.to_bytes()[..52]).unwrap()
-}
-
-/// The ticket for a control entry.
-fn control_ticket(seed: &StreamSeed, which: u16) -> Ticket {
-    let bytes = seed.to_bytes();
-    Ticket {
-        slot: SlotName::from_bits(u32::from_le_bytes(bytes[60..64].try_into().unwrap())),
-        key: Key::from_bits(u64::from_le_bytes(bytes[64..72].try_into().unwrap())),
-        metadata_index: which,
-        length_bytes: 0,
-        ..seed_ticket(seed)
     }
 }
 
