@@ -10,10 +10,7 @@ use hamlyn::engine::key::Key;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
-use hamlyn::{
-    LinkEnd, Manager, Message, NewSlot, Queue, ReceiveError, SendError, Slot, Target, Ticket, Wait,
-    tagged_write,
-};
+use hamlyn::{LinkEnd, Manager, Message, ReceiveError, SendError, Ticket, Wait, tagged_write};
 use support::by_hand::{
     CLOSE, ENLARGE, HELLO, HandReceiver, control_ticket, raw, seed_ticket, summed,
 };
