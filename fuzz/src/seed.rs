@@ -11,19 +11,18 @@ pub fn run(bytes: &[u8]) -> Result<StreamSeed, GrowError> {
         return judged;
     };
     let mut bytes = bytes.to_vec();
-    let sum = bytes[..TICKET_BYTES - 4]
-        .iter()
-        .fold(0x811c_9dc5_u32, |sum, &byte| {
-            (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        });
-    bytes[TICKET_BYTES - 4..TICKET_BYTES].copy_from_slice(&sum.to_le_bytes());
-    let field = |at: usize| {
-        let at = TICKET_BYTES + at;
-        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-    };
-    let check = field(0).rotate_left(7) ^ field(4).rotate_left(19) ^ 0x5EED_5EED;
-    bytes[SEED_BYTES - 4..].copy_from_slice(&check.to_le_bytes());
+    for end in [TICKET_BYTES, SEED_BYTES] {
+        let sum = check_sum(&bytes[..end - 4]);
+        bytes[end - 4..end].copy_from_slice(&sum.to_le_bytes());
+    }
     judge(&bytes)
+}
+
+/// What stands after the fields of a ticket and of a seed.
+pub fn check_sum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |sum, &byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 fn judge(bytes: &[u8]) -> Result<StreamSeed, GrowError> {

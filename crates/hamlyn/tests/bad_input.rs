@@ -306,7 +306,7 @@ fn impossible_settings_are_named_and_leave_nothing() {
     let mut manager = open(&namespace());
     let settings = [
         (0, 64, 1 << 20, "pieces"),
-        (65_533, 64, u64::MAX, "pieces"),
+        (65_536, 64, u64::MAX, "pieces"),
         (4, 32, 1 << 20, "power of two"),
         (4, 100, 1 << 20, "power of two"),
         (4, 1 << 31, u64::MAX, "power of two"),

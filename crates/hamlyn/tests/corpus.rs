@@ -150,30 +150,35 @@ fn member_seeds() -> Vec<Seed> {
 
 fn seed_seeds() -> Vec<Seed> {
     let ticket = tickets()[0].1;
-    let seed = |pieces: u32, piece_bytes: u32, length_bytes: u64| {
+    let control = !ticket.slot.to_bits();
+    let of = |pieces: u32, piece_bytes: u32, length_bytes: u64, control_slot: u32| {
         let ticket = Ticket {
             length_bytes,
             ..ticket
-        }
-        .to_bytes();
-        let check = pieces.rotate_left(7) ^ piece_bytes.rotate_left(19) ^ 0x5EED_5EED;
-        let fields = [
-            pieces.to_le_bytes(),
-            piece_bytes.to_le_bytes(),
-            check.to_le_bytes(),
-        ];
-        [&ticket[..], fields.as_flattened()].concat()
+        };
+        let mut bytes = [
+            &ticket.to_bytes()[..],
+            &pieces.to_le_bytes(),
+            &piece_bytes.to_le_bytes(),
+            &control_slot.to_le_bytes(),
+            &0x0123_4567_89AB_CDEF_u64.to_le_bytes(),
+        ]
+        .concat();
+        bytes.extend(seed::check_sum(&bytes).to_le_bytes());
+        bytes
     };
+    let seed = |pieces, piece_bytes, length_bytes| of(pieces, piece_bytes, length_bytes, control);
     let seeds = [
         ("plain", seed(16, 65_536, 1 << 20), true),
         ("smallest", seed(1, 64, 64), true),
-        ("largest", seed(65_532, 1 << 30, 65_532 << 30), true),
+        ("largest", seed(65_535, 1 << 30, 65_535 << 30), true),
         ("no_pieces", seed(0, 64, 0), false),
-        ("too_many_pieces", seed(65_533, 64, 65_533 * 64), false),
+        ("too_many_pieces", seed(65_536, 64, 65_536 * 64), false),
         ("small_pieces", seed(4, 32, 128), false),
         ("odd_pieces", seed(4, 100, 400), false),
         ("short_ticket", seed(4, 64, 255), false),
         ("cut", seed(4, 64, 256)[..60].to_vec(), false),
+        ("one_slot", of(4, 64, 256, ticket.slot.to_bits()), false),
     ];
     seeds
         .map(|(name, bytes, good)| (name.to_owned(), bytes, good))

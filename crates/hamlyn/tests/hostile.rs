@@ -7,14 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hamlyn::engine::key::Key;
-use hamlyn::engine::metadata::Permission;
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::engine::slot::Mode;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
-use hamlyn::{
-    LinkEnd, Manager, Message, NewSlot, Queue, ReceiveError, SendError, Slot, Target, Ticket, Wait,
-    tagged_write,
+use hamlyn::{LinkEnd, Manager, Message, ReceiveError, SendError, Ticket, Wait, tagged_write};
+use support::by_hand::{
+    CLOSE, ENLARGE, HELLO, HandReceiver, control_ticket, raw, seed_ticket, summed,
 };
 use support::{LONG, Random, namespace, open, until};
 
@@ -23,11 +21,6 @@ const OPTIONS: StreamOptions = StreamOptions {
     piece_bytes: 64,
     limit_bytes: 1 << 14,
 };
-/// The control entries of a stream, from the number of its pieces.
-const HELLO: u16 = 0;
-const CLOSE: u16 = 1;
-const ENLARGE: u16 = 2;
-
 /// Stops whoever looks at it, however the test ends.
 struct Stop(AtomicBool);
 
@@ -43,14 +36,6 @@ impl Drop for Stopper<'_> {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
-}
-
-fn raw(manager: &mut Manager<ProcessHost>, target: &Target, message: &Message<'_>) -> bool {
-    let terminus = manager.terminus();
-    manager
-        .interface_mut()
-        .send_msg(terminus, target, message, Wait::millis(1_000))
-        .is_ok()
 }
 
 #[test]
@@ -161,96 +146,58 @@ fn a_flood_of_fast_messages_hurts_its_own_receiver_only() {
     assert!(flooded.lost() > 0);
 }
 
-/// A receiving end that says what a test wants it to say.
-struct Liar {
-    slot: Slot,
-    queue: Queue,
-    seed: StreamSeed,
-}
-
-/// A seed in the form in which it travels.
-fn seed_bytes(ticket: &Ticket, pieces: u32, piece_bytes: u32) -> Vec<u8> {
-    let check = pieces.rotate_left(7) ^ piece_bytes.rotate_left(19) ^ 0x5EED_5EED;
-    [
-        &ticket.to_bytes()[..],
-        &pieces.to_le_bytes(),
-        &piece_bytes.to_le_bytes(),
-        &check.to_le_bytes(),
-    ]
-    .concat()
-}
-
-impl Liar {
-    fn new(manager: &mut Manager<ProcessHost>) -> Self {
-        let interface = manager.interface_mut();
-        let length = u64::from(OPTIONS.pieces) * u64::from(OPTIONS.piece_bytes);
-        let area = interface.allocate(length).unwrap();
-        let queue = interface.open_queue(64).unwrap();
-        let entries = OPTIONS.pieces as usize + 3;
-        let new = NewSlot::new(&area)
-            .mode(Mode::Paranoid)
-            .entries(entries)
-            .queue(&queue);
-        let slot = interface.open_slot(new).unwrap();
-        let key = interface.new_key().unwrap();
-        for index in 0..entries as u16 {
-            let entry = slot.metadata().unwrap().entry(index).unwrap();
-            entry.permit(Permission {
-                key,
-                low: 0,
-                high: length,
-            });
-        }
-        let ticket = slot.ticket(0, 0, length).unwrap();
-        let bytes = seed_bytes(&ticket, OPTIONS.pieces, OPTIONS.piece_bytes);
-        Self {
-            slot,
-            queue,
-            seed: StreamSeed::from_bytes(&bytes).unwrap(),
-        }
-    }
-
-    /// Where the sender wants its credit.
-    fn credit(&mut self, manager: &mut Manager<ProcessHost>) -> Ticket {
-        let hello = OPTIONS.pieces as u16 + HELLO;
-        until("the sender's hello", || {
-            let came = manager
-                .interface_mut()
-                .rcv_block(&mut self.queue, LONG)
-                .unwrap()?;
-            (came.metadata_index == hello).then_some(())
-        });
-        let mut metadata = [0; 60];
-        let length = self
-            .slot
-            .metadata()
-            .unwrap()
-            .entry(hello)
-            .unwrap()
-            .metadata(&mut metadata);
-        Ticket::from_bytes(&metadata[..length]).unwrap()
-    }
-}
-
 /// Credit that no honest receiver gives, or that is just so.
 fn lie(random: &mut Random) -> u64 {
     let released = match random.below(4) {
         0 => random.below(8),
         1 => random.below(1 << 16),
-        2 => (1 << 48) - 1,
-        _ => random.next() & ((1 << 48) - 1),
+        2 => (1 << 32) - 1,
+        _ => random.next() & ((1 << 32) - 1),
     };
     let extent = if random.below(2) == 0 {
-        0
+        random.below(3)
     } else {
-        random.below(1 << 13)
+        random.below(1 << 14)
+    };
+    let answers = if random.below(2) == 0 {
+        random.below(8)
+    } else {
+        random.below(1 << 16)
     };
     let flags = if random.below(4) == 0 {
         random.below(4)
     } else {
         0
     };
-    released | extent << 48 | flags << 61
+    released | extent << 32 | answers << 46 | flags << 62
+}
+
+/// An extent that is none, or one that is not there.
+fn lying_note(random: &mut Random) -> Vec<u8> {
+    let serial = match random.below(3) {
+        0 => random.next(),
+        _ => random.below(5),
+    };
+    let pieces = match random.below(4) {
+        0 => random.next() as u32,
+        _ => random.below(9) as u32,
+    };
+    let mut note = summed(
+        [
+            &serial.to_le_bytes()[..],
+            &(random.next() as u32).to_le_bytes(),
+            &random.next().to_le_bytes(),
+            &pieces.to_le_bytes(),
+            &(random.below(8) as u16).to_le_bytes(),
+        ]
+        .concat(),
+    );
+    match random.below(4) {
+        0 => note.truncate(random.below(30) as usize),
+        1 => note.extend(random.bytes(30)),
+        _ => {}
+    }
+    note
 }
 
 #[test]
@@ -258,7 +205,7 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
     for round in 0..60_u64 {
         let namespace = namespace();
         let mut liar = open(&namespace);
-        let mut lying = Liar::new(&mut liar);
+        let mut lying = HandReceiver::new(&mut liar, OPTIONS);
         let seed = lying.seed;
         let done = Stop(AtomicBool::new(false));
         std::thread::scope(|scope| {
@@ -307,32 +254,18 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                         &Message::new(&[]).word(lie(&mut random)),
                     );
                 } else {
-                    // An extent that is none, or one that is not ours to give.
-                    let note = target
-                        .with_ticket(Ticket {
-                            metadata_index: 0,
-                            ..credit
-                        })
-                        .unwrap();
-                    let mut ticket = seed_ticket(&seed);
-                    let pieces = random.below(9) as u32;
-                    match random.below(4) {
-                        0 => ticket.destination.interface ^= 1,
-                        1 => ticket.base = random.next(),
-                        _ => ticket.length_bytes = u64::from(pieces) * 64,
-                    }
-                    let mut bytes = [&ticket.to_bytes()[..], &pieces.to_le_bytes()].concat();
-                    bytes.truncate(random.below(60) as usize + random.below(2) as usize * 60);
+                    let note = Ticket {
+                        metadata_index: 0,
+                        ..credit
+                    };
+                    let note = target.with_ticket(note).unwrap();
+                    let bytes = lying_note(&mut random);
                     raw(&mut liar, &note, &Message::new(&[]).metadata(&bytes));
                 }
                 liar.interface_mut().poll();
             }
         });
     }
-}
-
-fn seed_ticket(seed: &StreamSeed) -> Ticket {
-    Ticket::from_bytes(&seed.to_bytes()[..52]).unwrap()
 }
 
 #[test]
@@ -436,20 +369,20 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
         2 if round.is_multiple_of(2) => random.bytes(60),
         _ => own.to_bytes().to_vec(),
     };
-    let control = |which| {
-        target.with_ticket(Ticket {
-            metadata_index: OPTIONS.pieces as u16 + which,
-            ..ticket
-        })
-    };
+    let control = |which| target.with_ticket(control_ticket(seed, which));
     let end = ticket.length_bytes;
-    let empty = Message::new(&[]).at(end);
+    let empty = Message::new(&[]);
     raw(
         &mut manager,
         &control(HELLO).unwrap(),
         &empty.metadata(&hello),
     );
     let mut next = 0_u64;
+    let extent = |random: &mut Random| match random.below(8) {
+        0 if !quiet => random.next(),
+        1 if !quiet => random.below(3),
+        _ => 0,
+    };
     for step in 0_u64.. {
         if done.is_set() {
             return;
@@ -461,7 +394,8 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
                 } else {
                     random.below(20)
                 };
-                let note = [position.to_le_bytes(), random.below(1 << 15).to_le_bytes()].concat();
+                let note = [extent(&mut random), position, random.below(1 << 15)];
+                let note = note.map(u64::to_le_bytes).concat();
                 raw(
                     &mut manager,
                     &control(ENLARGE).unwrap(),
@@ -474,7 +408,9 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
                 } else {
                     random.next()
                 };
-                let note = position.to_le_bytes();
+                let note = [extent(&mut random), position]
+                    .map(u64::to_le_bytes)
+                    .concat();
                 raw(
                     &mut manager,
                     &control(CLOSE).unwrap(),
@@ -527,11 +463,21 @@ fn short_lies_are_judged_as_others_are() {
     let namespace = namespace();
     let (mut victim, mut liar) = (open(&namespace), open(&namespace));
     let mut receiver = Receiver::new(&mut victim, OPTIONS).unwrap();
-    let ticket = seed_ticket(&receiver.make_seed(&victim));
+    let seed = receiver.make_seed(&victim);
+    let ticket = seed_ticket(&seed);
     let target = liar.interface_mut().target(&ticket, LONG).unwrap();
-    let own = tagged_write::Receiver::new(&mut liar, 64, 16)
-        .unwrap()
-        .ticket();
+    // What is said beside the records has no place for data.
+    let control = Ticket {
+        length_bytes: 16,
+        ..control_ticket(&seed, ENLARGE)
+    };
+    let said = Message::new(&[9; 16]).metadata(&[9; 8]);
+    assert!(raw(&mut liar, &target.with_ticket(control).unwrap(), &said));
+    until("its refusal", || {
+        victim.interface_mut().poll();
+        let refusals = victim.interface().refusals();
+        (refusals.count(Refusal::OutOfBounds) == 1).then_some(())
+    });
     let mut lie = |index: u64, offset: u64, word: u64, data: &[u8]| {
         let to = Ticket {
             metadata_index: index as u16,
@@ -590,9 +536,9 @@ fn short_lies_are_judged_as_others_are() {
     // The next is short again, so the shortest way is taken up again.
     lie(5, 1280, WHOLE | 16, &[6; 16]);
     take(&mut receiver, &mut victim, &[6; 16]);
-    // A control entry has no place for data.
-    lie(8, 2048 - 16, WHOLE | 16, &own.to_bytes()[..16]);
-    refused(&receiver, &mut victim, 3, Refusal::OutOfLimits);
+    // Nor has what is no piece an entry here.
+    lie(8, 2048 - 16, WHOLE | 16, &[9; 16]);
+    refused(&receiver, &mut victim, 1, Refusal::NoMetadataEntry);
     // Of a kind that there is not.
     lie(6, 1536, 77 << 32 | 16, &[7; 16]);
     let error = until("the end", || receiver.receive(&mut victim, LONG).err());

@@ -2,7 +2,6 @@
 //! them are whose.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
 use hamlyn_engine::packet::{Address, SlotName};
 use hamlyn_engine::receive::Awaited;
@@ -10,7 +9,8 @@ use hamlyn_engine::slot::Mode;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
-use super::wire::{self, CONTROL_ENTRIES, Kind, StreamSeed};
+use super::control::Control;
+use super::wire::{self, ExtentNote, Kind, StreamSeed};
 use crate::error::OpenError;
 use crate::manager::{ClassId, Manager};
 use crate::slot::{NewSlot, Slot};
@@ -81,7 +81,7 @@ impl Extent {
         let mut new = NewSlot::over(area)
             .range(0..length)
             .mode(Mode::ParanoidOneShot)
-            .entries((pieces + CONTROL_ENTRIES) as usize);
+            .entries(pieces as usize);
         new.queue = Some(queue);
         let slot = interface.open_slot(new)?;
         let Some(metadata) = slot.metadata().cloned() else {
@@ -112,23 +112,14 @@ impl Extent {
             opened_index: 0,
             end: None,
         };
-        for index in 0..pieces + CONTROL_ENTRIES {
-            // Control messages have no data, so their limits are empty.
-            let low = u64::from(index.min(pieces)) * u64::from(piece_bytes);
-            let high = if index < pieces {
-                low + u64::from(piece_bytes)
-            } else {
-                low
-            };
-            if let Some(entry) = extent.entry(index) {
-                entry.set_receive_class(class.to_bits());
-                entry.permit(Permission {
-                    key: extent.key,
-                    low,
-                    high,
-                });
-            }
-            extent.arm(index);
+        extent.reader.open(0..pieces);
+        let mut low = 0;
+        for entry in extent.metadata.entries(0..pieces) {
+            let high = low + u64::from(piece_bytes);
+            entry.set_receive_class(class.to_bits());
+            entry.permit(Permission { key, low, high });
+            entry.arm();
+            low = high;
         }
         Ok(extent)
     }
@@ -139,11 +130,12 @@ impl Extent {
         class: ClassId,
     ) -> Result<(), OpenError> {
         manager.interface_mut().close_slot(self.slot)?;
-        manager.unreserve(class, (self.pieces + CONTROL_ENTRIES) as usize);
+        manager.unreserve(class, self.pieces as usize);
         Ok(())
     }
 
-    pub(crate) fn seed(&self, identity: hamlyn_host::Destination) -> StreamSeed {
+    /// What a sender grows from that begins here.
+    pub(crate) fn seed(&self, identity: hamlyn_host::Destination, control: &Control) -> StreamSeed {
         StreamSeed {
             ticket: crate::ticket::Ticket {
                 destination: identity,
@@ -156,6 +148,19 @@ impl Extent {
             },
             pieces: self.pieces,
             piece_bytes: self.piece_bytes,
+            control_slot: control.slot_name(),
+            control_key: control.key(),
+        }
+    }
+
+    /// What a sender needs to go on here.
+    pub(crate) fn note(&self, serial: u64, answers: u16) -> ExtentNote {
+        ExtentNote {
+            serial,
+            slot: self.slot.name(),
+            key: self.key,
+            pieces: self.pieces,
+            answers,
         }
     }
 
@@ -181,32 +186,11 @@ impl Extent {
         self.metadata.entry(u16::try_from(index).ok()?)
     }
 
-    /// Opens a piece, or a control entry, for one more message.
-    #[inline]
-    pub(crate) fn arm(&mut self, index: u32) {
-        if index < self.pieces {
-            self.reader.open_one(index);
-        }
-        if let Some(entry) = self.entry(index) {
-            entry.arm();
-        }
-    }
-
-    /// Metadata of a control entry.
-    pub(crate) fn control(&self, which: u32, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
-        self.entry(self.pieces + which)
-            .map_or(0, |entry| entry.metadata(into))
-    }
-
-    /// Notes an arrival; tells which control entry it was, if it was one.
-    pub(crate) fn note_arrival(&mut self, index: u32) -> Option<u32> {
-        match self.arrived.get_mut(index as usize) {
-            Some(arrived) => {
-                self.arrivals_held += u32::from(!*arrived);
-                *arrived = true;
-                None
-            }
-            None => Some(index - self.pieces),
+    /// Notes an arrival.
+    pub(crate) fn note_arrival(&mut self, index: u32) {
+        if let Some(arrived) = self.arrived.get_mut(index as usize) {
+            self.arrivals_held += u32::from(!*arrived);
+            *arrived = true;
         }
     }
 
@@ -391,6 +375,11 @@ impl Extent {
     /// Whether every piece was delivered and none was given back.
     pub(crate) fn is_held_whole(&self) -> bool {
         self.next - self.released == u64::from(self.pieces)
+    }
+
+    /// Whether all that comes here was delivered and given back.
+    pub(crate) fn is_given_back(&self) -> bool {
+        self.end.is_some_and(|end| self.released >= end)
     }
 
     /// Whether a position that the sender names can be where it ended.

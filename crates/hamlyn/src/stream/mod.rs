@@ -11,11 +11,14 @@
 //! What the sender writes is hostile to the receiver and the other way round: positions, kinds
 //! and lengths are checked, and whoever breaks the protocol breaks only this stream.
 
+mod control;
 mod extent;
+mod options;
 mod receiver;
 mod sender;
 mod wire;
 
-pub use receiver::{Receiver, Record, StreamOptions};
+pub use options::StreamOptions;
+pub use receiver::{Receiver, Record};
 pub use sender::Sender;
 pub use wire::{SEED_BYTES, StreamSeed};

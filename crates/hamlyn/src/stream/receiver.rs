@@ -7,11 +7,10 @@ use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 
+use super::control::Control;
 use super::extent::{Extent, Head, Unusual};
-use super::wire::{
-    CONTROL_ENTRIES, Credit, Kind, PIECE_BYTES_MAX, PIECE_BYTES_MIN, PIECES_MAX, StreamSeed,
-    packed_record,
-};
+use super::options::StreamOptions;
+use super::wire::{CONTROL_ENTRIES, Credit, Demand, Kind, StreamSeed, packed_record};
 use crate::error::{OpenError, PeerLost, ReceiveError};
 use crate::links::LinkEnd;
 use crate::manager::{Arrival, ClassId, Manager};
@@ -20,63 +19,6 @@ use crate::wait::{Patience, Wait};
 
 /// Looks for a record, while polling, before what need not be done at once is done again.
 const LOOKS_PER_IDLE: u32 = 64;
-
-/// What a stream is opened with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StreamOptions {
-    /// Pieces at first. Default 64.
-    pub pieces: u32,
-    /// Bytes of a piece, a power of two from 64. Default 16 KiB, what a packet carries.
-    pub piece_bytes: u32,
-    /// Bytes that the stream may grow to. Default 64 MiB. Also bounds a record.
-    pub limit_bytes: u64,
-}
-
-impl Default for StreamOptions {
-    fn default() -> Self {
-        Self {
-            pieces: 64,
-            piece_bytes: 16 << 10,
-            limit_bytes: 64 << 20,
-        }
-    }
-}
-
-impl StreamOptions {
-    fn check(&self) -> Result<(), OpenError> {
-        let setting = |setting, value, reason| {
-            Err(OpenError::Setting {
-                setting,
-                value,
-                reason,
-            })
-        };
-        if !(1..=PIECES_MAX).contains(&self.pieces) {
-            return setting(
-                "a stream's pieces",
-                u64::from(self.pieces),
-                "it has 1 to 65,532",
-            );
-        }
-        if !(PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&self.piece_bytes)
-            || !self.piece_bytes.is_power_of_two()
-        {
-            return setting(
-                "a stream's piece",
-                u64::from(self.piece_bytes),
-                "its size is a power of two from 64 bytes to 1 GiB",
-            );
-        }
-        if u64::from(self.pieces) * u64::from(self.piece_bytes) > self.limit_bytes {
-            return setting(
-                "a stream's limit",
-                self.limit_bytes,
-                "it must cover the pieces it starts with",
-            );
-        }
-        Ok(())
-    }
-}
 
 /// A record that was received: where it starts and how long it is. It stays there, unchanged,
 /// until it is released.
@@ -118,6 +60,8 @@ struct Packed {
 pub struct Receiver {
     class: ClassId,
     options: StreamOptions,
+    /// Where the sender speaks beside its records.
+    control: Control,
     /// The oldest that still holds records first, the one being filled last.
     extents: Vec<Extent>,
     /// Serial number of the first of them.
@@ -125,17 +69,24 @@ pub struct Receiver {
     /// Which of them is being delivered from.
     delivering: u64,
     packed: Option<Packed>,
+    /// Where the extent before the newest ended, which may be gone.
+    ended: Option<u64>,
     /// Where credit goes; known when the sender has presented itself.
     credit: Option<Target>,
     /// The sender was gone before its presentation was read.
     gone: Option<PeerLost>,
     reported: u64,
-    /// What the sender waits to hear and could not be told yet.
-    owed: Option<Owed>,
+    /// Serial number of the newest extent that the sender was told of.
+    announced: u64,
+    /// A demand for memory that is not answered, because the sender has not presented itself yet.
+    demand: Option<Demand>,
+    /// Demands answered, modulo 2^16, and how many of the answers the sender was told of.
+    answers: u16,
+    answers_told: u16,
+    /// The last answer was that there is no more memory.
+    denied: bool,
     /// The sender waits for credit at this position, however little.
     hungry: Option<u64>,
-    /// A demand for memory that came before the sender had presented itself: where, and for how long a record.
-    early: Option<(u64, u64)>,
     /// Where more memory was refused last: once is enough.
     refused: Option<u64>,
     losses_seen: u64,
@@ -147,15 +98,6 @@ pub struct Receiver {
     due: u64,
 }
 
-/// An answer that a sender waits for.
-#[derive(Clone, Copy, Debug)]
-enum Owed {
-    /// The credit as it stands; and perhaps that there will be no more memory.
-    Credit { denied: bool },
-    /// The newest extent.
-    Extent,
-}
-
 impl Receiver {
     /// Opens the receiving end, with all the memory it starts with.
     pub fn new<H: Host>(
@@ -163,22 +105,36 @@ impl Receiver {
         options: StreamOptions,
     ) -> Result<Self, OpenError> {
         options.check()?;
-        let entries = (options.pieces + CONTROL_ENTRIES) as usize;
+        let entries = options.pieces as usize + usize::from(CONTROL_ENTRIES);
         let class = manager.register_queued(entries)?;
-        match Extent::open(manager, class, options.pieces, options.piece_bytes) {
-            Ok(extent) => Ok(Self {
+        let opened = Control::open(manager, class).and_then(|control| {
+            match Extent::open(manager, class, options.pieces, options.piece_bytes) {
+                Ok(extent) => Ok((control, extent)),
+                Err(error) => {
+                    control.close(manager)?;
+                    Err(error)
+                }
+            }
+        });
+        match opened {
+            Ok((control, extent)) => Ok(Self {
                 class,
                 options,
+                control,
                 extents: vec![extent],
                 first: 0,
                 delivering: 0,
                 packed: None,
+                ended: None,
                 credit: None,
                 gone: None,
                 reported: 0,
-                owed: None,
+                announced: 0,
+                demand: None,
+                answers: 0,
+                answers_told: 0,
+                denied: false,
                 hungry: None,
-                early: None,
                 refused: None,
                 losses_seen: manager.interface().loss_count(),
                 closed: false,
@@ -197,7 +153,7 @@ impl Receiver {
     pub fn make_seed<H: Host>(&self, manager: &Manager<H>) -> StreamSeed {
         let identity = manager.interface().identity();
         match self.extents.last() {
-            Some(extent) => extent.seed(identity),
+            Some(extent) => extent.seed(identity, &self.control),
             None => unreachable!("a stream always has an extent"),
         }
     }
@@ -276,8 +232,8 @@ impl Receiver {
                     }
                     // A sender that sends no records must not keep us for longer than we would wait.
                     fruitless += 1;
-                    if fruitless <= self.extents.last().map_or(0, Extent::pieces) + CONTROL_ENTRIES
-                    {
+                    let most = self.extents.last().map_or(0, Extent::pieces);
+                    if fruitless <= most + u32::from(CONTROL_ENTRIES) {
                         continue;
                     }
                     fruitless = 0;
@@ -359,7 +315,7 @@ impl Receiver {
             extent.release_to(record.release);
             if self.first == self.delivering {
                 self.report(manager);
-            } else if extent.end == Some(extent.released) {
+            } else if extent.is_given_back() {
                 // The stream has moved on; nobody waits for credit here.
                 self.drop_first_extent(manager);
             }
@@ -399,6 +355,7 @@ impl Receiver {
         for extent in self.extents {
             extent.close(manager, self.class)?;
         }
+        self.control.close(manager)?;
         manager.unregister(self.class);
         Ok(())
     }
@@ -425,17 +382,23 @@ impl Receiver {
                     self.broken = Some(what);
                     return Err(malformed(what));
                 }
-                Head::Missing if extent.end == Some(extent.next) => {
+                Head::Missing => {
+                    let Some(end) = extent.end else {
+                        return Ok(None);
+                    };
+                    let next = extent.next;
+                    if next < end {
+                        return Ok(None);
+                    }
+                    if next > end {
+                        self.fail("pieces beyond the end")?;
+                    }
                     if serial < self.newest() {
                         self.move_on();
                         continue;
                     }
-                    if self.closed {
-                        return Err(ReceiveError::Closed);
-                    }
-                    return Ok(None);
+                    return Err(ReceiveError::Closed);
                 }
-                Head::Missing => return Ok(None),
             };
             let position = extent.next;
             let offset = extent.next_offset();
@@ -531,14 +494,16 @@ impl Receiver {
         manager: &mut Manager<H>,
         arrival: Arrival,
     ) -> Result<(), ReceiveError> {
-        let of_slot = |extent: &Extent| extent.slot_name() == arrival.slot;
-        let Some(index) = self.extents.iter().rposition(of_slot) else {
+        let of_slot = |extent: &&mut Extent| extent.slot_name() == arrival.slot;
+        if let Some(extent) = self.extents.iter_mut().rfind(of_slot) {
+            extent.note_arrival(u32::from(arrival.metadata_index));
             return Ok(());
-        };
-        match self.extents[index].note_arrival(u32::from(arrival.metadata_index)) {
-            None => Ok(()),
-            Some(control) => self.take_control(manager, index, control),
         }
+        if self.control.slot_name() == arrival.slot {
+            return self.take_control(manager, arrival.metadata_index);
+        }
+        // An extent that is gone.
+        Ok(())
     }
 
     /// Nothing came: memory may be short, the sender may be dead.
@@ -560,6 +525,7 @@ impl Receiver {
                 && self.refused != Some(position)
             {
                 self.enlarge(manager, position, 1);
+                self.pay(manager);
             }
         }
         if let Some(lost) = self.gone {

@@ -1,17 +1,18 @@
 //! The sending end of a stream.
 
+mod account;
 mod staging;
 
 use hamlyn_engine::limits::{DIRECT_BYTES_MAX, USER_METADATA_BYTES};
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::terminus::{Completion, SendHandle};
 use hamlyn_host::Host;
 
+use account::Account;
 use staging::Staged;
 
 use super::wire::{
-    CLOSE, CREDIT_BYTES, Credit, ENLARGE, EXTENT_MASK, HELLO, Kind, StreamSeed, after,
-    enlarge_note, packed_bytes, piece_word, read_extent_note,
+    CLOSE, CREDIT_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes,
+    piece_word,
 };
 use crate::error::{GrowError, OpenError, SendError};
 use crate::interface::Queue;
@@ -21,8 +22,8 @@ use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
 use crate::wait::{Patience, Wait};
 
-/// Notifications that may wait at a sender. Credit counts up, so when a slow sender is overrun
-/// the newest word says all that the lost ones said.
+/// Notifications that may wait at a sender. When a slow sender is overrun, the newest word says all that
+/// the lost ones said.
 const CREDIT_ENTRIES: usize = 64;
 /// Fruitless looks for credit before the receiver is asked for it.
 const LOOKS_BEFORE_ASKING: u32 = 48;
@@ -36,14 +37,10 @@ const PACK_FRACTION: usize = 8;
 pub struct Sender {
     /// To the next piece.
     target: Target,
-    pieces: u64,
+    /// To the control entries.
+    control: Target,
     piece_bytes: usize,
-    /// Serial number of the extent being filled.
-    extent: u64,
-    /// Next piece to fill, and pieces that came back; both since the extent was opened.
-    next: u64,
-    next_index: u32,
-    released: u64,
+    account: Account,
     /// Where credit arrives.
     slot: Slot,
     queue: Queue,
@@ -51,10 +48,6 @@ pub struct Sender {
     /// Small records that share the next piece.
     pack: Vec<u8>,
     staged: Option<Staged>,
-    /// A demand was made that the receiver has not answered.
-    asked: bool,
-    denied: bool,
-    closed: bool,
     broken: bool,
     /// The longest record that may share a piece.
     small_bytes: usize,
@@ -70,7 +63,11 @@ impl Sender {
         wait: Wait,
     ) -> Result<Self, GrowError> {
         seed.validate().map_err(|what| GrowError::Seed { what })?;
-        let target = manager.interface_mut().target(&seed.ticket, wait)?;
+        let mut target = manager.interface_mut().target(&seed.ticket, wait)?;
+        target.set_metadata_index(0);
+        let Some(control) = target.with_ticket(seed.control()) else {
+            unreachable!("both tickets name one interface");
+        };
         let interface = manager.interface_mut();
         let area = interface
             .allocate(CREDIT_BYTES as u64)
@@ -88,24 +85,16 @@ impl Sender {
                 .map_err(|_| GrowError::Seed {
                     what: "its credit slot has no place",
                 })?;
-        let mut target = target;
-        target.set_metadata_index(0);
         let mut sender = Self {
             target,
-            pieces: u64::from(seed.pieces),
+            control,
             piece_bytes: seed.piece_bytes as usize,
-            extent: 0,
-            next: 0,
-            next_index: 0,
-            released: 0,
+            account: Account::new(seed.pieces),
             slot,
             queue,
             credit_key_ticket,
             pack: Vec::new(),
             staged: None,
-            asked: false,
-            denied: false,
-            closed: false,
             broken: false,
             small_bytes: small_bytes(seed.piece_bytes as usize),
             at_once: 0,
@@ -136,7 +125,10 @@ impl Sender {
         wait: Wait,
     ) -> Result<(), SendError> {
         // The common case: a small record, and a receiver that keeps up.
-        if data.len() <= self.small_bytes && self.next < self.at_once && !self.has_news(manager) {
+        if data.len() <= self.small_bytes
+            && self.account.next < self.at_once
+            && !self.has_news(manager)
+        {
             let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
             let terminus = manager.terminus();
             let message = Message::new(data)
@@ -218,8 +210,8 @@ impl Sender {
     /// all is handed over, so the program may end.
     pub fn close<H: Host>(mut self, manager: &mut Manager<H>, wait: Wait) -> Result<(), SendError> {
         let result = self.flush(manager, wait).and_then(|()| {
-            let position = self.next.to_le_bytes();
-            let handle = self.send_control(manager, CLOSE, &position, wait)?;
+            let place = self.account.place().to_bytes();
+            let handle = self.send_control(manager, CLOSE, &place, wait)?;
             match manager.interface_mut().drain(handle, wait)? {
                 Completion::Sent => Ok(()),
                 Completion::Pending => Err(self.would_block()),
@@ -237,7 +229,7 @@ impl Sender {
 
     /// Pieces that could be filled now.
     pub fn pieces_free(&self) -> u64 {
-        self.pieces - (self.next - self.released)
+        self.account.free()
     }
 
     fn dismantle<H: Host>(self, manager: &mut Manager<H>) {
@@ -260,24 +252,22 @@ impl Sender {
 
     /// Whether a small record need not wait for anything.
     fn may_go_at_once(&self) -> bool {
-        self.is_ahead_little()
-            && self.pack.is_empty()
+        self.account.is_ahead_little() && self.is_free() && !self.queue.reader.is_pending()
+    }
+
+    /// Whether nothing but credit may be in the way of a small record.
+    fn is_free(&self) -> bool {
+        self.pack.is_empty()
             && self.staged.is_none()
-            && !self.asked
-            && !self.closed
+            && !self.account.is_held()
+            && !self.account.closed
             && !self.broken
-            && !self.queue.reader.is_pending()
     }
 
     /// Sets how far small records may go at once; to be called when anything changed but the next piece.
     fn note_way(&mut self) {
-        let is_free = self.pack.is_empty()
-            && self.staged.is_none()
-            && !self.asked
-            && !self.closed
-            && !self.broken;
-        self.at_once = match is_free {
-            true => self.released + self.pieces.div_ceil(2),
+        self.at_once = match self.is_free() {
+            true => self.account.released + self.account.pieces.div_ceil(2),
             false => 0,
         };
     }
@@ -288,17 +278,11 @@ impl Sender {
         !manager.interface().is_known_empty(&self.queue)
     }
 
-    /// Whether the receiver keeps up, so that packing would only delay.
-    #[inline]
-    fn is_ahead_little(&self) -> bool {
-        (self.next - self.released) * 2 < self.pieces
-    }
-
     /// Takes in what the receiver reported, and refuses to go on if the stream is over.
     fn check<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), SendError> {
         self.drop_staged(manager);
         self.absorb(manager);
-        if self.closed {
+        if self.account.closed {
             return Err(SendError::ClosedByReceiver);
         }
         if self.broken {
@@ -324,7 +308,7 @@ impl Sender {
     fn absorb_some<H: Host>(&mut self, manager: &mut Manager<H>) {
         for _ in 0..2 * CREDIT_ENTRIES {
             if !self.absorb_next(manager)
-                || self.is_ahead_little() && !self.queue.reader.is_pending()
+                || self.account.is_ahead_little() && !self.queue.reader.is_pending()
             {
                 return;
             }
@@ -334,61 +318,41 @@ impl Sender {
     /// Takes in the next report; false if there is none.
     fn absorb_next<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
         match manager.interface_mut().rcv(&mut self.queue) {
-            Ok(Some(notification)) if notification.is_fast() => self.credit(notification.word),
-            Ok(Some(_)) => self.enlarge(),
+            Ok(Some(notification)) if notification.is_fast() => {
+                self.account.hear(Credit::from_word(notification.word));
+            }
             Ok(None) => return false,
-            // Older counts were overwritten by newer ones.
-            Err(_) => {}
+            // After an overrun too: what was lost may have been that there is news.
+            Ok(Some(_)) | Err(_) => self.look_for_extent(),
         }
         true
     }
 
-    fn credit(&mut self, word: u64) {
-        let credit = Credit::from_word(word);
-        self.closed |= credit.closed;
-        if credit.extent != self.extent as u16 & EXTENT_MASK {
-            return;
-        }
-        if credit.answer {
-            self.asked = false;
-            self.denied = credit.denied;
-        }
-        // Hostile: never more than was filled, never less than before.
-        if credit.released <= self.next {
-            let twice = u64::from(is_on(Mutation::CreditTwice) && credit.released < self.next);
-            self.released = self.released.max(credit.released + twice);
-        }
-    }
-
-    /// The receiver announced another extent.
-    fn enlarge(&mut self) {
+    /// Goes over to the extent that the receiver announced, if that was not done before.
+    fn look_for_extent(&mut self) {
         let mut metadata = [0; USER_METADATA_BYTES];
         let Some(entry) = self.slot.metadata().and_then(|area| area.entry(0)) else {
             return;
         };
         let length = entry.metadata(&mut metadata);
-        let seed = read_extent_note(&metadata[..length]).map(|(ticket, pieces)| StreamSeed {
-            ticket,
-            pieces,
-            piece_bytes: self.piece_bytes as u32,
-        });
-        let target = seed
-            .filter(|seed| seed.validate().is_ok())
-            .and_then(|seed| Some((seed, self.target.with_ticket(seed.ticket)?)));
-        match target {
-            // A receiver that got all of a staged record may be quicker than our look at it.
-            Some((seed, target)) if self.staged.as_ref().is_none_or(Staged::is_all_queued) => {
-                self.target = target;
-                self.target.set_metadata_index(0);
-                self.pieces = u64::from(seed.pieces);
-                self.extent += 1;
-                self.next = 0;
-                self.next_index = 0;
-                self.released = 0;
-                self.asked = false;
-                self.denied = false;
-            }
-            _ => self.broken = true,
+        let Some(note) = ExtentNote::from_bytes(&metadata[..length]) else {
+            return;
+        };
+        if !self.account.go_over(&note) {
+            return;
+        }
+        // A receiver that got all of a staged record may be quicker than our look at it.
+        self.broken |= self.staged.as_ref().is_some_and(|s| !s.is_all_queued());
+        let ticket = Ticket {
+            slot: note.slot,
+            metadata_index: 0,
+            key: note.key,
+            length_bytes: u64::from(note.pieces) * self.piece_bytes as u64,
+            ..*self.target.ticket()
+        };
+        match self.target.with_ticket(ticket) {
+            Some(target) => self.target = target,
+            None => self.broken = true,
         }
     }
 
@@ -400,26 +364,35 @@ impl Sender {
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         let mut looks = 0_u32;
+        let mut asked_at = None;
         loop {
             self.check(manager)?;
-            let needed = (record_bytes.div_ceil(self.piece_bytes) as u64).max(1);
-            if self.staged.is_none() && !self.asked {
-                let before_end = self.pieces - u64::from(self.next_index);
-                if needed > self.pieces {
+            let needed = self.pieces_for(record_bytes);
+            let may_fill = self.staged.is_none() && !self.account.is_held();
+            if may_fill {
+                let before_end = self.account.pieces - u64::from(self.account.next_index);
+                if needed > self.account.pieces {
                     self.ask(manager, record_bytes)?;
-                } else if needed <= before_end && self.pieces_free() >= needed {
+                } else if needed <= before_end && self.account.free() >= needed {
                     return Ok(());
-                } else if needed > before_end && self.pieces_free() > 0 {
-                    self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll)
-                        .or_else(no_room)?;
-                    continue;
+                } else if needed > before_end && self.account.free() > 0 {
+                    match self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll) {
+                        Ok(()) => continue,
+                        Err(error) => no_room(error)?,
+                    }
                 }
             }
             looks += 1;
             let waits = manager.interface_mut().pause(patience)?;
-            // Credit may have been held back, or all memory be in the application's hands.
-            if (looks == LOOKS_BEFORE_ASKING || !waits) && self.staged.is_none() && !self.asked {
-                self.ask(manager, record_bytes)?;
+            // Credit may have been held back, or all memory be in the application's hands. Once is enough
+            // in one place, but what was asked elsewhere does not count here.
+            let place = self.account.place();
+            if (looks >= LOOKS_BEFORE_ASKING || !waits)
+                && may_fill
+                && asked_at != Some(place)
+                && self.ask(manager, record_bytes)?
+            {
+                asked_at = Some(place);
             }
             if !waits {
                 return Err(self.would_block());
@@ -427,26 +400,33 @@ impl Sender {
         }
     }
 
-    /// Tells the receiver that we cannot go on.
+    /// Pieces that a record takes.
+    fn pieces_for(&self, record_bytes: usize) -> u64 {
+        (record_bytes.div_ceil(self.piece_bytes) as u64).max(1)
+    }
+
+    /// Tells the receiver that we cannot go on; false if that has to wait.
     fn ask<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         record_bytes: usize,
-    ) -> Result<(), SendError> {
-        if self.denied && record_bytes.div_ceil(self.piece_bytes) as u64 > self.pieces {
-            self.denied = false;
+    ) -> Result<bool, SendError> {
+        let needed = self.pieces_for(record_bytes);
+        if needed > self.account.pieces && self.account.take_refusal(record_bytes as u64) {
             return Err(SendError::RecordTooLarge {
                 length_bytes: record_bytes as u64,
-                limit_bytes: self.pieces * self.piece_bytes as u64,
+                limit_bytes: self.account.pieces * self.piece_bytes as u64,
             });
         }
-        let note = enlarge_note(self.next, record_bytes as u64);
-        match self.send_control(manager, ENLARGE, &note, Wait::Poll) {
+        let Some(demand) = self.account.demand(record_bytes as u64) else {
+            return Ok(false);
+        };
+        match self.send_control(manager, ENLARGE, &demand.to_bytes(), Wait::Poll) {
             Ok(_) => {
-                self.asked = true;
-                Ok(())
+                self.account.demanded(demand, needed);
+                Ok(true)
             }
-            Err(error) => no_room(error),
+            Err(error) => no_room(error).map(|()| false),
         }
     }
 
@@ -519,31 +499,28 @@ impl Sender {
     /// The next piece was filled.
     #[inline]
     fn filled(&mut self) {
-        self.next += 1;
-        self.next_index = after(self.next_index, self.pieces as u32);
-        self.target.set_metadata_index(self.next_index as u16);
+        self.account.fill();
+        self.target
+            .set_metadata_index(self.account.next_index as u16);
     }
 
     /// Where the next piece begins.
     #[inline]
     fn next_offset(&self) -> u64 {
-        u64::from(self.next_index) * self.piece_bytes as u64
+        u64::from(self.account.next_index) * self.piece_bytes as u64
     }
 
     fn send_control<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
-        which: u32,
+        which: u16,
         metadata: &[u8],
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        let mut target = self.target;
-        target.set_metadata_index((self.pieces + u64::from(which)) as u16);
+        let mut target = self.control;
+        target.set_metadata_index(which);
         let terminus = manager.terminus();
-        // Control entries have no place of their own: their messages are empty, at the end.
-        let message = Message::new(&[])
-            .at(self.pieces * self.piece_bytes as u64)
-            .metadata(metadata);
+        let message = Message::new(&[]).metadata(metadata);
         manager
             .interface_mut()
             .send_msg(terminus, &target, &message, wait)
@@ -564,7 +541,7 @@ impl Sender {
         self.pack.extend_from_slice(&length.to_le_bytes());
         self.pack.extend_from_slice(data);
         self.pack.resize(self.pack.len().next_multiple_of(8), 0);
-        if self.is_ahead_little() && self.staged.is_none() {
+        if self.account.is_ahead_little() && self.staged.is_none() {
             // The record is accepted; if the pack cannot go now, it goes later.
             return self
                 .send_pack(manager, Wait::Poll, &mut Patience::new(Wait::Poll))

@@ -1,28 +1,32 @@
 //! What the two ends of a stream say to each other. Pure functions; all of them total.
 
-use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, SHORT_BYTES};
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::mutation::{Mutation, is_on};
+use hamlyn_engine::packet::SlotName;
 
 use crate::error::GrowError;
-use crate::ticket::{TICKET_BYTES, Ticket};
+use crate::ticket::{TICKET_BYTES, Ticket, check_sum};
 
-/// Entries of an extent besides those of its pieces.
-pub(crate) const CONTROL_ENTRIES: u32 = 3;
-/// Control entry (counted from the number of pieces): the sender presents itself, with the
-/// ticket for credit as metadata.
-pub(crate) const HELLO: u32 = 0;
-/// Control entry: nothing comes after the position given.
-pub(crate) const CLOSE: u32 = 1;
+const _: () =
+    assert!(EXTENT_NOTE_BYTES <= USER_METADATA_BYTES && DEMAND_BYTES <= USER_METADATA_BYTES);
+
+/// Entries of the control slot, one for each thing that a sender says beside its records.
+pub(crate) const CONTROL_ENTRIES: u16 = 3;
+/// Control entry: the sender presents itself, with the ticket for credit as metadata.
+pub(crate) const HELLO: u16 = 0;
+/// Control entry: nothing comes after the [`Place`] given.
+pub(crate) const CLOSE: u16 = 1;
 /// Control entry: the sender cannot go on, because a record is longer than the extent or
-/// because it waits for credit that may have been held back.
-pub(crate) const ENLARGE: u32 = 2;
+/// because it waits for credit that may have been held back. A [`Demand`].
+pub(crate) const ENLARGE: u16 = 2;
 
 /// Smallest piece.
 pub(crate) const PIECE_BYTES_MIN: u32 = 64;
 /// Largest piece.
 pub(crate) const PIECE_BYTES_MAX: u32 = 1 << 30;
 /// Most pieces of an extent.
-pub(crate) const PIECES_MAX: u32 = METADATA_ENTRIES_MAX as u32 - CONTROL_ENTRIES;
+pub(crate) const PIECES_MAX: u32 = METADATA_ENTRIES_MAX as u32;
 
 /// The piece after that one, in a ring of so many. Positions and indices are counted side by
 /// side, since a division for each record would cost more than the rest of its bookkeeping.
@@ -102,80 +106,161 @@ pub(crate) fn packed_record(packed: &[u8], at: usize) -> Option<(usize, usize, u
 /// Bytes of data that come with a [`Credit`], and of the place that the sender has for them.
 pub(crate) const CREDIT_BYTES: usize = SHORT_BYTES;
 
-/// The word with which a receiver reports what it released.
+/// The word with which a receiver says all that it has to say but where a new extent is. The newest says
+/// what all before it said, so it does no harm if those are lost or come late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Credit {
-    /// Pieces released since the extent was opened.
-    pub(crate) released: u64,
-    /// Which extent, modulo 2^13.
+    /// Pieces released since the extent was opened, modulo 2^32; many more than there ever are between
+    /// what is released and what is filled.
+    pub(crate) released: u32,
+    /// Serial number of the extent, modulo 2^14.
     pub(crate) extent: u16,
-    /// This answers the sender's demand.
-    pub(crate) answer: bool,
-    /// No larger extent will be made.
+    /// Demands answered since the stream began, modulo 2^16.
+    pub(crate) answers: u16,
+    /// The last answer was that no larger extent will be made.
     pub(crate) denied: bool,
     /// The receiver closed the stream.
     pub(crate) closed: bool,
 }
 
-const RELEASED_BITS: u32 = 48;
-pub(crate) const EXTENT_MASK: u16 = 0x1FFF;
+const EXTENT_SHIFT: u32 = 32;
+const ANSWERS_SHIFT: u32 = 46;
+/// What a [`Credit`] says of a serial number.
+pub(crate) const EXTENT_MASK: u16 = 0x3FFF;
 
 impl Credit {
+    #[inline]
     pub(crate) fn to_word(self) -> u64 {
-        (self.released & ((1 << RELEASED_BITS) - 1))
-            | u64::from(self.extent & EXTENT_MASK) << RELEASED_BITS
-            | u64::from(self.answer) << 61
+        u64::from(self.released)
+            | u64::from(self.extent & EXTENT_MASK) << EXTENT_SHIFT
+            | u64::from(self.answers) << ANSWERS_SHIFT
             | u64::from(self.denied) << 62
             | u64::from(self.closed) << 63
     }
 
+    #[inline]
     pub(crate) fn from_word(word: u64) -> Self {
         Self {
-            released: word & ((1 << RELEASED_BITS) - 1),
-            extent: (word >> RELEASED_BITS) as u16 & EXTENT_MASK,
-            answer: word >> 61 & 1 != 0,
+            released: word as u32,
+            extent: (word >> EXTENT_SHIFT) as u16 & EXTENT_MASK,
+            answers: (word >> ANSWERS_SHIFT) as u16,
             denied: word >> 62 & 1 != 0,
             closed: word >> 63 != 0,
         }
     }
 }
 
-/// Bytes of metadata that announce a new extent: its ticket and the number of its pieces.
-pub(crate) const EXTENT_NOTE_BYTES: usize = TICKET_BYTES + 4;
-
-pub(crate) fn extent_note(ticket: &Ticket, pieces: u32) -> [u8; EXTENT_NOTE_BYTES] {
-    let mut bytes = [0; EXTENT_NOTE_BYTES];
-    bytes[..TICKET_BYTES].copy_from_slice(&ticket.to_bytes());
-    bytes[TICKET_BYTES..].copy_from_slice(&pieces.to_le_bytes());
-    bytes
+/// Takes the first bytes off.
+fn take<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
 }
 
-pub(crate) fn read_extent_note(bytes: &[u8]) -> Option<(Ticket, u32)> {
-    let (ticket, pieces) = bytes.split_at_checked(TICKET_BYTES)?;
-    let pieces = u32::from_le_bytes(pieces.try_into().ok()?);
-    Some((Ticket::from_bytes(ticket).ok()?, pieces))
+/// Bytes of an [`ExtentNote`].
+pub(crate) const EXTENT_NOTE_BYTES: usize = 30;
+
+/// The metadata that announce a new extent. Its ticket follows from them and from the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ExtentNote {
+    /// Its serial number.
+    pub(crate) serial: u64,
+    pub(crate) slot: SlotName,
+    pub(crate) key: Key,
+    pub(crate) pieces: u32,
+    /// As in [`Credit`].
+    pub(crate) answers: u16,
 }
 
-/// Bytes of the metadata of [`ENLARGE`]: the position reached, and the length of the record.
-pub(crate) const ENLARGE_BYTES: usize = 16;
+impl ExtentNote {
+    pub(crate) fn to_bytes(self) -> [u8; EXTENT_NOTE_BYTES] {
+        let mut bytes = [0; EXTENT_NOTE_BYTES];
+        bytes[..8].copy_from_slice(&self.serial.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.slot.to_bits().to_le_bytes());
+        bytes[12..20].copy_from_slice(&self.key.to_bits().to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.pieces.to_le_bytes());
+        bytes[24..26].copy_from_slice(&self.answers.to_le_bytes());
+        let sum = check_sum(&bytes[..26]);
+        bytes[26..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
 
-pub(crate) fn enlarge_note(position: u64, record_bytes: u64) -> [u8; ENLARGE_BYTES] {
-    let mut bytes = [0; ENLARGE_BYTES];
-    bytes[..8].copy_from_slice(&position.to_le_bytes());
-    bytes[8..].copy_from_slice(&record_bytes.to_le_bytes());
-    bytes
+    /// Nothing if the bytes are none, which may be because the next one is being written over them.
+    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        let sum = check_sum(bytes.get(..EXTENT_NOTE_BYTES - 4)?);
+        let rest = &mut bytes;
+        let note = Self {
+            serial: u64::from_le_bytes(take(rest)?),
+            slot: SlotName::from_bits(u32::from_le_bytes(take(rest)?)),
+            key: Key::from_bits(u64::from_le_bytes(take(rest)?)),
+            pieces: u32::from_le_bytes(take(rest)?),
+            answers: u16::from_le_bytes(take(rest)?),
+        };
+        let is_whole = u32::from_le_bytes(take(rest)?) == sum && rest.is_empty();
+        (is_whole && (1..=PIECES_MAX).contains(&note.pieces)).then_some(note)
+    }
 }
 
-pub(crate) fn read_enlarge_note(bytes: &[u8]) -> Option<(u64, u64)> {
-    let (position, record) = bytes.split_at_checked(8)?;
-    Some((
-        u64::from_le_bytes(position.try_into().ok()?),
-        u64::from_le_bytes(record.try_into().ok()?),
-    ))
+/// Bytes of a [`Place`].
+pub(crate) const PLACE_BYTES: usize = 16;
+
+/// How far a sender has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// Serial number of the extent that it fills.
+    pub(crate) extent: u64,
+    /// Pieces of it filled.
+    pub(crate) position: u64,
+}
+
+impl Place {
+    pub(crate) fn to_bytes(self) -> [u8; PLACE_BYTES] {
+        let mut bytes = [0; PLACE_BYTES];
+        bytes[..8].copy_from_slice(&self.extent.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.position.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
+        let place = Self {
+            extent: u64::from_le_bytes(take(rest)?),
+            position: u64::from_le_bytes(take(rest)?),
+        };
+        rest.is_empty().then_some(place)
+    }
+}
+
+/// Bytes of a [`Demand`].
+pub(crate) const DEMAND_BYTES: usize = PLACE_BYTES + 8;
+
+/// A sender cannot go on. It fills nothing more of that extent before it has an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Demand {
+    pub(crate) place: Place,
+    /// Length of the record for which it wants room.
+    pub(crate) record_bytes: u64,
+}
+
+impl Demand {
+    pub(crate) fn to_bytes(self) -> [u8; DEMAND_BYTES] {
+        let mut bytes = [0; DEMAND_BYTES];
+        bytes[..PLACE_BYTES].copy_from_slice(&self.place.to_bytes());
+        bytes[PLACE_BYTES..].copy_from_slice(&self.record_bytes.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (place, record) = bytes.split_at_checked(PLACE_BYTES)?;
+        Some(Self {
+            place: Place::from_bytes(place)?,
+            record_bytes: u64::from_le_bytes(record.try_into().ok()?),
+        })
+    }
 }
 
 /// Bytes of a seed as it travels.
-pub const SEED_BYTES: usize = TICKET_BYTES + 12;
+pub const SEED_BYTES: usize = TICKET_BYTES + 24;
 
 /// All that is needed to grow the sending end of a stream elsewhere (`Hamlyn 3.3`). A
 /// capability; to be used by one holder, once.
@@ -185,46 +270,65 @@ pub struct StreamSeed {
     pub(crate) ticket: Ticket,
     pub(crate) pieces: u32,
     pub(crate) piece_bytes: u32,
+    /// Where the sender says what are no records.
+    pub(crate) control_slot: SlotName,
+    pub(crate) control_key: Key,
 }
 
 impl StreamSeed {
     /// The form in which it travels.
     pub fn to_bytes(&self) -> [u8; SEED_BYTES] {
         let mut bytes = [0; SEED_BYTES];
-        bytes[..TICKET_BYTES].copy_from_slice(&self.ticket.to_bytes());
-        bytes[TICKET_BYTES..][..4].copy_from_slice(&self.pieces.to_le_bytes());
-        bytes[TICKET_BYTES + 4..][..4].copy_from_slice(&self.piece_bytes.to_le_bytes());
-        let check = self.check();
-        bytes[TICKET_BYTES + 8..].copy_from_slice(&check.to_le_bytes());
+        let (ticket, rest) = bytes.split_at_mut(TICKET_BYTES);
+        ticket.copy_from_slice(&self.ticket.to_bytes());
+        rest[..4].copy_from_slice(&self.pieces.to_le_bytes());
+        rest[4..8].copy_from_slice(&self.piece_bytes.to_le_bytes());
+        rest[8..12].copy_from_slice(&self.control_slot.to_bits().to_le_bytes());
+        rest[12..20].copy_from_slice(&self.control_key.to_bits().to_le_bytes());
+        let sum = check_sum(&bytes[..SEED_BYTES - 4]);
+        bytes[SEED_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
     /// Reads a seed. Total: any bytes give a seed or an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<StreamSeed, GrowError> {
         let damaged = |what| GrowError::Seed { what };
-        let Some((ticket, rest)) = bytes.split_at_checked(TICKET_BYTES) else {
+        let Some((ticket, mut rest)) = bytes.split_at_checked(TICKET_BYTES) else {
             return Err(damaged("it was cut"));
         };
         let ticket = Ticket::from_bytes(ticket)?;
-        let rest: [u8; 12] = rest
-            .try_into()
-            .map_err(|_| damaged("its length is wrong"))?;
-        let field =
-            |at: usize| u32::from_le_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
-        let seed = StreamSeed {
-            ticket,
-            pieces: field(0),
-            piece_bytes: field(4),
+        let Some((seed, sum)) = Self::read(ticket, &mut rest).filter(|_| rest.is_empty()) else {
+            return Err(damaged("its length is wrong"));
         };
-        if field(8) != seed.check() {
+        if sum != check_sum(&bytes[..SEED_BYTES - 4]) {
             return Err(damaged("its check sum is wrong"));
         }
         seed.validate().map_err(damaged)?;
         Ok(seed)
     }
 
-    fn check(&self) -> u32 {
-        self.pieces.rotate_left(7) ^ self.piece_bytes.rotate_left(19) ^ 0x5EED_5EED
+    /// What follows the ticket, and its check sum.
+    fn read(ticket: Ticket, rest: &mut &[u8]) -> Option<(Self, u32)> {
+        let seed = Self {
+            ticket,
+            pieces: u32::from_le_bytes(take(rest)?),
+            piece_bytes: u32::from_le_bytes(take(rest)?),
+            control_slot: SlotName::from_bits(u32::from_le_bytes(take(rest)?)),
+            control_key: Key::from_bits(u64::from_le_bytes(take(rest)?)),
+        };
+        Some((seed, u32::from_le_bytes(take(rest)?)))
+    }
+
+    /// The ticket for the control entries. They have no place, so their messages carry metadata alone.
+    pub(crate) fn control(&self) -> Ticket {
+        Ticket {
+            slot: self.control_slot,
+            metadata_index: HELLO,
+            key: self.control_key,
+            base: 0,
+            length_bytes: 0,
+            ..self.ticket
+        }
     }
 
     /// Whether the fields fit each other.
@@ -241,6 +345,9 @@ impl StreamSeed {
             || self.ticket.length_bytes != u64::from(self.pieces) * u64::from(self.piece_bytes)
         {
             return Err("the ticket does not cover the pieces");
+        }
+        if self.control_slot == self.ticket.slot {
+            return Err("records and what is said beside them have one slot");
         }
         Ok(())
     }

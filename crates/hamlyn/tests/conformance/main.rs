@@ -9,6 +9,7 @@ mod managers;
 mod many;
 mod modes;
 mod placing;
+mod stream_races;
 mod stream_records;
 mod streams;
 mod tagged_writes;
@@ -113,9 +114,12 @@ conformance! {
     streams::a_polled_record_in_several_pieces_is_never_cut
     streams::small_releases_at_the_limit_do_not_stall
     streams::pieces_passed_over_are_given_back
-    streams::closing_right_after_filling_the_extent
     streams::a_receiver_that_closes_is_noticed
     streams::a_sender_that_closes_without_records_is_noticed
+    stream_races::closing_right_after_filling_the_extent
+    stream_races::closing_while_everything_moves_on
+    stream_races::closing_before_a_demand_is_met
+    stream_races::an_answer_that_is_overwritten_is_not_lost
     stream_records::random_records_arrive_whatever_is_held
     managers::an_own_receiver_class_records_arrivals
     managers::a_class_named_by_a_fast_word_is_not_believed

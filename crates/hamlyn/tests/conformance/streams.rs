@@ -5,7 +5,7 @@ use hamlyn::{ReceiveError, SendError, Wait};
 
 use crate::world::{Party, World, pattern};
 
-const GROW: Wait = Wait::millis(10_000);
+pub(crate) const GROW: Wait = Wait::millis(10_000);
 
 pub(crate) fn options(pieces: u32, piece_bytes: u32, limit_bytes: u64) -> StreamOptions {
     StreamOptions {
@@ -490,37 +490,6 @@ pub(crate) fn pieces_passed_over_are_given_back<W: World>(world: &W) {
                 send(party, &mut sender, &vec![number; length]);
             }
             close(party, sender);
-        },
-    ]);
-}
-
-/// The receiver makes more memory of its own accord while the sender closes.
-pub(crate) fn closing_right_after_filling_the_extent<W: World>(world: &W) {
-    world.run(&[
-        &|party| {
-            for round in 0..30 {
-                let mut receiver =
-                    party.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
-                let seed = party.with(|manager| receiver.make_seed(manager));
-                party.tell(&format!("seed {round}"), &seed.to_bytes());
-                for number in 0..4 {
-                    let record = next(party, &mut receiver);
-                    assert_eq!(receiver.bytes(&record).unwrap(), [number; 64]);
-                }
-                ended(party, &mut receiver);
-                party.with(|manager| receiver.close(manager).unwrap());
-            }
-        },
-        &|party| {
-            for round in 0..30 {
-                let seed = party.hear(&format!("seed {round}"));
-                let seed = StreamSeed::from_bytes(&seed).unwrap();
-                let mut sender = party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
-                for number in 0..4 {
-                    send(party, &mut sender, &[number; 64]);
-                }
-                close(party, sender);
-            }
         },
     ]);
 }

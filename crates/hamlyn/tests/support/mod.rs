@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod actor;
+pub(crate) mod by_hand;
 pub(crate) mod raw_link;
 
 use std::sync::atomic::{AtomicU32, Ordering};

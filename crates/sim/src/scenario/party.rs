@@ -350,7 +350,8 @@ impl<'a> Party<'a> {
                 let is_between = line.to == self.number && line.sends(other)
                     || line.sends(self.number) && line.to == other;
                 let desk = Desk::new(self.plan, self.ledger, number);
-                if is_between && !desk.is_through() && !desk.is_ended() {
+                // Though all of it came, a stream's receiver may still wait for its end.
+                if is_between && !desk.is_ended() {
                     desk.lose();
                 }
             }

@@ -5,116 +5,132 @@ use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_host::Host;
 
-use super::{Owed, Receiver, malformed};
+use super::{Receiver, malformed};
 use crate::error::ReceiveError;
 use crate::manager::Manager;
 use crate::message::Message;
 use crate::stream::extent::Extent;
 use crate::stream::wire::{
-    CLOSE, CONTROL_ENTRIES, CREDIT_BYTES, Credit, ENLARGE, EXTENT_MASK, HELLO, PIECES_MAX,
-    extent_note, read_enlarge_note,
+    CLOSE, CREDIT_BYTES, Credit, Demand, ENLARGE, EXTENT_MASK, HELLO, PIECES_MAX, Place,
 };
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
 
 impl Receiver {
-    /// Takes in what the sender says beside its records.
+    /// Takes in what the sender says beside its records, in whatever order it comes.
     #[inline(never)]
     pub(super) fn take_control<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
-        index: usize,
-        control: u32,
+        control: u16,
     ) -> Result<(), ReceiveError> {
-        let newest = self.newest();
-        let serial = self.first + index as u64;
-        let extent = &mut self.extents[index];
         let mut metadata = [0; USER_METADATA_BYTES];
-        let length = extent.control(control, &mut metadata);
-        let metadata = &metadata[..length];
+        let length = self.control.heard(control, &mut metadata);
+        let heard = &metadata[..length];
         match control {
-            HELLO => {
-                let ticket = metadata
-                    .get(..TICKET_BYTES)
-                    .and_then(|bytes| Ticket::from_bytes(bytes).ok())
-                    .filter(|ticket| ticket.metadata_index == FAST_INDEX);
-                // Only a peer that is linked to us, or was until now, is believed: credit must not
-                // make us connect to strangers.
-                let (Some(ticket), None) = (ticket, self.sender()) else {
-                    return self.fail("a sender that does not say who it is");
-                };
-                self.credit = manager.interface_mut().target_linked(&ticket);
-                if self.credit.is_none() {
-                    self.gone = manager.interface().recent_loss(&ticket.destination);
-                    if self.gone.is_none() {
-                        return self.fail("a sender that is not linked to us");
-                    }
-                }
-                if let Some((position, record_bytes)) = self.early.take() {
-                    return self.meet(manager, position, record_bytes);
-                }
-            }
-            CLOSE => {
-                let position = metadata.try_into().map(u64::from_le_bytes);
-                match position {
-                    Ok(position) if serial == newest && extent.may_end_at(position) => {
-                        let early = u64::from(is_on(Mutation::EndEarly) && position > 0);
-                        extent.end = Some(position - early);
-                        self.closed = true;
-                    }
-                    // It closed before it heard of the newest extent, which stays empty.
-                    Ok(position) if serial + 1 == newest && extent.end == Some(position) => {
-                        if let Some(newest) = self.extents.last_mut() {
-                            newest.end = Some(0);
-                        }
-                        self.closed = true;
-                    }
-                    _ => return self.fail("an end at an impossible position"),
-                }
-            }
+            HELLO => self.greet(manager, heard),
+            CLOSE => self.end(heard),
             ENLARGE => {
-                let Some((position, record_bytes)) = read_enlarge_note(metadata) else {
+                self.demand = Demand::from_bytes(heard);
+                if self.demand.is_none() {
                     return self.fail("a demand for memory that is none");
-                };
-                // A larger extent may be on its way already.
-                if serial == newest && !self.closed {
-                    if self.credit.is_none() && self.gone.is_none() {
-                        // It has overtaken the greeting, for which this extent must stay open.
-                        self.early = Some((position, record_bytes));
-                        return Ok(());
-                    }
-                    return self.meet(manager, position, record_bytes);
                 }
+                self.meet(manager)
             }
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Meets a demand for memory in the newest extent.
-    fn meet<H: Host>(
+    /// The sender presents itself.
+    fn greet<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
-        position: u64,
-        record_bytes: u64,
+        heard: &[u8],
     ) -> Result<(), ReceiveError> {
-        let Some(extent) = self.extents.last_mut() else {
+        let ticket = heard
+            .get(..TICKET_BYTES)
+            .and_then(|bytes| Ticket::from_bytes(bytes).ok())
+            .filter(|ticket| ticket.metadata_index == FAST_INDEX);
+        // Only a peer that is linked to us, or was until now, is believed: credit must not
+        // make us connect to strangers.
+        let (Some(ticket), None) = (ticket, self.sender()) else {
+            return self.fail("a sender that does not say who it is");
+        };
+        self.credit = manager.interface_mut().target_linked(&ticket);
+        if self.credit.is_none() {
+            self.gone = manager.interface().recent_loss(&ticket.destination);
+            if self.gone.is_none() {
+                return self.fail("a sender that is not linked to us");
+            }
+        }
+        self.meet(manager)
+    }
+
+    /// The sender says where it ended.
+    fn end(&mut self, heard: &[u8]) -> Result<(), ReceiveError> {
+        let newest = self.newest();
+        let end = match Place::from_bytes(heard) {
+            Some(Place { extent, position }) if extent == newest => {
+                let early = u64::from(is_on(Mutation::EndEarly) && position > 0);
+                Some((position, early))
+            }
+            // It closed before it heard of the newest extent, which stays empty.
+            Some(Place { extent, position })
+                if extent.checked_add(1) == Some(newest) && self.ended == Some(position) =>
+            {
+                Some((0, 0))
+            }
+            _ => None,
+        };
+        match (end, self.extents.last_mut()) {
+            (Some((position, early)), Some(extent)) if extent.may_end_at(position) => {
+                extent.end = Some(position - early);
+                self.closed = true;
+                Ok(())
+            }
+            _ => self.fail("an end at an impossible position"),
+        }
+    }
+
+    /// Answers the sender's demand for memory, if there is one and it is known who made it.
+    fn meet<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
+        // It may have overtaken the greeting.
+        if self.credit.is_none() && self.gone.is_none() {
+            return Ok(());
+        }
+        let Some(Demand {
+            place,
+            record_bytes,
+        }) = self.demand.take()
+        else {
             return Ok(());
         };
-        if !extent.may_end_at(position) {
+        // Nobody waits for an answer.
+        if self.closed {
+            return Ok(());
+        }
+        let newest = self.newest();
+        let Some(extent) = self.extents.last() else {
+            return Ok(());
+        };
+        let mut denied = false;
+        // A demand made in an earlier extent was met before it came, and is only answered.
+        if place.extent == newest && extent.may_end_at(place.position) {
+            let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
+            if needed > u64::from(extent.pieces()) || extent.is_held_whole() {
+                denied = !self.enlarge(manager, place.position, needed);
+            } else {
+                // It fits; the sender only waits for credit.
+                self.hungry = Some(place.position);
+            }
+        } else if place.extent >= newest {
             return self.fail("a demand for memory at an impossible position");
         }
-        let index = extent.pieces() + ENLARGE;
-        extent.arm(index);
-        let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
-        if needed > u64::from(extent.pieces()) || extent.is_held_whole() {
-            self.enlarge(manager, position, needed);
-        } else {
-            // It fits; the sender only waits for credit.
-            self.hungry = Some(position);
-            self.owed = Some(Owed::Credit { denied: false });
-            self.pay(manager);
-        }
+        // Before it can be told of the answer: it may ask again at once.
+        self.control.arm(ENLARGE);
+        self.answers = self.answers.wrapping_add(1);
+        self.denied = denied;
+        self.pay(manager);
         Ok(())
     }
 
@@ -123,20 +139,20 @@ impl Receiver {
         Err(malformed(what))
     }
 
-    /// Opens a larger extent, where the stream goes on after `position`; or tells
-    /// the sender that there will be none.
+    /// Opens a larger extent, where the stream goes on after `position`; false if there can be none.
+    /// The sender is still to be told.
     pub(super) fn enlarge<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         position: u64,
         pieces_needed: u64,
-    ) {
+    ) -> bool {
         let replaces = self.is_drained_at(position);
         let used = if replaces { 0 } else { self.memory_bytes() };
         let piece_bytes = u64::from(self.options.piece_bytes);
         let left = self.options.limit_bytes.saturating_sub(used) / piece_bytes;
         let present = self.extents.last().map_or(1, Extent::pieces);
-        let room = manager.room().saturating_sub(CONTROL_ENTRIES as usize) as u64;
+        let room = manager.room() as u64;
         let most = left.min(room).min(u64::from(PIECES_MAX));
         let wanted = pieces_needed.max(u64::from(present) * 2).min(most);
         let opened = if wanted >= pieces_needed.max(1) {
@@ -144,27 +160,24 @@ impl Receiver {
         } else {
             None
         };
-        match opened {
-            Some(extent) => {
-                if let Some(old) = self.extents.last_mut() {
-                    old.end = Some(position);
-                }
-                self.extents.push(extent);
-                self.hungry = None;
-                self.refused = None;
-                self.owed = Some(Owed::Extent);
-                if replaces {
-                    self.move_on();
-                    self.drop_first_extent(manager);
-                }
-            }
-            None => {
-                self.hungry = Some(position);
-                self.refused = Some(position);
-                self.owed = Some(Owed::Credit { denied: true });
-            }
+        let Some(extent) = opened else {
+            self.hungry = Some(position);
+            self.refused = Some(position);
+            return false;
+        };
+        if let Some(old) = self.extents.last_mut() {
+            old.end = Some(position);
         }
-        self.pay(manager);
+        self.ended = Some(position);
+        self.extents.push(extent);
+        self.hungry = None;
+        self.refused = None;
+        self.denied = false;
+        if replaces {
+            self.move_on();
+            self.drop_first_extent(manager);
+        }
+        true
     }
 
     /// Whether the stream's only extent ends there and nothing of it is held, so that another
@@ -178,31 +191,17 @@ impl Receiver {
                 .is_some_and(|extent| extent.released == position)
     }
 
-    /// Tells the sender what it waits for, if there is room; otherwise later.
+    /// Tells the sender of a new extent and of answers, if there is room; otherwise later.
     pub(super) fn pay<H: Host>(&mut self, manager: &mut Manager<H>) {
-        let paid = match self.owed {
-            None => return,
-            Some(Owed::Credit { denied }) => {
-                let credit = Credit {
-                    answer: true,
-                    denied,
-                    ..self.credit_now()
-                };
-                let paid = self.send_credit(manager, credit);
-                if paid {
-                    self.reported = credit.released;
-                }
-                paid
-            }
-            Some(Owed::Extent) => self.announce(manager),
-        };
-        if paid {
-            self.owed = None;
+        if self.announced != self.newest() {
+            self.announce(manager);
+        } else if self.answers_told != self.answers {
+            self.tell(manager);
         }
     }
 
     fn open_extent<H: Host>(&mut self, manager: &mut Manager<H>, pieces: u32) -> Option<Extent> {
-        let entries = (pieces + CONTROL_ENTRIES) as usize;
+        let entries = pieces as usize;
         manager.reserve(self.class, entries).ok()?;
         let opened = Extent::open(manager, self.class, pieces, self.options.piece_bytes);
         if opened.is_err() {
@@ -211,26 +210,25 @@ impl Receiver {
         opened.ok()
     }
 
-    fn announce<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
+    fn announce<H: Host>(&mut self, manager: &mut Manager<H>) {
         let (Some(credit), Some(extent)) = (self.credit, self.extents.last()) else {
-            return false;
+            return;
         };
-        let seed = extent.seed(manager.interface().identity());
-        let note = extent_note(&seed.ticket, seed.pieces);
+        let (newest, answers) = (self.newest(), self.answers);
+        let note = extent.note(newest, answers).to_bytes();
         // The sender's slot has one metadata entry for such notes.
-        let ticket = Ticket {
-            metadata_index: 0,
-            ..*credit.ticket()
-        };
-        let Some(target) = credit.with_ticket(ticket) else {
-            return true;
-        };
+        let mut target = credit;
+        target.set_metadata_index(0);
         let terminus = manager.terminus();
         let message = Message::new(&[]).metadata(&note);
-        manager
-            .interface_mut()
+        let interface = manager.interface_mut();
+        if interface
             .send_msg(terminus, &target, &message, Wait::Poll)
             .is_ok()
+        {
+            self.announced = newest;
+            self.answers_told = answers;
+        }
     }
 
     /// The credit of the extent that the sender fills. All that it counts may be filled again.
@@ -239,10 +237,10 @@ impl Receiver {
             extent.open_released();
         }
         Credit {
-            released: self.extents.last().map_or(0, |extent| extent.released),
+            released: self.extents.last().map_or(0, |extent| extent.released) as u32,
             extent: self.newest() as u16 & EXTENT_MASK,
-            answer: false,
-            denied: false,
+            answers: self.answers,
+            denied: self.denied,
             closed: false,
         }
     }
@@ -265,10 +263,17 @@ impl Receiver {
         }
         let owed = extent.released.saturating_sub(self.reported);
         if owed >= self.report_after(extent) {
-            let credit = self.credit_now();
-            if self.send_credit(manager, credit) {
-                self.reported = credit.released;
-            }
+            self.tell(manager);
+        }
+    }
+
+    /// Tells the sender how things stand.
+    #[inline]
+    fn tell<H: Host>(&mut self, manager: &mut Manager<H>) {
+        let credit = self.credit_now();
+        if self.send_credit(manager, credit) {
+            self.reported = self.extents.last().map_or(0, |extent| extent.released);
+            self.answers_told = credit.answers;
         }
     }
 

@@ -27,6 +27,8 @@ fn seed(pieces: u32, piece_shift: u32, key: u64) -> StreamSeed {
         },
         pieces,
         piece_bytes,
+        control_slot: SlotName::from_bits(!key as u32),
+        control_key: Key::from_bits(key.rotate_left(31)),
     }
 }
 
@@ -46,23 +48,79 @@ proptest! {
     }
 
     #[test]
+    fn a_seed_whose_control_slot_is_that_of_the_pieces_is_refused(key in any::<u64>()) {
+        let mut seed = seed(16, 12, key);
+        prop_assert!(StreamSeed::from_bytes(&seed.to_bytes()).is_ok());
+        seed.control_slot = seed.ticket.slot;
+        prop_assert!(StreamSeed::from_bytes(&seed.to_bytes()).is_err());
+    }
+
+    #[test]
     fn any_bytes_are_a_valid_seed_or_none(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
         if let Ok(seed) = StreamSeed::from_bytes(&bytes) {
             prop_assert_eq!(seed.validate(), Ok(()));
         }
-        let _ = read_extent_note(&bytes);
-        let _ = read_enlarge_note(&bytes);
+        if let Some(note) = ExtentNote::from_bytes(&bytes) {
+            prop_assert_eq!(&note.to_bytes()[..], &bytes[..]);
+        }
+        if let Some(place) = Place::from_bytes(&bytes) {
+            prop_assert_eq!(&place.to_bytes()[..], &bytes[..]);
+        }
+        if let Some(demand) = Demand::from_bytes(&bytes) {
+            prop_assert_eq!(&demand.to_bytes()[..], &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn notes_survive_the_way(serial in any::<u64>(), key in any::<u64>(), pieces in 1..=PIECES_MAX, answers in any::<u16>()) {
+        let note = ExtentNote {
+            serial,
+            slot: SlotName::from_bits(key as u32),
+            key: Key::from_bits(key),
+            pieces,
+            answers,
+        };
+        prop_assert_eq!(ExtentNote::from_bytes(&note.to_bytes()), Some(note));
+        let place = Place { extent: serial, position: key };
+        prop_assert_eq!(Place::from_bytes(&place.to_bytes()), Some(place));
+        let demand = Demand { place, record_bytes: serial ^ key };
+        prop_assert_eq!(Demand::from_bytes(&demand.to_bytes()), Some(demand));
+    }
+
+    /// What is read while the next is being written is part of either.
+    #[test]
+    fn a_note_that_is_half_another_is_none(serial in any::<u64>(), key in any::<u64>(), at in 1..EXTENT_NOTE_BYTES) {
+        let note = |serial, key| ExtentNote {
+            serial,
+            slot: SlotName::from_bits(key as u32),
+            key: Key::from_bits(key),
+            pieces: 8,
+            answers: 7,
+        };
+        let (one, other) = (note(serial, key), note(serial.wrapping_add(1), !key));
+        let mut bytes = one.to_bytes();
+        bytes[at..].copy_from_slice(&other.to_bytes()[at..]);
+        let read = ExtentNote::from_bytes(&bytes);
+        prop_assert!(read.is_none() || read == Some(one) || read == Some(other));
+    }
+
+    #[test]
+    fn notes_of_another_length_are_none(bytes in prop::collection::vec(any::<u8>(), 0..61)) {
+        prop_assert_eq!(Place::from_bytes(&bytes).is_some(), bytes.len() == PLACE_BYTES);
+        prop_assert_eq!(Demand::from_bytes(&bytes).is_some(), bytes.len() == DEMAND_BYTES);
     }
 
     #[test]
     fn credit_survives_the_way(
-        released in 0..1_u64 << 48,
+        released in any::<u32>(),
         extent in 0..=EXTENT_MASK,
-        answer in any::<bool>(),
+        answers in any::<u16>(),
         denied in any::<bool>(),
         closed in any::<bool>(),
+        word in any::<u64>(),
     ) {
-        let credit = Credit { released, extent, answer, denied, closed };
+        let credit = Credit { released, extent, answers, denied, closed };
+        prop_assert_eq!(Credit::from_word(word).to_word(), word);
         prop_assert_eq!(Credit::from_word(credit.to_word()), credit);
     }
 
