@@ -71,7 +71,7 @@ mod verdict;
 
 pub use association::{Association, Statistics};
 pub use frame::answer_not_resident;
-pub use packets::{Packet, Packets};
+pub use packets::{Packet, Packets, Place};
 pub use path::PathStatistics;
 pub use receiving::{Incoming, Taking};
 pub use residence::Saved;

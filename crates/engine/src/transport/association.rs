@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 
-use super::packets::{Before, Unwritten, is_short};
+use super::packets::{Before, SHORT_BYTES_MAX, Unwritten, is_short};
 use super::path::{Path, PathStatistics};
 use super::receive_table::ReceiveTable;
 use super::returns::Coming;
@@ -242,6 +242,18 @@ impl Association {
             entry.packets = open.packets;
             self.send.enlist(open.channel, ListId::READY);
         }
+    }
+
+    /// Whether a short packet would be accepted. Sets a buffer aside for it.
+    #[inline]
+    pub fn has_room(&mut self) -> bool {
+        let room = self.settings.room_bytes();
+        let fits = |open: &Open| open.at + SHORT_BYTES_MAX <= room;
+        if self.open.as_ref().is_some_and(fits) {
+            return true;
+        }
+        self.seal();
+        self.open.is_some() || self.begin().is_ok()
     }
 
     /// Nothing follows for now: a frame that waits to become full need not.

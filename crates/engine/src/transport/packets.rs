@@ -36,7 +36,7 @@ const TAIL_BYTES: usize = 7;
 /// Bytes of a general packet at most, metadata and data not counted.
 pub(super) const GENERAL_BYTES_MAX: usize = 1 + PLACE_BYTES + 8 + 8 + TAIL_BYTES;
 /// Bytes of a short packet at most.
-const SHORT_BYTES_MAX: usize = 1 + PLACE_BYTES + 8 + 8 + SHORT_BYTES;
+pub(super) const SHORT_BYTES_MAX: usize = 1 + PLACE_BYTES + 8 + 8 + SHORT_BYTES;
 /// Bytes behind the end of what may be filled, so that a short packet is written without asking for each field.
 pub(super) const SLACK_BYTES: usize = 48;
 const _: () = assert!(SHORT_BYTES_MAX <= SLACK_BYTES && GENERAL_BYTES_MAX <= SLACK_BYTES);
@@ -316,7 +316,7 @@ pub struct Packets<'a> {
 
 /// Where a packet lies in its frame, and what is to be known to read it there.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Place {
+pub struct Place {
     at: usize,
     before: Before,
 }
@@ -339,7 +339,7 @@ impl<'a> Packets<'a> {
     }
 
     /// The packets from a place on that [`Packets::place`] gave.
-    pub(super) fn resume(bytes: &'a [u8], place: Place) -> Self {
+    pub fn resume(bytes: &'a [u8], place: Place) -> Self {
         Self {
             bytes: bytes.get(place.at..).unwrap_or_default(),
             before: place.before,
@@ -348,7 +348,7 @@ impl<'a> Packets<'a> {
     }
 
     /// Where the next packet lies; `from` is where the ones began that were read since.
-    pub(super) fn place(&self, from: Place) -> Place {
+    pub fn place(&self, from: Place) -> Place {
         Place {
             at: from.at + self.passed,
             before: self.before,

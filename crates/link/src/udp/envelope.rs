@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | 0 | 1 | version (upper four bits) and kind |
 //! | 1 | 1 | flags: bit 0 is the key phase; the others are zero |
-//! | 2 | 2 | zero |
+//! | 2 | 1 | path: over which of its flows the sender sends it |
+//! | 3 | 1 | zero |
 //! | 4 | 4 | association, by the number that the receiver of the datagram gave it; zero in an initiation |
 //! | 8 | 8 | packet number |
 //!
@@ -62,6 +63,8 @@ pub struct Envelope {
     pub kind: Kind,
     /// Lowest bit of the number of its key.
     pub phase: bool,
+    /// Over which flow of its sender.
+    pub path: u8,
     /// For which association.
     pub association: u32,
     /// Which one.
@@ -74,13 +77,14 @@ impl Envelope {
     #[inline]
     pub fn parse(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; ENVELOPE_BYTES] = datagram.first_chunk()?;
-        let &[head, flags, zero, zero_too, a0, a1, a2, a3, ref number @ ..] = bytes;
-        if head >> 4 != VERSION || flags & !PHASE != 0 || zero != 0 || zero_too != 0 {
+        let &[head, flags, path, zero, a0, a1, a2, a3, ref number @ ..] = bytes;
+        if head >> 4 != VERSION || flags & !PHASE != 0 || zero != 0 {
             return None;
         }
         Some(Self {
             kind: Kind::of(head & 0xf)?,
             phase: flags & PHASE != 0,
+            path,
             association: u32::from_le_bytes([a0, a1, a2, a3]),
             packet_number: u64::from_le_bytes(*number),
         })
@@ -92,6 +96,7 @@ impl Envelope {
         let mut bytes = [0; ENVELOPE_BYTES];
         bytes[0] = VERSION << 4 | self.kind as u8;
         bytes[1] = if self.phase { PHASE } else { 0 };
+        bytes[2] = self.path;
         bytes[4..8].copy_from_slice(&self.association.to_le_bytes());
         bytes[8..].copy_from_slice(&self.packet_number.to_le_bytes());
         bytes

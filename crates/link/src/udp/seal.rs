@@ -25,6 +25,8 @@ pub const TAG_BYTES: usize = 16;
 pub const CHECKSUM_BYTES: usize = 4;
 /// Bytes that the checksum covers, or all there are.
 pub const CHECKED_BYTES: usize = 256;
+/// The most that sealing adds to a frame, in bytes.
+pub const OVERHEAD_BYTES_MAX: usize = ENVELOPE_BYTES + TAG_BYTES;
 /// Packets under one key. RFC 9001 allows twice as many of any length.
 pub const KEY_PACKETS: u64 = 1 << 22;
 /// Packet numbers end here, long before 64 bits do; no association lives so long.
@@ -221,12 +223,13 @@ impl Sealer {
             }
     }
 
-    /// Seals a frame that lies in the buffer already, behind the [`ENVELOPE_BYTES`] of its envelope; how long the datagram
+    /// Seals a frame, which goes over that path, that lies in the buffer already, behind the [`ENVELOPE_BYTES`] of its envelope; how long the datagram
     /// is. Writes envelope and tag around it.
     #[inline]
     pub fn seal_in_place(
         &mut self,
         kind: Kind,
+        path: u8,
         datagram: &mut [u8],
         frame_bytes: usize,
     ) -> Result<usize, SealError> {
@@ -248,6 +251,7 @@ impl Sealer {
         let envelope = Envelope {
             kind,
             phase: key_number & 1 != 0,
+            path,
             association: self.association,
             packet_number,
         };
@@ -275,7 +279,13 @@ impl Sealer {
     }
 
     /// Seals a frame into a buffer; how long the datagram is.
-    pub fn seal(&mut self, kind: Kind, frame: &[u8], into: &mut [u8]) -> Result<usize, SealError> {
+    pub fn seal(
+        &mut self,
+        kind: Kind,
+        path: u8,
+        frame: &[u8],
+        into: &mut [u8],
+    ) -> Result<usize, SealError> {
         let room_bytes = into.len();
         match into.get_mut(ENVELOPE_BYTES..ENVELOPE_BYTES + frame.len()) {
             Some(place) => place.copy_from_slice(frame),
@@ -286,7 +296,7 @@ impl Sealer {
                 });
             }
         }
-        self.seal_in_place(kind, into, frame.len())
+        self.seal_in_place(kind, path, into, frame.len())
     }
 
     #[cold]

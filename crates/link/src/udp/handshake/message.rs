@@ -17,7 +17,7 @@ use ring::hmac;
 use super::super::envelope::{ENVELOPE_BYTES, Envelope, Kind};
 
 /// What either side may say, in bytes.
-pub const PAYLOAD_BYTES_MAX: usize = 512;
+pub const PAYLOAD_BYTES_MAX: usize = 1_032;
 /// Bytes of a code.
 pub(super) const CODE_BYTES: usize = 32;
 /// Envelope, mode and number.
@@ -98,6 +98,7 @@ impl Head {
         let envelope = Envelope {
             kind: self.kind,
             phase: false,
+            path: 0,
             association: self.to,
             packet_number: self.time_ms,
         };
