@@ -190,7 +190,9 @@ impl Links {
     /// The link to that destination.
     pub(crate) fn to(&self, destination: &Destination) -> Option<LinkId> {
         self.living()
-            .find(|(_, linked)| linked.lost.is_none() && linked.peer.destination.is_same(destination))
+            .find(|(_, linked)| {
+                linked.lost.is_none() && linked.peer.destination.is_same(destination)
+            })
             .map(|(id, _)| id)
     }
 

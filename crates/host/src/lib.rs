@@ -495,7 +495,9 @@ pub enum ConnectError {
         host: String,
     },
     /// It is on another host, and this interface is not on the network.
-    #[error("{to} is on another host, and this program is not on the network: name the secret of the cluster (HAMLYN_SECRET)")]
+    #[error(
+        "{to} is on another host, and this program is not on the network: name the secret of the cluster (HAMLYN_SECRET)"
+    )]
     NoNetwork {
         /// Which.
         to: String,

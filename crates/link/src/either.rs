@@ -3,8 +3,8 @@
 //! Which it is, is asked at each call: a comparison that the processor foresees. Over the wire nothing goes the shortest
 //! ways of reception, which are those of a ring.
 
-use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;

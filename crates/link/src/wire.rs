@@ -148,9 +148,7 @@ impl Wire {
     /// Nothing if there are too many links.
     pub fn reserve(&self, bits: u32) -> Option<u32> {
         let mut posts = lock(&self.posts);
-        let is_free = |place: &usize| {
-            posts.table[*place].is_none() && posts.reserved[*place] == 0
-        };
+        let is_free = |place: &usize| posts.table[*place].is_none() && posts.reserved[*place] == 0;
         let place = (0..posts.table.len()).find(is_free);
         let place = place.unwrap_or(posts.table.len());
         if place >= 1 << PLACE_BITS {

@@ -5,14 +5,20 @@
 //! all others is the world's business.
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::marker::PhantomData;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use hamlyn::engine::limits::PACKET_PAYLOAD_MAX;
-use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
+use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
+use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::{Host, Manager, ManagerOptions, ReceiveError, SendError, Strategy, Ticket, Wait};
 use hamlyn_sim::host::SimHost;
 use hamlyn_sim::time::{Span, Time};
@@ -254,21 +260,115 @@ impl<S: Driven> World for Threads<S> {
     }
 
     fn run(&self, roles: &[Role<'_, Self>]) {
-        let post: Arc<dyn Post> = Arc::new(Board::default());
-        std::thread::scope(|scope| {
-            for (number, &role) in roles.iter().enumerate() {
-                let post = post.clone();
-                scope.spawn(move || {
-                    let manager = Arc::new(Mutex::new(self.open(ManagerOptions::default())));
-                    Party {
-                        manager,
-                        post,
-                        wait: SLICE,
-                    }
-                    .play(role, number, roles.len());
-                });
-            }
-        });
+        run_as_threads(self, roles);
+    }
+}
+
+fn run_as_threads<W: World>(world: &W, roles: &[Role<'_, W>]) {
+    let post: Arc<dyn Post> = Arc::new(Board::default());
+    std::thread::scope(|scope| {
+        for (number, &role) in roles.iter().enumerate() {
+            let post = post.clone();
+            scope.spawn(move || {
+                let manager = Arc::new(Mutex::new(world.open(ManagerOptions::default())));
+                Party {
+                    manager,
+                    post,
+                    wait: SLICE,
+                }
+                .play(role, number, roles.len());
+            });
+        }
+    });
+}
+
+/// Every party a thread with an interface of its own, each on a host of its own: they have addresses of the loopback device, and
+/// share the secret of a cluster or have none.
+pub(crate) struct Hosts<S, const SEALED: bool> {
+    strategy: PhantomData<fn() -> S>,
+    namespace: String,
+    /// Hosts of this cluster so far.
+    opened: AtomicU8,
+    secret: PathBuf,
+    /// First three bytes of their addresses.
+    network: [u8; 3],
+}
+
+pub(crate) type SealedHosts<S> = Hosts<S, true>;
+pub(crate) type ClearHosts<S> = Hosts<S, false>;
+
+/// Hosts of a cluster at most.
+const HOSTS_MAX: u8 = 32;
+
+impl<S, const SEALED: bool> Hosts<S, SEALED> {
+    fn host(&self, number: u8) -> (HostName, IpAddr) {
+        let [a, b, c] = self.network;
+        let address = Ipv4Addr::new(a, b, c, number + 1);
+        (
+            HostName::new(&format!("h{number}")).unwrap(),
+            address.into(),
+        )
+    }
+
+    fn network(&self) -> NetworkOptions {
+        let security = match SEALED {
+            true => Security::Secret(self.secret.clone()),
+            false => Security::Insecure,
+        };
+        let mut options = NetworkOptions::new(security);
+        for number in 0..HOSTS_MAX {
+            let (name, address) = self.host(number);
+            let door = SocketAddr::new(address, DOOR_PORT);
+            options.hosts.insert(name, door).unwrap();
+        }
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        assert!(number < HOSTS_MAX);
+        let (name, address) = self.host(number);
+        options.host = Some(name);
+        options.listen = SocketAddr::new(address, 0);
+        options
+    }
+}
+
+impl<S, const SEALED: bool> Drop for Hosts<S, SEALED> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.secret);
+    }
+}
+
+impl<S: Driven, const SEALED: bool> World for Hosts<S, SEALED> {
+    type Host = ProcessHost;
+    const STRATEGY: Strategy = S::STRATEGY;
+
+    fn new(test: &str) -> Self {
+        static CLUSTERS: AtomicU8 = AtomicU8::new(0);
+        let namespace = namespace(test);
+        let secret = std::env::temp_dir().join(format!("hamlyn-secret-{namespace}"));
+        let text = ClusterSecret::generate().unwrap().to_text();
+        let mut open = std::fs::OpenOptions::new();
+        open.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = open.open(&secret).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let process = (std::process::id() % 240) as u8;
+        let cluster = CLUSTERS.fetch_add(1, Ordering::Relaxed);
+        Self {
+            strategy: PhantomData,
+            namespace,
+            opened: AtomicU8::new(0),
+            secret,
+            network: [127, process + 1, cluster],
+        }
+    }
+
+    fn open(&self, mut options: ManagerOptions) -> Manager<ProcessHost> {
+        options.strategy = S::STRATEGY;
+        let mut host = Options::default().in_namespace(&self.namespace);
+        host.network = NetworkUse::On(Box::new(self.network()));
+        hamlyn::open_with(host, options).unwrap()
+    }
+
+    fn run(&self, roles: &[Role<'_, Self>]) {
+        run_as_threads(self, roles);
     }
 }
 

@@ -139,9 +139,9 @@ fn answer(interior: &Interior, network: &Network, stranger: &Stranger) {
                 let RefusedBecause(reason) = RefusedBecause::NOT_ALLOWED;
                 return reply(network, *from, *asked, &Answer::Refused { reason });
             }
-            let given = interior.offers.hand_over(&item, |bytes| {
-                Ok::<_, Errno>(Answer::Given(bytes.to_vec()))
-            });
+            let given = interior
+                .offers
+                .hand_over(&item, |bytes| Ok::<_, Errno>(Answer::Given(bytes.to_vec())));
             let answer = match given {
                 Some(Ok(answer)) => answer,
                 _ => Answer::Refused {

@@ -12,13 +12,14 @@
 //! Whoever holds the secret of the cluster (or a key that is listed) is believed who it says it is: which host, which user, which
 //! name. Everything else that comes from the network is nothing but bytes, costs next to nothing and changes nothing.
 
+pub(crate) mod door;
 pub mod hosts;
+pub(crate) mod keeper;
 pub mod letter;
 pub mod options;
-pub(crate) mod door;
-pub(crate) mod keeper;
 pub(crate) mod outside;
 
+pub use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, PublicKey};
 pub use options::{NetworkOptions, Security};
 
 use std::path::PathBuf;

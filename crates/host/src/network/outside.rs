@@ -228,11 +228,11 @@ impl Network {
             return None;
         }
         let (host, doors) = match self.options.hosts.by_node(to.node) {
-            Some(host) => (
-                host.as_str().to_owned(),
-                self.options.hosts.addresses(host),
+            Some(host) => (host.as_str().to_owned(), self.options.hosts.addresses(host)),
+            None => (
+                format!("{:08x}", to.node),
+                vec![*lock(&self.met).get(&to.node)?],
             ),
-            None => (format!("{:08x}", to.node), vec![*lock(&self.met).get(&to.node)?]),
         };
         let shown = format!("{:016x} of user {} on {host}", to.interface, to.user);
         Some(Abroad {
@@ -328,7 +328,9 @@ impl Network {
         })?;
         let own = SocketAddr::new(self.options.listen.ip(), 0);
         let socket = UdpSocket::bind(own).map_err(|error| system("bind", &error))?;
-        socket.connect(to).map_err(|error| system("connect", &error))?;
+        socket
+            .connect(to)
+            .map_err(|error| system("connect", &error))?;
         socket
             .set_nonblocking(true)
             .map_err(|error| system("fcntl", &error))?;
@@ -386,7 +388,9 @@ impl Network {
         let number = self.wire.reserve(random_bits()? as u32);
         let number = number.ok_or(HostError::LinksFull { allowed: 1 << 16 })?;
         let route = flows.first().and_then(Flow::route_datagram_bytes);
-        let datagram_bytes = route.unwrap_or(DATAGRAM_BYTES_USUAL).min(DATAGRAM_BYTES_MAX);
+        let datagram_bytes = route
+            .unwrap_or(DATAGRAM_BYTES_USUAL)
+            .min(DATAGRAM_BYTES_MAX);
         let frame_bytes = datagram_bytes.saturating_sub(hamlyn_link::udp::seal::OVERHEAD_BYTES_MAX);
         Ok(Prospect {
             network: self,
@@ -407,8 +411,13 @@ impl Network {
     ) -> Result<Result<(Peer, WireLink), RefusedBecause>, Unanswered> {
         let prospect = self.prospect(found.at)?;
         let request = Request::Link(own(&prospect));
-        let established =
-            self.knock(found.at, &abroad.host, prospect.number, &request, deadline_ns)?;
+        let established = self.knock(
+            found.at,
+            &abroad.host,
+            prospect.number,
+            &request,
+            deadline_ns,
+        )?;
         let side = match self.read(&established, found.at)? {
             Answer::Linked(side) => side,
             Answer::Refused { reason } => return Ok(Err(RefusedBecause(reason))),
@@ -430,11 +439,7 @@ impl Network {
     }
 
     /// Grants a link to whoever asks for one from there, if there is room: it, and what it is to be told.
-    pub(crate) fn grant_link(
-        &self,
-        from: IpAddr,
-        side: &Side,
-    ) -> Result<Prospect<'_>, HostError> {
+    pub(crate) fn grant_link(&self, from: IpAddr, side: &Side) -> Result<Prospect<'_>, HostError> {
         self.meet(side.destination.node, from);
         let mut prospect = self.prospect(SocketAddr::new(from, side.port))?;
         prospect.frame_bytes = prospect.frame_bytes.min(side.frame_bytes as usize);

@@ -120,9 +120,8 @@ fn attempt_abroad(
         return Ok(early);
     }
     let _claim = Claim(interior);
-    let own = |prospect: &Prospect<'_>| {
-        prospect.side(interior.identity, interior.settings.name.clone())
-    };
+    let own =
+        |prospect: &Prospect<'_>| prospect.side(interior.identity, interior.settings.name.clone());
     let asked = network.ask_link(&found, abroad, own, deadline_ns);
     match asked.map_err(setback)? {
         Ok((peer, link)) => {

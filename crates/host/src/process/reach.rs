@@ -165,10 +165,7 @@ impl Target {
     /// A neighbour, in whichever namespace.
     pub(super) fn neighbour(namespace: &Namespace, sought: &Sought) -> Result<Self, ConnectError> {
         let (address, shown) = match sought {
-            Sought::Name(name) => (
-                namespace.name_address(name),
-                format!("{:?}", name.as_str()),
-            ),
+            Sought::Name(name) => (namespace.name_address(name), format!("{:?}", name.as_str())),
             Sought::Interface(interface) => (
                 namespace.interface_address(*interface),
                 format!("{interface:016x}"),
@@ -258,9 +255,7 @@ impl Target {
             Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => {
                 let to = self.shown.clone();
                 Err(match self.destination {
-                    Some(_) if self.may_be_abroad => {
-                        Setback::Final(ConnectError::NoNetwork { to })
-                    }
+                    Some(_) if self.may_be_abroad => Setback::Final(ConnectError::NoNetwork { to }),
                     Some(_) => Setback::Final(ConnectError::Gone { to }),
                     None => Setback::Again(ConnectError::Absent { to }),
                 })

@@ -617,10 +617,13 @@ impl Registry {
     /// Notes which links over the wire have ended.
     pub(crate) fn note_wire_ends(&self) {
         let mut state = self.lock();
-        let ended = state.links.iter().filter_map(|(token, entry)| match &entry.tie {
-            Tie::Remote(post) if !entry.lost => Some((*token, post.end()?)),
-            _ => None,
-        });
+        let ended = state
+            .links
+            .iter()
+            .filter_map(|(token, entry)| match &entry.tie {
+                Tie::Remote(post) if !entry.lost => Some((*token, post.end()?)),
+                _ => None,
+            });
         for (token, end) in ended.collect::<Vec<_>>() {
             let cause = match end {
                 WireEnd::Closed => LossCause::Closed,

@@ -10,8 +10,8 @@ use hamlyn_engine::transport::{Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
-use super::post::{Frame, Post};
 use super::Wire;
+use super::post::{Frame, Post};
 use crate::carrier::{Bare, Worded};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 

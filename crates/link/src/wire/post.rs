@@ -4,8 +4,8 @@
 //! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
@@ -434,7 +434,8 @@ impl Post {
 
     pub(super) fn has_spare(&self) -> bool {
         let state = lock(&self.state);
-        !state.spare.is_empty() || state.association.is_idle() && state.association.buffer_bytes() > 0
+        !state.spare.is_empty()
+            || state.association.is_idle() && state.association.buffer_bytes() > 0
     }
 
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
