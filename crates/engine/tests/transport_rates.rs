@@ -191,3 +191,46 @@ fn a_dead_path_is_left_within_a_few_round_trips_and_tried_again() {
         "{rate}"
     );
 }
+
+/// A queue that is shorter than the aim, as a socket's buffer may be: delay alone would not tell.
+#[test]
+fn a_short_queue_overflows_seldom() {
+    let network = Network {
+        own_mbit: 100_000,
+        shared_mbit: 10_000,
+        queue_bytes: 100_000,
+        round_trip_ns: 30_000,
+        ..pipe()
+    };
+    let mut model = Model::new(network, Settings::default());
+    model.run(50 * MILLISECOND_NS);
+    model.reset();
+    model.run(100 * MILLISECOND_NS);
+    let measured = &model.measured;
+    let share = measured.shared_bytes as f64 * 8.0 / (100.0 * MILLISECOND_NS as f64 * 10.0);
+    let frames = measured.shared_bytes / 1_450;
+    println!("share {share} dropped {} of {frames}", measured.dropped);
+    assert!(share > 0.9, "{share}");
+    assert!(measured.dropped * 20 < frames, "{measured:?}");
+}
+
+/// A path that by itself takes longer than the aim.
+#[test]
+fn a_slow_path_is_found_out_and_filled() {
+    let network = Network {
+        own_mbit: 5_000,
+        shared_mbit: 5_000,
+        round_trip_ns: 1_500_000,
+        data_bytes: 1_300,
+        ..pipe()
+    };
+    let mut model = Model::new(network, Settings::default());
+    model.run(150 * MILLISECOND_NS);
+    model.reset();
+    model.run(100 * MILLISECOND_NS);
+    let measured = &model.measured;
+    let share = measured.shared_bytes as f64 * 8.0 / (100.0 * MILLISECOND_NS as f64 * 5.0);
+    println!("share {share} {:?}", model.ends[0].path_statistics(0));
+    assert!(share > 0.9, "{share}");
+    assert_eq!(measured.dropped, 0);
+}
