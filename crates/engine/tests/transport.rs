@@ -24,7 +24,7 @@ fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn each_packet_is_delivered_or_returned_once(

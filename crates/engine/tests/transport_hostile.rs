@@ -69,7 +69,7 @@ fn endure(end: &mut Association, now_ns: &mut u64, path: u8, bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_bytes_do_nothing(frames in prop::collection::vec(

@@ -357,3 +357,6 @@ impl Association {
         Some(self.paths.get(usize::from(path))?.statistics(under_way))
     }
 }
+
+#[cfg(test)]
+mod tests;

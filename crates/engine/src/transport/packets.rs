@@ -449,3 +449,6 @@ impl<'a> Iterator for Packets<'a> {
         Some(packet)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,7 +89,7 @@ impl Association {
         }
         let is_ready = self.send.count(ListId::READY) > 0;
         let is_eager = || self.under_way() < usize::from(self.settings.eager_frames);
-        if !is_ready && !(self.has_open() && is_eager()) {
+        if !(is_ready || self.has_open() && is_eager()) {
             return None;
         }
         let path = self.best_path(now_ns, None)?;
