@@ -3,6 +3,7 @@
 
 mod transport_world;
 
+use hamlyn_engine::transport::Verdict;
 use proptest::prelude::*;
 use transport_world::{Plan, World, directed};
 
@@ -21,6 +22,26 @@ fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     // Plans in which nothing happens would be no test.
     assert!(delivered > 100_000, "{delivered}");
     assert!(returned > 1_000, "{returned}");
+}
+
+/// The network dies for good: whoever waits for something hears of it, and gets everything back.
+#[test]
+fn silence_for_ever_is_a_verdict_for_whoever_waits() {
+    let (mut no_answer, mut returned) = (0, 0);
+    for seed in 0..60 {
+        match World::run_into_silence(Plan::of_seed(seed)) {
+            Ok(world) => {
+                returned += world.judge.returned;
+                let verdicts = world.ends.iter().filter_map(|end| end.association.as_ref());
+                no_answer += verdicts
+                    .filter(|association| association.verdict() == Some(Verdict::NoAnswer))
+                    .count();
+            }
+            Err(wrong) => panic!("seed {seed}: {wrong}\n{:?}", Plan::of_seed(seed)),
+        }
+    }
+    assert!(no_answer > 30, "{no_answer}");
+    assert!(returned > 3_000, "{returned}");
 }
 
 proptest! {

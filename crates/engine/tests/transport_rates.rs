@@ -28,7 +28,17 @@ fn short_packets_fill_100_gbit_over_100_microseconds_and_never_wait() {
     let mut model = Model::new(pipe(), Settings::default());
     model.run(5 * MILLISECOND_NS);
     model.reset();
+    let memory = |model: &Model| {
+        model
+            .ends
+            .iter()
+            .map(|end| end.buffer_bytes())
+            .sum::<usize>()
+    };
+    let before = memory(&model);
     model.run(5 * MILLISECOND_NS);
+    // Buffers are used again.
+    assert_eq!(memory(&model), before);
     let measured = &model.measured;
     println!("{measured:?} {:?}", model.ends[0].path_statistics(0));
     assert_eq!(measured.waited, 0, "{measured:?}");

@@ -233,6 +233,9 @@ impl ReceiveTable {
     }
 
     fn tell_refused(&mut self, into: &mut [u8], told: &mut Told) -> bool {
+        if self.partly.count() == 0 {
+            return true;
+        }
         let mut from = 0;
         while let Some(channel) = self.partly.next(from) {
             from = channel + 1;

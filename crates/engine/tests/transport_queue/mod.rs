@@ -218,11 +218,11 @@ impl Model {
             self.free_ns[end] = now_ns + bytes * 8_000 / self.network.own_mbit;
             let sent_ns = self.free_ns[end];
             self.at(sent_ns, Event::Awake(end));
-            if end < senders {
-                if let Some(since_ns) = self.waiting_since_ns[end].take() {
-                    self.measured.waited += 1;
-                    self.measured.waited_ns += now_ns - since_ns;
-                }
+            if end < senders
+                && let Some(since_ns) = self.waiting_since_ns[end].take()
+            {
+                self.measured.waited += 1;
+                self.measured.waited_ns += now_ns - since_ns;
             }
             let is_dead = self
                 .network

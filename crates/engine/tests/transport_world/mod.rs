@@ -188,10 +188,31 @@ impl World {
         Ok(world)
     }
 
+    /// Plays the plan, and then nothing arrives any more, for ever.
+    pub fn run_into_silence(plan: Plan) -> Judged<World> {
+        let mut world = World::new(plan);
+        for _ in 0..world.plan.events {
+            world.event()?;
+            let steps = world.random.below(12);
+            for _ in 0..steps {
+                world.step()?;
+            }
+        }
+        world.finish(u64::MAX)?;
+        Ok(world)
+    }
+
     /// Nothing goes wrong any more, and everything must come to an end.
     pub fn calm_down(&mut self) -> Judged {
+        self.finish(0)
+    }
+
+    fn finish(&mut self, cut_ns: u64) -> Judged {
         self.is_calm = true;
-        self.cut_ns.clear();
+        for path in 0..self.plan.settings.paths {
+            self.cut_ns.insert((0, path), cut_ns);
+            self.cut_ns.insert((1, path), cut_ns);
+        }
         for at in 0..2 {
             self.ends[at].wants_unload = false;
             self.load(at);
