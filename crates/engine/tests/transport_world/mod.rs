@@ -463,9 +463,14 @@ impl World {
         let mut bytes = vec![0; self.plan.settings.frame_bytes];
         let now_ns = self.now_ns;
         let mut sent = 0;
-        while let Some(association) = &mut self.ends[at].association
-            && let Some(outgoing) = association.next_frame(now_ns, &mut bytes)
-        {
+        while let Some(association) = &mut self.ends[at].association {
+            let may_go = association.may_go_now(now_ns);
+            let Some(outgoing) = association.next_frame(now_ns, &mut bytes) else {
+                break;
+            };
+            if !may_go {
+                return Err(format!("{outgoing:?}, though nothing was due"));
+            }
             sent += 1;
             if sent > 5_000 {
                 return Err("frames without end at one time".into());
