@@ -18,6 +18,7 @@ fn pipe() -> Network {
         loss: 0,
         data_bytes: 16,
         dead: None,
+        lossy: None,
         packets: u64::MAX,
     }
 }
@@ -245,4 +246,35 @@ fn a_slow_path_is_found_out_and_filled() {
     println!("share {share} {:?}", model.ends[0].path_statistics(0));
     assert!(share > 0.9, "{share}");
     assert_eq!(measured.dropped, 0);
+}
+
+/// A path that loses a third is used less and less, and costs little.
+#[test]
+fn a_lossy_path_is_avoided() {
+    let network = Network {
+        round_trip_ns: 50_000,
+        own_mbit: 10_000,
+        shared_mbit: 10_000,
+        lossy: Some((2, 333)),
+        ..pipe()
+    };
+    let settings = Settings {
+        paths: 4,
+        ..Settings::default()
+    };
+    let mut model = Model::new(network, settings);
+    model.run(20 * MILLISECOND_NS);
+    model.reset();
+    let of_path = |model: &Model, path| model.ends[0].path_statistics(path).unwrap();
+    let before: Vec<u64> = (0..4).map(|path| of_path(&model, path).sent).collect();
+    model.run(50 * MILLISECOND_NS);
+    let sent: Vec<u64> = (0..4)
+        .map(|path| of_path(&model, path).sent - before[usize::from(path)])
+        .collect();
+    println!("{sent:?} {:?} {:?}", model.measured, of_path(&model, 2));
+    assert!(sent[2] * 10 < sent[0] + sent[1] + sent[3], "{sent:?}");
+    let bits = model.measured.packets[0] as f64 * 25.0 * 8.0;
+    let share = bits / (50.0 * MILLISECOND_NS as f64 * 10.0);
+    assert!(share > 0.8, "{share}");
+    assert_eq!(model.measured.waited, 0);
 }
