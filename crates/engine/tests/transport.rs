@@ -10,11 +10,14 @@ use transport_world::{Plan, World, directed};
 #[test]
 fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     let (mut delivered, mut returned) = (0, 0);
+    let mut unloaded = (0, 0);
     for seed in 0..400 {
         match World::run(Plan::of_seed(seed)) {
             Ok(world) => {
                 delivered += world.judge.delivered;
                 returned += world.judge.returned;
+                unloaded.0 += world.unloaded.0;
+                unloaded.1 += world.unloaded.1;
             }
             Err(wrong) => panic!("seed {seed}: {wrong}\n{:?}", Plan::of_seed(seed)),
         }
@@ -22,6 +25,8 @@ fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     // Plans in which nothing happens would be no test.
     assert!(delivered > 100_000, "{delivered}");
     assert!(returned > 1_000, "{returned}");
+    println!("delivered {delivered} returned {returned} unloaded {unloaded:?}");
+    assert!(unloaded.0 > 300 && unloaded.1 > 100, "{unloaded:?}");
 }
 
 /// The network dies for good: whoever waits for something hears of it, and gets everything back.

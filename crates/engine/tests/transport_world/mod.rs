@@ -146,6 +146,8 @@ pub struct World {
     cut_ns: BTreeMap<(usize, u8), u64>,
     next: u64,
     pub frames: u64,
+    /// Associations that were unloaded, and of these, with frames that waited.
+    pub unloaded: (u64, u64),
     is_calm: bool,
 }
 
@@ -169,6 +171,7 @@ impl World {
             cut_ns: BTreeMap::new(),
             next: 0,
             frames: 0,
+            unloaded: (0, 0),
             is_calm: false,
             plan,
         }
@@ -494,6 +497,8 @@ impl World {
                 if let Some(association) = end.association.take() {
                     let saved = association.unload().map_err(|_| "it may not be unloaded")?;
                     let for_ns = self.random.below(1 << 24);
+                    self.unloaded.0 += 1;
+                    self.unloaded.1 += u64::from(saved.frame_bytes() > 0);
                     end.saved = Some((saved, now_ns + for_ns));
                 }
             }
