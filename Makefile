@@ -74,7 +74,7 @@ clippy:
 	@echo "== lints, warnings denied"
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p hamlyn-sim --features mutations --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p hamlyn-engine --features mutations --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p hamlyn-engine --features mutations --test transport_mutations --locked -- -D warnings
 
 docs:
 	@echo "== documentation, warnings denied"

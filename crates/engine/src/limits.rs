@@ -61,7 +61,7 @@ const _: () = {
     // A message that fits the work queue is sent in one burst.
     assert!((DIRECT_BYTES_MAX + USER_METADATA_BYTES).div_ceil(PACKET_PAYLOAD_MIN) < BORROWED_BURST);
     // All ones is no channel, and what a frame holds is counted in 16 bits.
-    assert!(CHANNELS_MAX < u16::MAX as usize && FRAME_BYTES_MAX < u16::MAX as usize);
+    assert!(CHANNELS_MAX <= 1 << 15 && FRAME_BYTES_MAX < 1 << 16);
     // The smallest packet fits the smallest frame, with 75 bytes or less of the frame's and its own headers.
     assert!(PACKET_PAYLOAD_MIN + 75 <= FRAME_BYTES_MIN);
     // A gathered message may take every one of its pieces from another area.

@@ -3,17 +3,21 @@
 
 mod transport_world;
 
+use hamlyn_engine::transport::Verdict;
 use proptest::prelude::*;
 use transport_world::{Plan, World, directed};
 
 #[test]
 fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     let (mut delivered, mut returned) = (0, 0);
+    let mut unloaded = (0, 0);
     for seed in 0..400 {
         match World::run(Plan::of_seed(seed)) {
             Ok(world) => {
                 delivered += world.judge.delivered;
                 returned += world.judge.returned;
+                unloaded.0 += world.unloaded.0;
+                unloaded.1 += world.unloaded.1;
             }
             Err(wrong) => panic!("seed {seed}: {wrong}\n{:?}", Plan::of_seed(seed)),
         }
@@ -21,10 +25,32 @@ fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     // Plans in which nothing happens would be no test.
     assert!(delivered > 100_000, "{delivered}");
     assert!(returned > 1_000, "{returned}");
+    println!("delivered {delivered} returned {returned} unloaded {unloaded:?}");
+    assert!(unloaded.0 > 300 && unloaded.1 > 100, "{unloaded:?}");
+}
+
+/// The network dies for good: whoever waits for something hears of it, and gets everything back.
+#[test]
+fn silence_for_ever_is_a_verdict_for_whoever_waits() {
+    let (mut no_answer, mut returned) = (0, 0);
+    for seed in 0..60 {
+        match World::run_into_silence(Plan::of_seed(seed)) {
+            Ok(world) => {
+                returned += world.judge.returned;
+                let verdicts = world.ends.iter().filter_map(|end| end.association.as_ref());
+                no_answer += verdicts
+                    .filter(|association| association.verdict() == Some(Verdict::NoAnswer))
+                    .count();
+            }
+            Err(wrong) => panic!("seed {seed}: {wrong}\n{:?}", Plan::of_seed(seed)),
+        }
+    }
+    assert!(no_answer > 30, "{no_answer}");
+    assert!(returned > 3_000, "{returned}");
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn each_packet_is_delivered_or_returned_once(

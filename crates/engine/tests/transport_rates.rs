@@ -18,6 +18,7 @@ fn pipe() -> Network {
         loss: 0,
         data_bytes: 16,
         dead: None,
+        lossy: None,
         packets: u64::MAX,
     }
 }
@@ -28,7 +29,17 @@ fn short_packets_fill_100_gbit_over_100_microseconds_and_never_wait() {
     let mut model = Model::new(pipe(), Settings::default());
     model.run(5 * MILLISECOND_NS);
     model.reset();
+    let memory = |model: &Model| {
+        model
+            .ends
+            .iter()
+            .map(|end| end.buffer_bytes())
+            .sum::<usize>()
+    };
+    let before = memory(&model);
     model.run(5 * MILLISECOND_NS);
+    // Buffers are used again.
+    assert_eq!(memory(&model), before);
     let measured = &model.measured;
     println!("{measured:?} {:?}", model.ends[0].path_statistics(0));
     assert_eq!(measured.waited, 0, "{measured:?}");
@@ -87,9 +98,10 @@ fn incast_of_64_keeps_the_queue_busy_short_and_fair() {
     assert!(share > 0.9, "{share}");
     assert!(fair > 0.9, "{fair}");
     assert_eq!(measured.dropped, 0);
-    // The bound: what comes in two of the longest round trips that are aimed at (a window below a frame aims at most
-    // at four times the target).
-    assert!(measured.queue_bytes_max < 2_500_000, "{measured:?}");
+    // At first the initial windows, 64 times 16 frames, and what they grow by before the first delay is heard of. Then
+    // not twice the delay that is aimed at: 50 microseconds are 625,000 bytes.
+    assert!(first_max < 2_000_000, "{first_max}");
+    assert!(measured.queue_bytes_max < 1_000_000, "{measured:?}");
 }
 
 /// The same on a tenth of the bandwidth, where the share of each is less than one frame.
@@ -122,7 +134,8 @@ fn incast_below_one_frame_each_is_paced() {
     assert!(share > 0.9, "{share}");
     assert!(fair > 0.9, "{fair}");
     assert_eq!(measured.dropped, 0);
-    assert!(measured.queue_bytes_max < 300_000, "{measured:?}");
+    // Windows of a tenth of a frame aim at four times the target: 100 microseconds are 125,000 bytes.
+    assert!(measured.queue_bytes_max < 125_000, "{measured:?}");
 }
 
 #[test]
@@ -190,4 +203,78 @@ fn a_dead_path_is_left_within_a_few_round_trips_and_tried_again() {
         rate * 52.0 > 25_000.0 * 1_000.0 / 8.0 * 30.0 * 0.95,
         "{rate}"
     );
+}
+
+/// A queue that is shorter than the aim, as a socket's buffer may be: delay alone would not tell.
+#[test]
+fn a_short_queue_overflows_seldom() {
+    let network = Network {
+        own_mbit: 100_000,
+        shared_mbit: 10_000,
+        queue_bytes: 100_000,
+        round_trip_ns: 30_000,
+        ..pipe()
+    };
+    let mut model = Model::new(network, Settings::default());
+    model.run(50 * MILLISECOND_NS);
+    model.reset();
+    model.run(100 * MILLISECOND_NS);
+    let measured = &model.measured;
+    let share = measured.shared_bytes as f64 * 8.0 / (100.0 * MILLISECOND_NS as f64 * 10.0);
+    let frames = measured.shared_bytes / 1_450;
+    println!("share {share} dropped {} of {frames}", measured.dropped);
+    assert!(share > 0.9, "{share}");
+    assert!(measured.dropped * 20 < frames, "{measured:?}");
+}
+
+/// A path that by itself takes longer than the aim.
+#[test]
+fn a_slow_path_is_found_out_and_filled() {
+    let network = Network {
+        own_mbit: 5_000,
+        shared_mbit: 5_000,
+        round_trip_ns: 1_500_000,
+        data_bytes: 1_300,
+        ..pipe()
+    };
+    let mut model = Model::new(network, Settings::default());
+    model.run(150 * MILLISECOND_NS);
+    model.reset();
+    model.run(100 * MILLISECOND_NS);
+    let measured = &model.measured;
+    let share = measured.shared_bytes as f64 * 8.0 / (100.0 * MILLISECOND_NS as f64 * 5.0);
+    println!("share {share} {:?}", model.ends[0].path_statistics(0));
+    assert!(share > 0.9, "{share}");
+    assert_eq!(measured.dropped, 0);
+}
+
+/// A path that loses a third is used less and less, and costs little.
+#[test]
+fn a_lossy_path_is_avoided() {
+    let network = Network {
+        round_trip_ns: 50_000,
+        own_mbit: 10_000,
+        shared_mbit: 10_000,
+        lossy: Some((2, 333)),
+        ..pipe()
+    };
+    let settings = Settings {
+        paths: 4,
+        ..Settings::default()
+    };
+    let mut model = Model::new(network, settings);
+    model.run(20 * MILLISECOND_NS);
+    model.reset();
+    let of_path = |model: &Model, path| model.ends[0].path_statistics(path).unwrap();
+    let before: Vec<u64> = (0..4).map(|path| of_path(&model, path).sent).collect();
+    model.run(50 * MILLISECOND_NS);
+    let sent: Vec<u64> = (0..4)
+        .map(|path| of_path(&model, path).sent - before[usize::from(path)])
+        .collect();
+    println!("{sent:?} {:?} {:?}", model.measured, of_path(&model, 2));
+    assert!(sent[2] * 10 < sent[0] + sent[1] + sent[3], "{sent:?}");
+    let bits = model.measured.packets[0] as f64 * 25.0 * 8.0;
+    let share = bits / (50.0 * MILLISECOND_NS as f64 * 10.0);
+    assert!(share > 0.8, "{share}");
+    assert_eq!(model.measured.waited, 0);
 }

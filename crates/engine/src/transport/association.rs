@@ -369,3 +369,6 @@ impl Association {
         Some(self.paths.get(usize::from(path))?.statistics(under_way))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,18 +93,18 @@ pub(super) enum Unwritten {
 }
 
 impl Before {
-    /// First byte and other bytes of a packet before its data, in an array; how many they are; and what
+    /// Writes a packet's bytes before its data, all but the first. Gives that, how many they are, and what
     /// the packet after it may refer to.
     #[inline(always)]
     fn front(
         &self,
+        bytes: &mut [u8; SLACK_BYTES],
         to: u64,
         key: u64,
         offset: u64,
         length_bytes: u64,
         word: u64,
-    ) -> (u8, [u8; 32], usize, Self) {
-        let mut bytes = [0; 32];
+    ) -> (u8, usize, Self) {
         let mut form = PRESENT;
         let mut at = 1;
         if to == self.to && key == self.key {
@@ -139,7 +139,7 @@ impl Before {
             end: offset.wrapping_add(length_bytes),
             word,
         };
-        (form, bytes, at, after)
+        (form, at, after)
     }
 
     /// Writes a short packet at `at` of `into`, of which bytes below `end` may be filled, and [`SLACK_BYTES`] after them
@@ -153,7 +153,9 @@ impl Before {
         end: usize,
     ) -> Option<usize> {
         let to = short.to.to_bits() & PLACE_MASK;
-        let (form, mut front, length, after) = self.front(
+        let place: &mut [u8; SLACK_BYTES] = into.get_mut(at..)?.first_chunk_mut()?;
+        let (form, length, after) = self.front(
+            place,
             to,
             short.key.to_bits(),
             short.offset,
@@ -163,9 +165,8 @@ impl Before {
         if at + length + SHORT_BYTES > end {
             return None;
         }
-        front[0] = form | u8::from(short.has_metadata);
-        let place: &mut [u8; SLACK_BYTES] = into.get_mut(at..)?.first_chunk_mut()?;
-        place[..32].copy_from_slice(&front);
+        // Otherwise what was written is written over.
+        place[0] = form | u8::from(short.has_metadata);
         place
             .get_mut(length..length + SHORT_BYTES)?
             .copy_from_slice(&short.bytes());
@@ -192,7 +193,9 @@ impl Before {
             return Err(Unwritten::Data);
         }
         let to = Address::new(header.slot, header.metadata_index).to_bits();
-        let (form, mut front, length, after) = self.front(
+        let mut front = [0; SLACK_BYTES];
+        let (form, length, after) = self.front(
+            &mut front,
             to,
             header.key.to_bits(),
             header.offset,
@@ -446,3 +449,6 @@ impl<'a> Iterator for Packets<'a> {
         Some(packet)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,6 +189,7 @@ impl Path {
     /// A frame that was held for lost was only late.
     pub(super) fn was_late(&mut self) {
         self.reordering = (self.reordering * 2).min(32);
+        self.window.restore();
     }
 
     /// What counts of it.

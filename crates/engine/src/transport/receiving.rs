@@ -248,13 +248,12 @@ impl Association {
         self.put_off_rounds = 0;
         let path = &mut self.paths[usize::from(entry.path)];
         path.delivered();
-        if entry.list() == ListId::LOST {
-            path.was_late();
-            path.window.restore();
-        }
         // Of a frame that was sent again nobody knows which transmission arrived, but for its age.
         let is_certain = !entry.is_sent_again
             || now_ns.saturating_sub(entry.sent_ns) >= path.trip.least_ns().max(1);
+        if entry.list() == ListId::LOST || !is_certain {
+            path.was_late();
+        }
         if is_certain {
             if is_after(entry.order, path.acknowledged_order) {
                 path.acknowledged_order = entry.order;

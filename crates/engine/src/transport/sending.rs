@@ -1,7 +1,8 @@
 //! What an association sends, and when: one function decides, [`Association::next_frame`].
 //!
-//! First what was lost, then what was put off, then what is fresh; all of them take along what is to be acknowledged.
-//! If nothing of that may go, acknowledgements go alone when they are due, and paths that were left are tried.
+//! First what concerns one of several paths alone: an answer that was asked for there, or a trial. Then what was
+//! lost, what was put off, what is fresh; all of them take along what is to be acknowledged. If nothing of that may go,
+//! acknowledgements go alone when they are due.
 
 use super::association::Association;
 use super::frame::{ASK, CLOSING, ECHO, FrameHeader, HEADER_BYTES, NO_CHANNEL, stamp_of};
@@ -89,7 +90,7 @@ impl Association {
         }
         let is_ready = self.send.count(ListId::READY) > 0;
         let is_eager = || self.under_way() < usize::from(self.settings.eager_frames);
-        if !is_ready && !(self.has_open() && is_eager()) {
+        if !(is_ready || self.has_open() && is_eager()) {
             return None;
         }
         let path = self.best_path(now_ns, None)?;

@@ -26,7 +26,8 @@ impl Association {
         if self.verdict.is_some() {
             return (self.closing != 0).then_some(0);
         }
-        let mut first = if self.asked != 0 {
+        let is_full = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames);
+        let mut first = if self.asked != 0 || is_full {
             Some(0)
         } else {
             let due_ns = |since_ns: u64| since_ns + self.settings.acknowledge_ns;
@@ -59,6 +60,7 @@ impl Association {
                 if self.is_overtaken(path, &entry) {
                     earlier(Some(entry.sent_ns + known.overtaken_ns()));
                 }
+                earlier(self.passed_ns(path, &entry));
             }
             earlier(known.trial_ns());
             if known.is_left() {
@@ -86,6 +88,12 @@ impl Association {
         first
     }
 
+    /// Whether [`next_frame`](Self::next_frame) would have anything to do at this time.
+    pub fn may_go_now(&self, now_ns: u64) -> bool {
+        self.deadline_ns()
+            .is_some_and(|deadline_ns| deadline_ns <= now_ns)
+    }
+
     fn first_under_way(&self, path: u8) -> Option<(u16, Entry)> {
         let channel = self.send.first(ListId::under_way(path))?;
         Some((channel, *self.send.get(channel)?))
@@ -108,11 +116,11 @@ impl Association {
         ahead != 0 && ahead < 1 << 31
     }
 
-    /// Whether frames of other paths were acknowledged that were sent later than this one by
-    /// more than a round trip of the slowest, and that long ago that its acknowledgement should be here.
-    fn is_passed(&self, now_ns: u64, path: u8, entry: &Entry) -> bool {
+    /// When a frame is lost as frames of other paths were acknowledged that were sent later by more than a round trip of
+    /// the slowest: as soon as its own acknowledgement should be here.
+    fn passed_ns(&self, path: u8, entry: &Entry) -> Option<u64> {
         if self.paths.len() == 1 {
-            return false;
+            return None;
         }
         let trip_ns = |known: &Path| known.trip.recent_ns();
         let slowest_ns = self.paths.iter().map(trip_ns).max().unwrap_or(0);
@@ -122,8 +130,8 @@ impl Association {
             .map(|(_, known)| known.acknowledged_sent_ns)
             .max()
             .unwrap_or(0);
-        newest_ns > entry.sent_ns + slowest_ns
-            && now_ns >= entry.sent_ns + 2 * (slowest_ns + self.settings.acknowledge_ns)
+        (newest_ns > entry.sent_ns + slowest_ns)
+            .then(|| entry.sent_ns + 2 * (slowest_ns + self.settings.acknowledge_ns))
     }
 
     /// Gives up on what is lost at this time, and on the association if it is time for that.
@@ -155,7 +163,10 @@ impl Association {
                 && now_ns >= entry.sent_ns + known.overtaken_ns()
             {
                 Loss::Overtaken
-            } else if self.is_passed(now_ns, path, &entry) {
+            } else if self
+                .passed_ns(path, &entry)
+                .is_some_and(|lost_ns| now_ns >= lost_ns)
+            {
                 Loss::Passed
             } else {
                 break;

@@ -44,6 +44,8 @@ pub struct Network {
     pub data_bytes: usize,
     /// A path that is dead from that time on.
     pub dead: Option<(u8, u64)>,
+    /// A path on which more is lost than elsewhere: so many in a thousand.
+    pub lossy: Option<(u8, u32)>,
     /// Packets that are offered to each sender.
     pub packets: u64,
 }
@@ -218,11 +220,11 @@ impl Model {
             self.free_ns[end] = now_ns + bytes * 8_000 / self.network.own_mbit;
             let sent_ns = self.free_ns[end];
             self.at(sent_ns, Event::Awake(end));
-            if end < senders {
-                if let Some(since_ns) = self.waiting_since_ns[end].take() {
-                    self.measured.waited += 1;
-                    self.measured.waited_ns += now_ns - since_ns;
-                }
+            if end < senders
+                && let Some(since_ns) = self.waiting_since_ns[end].take()
+            {
+                self.measured.waited += 1;
+                self.measured.waited_ns += now_ns - since_ns;
             }
             let is_dead = self
                 .network
@@ -232,7 +234,9 @@ impl Model {
                 self.measured.into_death += 1;
                 self.measured.last_into_death_ns = now_ns;
             }
-            if is_dead || self.random.chance(self.network.loss) {
+            let of_path = self.network.lossy.filter(|bad| bad.0 == outgoing.path);
+            let loss = of_path.map_or(self.network.loss, |(_, loss)| loss);
+            if is_dead || self.random.chance(loss) {
                 continue;
             }
             let half_ns = self.network.round_trip_ns / 2;

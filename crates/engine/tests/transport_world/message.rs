@@ -88,7 +88,7 @@ impl Message {
             && header.flags == Flags::NONE
             && (header.is_fast() && metadata.is_empty()
                 || !header.is_fast() && header.word == 0 && matches!(metadata.len(), 0 | 8));
-        if is_short && way % 2 == 0 {
+        if is_short && way.is_multiple_of(2) {
             let word = metadata.try_into().map(u64::from_le_bytes);
             let half = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().unwrap());
             return to.offer_short(&Short {
@@ -100,7 +100,7 @@ impl Message {
                 data: [half(0), half(8)],
             });
         }
-        if way % 3 == 0 {
+        if way.is_multiple_of(3) {
             let area = VecArea::from_bytes(data.to_vec());
             let cut = data.len() / 3;
             let parts = [

@@ -62,7 +62,7 @@ impl Plan {
             channels,
             frame_bytes,
             paths: [1, 1, 2, 4][random.below(4) as usize],
-            buffer_bytes_max: frame_bytes * (2 + random.below(100) as usize),
+            buffer_bytes_max: (frame_bytes + 12) * (2 + random.below(100) as usize),
             ready_frames_max: 1 + random.below(20) as u16,
             eager_frames: 1 + random.below(6) as u16,
             acknowledge_frames: 1 + random.below(20) as u16,
@@ -146,6 +146,8 @@ pub struct World {
     cut_ns: BTreeMap<(usize, u8), u64>,
     next: u64,
     pub frames: u64,
+    /// Associations that were unloaded, and of these, with frames that waited.
+    pub unloaded: (u64, u64),
     is_calm: bool,
 }
 
@@ -169,6 +171,7 @@ impl World {
             cut_ns: BTreeMap::new(),
             next: 0,
             frames: 0,
+            unloaded: (0, 0),
             is_calm: false,
             plan,
         }
@@ -188,10 +191,31 @@ impl World {
         Ok(world)
     }
 
+    /// Plays the plan, and then nothing arrives any more, for ever.
+    pub fn run_into_silence(plan: Plan) -> Judged<World> {
+        let mut world = World::new(plan);
+        for _ in 0..world.plan.events {
+            world.event()?;
+            let steps = world.random.below(12);
+            for _ in 0..steps {
+                world.step()?;
+            }
+        }
+        world.finish(u64::MAX)?;
+        Ok(world)
+    }
+
     /// Nothing goes wrong any more, and everything must come to an end.
     pub fn calm_down(&mut self) -> Judged {
+        self.finish(0)
+    }
+
+    fn finish(&mut self, cut_ns: u64) -> Judged {
         self.is_calm = true;
-        self.cut_ns.clear();
+        for path in 0..self.plan.settings.paths {
+            self.cut_ns.insert((0, path), cut_ns);
+            self.cut_ns.insert((1, path), cut_ns);
+        }
         for at in 0..2 {
             self.ends[at].wants_unload = false;
             self.load(at);
@@ -442,9 +466,14 @@ impl World {
         let mut bytes = vec![0; self.plan.settings.frame_bytes];
         let now_ns = self.now_ns;
         let mut sent = 0;
-        while let Some(association) = &mut self.ends[at].association
-            && let Some(outgoing) = association.next_frame(now_ns, &mut bytes)
-        {
+        while let Some(association) = &mut self.ends[at].association {
+            let may_go = association.may_go_now(now_ns);
+            let Some(outgoing) = association.next_frame(now_ns, &mut bytes) else {
+                break;
+            };
+            if !may_go {
+                return Err(format!("{outgoing:?}, though nothing was due"));
+            }
             sent += 1;
             if sent > 5_000 {
                 return Err("frames without end at one time".into());
@@ -468,6 +497,8 @@ impl World {
                 if let Some(association) = end.association.take() {
                     let saved = association.unload().map_err(|_| "it may not be unloaded")?;
                     let for_ns = self.random.below(1 << 24);
+                    self.unloaded.0 += 1;
+                    self.unloaded.1 += u64::from(saved.frame_bytes() > 0);
                     end.saved = Some((saved, now_ns + for_ns));
                 }
             }

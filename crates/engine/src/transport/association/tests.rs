@@ -1,0 +1,264 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::key::Key;
+use crate::packet::SlotName;
+use crate::transport::frame::{FrameHeader, HEADER_BYTES, NO_CHANNEL};
+use crate::transport::{Incoming, Packets};
+
+fn short(number: u64) -> Short {
+    Short {
+        to: Address::new(SlotName::new(1, 1), u16::MAX),
+        key: Key::from_bits(9),
+        offset: 0,
+        word: number,
+        has_metadata: false,
+        data: [number, 0],
+    }
+}
+
+fn new(settings: Settings) -> Association {
+    Association::new(settings).unwrap()
+}
+
+/// All that an end sends at this time.
+fn frames(end: &mut Association, now_ns: u64) -> Vec<Vec<u8>> {
+    let mut bytes = vec![0; end.settings.frame_bytes];
+    let mut all = Vec::new();
+    while let Some(outgoing) = end.next_frame(now_ns, &mut bytes) {
+        all.push(bytes[..outgoing.length_bytes].to_vec());
+    }
+    all
+}
+
+/// Takes a frame; the words of its packets.
+fn take(end: &mut Association, now_ns: u64, frame: &[u8]) -> Vec<u64> {
+    match end.take_frame(now_ns, 0, frame) {
+        Incoming::Nothing => vec![],
+        Incoming::Packets(taking) => {
+            let packets = Packets::new(&frame[taking.range()]);
+            let words = packets.map(|packet| packet.header().word).collect();
+            end.taken(now_ns, taking);
+            words
+        }
+    }
+}
+
+/// Sequence numbers go round: what is newer is newer across the end, too.
+#[test]
+fn numbers_may_wrap() {
+    let settings = Settings {
+        channels: 3,
+        ..Settings::default()
+    };
+    let (mut sender, mut receiver) = (new(settings), new(settings));
+    sender.send.go_to(u32::MAX - 5, 0);
+    receiver.receive.set_taken(u32::MAX - 6);
+    let (mut now_ns, mut words) = (0, Vec::new());
+    for number in 0..60 {
+        sender.offer_short(&short(number)).unwrap();
+        let sent = frames(&mut sender, now_ns);
+        assert_eq!(sent.len(), 1);
+        words.extend(take(&mut receiver, now_ns, &sent[0]));
+        // A duplicate is one on either side of the end.
+        assert!(take(&mut receiver, now_ns, &sent[0]).is_empty());
+        now_ns += 30_000;
+        for frame in frames(&mut receiver, now_ns) {
+            assert!(take(&mut sender, now_ns, &frame).is_empty());
+        }
+        assert!(sender.is_idle());
+    }
+    assert_eq!(words, Vec::from_iter(0..60));
+    assert_eq!(sender.send.position().0, 13);
+}
+
+#[test]
+fn an_idle_association_waits_for_nothing_and_gives_its_memory_back() {
+    let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));
+    assert_eq!(sender.buffer_bytes(), 0);
+    for number in 0..1_000 {
+        sender.offer_short(&short(number)).unwrap();
+    }
+    sender.flush();
+    assert!(sender.buffer_bytes() > 10_000);
+    sender.give_back();
+    assert!(sender.buffer_bytes() > 10_000);
+    for frame in frames(&mut sender, 5) {
+        take(&mut receiver, 5, &frame);
+    }
+    assert!(sender.deadline_ns().is_some() && receiver.deadline_ns().is_some());
+    for frame in frames(&mut receiver, 50_000) {
+        take(&mut sender, 50_000, &frame);
+    }
+    for frame in frames(&mut sender, 50_000) {
+        take(&mut receiver, 50_000, &frame);
+    }
+    for frame in frames(&mut receiver, 90_000) {
+        take(&mut sender, 90_000, &frame);
+    }
+    for end in [&mut sender, &mut receiver] {
+        assert!(end.is_idle());
+        assert_eq!(end.deadline_ns(), None);
+        end.give_back();
+        assert_eq!(end.buffer_bytes(), 0);
+    }
+}
+
+/// Beside its buffers, which are given back, an idle peer takes less than 64 KiB.
+#[test]
+fn tables_are_small() {
+    let channels = usize::from(Settings::default().channels);
+    let bytes = channels * (size_of::<crate::transport::send_table::Entry>() + size_of::<u32>());
+    let bytes =
+        bytes + size_of::<Association>() + size_of::<Path>() * 4 + 5 * channels / 8 + 64 * 12;
+    assert!(bytes < 60 << 10, "{bytes}");
+}
+
+#[test]
+fn whoever_closes_says_so_at_once_and_again_when_asked() {
+    let (mut one, mut other) = (new(Settings::default()), new(Settings::default()));
+    other.offer_short(&short(1)).unwrap();
+    let late = frames(&mut other, 0);
+    other.offer_short(&short(2)).unwrap();
+    one.offer_short(&short(3)).unwrap();
+    one.close();
+    assert_eq!(one.verdict(), Some(Verdict::Closed));
+    assert_eq!(one.deadline_ns(), Some(0));
+    let returned = one
+        .next_return()
+        .map(|back| (back.header.word, back.was_never_sent));
+    assert_eq!(returned, Some((3, true)));
+    assert!(one.next_return().is_none());
+    let closing = frames(&mut one, 10);
+    assert_eq!((closing.len(), one.deadline_ns()), (1, None));
+    // That was lost. Whatever comes is answered.
+    assert!(take(&mut one, 20, &late[0]).is_empty());
+    let closing = frames(&mut one, 20);
+    assert!(take(&mut other, 30, &closing[0]).is_empty());
+    assert_eq!(other.verdict(), Some(Verdict::ClosedByPeer));
+    let mut back = || {
+        other
+            .next_return()
+            .map(|back| (back.header.word, back.was_never_sent))
+    };
+    assert_eq!(
+        (back(), back(), back()),
+        (Some((1, false)), Some((2, true)), None)
+    );
+    assert!(frames(&mut other, 30).is_empty());
+    assert_eq!(other.offer_short(&short(4)), Err(Unsent::Gone));
+    // Nobody answers a closing for ever.
+    assert!(take(&mut one, 40, &closing[0]).is_empty());
+    assert!(frames(&mut one, 40).is_empty());
+}
+
+/// A frame that is not full goes while few are under way; then it waits, to be filled.
+#[test]
+fn frames_are_filled_when_some_are_under_way() {
+    let mut sender = new(Settings::default());
+    for number in 0..4 {
+        sender.offer_short(&short(number)).unwrap();
+        assert_eq!(frames(&mut sender, 0).len(), 1);
+    }
+    for number in 4..20 {
+        sender.offer_short(&short(number)).unwrap();
+        assert!(frames(&mut sender, 0).is_empty());
+    }
+    assert_eq!(sender.outstanding(), 4);
+    sender.flush();
+    assert_eq!(frames(&mut sender, 0).len(), 1);
+    assert_eq!(sender.statistics().offered, 20);
+}
+
+/// What comes to be written in the documentation of the protocol: a frame with one packet, byte by byte.
+#[test]
+fn a_frame_byte_by_byte() {
+    let mut sender = new(Settings::default());
+    let mut short = short(0x1122);
+    short.offset = 0x0102_0304;
+    sender.offer_short(&short).unwrap();
+    let frame = frames(&mut sender, 0x40 * 0x0A0B_0C0D).remove(0);
+    let expected = [
+        // Timestamp, echo, hold.
+        0x0D, 0x0C, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, //
+        // Channel 0, sequence 1, no flags, no runs, no NACKs, format 1.
+        0, 0, 1, 0, 0, 0, 0, 0, 0, 1, //
+        // A short packet: offset in 4 bytes, word in 8.
+        0x96, 1, 0, 1, 0, 0xFF, 0xFF, 9, 0, 0, 0, 0, 0, 0, 0, //
+        4, 3, 2, 1, 0x22, 0x11, 0, 0, 0, 0, 0, 0, //
+        0x22, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    assert_eq!(frame, expected);
+    let mut receiver = new(Settings::default());
+    take(&mut receiver, 5, &frame);
+    let answer = frames(&mut receiver, 3_000_000).remove(0);
+    let stamp = (3_000_000_u32 >> 6).to_le_bytes();
+    let expected = [
+        stamp[0], stamp[1], stamp[2], stamp[3], 0x0D, 0x0C, 0x0B, 0x0A, 0xB7, 0x0B, //
+        0xFF, 0xFF, 0, 0, 0, 0, 1, 1, 0, 1, //
+        0, 0, 1, 0, 1, 0, 0, 0,
+    ];
+    assert_eq!(answer, expected);
+}
+
+/// A buffer that is too small for a frame gets none, and nothing is lost by that.
+#[test]
+fn nothing_is_written_where_a_frame_has_no_room() {
+    let mut sender = new(Settings::default());
+    sender.offer_short(&short(1)).unwrap();
+    assert!(sender.next_frame(0, &mut [0; 1_399]).is_none());
+    assert_eq!(frames(&mut sender, 0).len(), 1);
+}
+
+#[test]
+fn offers_are_bounded() {
+    let settings = Settings {
+        ready_frames_max: 3,
+        ..Settings::default()
+    };
+    let mut sender = new(settings);
+    let mut offered = 0;
+    while sender.offer_short(&short(offered)).is_ok() {
+        offered += 1;
+    }
+    assert_eq!(sender.offer_short(&short(0)), Err(Unsent::Full));
+    assert_eq!(sender.send.count(ListId::READY), 3);
+    assert_eq!(sender.buffer_bytes() / (settings.room_bytes() + 48), 3);
+    // Two buffers, and nothing acknowledged: two frames.
+    let settings = Settings {
+        buffer_bytes_max: 2_824,
+        ..Settings::default()
+    };
+    let mut sender = new(settings);
+    let mut sent = 0;
+    for number in 0..1_000 {
+        let _ = sender.offer_short(&short(number));
+        sent += frames(&mut sender, 0).len();
+    }
+    assert_eq!(sent, 2);
+}
+
+/// A header with all bits that it may have is what was written.
+#[test]
+fn headers_are_what_was_written() {
+    let header = FrameHeader {
+        stamp: 0x0102_0304,
+        echo: 0x0506_0708,
+        hold_us: 0x090A,
+        channel: NO_CHANNEL,
+        sequence: 0x0B0C_0D0E,
+        flags: 7,
+        runs: 3,
+        nacks: 4,
+    };
+    let mut bytes = [0; HEADER_BYTES];
+    header.write(&mut bytes);
+    assert_eq!(FrameHeader::read(&bytes), Some(header));
+    for (at, value) in [(16, 8), (19, 0), (19, 2)] {
+        let mut bytes = bytes;
+        bytes[at] = value;
+        assert_eq!(FrameHeader::read(&bytes), None);
+    }
+    assert_eq!(FrameHeader::read(&bytes[..19]), None);
+}
