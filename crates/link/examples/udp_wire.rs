@@ -1,9 +1,12 @@
 //! The wire beside plain sockets, on one wire, in one run: one-way times and streams, clear and sealed.
 //!
-//! `udp_wire` runs both ends in this process over the loopback; `udp_wire FROM TO` between these two addresses.
+//! `udp_wire` runs over the loopback; `udp_wire FROM TO` between these two addresses, each of which may be `NAMESPACE/ADDRESS`: then
+//! its sockets are made in that network namespace.
 //! Medians of five runs, with the least and the greatest.
 
+use std::fs::File;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +15,7 @@ use hamlyn_link::udp::batch::{Batch, Inbox};
 use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Kind};
 use hamlyn_link::udp::seal::{Key, Opener, Sealer};
 use hamlyn_link::udp::socket::{Flow, FlowSettings, SendError};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const ROUNDS: usize = 20_000;
 const WARM: usize = 2_000;
@@ -19,18 +23,17 @@ const STREAM: Duration = Duration::from_millis(700);
 const RUNS: usize = 5;
 
 fn main() {
-    let loopback: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let ends = std::env::args().nth(1);
-    let (one, other) = match ends.as_deref() {
-        None => (loopback, loopback),
-        Some(from) => {
-            let to = std::env::args().nth(2).expect("two addresses, or none");
-            (
-                from.parse().expect("an address"),
-                to.parse().expect("an address"),
-            )
-        }
+    let end = |argument| {
+        let argument = std::env::args().nth(argument);
+        let argument = argument.unwrap_or_else(|| "127.0.0.1:0".to_owned());
+        let (namespace, at) = match argument.split_once('/') {
+            Some((namespace, at)) => (Some(namespace.to_owned()), at),
+            None => (None, argument.as_str()),
+        };
+        let at = at.parse().expect("an address");
+        Place { namespace, at }
     };
+    let (one, other) = (&end(1), &end(2));
     report("raw one way ns (16 bytes)", || raw_ping(one, other));
     report("flow one way ns (16 bytes, clear, 36 on the wire)", || {
         flow_ping(one, other, &Key::Clear(7))
@@ -54,6 +57,30 @@ fn main() {
     });
 }
 
+/// Where a socket is made.
+struct Place {
+    namespace: Option<String>,
+    at: SocketAddr,
+}
+
+impl Place {
+    fn make<T: Send>(&self, make: impl FnOnce(SocketAddr) -> T + Send) -> T {
+        let Some(namespace) = &self.namespace else {
+            return make(self.at);
+        };
+        // A thread of its own, which stays there until it ends.
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                let file = File::open(format!("/run/netns/{namespace}")).expect("a namespace");
+                let kind = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(file.as_fd(), kind).expect("entered");
+                make(self.at)
+            });
+            inside.join().expect("a socket")
+        })
+    }
+}
+
 fn report(what: &str, mut run: impl FnMut() -> f64) {
     let mut results = (0..RUNS).map(|_| run()).collect::<Vec<_>>();
     results.sort_by(f64::total_cmp);
@@ -65,8 +92,8 @@ fn report(what: &str, mut run: impl FnMut() -> f64) {
     );
 }
 
-fn raw_ping(one: SocketAddr, other: SocketAddr) -> f64 {
-    let (a, b) = (UdpSocket::bind(one), UdpSocket::bind(other));
+fn raw_ping(one: &Place, other: &Place) -> f64 {
+    let (a, b) = (one.make(UdpSocket::bind), other.make(UdpSocket::bind));
     let (a, b) = (a.expect("a socket"), b.expect("a socket"));
     a.connect(b.local_addr().expect("bound")).expect("connect");
     b.connect(a.local_addr().expect("bound")).expect("connect");
@@ -103,10 +130,10 @@ fn spin<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn flows(one: SocketAddr, other: SocketAddr) -> (Flow, Flow) {
+fn flows(one: &Place, other: &Place) -> (Flow, Flow) {
     let settings = FlowSettings::default();
-    let mut a = Flow::bind(one, &settings).expect("a flow");
-    let mut b = Flow::bind(other, &settings).expect("a flow");
+    let mut a = one.make(|at| Flow::bind(at, &settings).expect("a flow"));
+    let mut b = other.make(|at| Flow::bind(at, &settings).expect("a flow"));
     a.connect(b.local()).expect("connect");
     b.connect(a.local()).expect("connect");
     (a, b)
@@ -151,7 +178,7 @@ impl End {
     }
 }
 
-fn flow_ping(one: SocketAddr, other: SocketAddr, key: &Key) -> f64 {
+fn flow_ping(one: &Place, other: &Place, key: &Key) -> f64 {
     let (a, b) = flows(one, other);
     let mut b = End::new(b, key);
     let echo = std::thread::spawn(move || {
@@ -175,7 +202,7 @@ fn flow_ping(one: SocketAddr, other: SocketAddr, key: &Key) -> f64 {
 }
 
 /// Gigabytes of frames, and millions of datagrams, that arrive in a second. Without a key: of plain bytes.
-fn stream(one: SocketAddr, other: SocketAddr, bytes: usize, key: Option<&Key>) -> (f64, f64) {
+fn stream(one: &Place, other: &Place, bytes: usize, key: Option<&Key>) -> (f64, f64) {
     let (mut a, b) = flows(one, other);
     let stop = Arc::new(AtomicBool::new(false));
     let [arrived, arrived_bytes] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
