@@ -239,17 +239,15 @@ impl Inbox {
 #[inline]
 fn segment_bytes(joined: &[u8], single_bytes_max: usize) -> usize {
     let all = joined.len();
-    match claimed_bytes(joined) {
+    let claimed = claimed_bytes(joined).filter(|&claimed| claimed <= all);
+    match claimed {
         // If this is a lie it costs others no more than one datagram has.
-        Some(claimed) if claimed == all && all <= single_bytes_max => all,
-        Some(claimed) if claimed < all => {
-            if is_agreed(joined, claimed) {
-                claimed
-            } else {
-                search(joined).unwrap_or(claimed)
-            }
+        Some(claimed)
+            if claimed <= single_bytes_max && (claimed == all || is_agreed(joined, claimed)) =>
+        {
+            claimed
         }
-        _ => search(joined).unwrap_or(all),
+        _ => search(joined).or(claimed).unwrap_or(all),
     }
 }
 

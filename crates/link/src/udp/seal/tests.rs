@@ -246,6 +246,18 @@ fn handshakes_are_not_opened() {
     }
 }
 
+#[test]
+fn the_window_slides_for_ever() {
+    let mut window = Window::new();
+    for number in 0..5 * WINDOW_PACKETS {
+        assert_eq!(window.check(number), Ok(()), "{number}");
+        window.mark(number);
+        assert_eq!(window.check(number), Err(Stale::Seen));
+        let oldest = number.saturating_sub(WINDOW_PACKETS - 1);
+        assert_eq!(window.check(oldest), Err(Stale::Seen));
+    }
+}
+
 /// Which numbers came, without any cleverness.
 #[derive(Default)]
 struct Reference {
