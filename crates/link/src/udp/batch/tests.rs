@@ -116,6 +116,17 @@ fn what_the_system_says_is_cut_to_what_there_is() {
     assert!(inbox.next().is_none());
 }
 
+#[test]
+fn a_lie_about_all_of_a_run_is_seen_through() {
+    for claimed in [1_000_u16, 900, 500, 1_001, 0, u16::MAX] {
+        let mut datagrams = (0..10).map(|at| honest(100, at)).collect::<Vec<_>>();
+        datagrams[0][2..4].copy_from_slice(&claimed.to_le_bytes());
+        assert_eq!(given_out(&datagrams, 200), datagrams, "{claimed}");
+        // One datagram that is longer than any was thought to be stays one.
+        assert_eq!(given_out(&[honest(1_000, 7)], 200), [honest(1_000, 7)]);
+    }
+}
+
 proptest! {
     #[test]
     fn honest_datagrams_are_told_apart(length in ENVELOPE_BYTES..2_000, count in 1..32_usize, last in ENVELOPE_BYTES..2_000, single in 0..3_000_usize) {
