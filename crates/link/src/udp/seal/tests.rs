@@ -252,7 +252,7 @@ fn the_window_slides_for_ever() {
     let lap = WINDOW_PACKETS + 64;
     for number in 1..5 * lap {
         // In each lap of the bitmap others come than in the one before.
-        let comes = |number: u64| (number + number / lap) % 2 == 0;
+        let comes = |number: u64| (number + number / lap).is_multiple_of(2);
         if comes(number) {
             window.mark(number);
             assert_eq!(window.check(number), Err(Stale::Seen));
