@@ -1,17 +1,21 @@
 //! The wire beside plain sockets, on one wire, in one run: one-way times and streams, clear and sealed.
 //!
-//! `udp_wire` runs both ends in this process over the loopback; `udp_wire FROM TO` between these two addresses.
+//! `udp_wire` runs over the loopback; `udp_wire FROM TO` between these two addresses, each of which may be `NAMESPACE/ADDRESS`: then
+//! its sockets are made in that network namespace.
 //! Medians of five runs, with the least and the greatest.
 
+use std::fs::File;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hamlyn_link::udp::batch::{Batch, Inbox};
-use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Kind};
+use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Envelope, Kind};
 use hamlyn_link::udp::seal::{Key, Opener, Sealer};
 use hamlyn_link::udp::socket::{Flow, FlowSettings, SendError};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const ROUNDS: usize = 20_000;
 const WARM: usize = 2_000;
@@ -19,18 +23,17 @@ const STREAM: Duration = Duration::from_millis(700);
 const RUNS: usize = 5;
 
 fn main() {
-    let loopback: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let ends = std::env::args().nth(1);
-    let (one, other) = match ends.as_deref() {
-        None => (loopback, loopback),
-        Some(from) => {
-            let to = std::env::args().nth(2).expect("two addresses, or none");
-            (
-                from.parse().expect("an address"),
-                to.parse().expect("an address"),
-            )
-        }
+    let end = |argument| {
+        let argument = std::env::args().nth(argument);
+        let argument = argument.unwrap_or_else(|| "127.0.0.1:0".to_owned());
+        let (namespace, at) = match argument.split_once('/') {
+            Some((namespace, at)) => (Some(namespace.to_owned()), at),
+            None => (None, argument.as_str()),
+        };
+        let at = at.parse().expect("an address");
+        Place { namespace, at }
     };
+    let (one, other) = (&end(1), &end(2));
     report("raw one way ns (16 bytes)", || raw_ping(one, other));
     report("flow one way ns (16 bytes, clear, 36 on the wire)", || {
         flow_ping(one, other, &Key::Clear(7))
@@ -49,9 +52,45 @@ fn main() {
             stream(one, other, bytes, Some(&Key::Sealed([7; 32].into()))).0
         });
     }
-    report("raw 16-byte segments, millions a second", || {
+    for bytes in [16, 1_400, 8_900] {
+        for (what, key) in [
+            ("raw", None),
+            ("clear", Some(Key::Clear(7))),
+            ("sealed", Some(Key::Sealed([7; 32].into()))),
+        ] {
+            // A bare envelope has no room for a seal.
+            if bytes > 16 || key.is_none() {
+                alone(one, other, bytes, what, key.as_ref());
+            }
+        }
+    }
+    report("bare envelopes (16 bytes), millions a second", || {
         stream(one, other, 16, None).1
     });
+}
+
+/// Where a socket is made.
+struct Place {
+    namespace: Option<String>,
+    at: SocketAddr,
+}
+
+impl Place {
+    fn make<T: Send>(&self, make: impl FnOnce(SocketAddr) -> T + Send) -> T {
+        let Some(namespace) = &self.namespace else {
+            return make(self.at);
+        };
+        // A thread of its own, which stays there until it ends.
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                let file = File::open(format!("/run/netns/{namespace}")).expect("a namespace");
+                let kind = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(file.as_fd(), kind).expect("entered");
+                make(self.at)
+            });
+            inside.join().expect("a socket")
+        })
+    }
 }
 
 fn report(what: &str, mut run: impl FnMut() -> f64) {
@@ -65,8 +104,8 @@ fn report(what: &str, mut run: impl FnMut() -> f64) {
     );
 }
 
-fn raw_ping(one: SocketAddr, other: SocketAddr) -> f64 {
-    let (a, b) = (UdpSocket::bind(one), UdpSocket::bind(other));
+fn raw_ping(one: &Place, other: &Place) -> f64 {
+    let (a, b) = (one.make(UdpSocket::bind), other.make(UdpSocket::bind));
     let (a, b) = (a.expect("a socket"), b.expect("a socket"));
     a.connect(b.local_addr().expect("bound")).expect("connect");
     b.connect(a.local_addr().expect("bound")).expect("connect");
@@ -81,17 +120,25 @@ fn raw_ping(one: SocketAddr, other: SocketAddr) -> f64 {
         }
     });
     let mut bytes = [0; 2048];
-    let mut began = Instant::now();
-    for round in 0..ROUNDS + WARM {
-        if round == WARM {
-            began = Instant::now();
-        }
+    let one_way = median_half(|| {
         a.send(&[1; 16]).expect("send");
         spin(|| a.recv(&mut bytes).ok());
-    }
-    let one_way = began.elapsed().as_nanos() as f64 / (2 * ROUNDS) as f64;
+    });
     echo.join().expect("echo");
     one_way
+}
+
+/// Half the median of round trips, in nanoseconds: a processor that is taken away now and then does not show.
+fn median_half(mut round: impl FnMut()) -> f64 {
+    let mut times = Vec::with_capacity(ROUNDS + WARM);
+    for _ in 0..ROUNDS + WARM {
+        let began = Instant::now();
+        round();
+        times.push(began.elapsed());
+    }
+    let times = &mut times[WARM..];
+    times.sort_unstable();
+    times[ROUNDS / 2].as_nanos() as f64 / 2.0
 }
 
 fn spin<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
@@ -103,10 +150,10 @@ fn spin<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn flows(one: SocketAddr, other: SocketAddr) -> (Flow, Flow) {
+fn flows(one: &Place, other: &Place) -> (Flow, Flow) {
     let settings = FlowSettings::default();
-    let mut a = Flow::bind(one, &settings).expect("a flow");
-    let mut b = Flow::bind(other, &settings).expect("a flow");
+    let mut a = one.make(|at| Flow::bind(at, &settings).expect("a flow"));
+    let mut b = other.make(|at| Flow::bind(at, &settings).expect("a flow"));
     a.connect(b.local()).expect("connect");
     b.connect(a.local()).expect("connect");
     (a, b)
@@ -151,7 +198,7 @@ impl End {
     }
 }
 
-fn flow_ping(one: SocketAddr, other: SocketAddr, key: &Key) -> f64 {
+fn flow_ping(one: &Place, other: &Place, key: &Key) -> f64 {
     let (a, b) = flows(one, other);
     let mut b = End::new(b, key);
     let echo = std::thread::spawn(move || {
@@ -161,29 +208,97 @@ fn flow_ping(one: SocketAddr, other: SocketAddr, key: &Key) -> f64 {
         }
     });
     let mut a = End::new(a, key);
-    let mut began = Instant::now();
-    for round in 0..ROUNDS + WARM {
-        if round == WARM {
-            began = Instant::now();
-        }
+    let one_way = median_half(|| {
         a.send(&[1; 16]);
         a.take();
-    }
-    let one_way = began.elapsed().as_nanos() as f64 / (2 * ROUNDS) as f64;
+    });
     echo.join().expect("echo");
     one_way
 }
 
+/// What each end costs, one after the other on one processor: medians of many batches.
+fn alone(one: &Place, other: &Place, bytes: usize, what: &str, key: Option<&Key>) {
+    let (mut a, b) = flows(one, other);
+    let mut source = Source::new(bytes, key);
+    let mut opener = key.map(|key| Opener::new(key, 1));
+    let (mut batch, mut inbox) = (Batch::new(), Inbox::new());
+    let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+    for _ in 0..1_000 {
+        let began = Instant::now();
+        source.fill(&mut batch);
+        let sent = a.send(&mut batch).expect("sent");
+        sending.push(began.elapsed().as_nanos() as f64 / sent as f64);
+        let began = Instant::now();
+        let mut came = 0;
+        while came < sent {
+            b.receive(&mut inbox).expect("received");
+            while let Some(datagram) = inbox.next() {
+                came += 1;
+                if let Some(opener) = &mut opener {
+                    opener.open(datagram.bytes).expect("opened");
+                }
+            }
+        }
+        receiving.push(began.elapsed().as_nanos() as f64 / sent as f64);
+    }
+    let [send, receive] = [sending, receiving].map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    println!(
+        "{what:>6} {bytes:5} bytes: ns a datagram, sending {send:6.0}, receiving {receive:6.0}"
+    );
+}
+
+/// Makes datagrams of one length.
+struct Source {
+    frame: Vec<u8>,
+    sealer: Option<Sealer>,
+}
+
+impl Source {
+    fn new(bytes: usize, key: Option<&Key>) -> Self {
+        // Datagrams say how long they are, so that what was joined can be told apart.
+        let mut frame = vec![0x5a; bytes];
+        let envelope = Envelope {
+            kind: Kind::Data,
+            length_bytes: bytes as u16,
+            phase: false,
+            association: 1,
+            packet_number: 0,
+        };
+        frame[..ENVELOPE_BYTES].copy_from_slice(&envelope.bytes());
+        let sealer = key.map(|key| Sealer::new(key, 1));
+        Self { frame, sealer }
+    }
+
+    fn fill(&mut self, batch: &mut Batch) {
+        let bytes = self.frame.len();
+        while let Some(room) = batch.room(bytes) {
+            match &mut self.sealer {
+                // As many bytes on the wire, whatever protects them.
+                Some(sealer) => {
+                    let frame_bytes = bytes - sealer.overhead_bytes();
+                    room[ENVELOPE_BYTES..][..frame_bytes]
+                        .copy_from_slice(&self.frame[..frame_bytes]);
+                    let sealed = sealer.seal_in_place(Kind::Data, room, frame_bytes);
+                    assert_eq!(sealed, Ok(bytes));
+                }
+                None => room.copy_from_slice(&self.frame),
+            }
+            batch.push(bytes);
+        }
+    }
+}
+
 /// Gigabytes of frames, and millions of datagrams, that arrive in a second. Without a key: of plain bytes.
-fn stream(one: SocketAddr, other: SocketAddr, bytes: usize, key: Option<&Key>) -> (f64, f64) {
+fn stream(one: &Place, other: &Place, bytes: usize, key: Option<&Key>) -> (f64, f64) {
     let (mut a, b) = flows(one, other);
     let stop = Arc::new(AtomicBool::new(false));
     let [arrived, arrived_bytes] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
     let counts = (Arc::clone(&arrived), Arc::clone(&arrived_bytes));
-    let (mut sealer, mut opener) = (
-        key.map(|key| Sealer::new(key, 1)),
-        key.map(|key| Opener::new(key, 1)),
-    );
+    let mut source = Source::new(bytes, key);
+    let mut opener = key.map(|key| Opener::new(key, 1));
     let stopped = Arc::clone(&stop);
     let receiver = std::thread::spawn(move || {
         let mut inbox = Inbox::new();
@@ -204,28 +319,10 @@ fn stream(one: SocketAddr, other: SocketAddr, bytes: usize, key: Option<&Key>) -
             counts.1.fetch_add(sum, Ordering::Relaxed);
         }
     });
-    let frame = vec![0x5a; bytes];
     let mut batch = Batch::new();
     let began = Instant::now();
     while began.elapsed() < STREAM {
-        while let Some(room) = batch.room(bytes) {
-            let length = match &mut sealer {
-                // The frame ends where the datagram does: `bytes` on the wire, whatever protects it.
-                Some(sealer) => {
-                    let frame_bytes = bytes - sealer.overhead_bytes();
-                    room[ENVELOPE_BYTES..ENVELOPE_BYTES + frame_bytes]
-                        .copy_from_slice(&frame[..frame_bytes]);
-                    sealer
-                        .seal_in_place(Kind::Data, room, frame_bytes)
-                        .expect("sealed")
-                }
-                None => {
-                    room.copy_from_slice(&frame);
-                    bytes
-                }
-            };
-            batch.push(length);
-        }
+        source.fill(&mut batch);
         match a.send(&mut batch) {
             Ok(_) | Err(SendError::Full) => {}
             Err(error) => panic!("{error}"),

@@ -102,7 +102,7 @@ fn openers() -> Vec<(String, Vec<u8>, Judged)> {
             ),
             ("flag", changed(1, 2), Err(Unopened::Malformed)),
             ("phase", changed(1, 1), Err(Unopened::Malformed)),
-            ("reserved", changed(3, 1), Err(Unopened::Malformed)),
+            ("length", changed(3, 1), Err(Unopened::Malformed)),
             ("association", changed(4, 8), Err(Unopened::Malformed)),
             ("number", changed(8, 1), Err(Unopened::Broken)),
             ("number_ahead", changed(15, 0x3e), Err(Unopened::Ahead)),

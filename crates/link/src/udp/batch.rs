@@ -2,16 +2,19 @@
 //!
 //! Datagrams to be sent lie end to end in one buffer, which is how segmentation offload wants them: the kernel
 //! cuts a run of equal lengths, whose last may be shorter. What came may be several datagrams that the kernel had
-//! joined; they are given out one by one, and are read, and opened, in place. Both refuse what does not fit;
-//! neither allocates after it was made.
+//! joined; they are given out one by one, and are read, and opened, in place. Where they were joined their envelopes say; a
+//! stranger's datagram among them may lie about it, and is outvoted. Both refuse what does not fit; neither allocates after it was made.
 
 use core::ops::Range;
 use std::net::SocketAddr;
 
 use super::DATAGRAM_BYTES_MAX;
+use super::envelope::{ENVELOPE_BYTES, claimed_bytes};
 
 /// Datagrams of one batch: so many segments the kernel cuts in one call.
 pub const BATCH_DATAGRAMS: usize = 64;
+/// So many lying datagrams at the beginning of a run are seen through; with more it is lost.
+const LIARS_MAX: usize = 4;
 /// What one call of the kernel may bring: joined datagrams are as long as one packet of IP at most.
 pub(super) const INBOX_BYTES: usize = 65_536;
 
@@ -149,7 +152,7 @@ pub struct Inbox {
     pub(super) bytes: Box<[u8]>,
     /// What is not given out yet.
     rest: Range<usize>,
-    /// How long each is; the last may be shorter.
+    /// How long each is, not zero if there are any; the last may be shorter.
     segment_bytes: usize,
     source: Option<SocketAddr>,
     current: Range<usize>,
@@ -213,15 +216,66 @@ impl Inbox {
         self.rest.is_empty()
     }
 
-    /// What one call brought; with no length of its segments it is one datagram. A lie is cut to what there is.
+    /// What one call brought: one datagram, or several if the kernel may have joined them. A single one has hardly more than
+    /// `single_bytes_max` bytes.
     #[inline]
-    pub(super) fn fill(&mut self, bytes: usize, segment: Option<usize>, from: Option<SocketAddr>) {
+    pub(super) fn fill(
+        &mut self,
+        bytes: usize,
+        single_bytes_max: Option<usize>,
+        from: Option<SocketAddr>,
+    ) {
         let bytes = bytes.min(self.bytes.len());
         self.rest = 0..bytes;
         self.current = 0..0;
-        self.segment_bytes = segment.filter(|&segment| segment > 0).unwrap_or(bytes);
+        let joined = &self.bytes[..bytes];
+        self.segment_bytes = single_bytes_max.map_or(bytes, |single| segment_bytes(joined, single));
         self.source = from;
     }
+}
+
+/// How long the datagrams are that were joined; the last may be shorter. The kernel joins only equal ones of one source and
+/// port, so the length on which most of them agree is right, whatever a few of them say.
+#[inline]
+fn segment_bytes(joined: &[u8], single_bytes_max: usize) -> usize {
+    let all = joined.len();
+    let claimed = claimed_bytes(joined).filter(|&claimed| claimed <= all);
+    match claimed {
+        // If this is a lie it costs others no more than one datagram has.
+        Some(claimed)
+            if claimed <= single_bytes_max && (claimed == all || is_agreed(joined, claimed)) =>
+        {
+            claimed
+        }
+        _ => search(joined).or(claimed).unwrap_or(all),
+    }
+}
+
+/// Whether at least half of the datagrams but the first, whose word it is, are so long, as they say themselves.
+fn is_agreed(joined: &[u8], segment_bytes: usize) -> bool {
+    let (mut others, mut agreed) = (0, 0);
+    for datagram in joined.chunks(segment_bytes).skip(1) {
+        others += 1;
+        agreed += usize::from(claimed_bytes(datagram) == Some(datagram.len()));
+    }
+    agreed * 2 >= others
+}
+
+/// The first datagram lies. One of the next few does not: it begins at a multiple of its length, or is the second and the last. The
+/// work is bounded by the number of bytes, but for a small factor: to try a length costs one look at each datagram of that length.
+#[cold]
+fn search(joined: &[u8]) -> Option<usize> {
+    let all = joined.len();
+    let may_be = |at: usize| {
+        let claimed = claimed_bytes(&joined[at..])?;
+        let segment = match claimed {
+            _ if at + claimed == all && claimed < at => at,
+            _ if at.is_multiple_of(claimed) && at / claimed <= LIARS_MAX => claimed,
+            _ => return None,
+        };
+        is_agreed(joined, segment).then_some(segment)
+    };
+    (ENVELOPE_BYTES..all).find_map(may_be)
 }
 
 #[cfg(test)]

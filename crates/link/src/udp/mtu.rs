@@ -187,7 +187,7 @@ impl PathMtu {
 
     /// What would be tried next.
     fn next_length(&self) -> Option<usize> {
-        if let Some(hint) = self.hint {
+        if let Some(hint) = self.hint.filter(|&hint| hint > self.passes) {
             return Some(hint);
         }
         // The last one that may pass is tried, too, whatever the step.

@@ -69,7 +69,7 @@ impl Key {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// The buffer is too short for envelope, frame and tag.
+    /// The buffer, or what a datagram may be, is too short for envelope, frame and tag.
     #[error("no room for a frame of {frame_bytes} bytes and its seal in {room_bytes}")]
     NoRoom {
         /// Of the frame.
@@ -239,6 +239,7 @@ impl Sealer {
             frame_bytes,
             room_bytes,
         };
+        let length_bytes = u16::try_from(length).map_err(|_| no_room)?;
         let datagram = datagram.get_mut(..length).ok_or(no_room)?;
         let packet_number = self.packets;
         if packet_number >= PACKETS_MAX {
@@ -250,6 +251,7 @@ impl Sealer {
         }
         let envelope = Envelope {
             kind,
+            length_bytes,
             phase: key_number & 1 != 0,
             path,
             association: self.association,

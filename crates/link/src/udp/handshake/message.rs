@@ -95,8 +95,14 @@ pub(super) struct Head {
 
 impl Head {
     pub(super) fn bytes(&self, mode: Mode) -> [u8; HEAD_BYTES] {
+        let length_bytes = match self.kind {
+            Kind::Initiation => mode.initiation_bytes(),
+            Kind::Response => mode.response_bytes(),
+            _ => COOKIE_MESSAGE_BYTES,
+        };
         let envelope = Envelope {
             kind: self.kind,
+            length_bytes: length_bytes as u16,
             phase: false,
             path: 0,
             association: self.to,
@@ -112,7 +118,7 @@ impl Head {
     /// The head of a message of this kind and mode. Whatever is not as it would be written is none.
     pub(super) fn parse(message: &[u8], mode: Mode, kind: Kind) -> Option<Self> {
         let bytes: &[u8; HEAD_BYTES] = message.first_chunk()?;
-        let envelope = Envelope::parse(bytes)?;
+        let envelope = Envelope::parse(message)?;
         let (_, from) = bytes.split_last_chunk::<4>()?;
         let head = Self {
             kind,

@@ -296,6 +296,14 @@ fn through_a_cookie(ours: &Credentials, theirs: &Credentials, wall_ms: u64, load
     assert_ne!(second, first);
     assert_eq!(initiator.take(0, &demand).unwrap_err(), Unheard::Repeated);
     assert!(initiator.poll(0).is_none(), "a cookie makes one datagram");
+    // Nor does another cookie, however good, before it is asked again for want of an answer.
+    let another = reply(
+        responder
+            .take(130 * SECOND_NS, wall_ms, at(1), &first, true)
+            .unwrap(),
+    );
+    assert_ne!(another, demand);
+    assert_eq!(initiator.take(0, &another).unwrap_err(), Unheard::Repeated);
     // From another address the cookie is none, and so it is when it is old.
     for (now_ns, from) in [
         (0, at(2)),
@@ -377,6 +385,23 @@ fn what_is_forgotten_early_is_not_accepted_again() {
         let heard = responder.take(1, WALL_MS, at(1), datagram, false).unwrap();
         assert_eq!(reply(heard).len(), COOKIE_MESSAGE_BYTES);
     }
+}
+
+#[test]
+fn a_cookie_that_was_accepted_is_not_good_once_that_is_forgotten() {
+    let [ours, theirs] = &all_credentials()[0];
+    let mut responder = Responder::with_seen_max(theirs, 8).unwrap();
+    let mut first = initiator(ours);
+    let demand = responder.take(0, WALL_MS, at(1), &asks(&mut first), true);
+    first.take(0, &reply(demand.unwrap())).unwrap();
+    let shown = first.poll(0).unwrap().to_vec();
+    accepted(&mut responder, &shown);
+    for _ in 0..8 {
+        let asks = asks(&mut initiator(ours));
+        accepted(&mut responder, &asks);
+    }
+    let heard = responder.take(1, WALL_MS, at(1), &shown, true).unwrap();
+    assert_eq!(reply(heard).len(), COOKIE_MESSAGE_BYTES);
 }
 
 #[test]

@@ -90,6 +90,9 @@ fn the_checksum_covers_headers_and_length_of_a_long_datagram() {
     }
     let mut shorter = datagram.clone();
     shorter.drain(CHECKED_BYTES..CHECKED_BYTES + 1);
+    assert_eq!(opened(&mut opener, &shorter), Err(Unopened::Malformed));
+    // Nor if its length is put right.
+    shorter[2..4].copy_from_slice(&(datagram.len() as u16 - 1).to_le_bytes());
     assert_eq!(opened(&mut opener, &shorter), Err(Unopened::Broken));
     assert!(opened(&mut opener, &datagram).is_ok());
 }
@@ -182,6 +185,7 @@ fn numbers_are_never_used_again() {
         assert_eq!(refused, Err(SealError::Exhausted));
         let mut far = Envelope {
             kind: Kind::Data,
+            length_bytes: 64,
             phase: true,
             association: ASSOCIATION,
             packet_number: u64::MAX,
@@ -239,6 +243,23 @@ fn handshakes_are_not_opened() {
             opener.open(&mut datagram[..length]).unwrap().kind,
             Kind::Probe
         );
+    }
+}
+
+#[test]
+fn the_window_slides_for_ever() {
+    let mut window = Window::new();
+    let lap = WINDOW_PACKETS + 64;
+    for number in 1..5 * lap {
+        // In each lap of the bitmap others come than in the one before.
+        let comes = |number: u64| (number + number / lap).is_multiple_of(2);
+        if comes(number) {
+            window.mark(number);
+            assert_eq!(window.check(number), Err(Stale::Seen));
+            if !comes(number - 1) {
+                assert_eq!(window.check(number - 1), Ok(()), "{number}");
+            }
+        }
     }
 }
 
@@ -307,6 +328,8 @@ proptest! {
         let mut bytes = bytes;
         if head && bytes.len() >= 8 {
             bytes[..8].copy_from_slice(&sealed(&mut sealer, b"")[..8]);
+            let length = bytes.len() as u16;
+            bytes[2..4].copy_from_slice(&length.to_le_bytes());
         }
         prop_assert!(opened(&mut opener, &bytes).is_err());
         let (mut sealer, _) = ends(&keys()[usize::from(clear)], 4);
@@ -316,7 +339,7 @@ proptest! {
     #[test]
     fn envelopes_have_one_encoding(bytes: [u8; ENVELOPE_BYTES], head in 0x10..0x16_u8, flags in 0..2_u8) {
         let mut good = bytes;
-        good[..4].copy_from_slice(&[head, flags, 0, 0]);
+        good[..4].copy_from_slice(&[head, flags, ENVELOPE_BYTES as u8, 0]);
         for bytes in [bytes, good] {
             if let Some(envelope) = Envelope::parse(&bytes) {
                 prop_assert_eq!(envelope.bytes(), bytes);
