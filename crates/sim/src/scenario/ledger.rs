@@ -100,7 +100,8 @@ impl Ledger {
         if self.all_done() {
             return false;
         }
-        self.done.remove(&party);
+        // With its lines others have to do again too. Who has not says so at once.
+        self.done.clear();
         for (entry, line) in self.lines.iter_mut().zip(&plan.lines) {
             if !line.concerns(party) {
                 continue;
