@@ -48,7 +48,9 @@ pub fn run(bytes: &[u8]) -> Option<Result<usize, Unopened>> {
             assert_eq!(opener.open(&mut again), Err(*unopened), "it left a trace");
             let mut sealer = Sealer::new(&key, ASSOCIATION);
             let mut good = [0; 64];
-            let length = sealer.seal(Kind::Data, b"good", &mut good).expect("room");
+            let length = sealer
+                .seal(Kind::Data, 0, b"good", &mut good)
+                .expect("room");
             let opened = opener.open(&mut good[..length]).expect("nothing changed");
             assert_eq!(opened.frame, b"good");
         }

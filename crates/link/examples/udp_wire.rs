@@ -180,7 +180,7 @@ impl End {
     }
 
     fn send(&mut self, frame: &[u8]) {
-        let length = self.sealer.seal(Kind::Data, frame, &mut self.datagram);
+        let length = self.sealer.seal(Kind::Data, 0, frame, &mut self.datagram);
         let length = length.expect("sealed");
         self.flow.send_one(&self.datagram[..length]).expect("sent");
     }
@@ -264,6 +264,7 @@ impl Source {
             kind: Kind::Data,
             length_bytes: bytes as u16,
             phase: false,
+            path: 0,
             association: 1,
             packet_number: 0,
         };
@@ -281,7 +282,7 @@ impl Source {
                     let frame_bytes = bytes - sealer.overhead_bytes();
                     room[ENVELOPE_BYTES..][..frame_bytes]
                         .copy_from_slice(&self.frame[..frame_bytes]);
-                    let sealed = sealer.seal_in_place(Kind::Data, room, frame_bytes);
+                    let sealed = sealer.seal_in_place(Kind::Data, 0, room, frame_bytes);
                     assert_eq!(sealed, Ok(bytes));
                 }
                 None => room.copy_from_slice(&self.frame),

@@ -28,7 +28,7 @@ fn datagrams_allocate_nothing() {
                         let room = batch
                             .room(frame_bytes + sealer.overhead_bytes())
                             .expect("room");
-                        let sealed = sealer.seal_in_place(Kind::Data, room, frame_bytes);
+                        let sealed = sealer.seal_in_place(Kind::Data, 0, room, frame_bytes);
                         let length = sealed.expect("sealed");
                         batch.push(length);
                     }

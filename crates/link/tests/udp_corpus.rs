@@ -64,7 +64,7 @@ fn openers() -> Vec<(String, Vec<u8>, Judged)> {
         let sealed = |kind, frame: &[u8]| {
             let mut sealer = Sealer::new(&key, ASSOCIATION);
             let mut datagram = vec![0; frame.len() + key.overhead_bytes()];
-            sealer.seal(kind, frame, &mut datagram).expect("room");
+            sealer.seal(kind, 0, frame, &mut datagram).expect("room");
             datagram
         };
         let good = sealed(Kind::Data, b"a frame");

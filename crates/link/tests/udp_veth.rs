@@ -118,7 +118,7 @@ fn sealed_runs_cross_a_wire_of_any_width() {
             while let Some(room) = batch.room(datagram_bytes) {
                 let frame_bytes = datagram_bytes - sealer.overhead_bytes();
                 room[16..][..frame_bytes].fill(sent);
-                let sealed = sealer.seal_in_place(Kind::Data, room, frame_bytes);
+                let sealed = sealer.seal_in_place(Kind::Data, 0, room, frame_bytes);
                 batch.push(sealed.expect("sealed"));
                 sent += 1;
             }

@@ -77,7 +77,7 @@ fn carries(from: &Established, to: &Established, number: u32) -> bool {
     let mut sealer = Sealer::new(&from.keys.send, from.association);
     let mut opener = Opener::new(&to.keys.receive, number);
     let mut datagram = [0; 64];
-    let length = sealer.seal(Kind::Data, b"frame", &mut datagram).unwrap();
+    let length = sealer.seal(Kind::Data, 0, b"frame", &mut datagram).unwrap();
     opener
         .open(&mut datagram[..length])
         .is_ok_and(|opened| opened.frame == b"frame")

@@ -20,7 +20,7 @@ fn ends(key: &Key, key_packets: u64) -> (Sealer, Opener) {
 
 fn sealed(sealer: &mut Sealer, frame: &[u8]) -> Vec<u8> {
     let mut datagram = vec![0; frame.len() + sealer.overhead_bytes()];
-    let length = sealer.seal(Kind::Data, frame, &mut datagram).unwrap();
+    let length = sealer.seal(Kind::Data, 0, frame, &mut datagram).unwrap();
     assert_eq!(length, datagram.len());
     datagram
 }
@@ -181,12 +181,13 @@ fn numbers_are_never_used_again() {
         let (mut sealer, mut opener) = ends(&key, KEY_PACKETS);
         sealer.packets = PACKETS_MAX;
         let mut datagram = [0; 64];
-        let refused = sealer.seal(Kind::Data, b"x", &mut datagram);
+        let refused = sealer.seal(Kind::Data, 0, b"x", &mut datagram);
         assert_eq!(refused, Err(SealError::Exhausted));
         let mut far = Envelope {
             kind: Kind::Data,
             length_bytes: 64,
             phase: true,
+            path: 0,
             association: ASSOCIATION,
             packet_number: u64::MAX,
         };
@@ -208,7 +209,7 @@ fn too_little_room_uses_no_number() {
         let (mut sealer, mut opener) = ends(&key, KEY_PACKETS);
         let overhead = sealer.overhead_bytes();
         for room in 0..overhead + 10 {
-            let refused = sealer.seal(Kind::Data, &[1; 10], &mut vec![0; room]);
+            let refused = sealer.seal(Kind::Data, 0, &[1; 10], &mut vec![0; room]);
             let no_room = SealError::NoRoom {
                 frame_bytes: 10,
                 room_bytes: room,
@@ -218,7 +219,7 @@ fn too_little_room_uses_no_number() {
         assert_eq!(sealer.packets(), 0);
         assert!(
             sealer
-                .seal_in_place(Kind::Data, &mut [0; 64], usize::MAX)
+                .seal_in_place(Kind::Data, 0, &mut [0; 64], usize::MAX)
                 .is_err()
         );
         assert_eq!(
@@ -233,12 +234,14 @@ fn handshakes_are_not_opened() {
     for key in keys() {
         let (mut sealer, mut opener) = ends(&key, KEY_PACKETS);
         let mut datagram = [0; 64];
-        let length = sealer.seal(Kind::Initiation, b"x", &mut datagram).unwrap();
+        let length = sealer
+            .seal(Kind::Initiation, 0, b"x", &mut datagram)
+            .unwrap();
         assert_eq!(
             opened(&mut opener, &datagram[..length]),
             Err(Unopened::Malformed)
         );
-        let length = sealer.seal(Kind::Probe, b"x", &mut datagram).unwrap();
+        let length = sealer.seal(Kind::Probe, 0, b"x", &mut datagram).unwrap();
         assert_eq!(
             opener.open(&mut datagram[..length]).unwrap().kind,
             Kind::Probe
