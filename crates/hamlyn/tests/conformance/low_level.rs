@@ -95,6 +95,16 @@ pub(crate) fn send<W: World>(party: &Party<W>, target: &Target, message: &Messag
 }
 
 /// Sends, and expects an error.
+/// The longest message of one packet, as its refusal says that one is longer.
+pub(crate) fn packet_bytes(error: &SendError) -> usize {
+    match error {
+        SendError::Refused(PostError::FastTooLong {
+            payload_max_bytes, ..
+        }) => *payload_max_bytes,
+        other => panic!("{other}"),
+    }
+}
+
 pub(crate) fn refused<W: World>(
     party: &Party<W>,
     target: &Target,

@@ -7,7 +7,7 @@ use hamlyn::engine::slot::{Mode, Rights};
 use hamlyn::engine::terminus::PostError;
 use hamlyn::{Message, NewSlot, SendError, Ticket};
 
-use crate::low_level::{Inlet, PACKET, refused, send, target};
+use crate::low_level::{Inlet, PACKET, packet_bytes, refused, send, target};
 use crate::world::World;
 
 pub(crate) fn a_fast_message_carries_one_word<W: World>(world: &W) {
@@ -43,15 +43,20 @@ pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W)
             let mut inlet = Inlet::new(party, 100_000, |slot| slot);
             party.tell_ticket("ticket", &inlet.slot.fast_ticket(0, 100_000).unwrap());
             assert_eq!(inlet.next(party).word, 7);
-            assert_eq!(inlet.bytes(0, PACKET), vec![7; PACKET]);
+            let sent = party.hear("length");
+            let sent = usize::from_le_bytes(sent.try_into().unwrap());
+            assert_eq!(inlet.bytes(0, sent), vec![7; sent]);
             inlet.nothing(party);
         },
         &|party| {
             let target = target(party, &party.hear_ticket("ticket"));
-            let error = refused(party, &target, &Message::new(&vec![8; PACKET + 1]).word(8));
+            let longest = [8; 100_000];
+            let packet = packet_bytes(&refused(party, &target, &Message::new(&longest).word(8)));
+            assert!(packet >= 1_000 && packet <= PACKET, "{packet} bytes");
+            let error = refused(party, &target, &Message::new(&longest[..=packet]).word(8));
             let too_long = PostError::FastTooLong {
-                length_bytes: PACKET as u64 + 1,
-                payload_max_bytes: PACKET,
+                length_bytes: packet as u64 + 1,
+                payload_max_bytes: packet,
             };
             assert_eq!(error, SendError::Refused(too_long));
             let error = refused(party, &target, &Message::new(b"8").metadata(b"m").word(8));
@@ -59,7 +64,8 @@ pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W)
                 error,
                 SendError::Refused(PostError::FastTooLong { .. })
             ));
-            send(party, &target, &Message::new(&vec![7; PACKET]).word(7));
+            party.tell("length", &packet.to_le_bytes());
+            send(party, &target, &Message::new(&vec![7; packet]).word(7));
         },
     ]);
 }

@@ -4,7 +4,7 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::tagged_write::{Receiver, Sender};
 use hamlyn::{ReceiveError, SendError, Ticket, Wait, datagram};
 
-use crate::low_level::PACKET;
+use crate::low_level::packet_bytes;
 use crate::world::{Party, World, pattern};
 
 const GROW: Wait = Wait::millis(10_000);
@@ -40,9 +40,11 @@ pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
             party.tell("had them", &[]);
             let whole = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
             assert_eq!(whole, u64::MAX);
-            let mut bytes = vec![0; PACKET];
+            let sent = party.hear("length");
+            let sent = usize::from_le_bytes(sent.try_into().unwrap());
+            let mut bytes = vec![0; sent];
             receiver.area().read_at(0, &mut bytes).unwrap();
-            assert!(bytes == pattern(9, PACKET));
+            assert!(bytes == pattern(9, sent));
         },
         &|party| {
             let sender = sender(party, &party.hear_ticket("ticket"));
@@ -50,12 +52,18 @@ pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
                 send(party, &sender, tag * 16, &pattern(tag, 16), tag);
             }
             party.hear("had them");
-            send(party, &sender, 0, &pattern(9, PACKET), u64::MAX);
+            let refused = |offset, length| {
+                let data = vec![0; length];
+                party
+                    .with(|manager| sender.send(manager, offset, &data, 0, GROW))
+                    .unwrap_err()
+            };
+            let packet = packet_bytes(&refused(0, 100_000));
+            party.tell("length", &packet.to_le_bytes());
+            send(party, &sender, 0, &pattern(9, packet), u64::MAX);
             // More than a packet is refused, and so is what lies outside.
-            for (offset, length) in [(0, PACKET + 1), (99_999, 2)] {
-                let error = party
-                    .with(|manager| sender.send(manager, offset, &vec![0; length], 0, GROW))
-                    .unwrap_err();
+            for (offset, length) in [(0, packet + 1), (99_999, 2)] {
+                let error = refused(offset, length);
                 assert!(
                     matches!(error, SendError::Refused(_) | SendError::OutsideTicket(_)),
                     "{error}"

@@ -56,6 +56,8 @@ pub(crate) struct Found {
 pub(crate) enum Unanswered {
     /// Nobody listens there.
     Absent,
+    /// Its host says that it is not there.
+    Gone,
     /// Nobody answered in time.
     Late,
     /// It cannot be answered.
@@ -274,7 +276,7 @@ impl Network {
                         user,
                     });
                 }
-                Ok(Answer::Refused { .. }) => return Err(Unanswered::Absent),
+                Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
                 Ok(_) => return Err(Unanswered::Failed(abroad.invalid())),
                 Err(error) => why = error,
             }

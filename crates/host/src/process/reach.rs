@@ -64,10 +64,10 @@ impl Abroad {
             Unanswered::Failed(error) => Setback::Final(error),
             Unanswered::Late => Setback::Again(ConnectError::Stalled { to }),
             // An interface that is gone does not come back; a name may be published yet.
-            Unanswered::Absent if self.destination.is_some() => {
+            Unanswered::Gone if self.destination.is_some() => {
                 Setback::Final(ConnectError::Gone { to })
             }
-            Unanswered::Absent => Setback::Again(ConnectError::Absent { to }),
+            Unanswered::Gone | Unanswered::Absent => Setback::Again(ConnectError::Absent { to }),
         }
     }
 }

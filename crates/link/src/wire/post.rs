@@ -423,6 +423,10 @@ impl Post {
                 .store(place.unwrap_or(0) as u8 + 1, Ordering::Release);
             wire.tell_of_end();
         }
+        if state.is_left && self.end.load(Ordering::Relaxed) != 0 {
+            // It can be forgotten.
+            wire.wants(now_ns);
+        }
         self.deadline_ns.store(deadline_ns, Ordering::Release);
         wire.wants(deadline_ns);
     }
