@@ -451,12 +451,7 @@ fn messages(
     verdicts.same(vector, "head", &head, &first[..24].to_vec());
     let (coded, mac2) = first.split_at(first.len() - 32);
     let (ask_bytes, mac1) = coded.split_at(coded.len() - 32);
-    verdicts.same(
-        vector,
-        "mac1",
-        &mac(mac1_key, &[ask_bytes]),
-        &mac1.to_vec(),
-    );
+    verdicts.same(vector, "mac1", &mac(mac1_key, &[ask_bytes]), &mac1.to_vec());
     verdicts.same(vector, "mac2", &vec![0; 32], &mac2.to_vec());
 
     let cookie = hear(&mut responder, &first, true).expect_err("a cookie");
@@ -470,7 +465,12 @@ fn messages(
     verdicts.same(vector, "cookie code", &expected, &code.to_vec());
     assert!(matches!(asking.take(0, &cookie).unwrap(), Taken::Again));
     let second = asking.poll(0).unwrap().to_vec();
-    verdicts.same(vector, "unchanged", &coded.to_vec(), &second[..coded.len()].to_vec());
+    verdicts.same(
+        vector,
+        "unchanged",
+        &coded.to_vec(),
+        &second[..coded.len()].to_vec(),
+    );
     let expected = mac(&body[16..], &[coded]);
     verdicts.same(vector, "shown", &expected, &second[coded.len()..].to_vec());
 
@@ -497,11 +497,21 @@ fn messages(
         plain.extend([6, 0]);
         plain.extend(b"answer");
         plain.resize(6 + PAYLOAD_BYTES_MAX, 0);
-        verdicts.same(vector, "payload", &plain, &response[56..body.len()].to_vec());
+        verdicts.same(
+            vector,
+            "payload",
+            &plain,
+            &response[56..body.len()].to_vec(),
+        );
         let nonces = [&first[24..56], &response[24..56]].concat();
         for (label, begin) in [("hamlyn 1 there", there), ("hamlyn 1 back", back)] {
             let tag = mac(&nonces, &[label.as_bytes()]);
-            verdicts.same(vector, label, &tag[..4].to_vec(), &begin.to_le_bytes().to_vec());
+            verdicts.same(
+                vector,
+                label,
+                &tag[..4].to_vec(),
+                &begin.to_le_bytes().to_vec(),
+            );
         }
     }
     // Both sides have the same keys.

@@ -9,16 +9,16 @@ use std::fs;
 use std::path::Path;
 
 /// A vector.
-pub struct Vector {
+pub(crate) struct Vector {
     /// What it is of.
-    pub kind: String,
+    pub(crate) kind: String,
     /// The line of the file that it begins in, from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     fields: Vec<(String, String)>,
 }
 
 /// All vectors of these kinds, in the order of the file. Fails if one of the kinds has none.
-pub fn read(kinds: &[&str]) -> Vec<Vector> {
+pub(crate) fn read(kinds: &[&str]) -> Vec<Vector> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol.md");
     let text = fs::read_to_string(path).expect("docs/protocol.md is readable");
     let mut vectors = Vec::new();
@@ -47,13 +47,13 @@ pub fn read(kinds: &[&str]) -> Vec<Vector> {
 }
 
 /// Bytes as they are written in the file.
-pub fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.join(" ")
 }
 
 /// Bytes from the file.
-pub fn bytes(text: &str) -> Vec<u8> {
+pub(crate) fn bytes(text: &str) -> Vec<u8> {
     let digits: String = text.split_whitespace().collect();
     assert!(digits.len().is_multiple_of(2), "odd digits: {text}");
     (0..digits.len())
@@ -63,7 +63,7 @@ pub fn bytes(text: &str) -> Vec<u8> {
 }
 
 /// A number from the file.
-pub fn number(text: &str) -> u64 {
+pub(crate) fn number(text: &str) -> u64 {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -87,13 +87,13 @@ impl Vector {
     }
 
     /// The values of a field, which may be there several times, or not at all.
-    pub fn all(&self, field: &str) -> Vec<&str> {
+    pub(crate) fn all(&self, field: &str) -> Vec<&str> {
         let named = self.fields.iter().filter(|(name, _)| name == field);
         named.map(|(_, value)| value.as_str()).collect()
     }
 
     /// The value of a field that is there once.
-    pub fn text(&self, field: &str) -> &str {
+    pub(crate) fn text(&self, field: &str) -> &str {
         match self.all(field)[..] {
             [value] => value,
             _ => panic!("line {}: not one field {field}", self.line),
@@ -101,33 +101,39 @@ impl Vector {
     }
 
     /// The bytes of a field.
-    pub fn bytes(&self, field: &str) -> Vec<u8> {
+    pub(crate) fn bytes(&self, field: &str) -> Vec<u8> {
         bytes(self.text(field))
     }
 
     /// The number of a field.
-    pub fn number(&self, field: &str) -> u64 {
+    pub(crate) fn number(&self, field: &str) -> u64 {
         number(self.text(field))
     }
 }
 
 /// What the file says and what is the case, compared; told all at once at the end.
 #[derive(Default)]
-pub struct Verdicts {
+pub(crate) struct Verdicts {
     checks: usize,
     wrong: Vec<String>,
 }
 
 impl Verdicts {
     /// Compares bytes.
-    pub fn bytes(&mut self, vector: &Vector, field: &str, is: &[u8]) {
+    pub(crate) fn bytes(&mut self, vector: &Vector, field: &str, is: &[u8]) {
         let said = vector.bytes(field);
         let is_right = said == is;
         self.say(vector, field, is_right, &hexadecimal(is));
     }
 
     /// Compares anything else.
-    pub fn same<T: PartialEq + Debug>(&mut self, vector: &Vector, field: &str, said: &T, is: &T) {
+    pub(crate) fn same<T: PartialEq + Debug>(
+        &mut self,
+        vector: &Vector,
+        field: &str,
+        said: &T,
+        is: &T,
+    ) {
         self.say(vector, field, said == is, &format!("{is:?}, not {said:?}"));
     }
 
@@ -141,7 +147,7 @@ impl Verdicts {
     }
 
     /// Fails if anything is wrong, or less was compared than that.
-    pub fn end(self, checks_least: usize) {
+    pub(crate) fn end(self, checks_least: usize) {
         assert!(
             self.wrong.is_empty(),
             "docs/protocol.md:\n{}",
