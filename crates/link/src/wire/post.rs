@@ -20,8 +20,8 @@ use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
 use crate::udp::seal::{Opener, Sealer};
 use crate::udp::socket::{Flow, SendError};
 
-/// Frames that wait to be taken; for more the sender is told that there is no room.
-const FRAMES_MAX: usize = 256;
+/// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
+const WAITING_BYTES_MAX: usize = 4 << 20;
 /// Buffers kept for frames.
 const SPARE_FRAMES_MAX: usize = 64;
 /// How long after a full socket sending is tried again.
@@ -107,6 +107,7 @@ struct State {
     flows: Vec<Flow>,
     frame_bytes: usize,
     frames: VecDeque<Frame>,
+    waiting_bytes: usize,
     spare: Vec<Vec<u8>>,
     /// What the socket of that path had no room for.
     stuck: Option<(u8, Batch)>,
@@ -174,6 +175,7 @@ impl Post {
                 flows,
                 frame_bytes,
                 frames: VecDeque::new(),
+                waiting_bytes: 0,
                 spare: Vec::new(),
                 stuck: None,
                 unheard: 0,
@@ -261,6 +263,7 @@ impl Post {
         }
         let mut state = lock(&self.state);
         let frame = state.frames.pop_front();
+        state.waiting_bytes -= frame.as_ref().map_or(0, |frame| frame.bytes.len());
         self.waiting.store(state.frames.len(), Ordering::Release);
         frame
     }
@@ -320,12 +323,13 @@ impl Post {
         let Incoming::Packets(taking) = state.association.take_frame(now_ns, path, plain) else {
             return false;
         };
-        if state.is_left || state.frames.len() >= FRAMES_MAX {
+        if state.is_left || state.waiting_bytes >= WAITING_BYTES_MAX {
             state.association.not_now(now_ns, taking, NotNow::NoRoom);
             return false;
         }
         let mut bytes = state.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(&plain[taking.range()]);
+        state.waiting_bytes += bytes.len();
         state.frames.push_back(Frame {
             bytes,
             taking,
@@ -440,6 +444,20 @@ impl Post {
 
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
         lock(&self.state).returned.pop_front()
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        let state = lock(&self.state);
+        let association = &state.association;
+        tracing::debug!(
+            number = self.number,
+            statistics = ?association.statistics(),
+            paths = ?(0..state.flows.len() as u8).map(|path| association.path_statistics(path)).collect::<Vec<_>>(),
+            unheard = state.unheard,
+            "the end of an association"
+        );
     }
 }
 
