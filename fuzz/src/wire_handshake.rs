@@ -45,7 +45,7 @@ fn damaged(message: &[u8], damage: &[u8], replaces: bool) -> Vec<u8> {
         let at = usize::from(change[0]) << 8 | usize::from(change[1]);
         match damaged.get_mut(at) {
             Some(byte) => *byte = byte.wrapping_add(change[2]),
-            None => damaged.truncate(at % 1024),
+            None => damaged.truncate(at % 2048),
         }
     }
     damaged

@@ -1,5 +1,5 @@
-//! `docs/papers.md`: every row of the paper that must be there is there once,
-//! and every file, item and test that it names exists.
+//! `docs/papers.md`: every row of the papers that must be there is there once,
+//! and every file, item and test that it names exists. Of other texts: every test that they name exists.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::source::{code_of, has_function, has_test, words};
 
-/// What the identifiers of the paper's rows look like.
-const PREFIX: &str = "H-";
+/// How the rows of each paper begin.
+const PREFIXES: [&str; 2] = ["| H-", "| V-"];
 /// Kinds of rows that describe what is to be built.
 const BUILT: [&str; 5] = ["mechanism", "field", "rule", "operation", "parameter"];
 /// Begins the last cell of a row that departs from the paper on purpose.
@@ -50,7 +50,7 @@ pub(crate) fn check(
     let mut lines_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, line) in table.lines().enumerate() {
         let number = index + 1;
-        if !line.starts_with(&format!("| {PREFIX}")) {
+        if !PREFIXES.iter().any(|prefix| line.starts_with(prefix)) {
             continue;
         }
         let cells: Vec<&str> = line
@@ -102,6 +102,27 @@ pub(crate) fn check(
                 .problems
                 .push(format!("line {}: {id} is not a required row", lines[0]));
         }
+    }
+    report
+}
+
+/// Checks that all tests exist that a text cites (`file::function`), whatever it is about.
+pub(crate) fn check_citations(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Report {
+    let mut report = Report::default();
+    for (index, line) in text.lines().enumerate() {
+        let mut problems = Vec::new();
+        if check_tests(line, read, &mut problems) > 0 {
+            report.tested += 1;
+        }
+        // A file that is named for itself is no citation.
+        problems.retain(|problem| !problem.contains("names no test"));
+        let named = problems
+            .into_iter()
+            .map(|problem| format!("line {}: {problem}", index + 1));
+        report.problems.extend(named);
+    }
+    if report.tested == 0 {
+        report.problems.push("it cites no test".to_owned());
     }
     report
 }
@@ -304,9 +325,39 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_each_paper_are_checked() {
+        let list = "V-001 rule\n";
+        let row = "| V-001 | a rule | `docs/x.md` | `crates/a/tests/t.rs::it_holds` |\n";
+        let check_row = |table: &str| check(table, &required(list).unwrap(), &tree).problems;
+        assert_eq!(check_row(row), Vec::<String>::new());
+        assert!(!check_row(&row.replace("it_holds", "it_hold")).is_empty());
+        assert_eq!(check_row("no row"), ["V-001 (rule) has no row"]);
+    }
+
+    #[test]
+    fn a_text_cites_tests_that_exist() {
+        let problems = |text: &str| check_citations(text, &tree).problems;
+        let good = "Shown by `crates/a/tests/t.rs::it_holds`, see `docs/x.md`.";
+        assert_eq!(problems(good), Vec::<String>::new());
+        assert_eq!(check_citations(good, &tree).tested, 1);
+        for (from, to) in [
+            ("it_holds", "it_hold"),
+            ("it_holds", "helper"),
+            ("t.rs", "u.rs"),
+        ] {
+            assert!(!problems(&good.replace(from, to)).is_empty(), "{to}");
+        }
+        assert_eq!(problems("nothing"), ["it cites no test"]);
+    }
+
+    #[test]
     fn the_list_of_rows_is_sound() {
         let list = required(crate::REQUIRED).unwrap();
-        assert!(list.len() > 200);
+        assert!(list.len() > 300);
+        for prefix in PREFIXES {
+            let id = prefix.trim_start_matches("| ");
+            assert!(list.keys().any(|key| key.starts_with(id)), "{id}");
+        }
         assert!(required("H-001 rule\nH-001 rule").is_err());
         assert!(required("H-001").is_err());
     }

@@ -6,6 +6,7 @@ mod actor;
 mod bench;
 mod demo;
 mod doctor;
+mod keygen;
 mod network;
 mod pipe;
 mod reproduce;
@@ -36,6 +37,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Say what this machine allows, and what to change.
     Doctor(doctor::Arguments),
+    /// Make the secret of a cluster, or the key of a host.
+    Keygen(keygen::Arguments),
     /// Carry out a paper's measurements on a model of its machine, and set ours beside the paper's.
     Reproduce(reproduce::Arguments),
     /// Hunt for faults: random programs in random worlds, in virtual time.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Pipe(arguments) => pipe::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Keygen(arguments) => keygen::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Actor { role } => match role {

@@ -80,6 +80,12 @@ impl NetworkArguments {
         if let Some(port) = self.door {
             options.door_port = port;
         }
+        if options.security == Security::Insecure {
+            // Diagnostics are off unless they are asked for; this is said to everybody.
+            eprintln!(
+                "hamlyn: the network is used without security: whoever reaches this host may do anything that is offered"
+            );
+        }
         Ok(NetworkUse::On(Box::new(options)))
     }
 

@@ -559,3 +559,22 @@ fn credentials(security: &Security) -> Result<Credentials, HostError> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_keys_a_host_speaks_for_itself_only() {
+        let node = |name: &str| HostName::new(name).unwrap().node();
+        let zeus = Identity::Host("Zeus".to_owned());
+        assert!(is_of_host(&zeus, node("zeus")));
+        assert!(!is_of_host(&zeus, node("hera")));
+        assert!(!is_of_host(
+            &Identity::Host("no name".to_owned()),
+            node("zeus")
+        ));
+        // Holders of the secret are believed.
+        assert!(is_of_host(&Identity::SecretHolder, node("hera")));
+    }
+}

@@ -107,7 +107,7 @@ pub enum HandshakeError {
     #[error("a host must be named whose key is expected")]
     NoHost,
     /// There is more to be said than fits.
-    #[error("a payload of {bytes} bytes: at most 512")]
+    #[error("a payload of {bytes} bytes: at most {PAYLOAD_BYTES_MAX}")]
     Payload {
         /// How much there is.
         bytes: usize,

@@ -2,11 +2,11 @@
 //!
 //! *Initiation*: envelope (association 0; the packet number is the initiator's time in milliseconds), mode (u8), three zeros, the
 //! initiator's number for the association (u32); then the first message of Noise, whose prologue are the 24 bytes before it; `mac1`,
-//! a code of all before it; `mac2`, one of all before it with the cookie, or zeros. Its payload: length (u16), 512 bytes.
+//! a code of all before it; `mac2`, one of all before it with the cookie, or zeros. Its payload: length (u16), 1,032 bytes.
 //!
 //! *Response*: envelope (association: the initiator's number; packet number 0), mode, three zeros, the responder's number; the
 //! second message of Noise; a code of all before it and of the initiation's `mac1`. Its payload: the responder's number again, length,
-//! 512 bytes.
+//! 1,032 bytes.
 //!
 //! *Cookie*: envelope as of the response, 32 bytes of cookie, a code as of the response.
 //!
@@ -166,7 +166,7 @@ pub(super) fn is_same(key: &hmac::Key, code: &hmac::Tag, other: &[u8]) -> bool {
     hmac::verify(key, other, hmac::sign(key, code.as_ref()).as_ref()).is_ok()
 }
 
-/// A payload, with its length, in a field of 512 bytes.
+/// A payload, with its length, in a field of its own, filled up with zeros.
 pub(super) fn put_payload(field: &mut [u8; ASK_BYTES], payload: &[u8]) {
     let length = payload.len().min(PAYLOAD_BYTES_MAX);
     field.fill(0);

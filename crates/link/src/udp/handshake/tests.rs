@@ -423,10 +423,13 @@ fn it_is_asked_again_ever_more_slowly() {
 
 #[test]
 fn payloads_have_their_limit() {
+    const TOO_LONG: HandshakeError = HandshakeError::Payload {
+        bytes: PAYLOAD_BYTES_MAX + 1,
+    };
     let [ours, theirs] = &all_credentials()[0];
     let longest = [7; PAYLOAD_BYTES_MAX];
     let refused = Initiator::new(ours, None, 1, &[0; PAYLOAD_BYTES_MAX + 1], 0, 0);
-    assert_eq!(refused.unwrap_err(), HandshakeError::Payload { bytes: 513 });
+    assert_eq!(refused.unwrap_err(), TOO_LONG);
     let mut initiator = Initiator::new(ours, None, 1, &longest, 0, WALL_MS).unwrap();
     let mut responder = Responder::new(theirs).unwrap();
     let asks = asks(&mut initiator);
@@ -437,7 +440,7 @@ fn payloads_have_their_limit() {
     );
     assert_eq!(first.identity(), &Identity::SecretHolder);
     let refused = responder.accept(0, first, 2, &[0; PAYLOAD_BYTES_MAX + 1]);
-    assert_eq!(refused.unwrap_err(), HandshakeError::Payload { bytes: 513 });
+    assert_eq!(refused.unwrap_err(), TOO_LONG);
     let again = asked(&mut responder, &asks);
     let response = responder
         .accept(0, again, 2, &longest)

@@ -1,0 +1,143 @@
+//! `docs/protocol.md` is true of letters and of the numbers of hosts: its vectors are read from the file itself.
+
+#[path = "../../link/tests/vectors/mod.rs"]
+mod vectors;
+
+use hamlyn_host::Destination;
+use hamlyn_host::network::hosts::HostName;
+use hamlyn_host::network::letter::{Answer, LETTER_BYTES_MAX, Request, Side, Sought};
+use hamlyn_host::process::name::{Name, Namespace};
+use hamlyn_link::udp::handshake::PAYLOAD_BYTES_MAX;
+use vectors::{Vector, Verdicts, hexadecimal, read};
+
+// A letter is the payload of a handshake.
+const _: () = assert!(LETTER_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+
+#[derive(PartialEq, Debug)]
+enum Letter {
+    Request(Request),
+    Answer(Answer),
+}
+
+impl Letter {
+    fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Request(request) => request.to_bytes(),
+            Self::Answer(answer) => answer.to_bytes(),
+        }
+    }
+}
+
+/// What the bytes say; a letter is never both.
+fn letter_in(bytes: &[u8]) -> Option<Letter> {
+    match (Request::from_bytes(bytes), Answer::from_bytes(bytes)) {
+        (Ok(request), Err(_)) => Some(Letter::Request(request)),
+        (Err(_), Ok(answer)) => Some(Letter::Answer(answer)),
+        (Err(_), Err(_)) => None,
+        (Ok(_), Ok(_)) => panic!("a request and an answer: {}", hexadecimal(bytes)),
+    }
+}
+
+fn word(vector: &Vector, field: &str) -> u32 {
+    u32::try_from(vector.number(field)).expect("a number of 32 bits")
+}
+
+fn short(vector: &Vector, field: &str) -> u16 {
+    u16::try_from(vector.number(field)).expect("a number of 16 bits")
+}
+
+fn name(vector: &Vector, field: &str) -> Option<Name> {
+    let name = vector.all(field).first().copied()?;
+    Some(Name::new(name).expect("a name"))
+}
+
+fn side(vector: &Vector) -> Side {
+    Side {
+        destination: Destination {
+            node: word(vector, "host"),
+            user: word(vector, "user"),
+            interface: vector.number("interface"),
+        },
+        group: word(vector, "group"),
+        process: word(vector, "process"),
+        name: name(vector, "name"),
+        association: word(vector, "association"),
+        channels: short(vector, "channels"),
+        frame_bytes: word(vector, "frame"),
+        paths: short(vector, "paths") as u8,
+        port: short(vector, "port"),
+    }
+}
+
+fn letter_of(vector: &Vector) -> Letter {
+    match vector.text("letter") {
+        "locate" => {
+            let sought = match name(vector, "name") {
+                Some(name) => Sought::Name(name),
+                None => Sought::Interface(vector.number("interface")),
+            };
+            let namespace = Namespace::new(vector.text("namespace")).expect("a namespace");
+            Letter::Request(Request::Locate { namespace, sought })
+        }
+        "link" => Letter::Request(Request::Link(side(vector))),
+        "ask" => Letter::Request(Request::Ask {
+            item: name(vector, "item").expect("an item"),
+            user: word(vector, "user"),
+            group: word(vector, "group"),
+        }),
+        "located" => Letter::Answer(Answer::Located {
+            interface: vector.number("interface"),
+            user: word(vector, "user"),
+            port: short(vector, "port"),
+        }),
+        "linked" => Letter::Answer(Answer::Linked(side(vector))),
+        "given" => Letter::Answer(Answer::Given(vector.bytes("given"))),
+        "refused" => Letter::Answer(Answer::Refused {
+            reason: short(vector, "reason"),
+        }),
+        other => panic!("no letter {other}"),
+    }
+}
+
+#[test]
+fn letters_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    let vectors = read(&["letter"]);
+    for vector in &vectors {
+        let letter = letter_of(vector);
+        verdicts.bytes(vector, "bytes", &letter.to_bytes());
+        let is = letter_in(&vector.bytes("bytes"));
+        verdicts.same(vector, "letter", &Some(letter), &is);
+    }
+    verdicts.end(16);
+    let mut kinds: Vec<u8> = vectors.iter().map(|v| v.bytes("bytes")[1]).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, [1, 2, 3, 4, 65, 66, 67, 68], "one of each kind");
+}
+
+#[test]
+fn what_is_no_letter_is_none() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["no-letter"]) {
+        let is = letter_in(&vector.bytes("bytes"));
+        verdicts.same(&vector, "bytes", &None, &is);
+    }
+    verdicts.end(5);
+}
+
+#[test]
+fn hosts_have_the_numbers_that_they_are_said_to_have() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["host"]) {
+        let name = vector.text("name");
+        let is = HostName::new(name).expect("a host").node();
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in name.to_lowercase().bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        let by_hand = ((hash >> 32) as u32 ^ hash as u32).max(1);
+        verdicts.same(&vector, "by hand", &by_hand, &is);
+        verdicts.same(&vector, "number", &word(&vector, "number"), &is);
+    }
+    verdicts.end(4);
+}

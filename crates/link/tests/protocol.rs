@@ -1,0 +1,587 @@
+//! `docs/protocol.md` is true: its vectors of the wire are read from the file and compared with what the library does, and what
+//! it says about keys and codes with a second way to compute them, written here from its words alone.
+
+mod vectors;
+
+use std::net::SocketAddr;
+
+use hamlyn_engine::key::Key as PacketKey;
+use hamlyn_engine::memory::Part;
+use hamlyn_engine::packet::{Flags, Header, Kind as PacketKind, SlotName};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::{
+    Association, Incoming, NotNow, Packet, Packets, Return, Settings, Verdict, answer_not_resident,
+};
+use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Envelope, Kind};
+use hamlyn_link::udp::handshake::{
+    Asked, COOKIE_MESSAGE_BYTES, Credentials, Established, Heard, Initiator, PAYLOAD_BYTES_MAX,
+    Responder, Taken,
+};
+use hamlyn_link::udp::key_file::{ClusterSecret, HostKey};
+use hamlyn_link::udp::seal::{Key, Opener, Sealer};
+use hamlyn_ring::area::Area;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::hmac;
+use vectors::{Vector, Verdicts, bytes, number, read};
+
+fn mac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
+    parts.iter().for_each(|part| context.update(part));
+    context.sign().as_ref().to_vec()
+}
+
+/// HKDF-Expand (RFC 5869) with SHA-256, up to 32 bytes.
+fn expand(secret: &[u8], label: &str, length_bytes: usize) -> Vec<u8> {
+    let mut bytes = mac(secret, &[label.as_bytes(), &[1]]);
+    bytes.truncate(length_bytes);
+    bytes
+}
+
+fn kind_of(text: &str) -> Kind {
+    match text {
+        "data" => Kind::Data,
+        "initiation" => Kind::Initiation,
+        "response" => Kind::Response,
+        "cookie" => Kind::Cookie,
+        "probe" => Kind::Probe,
+        "probe answer" => Kind::ProbeAnswer,
+        _ => panic!("no kind {text}"),
+    }
+}
+
+fn envelope_of(vector: &Vector, length_bytes: usize) -> Envelope {
+    Envelope {
+        kind: kind_of(vector.text("kind")),
+        length_bytes: length_bytes as u16,
+        phase: vector.number("phase") != 0,
+        path: vector.number("path") as u8,
+        association: vector.number("association") as u32,
+        packet_number: vector.number("packet"),
+    }
+}
+
+#[test]
+fn envelopes_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["envelope", "no-envelope"]) {
+        let mut datagram = vector.bytes("bytes");
+        datagram.resize(ENVELOPE_BYTES, 0);
+        let length_bytes = usize::from(u16::from_le_bytes([datagram[2], datagram[3]]));
+        if vector.kind == "no-envelope" {
+            let of = vector.all("of").first().map(|of| number(of) as usize);
+            datagram.resize(of.unwrap_or(length_bytes), 0);
+            let envelope = Envelope::parse(&datagram);
+            verdicts.same(&vector, "bytes", &None, &envelope);
+            continue;
+        }
+        let envelope = envelope_of(&vector, vector.number("length") as usize);
+        verdicts.bytes(&vector, "bytes", &envelope.bytes());
+        datagram.resize(length_bytes, 0);
+        verdicts.same(
+            &vector,
+            "bytes",
+            &Some(envelope),
+            &Envelope::parse(&datagram),
+        );
+    }
+    verdicts.end(8);
+}
+
+/// Seals as the words of the file say, without the library's sealer.
+fn sealed_by_hand(secret: &[u8], envelope: &Envelope, frame: &[u8]) -> Vec<u8> {
+    let key = UnboundKey::new(&AES_256_GCM, &expand(secret, "hamlyn 1 key", 32)).unwrap();
+    let mut nonce: [u8; 12] = expand(secret, "hamlyn 1 salt", 12).try_into().unwrap();
+    for (at, byte) in envelope.packet_number.to_be_bytes().into_iter().enumerate() {
+        nonce[4 + at] ^= byte;
+    }
+    let head = envelope.bytes();
+    let mut sealed = frame.to_vec();
+    LessSafeKey::new(key)
+        .seal_in_place_append_tag(
+            Nonce::assume_unique_for_key(nonce),
+            Aad::from(head),
+            &mut sealed,
+        )
+        .unwrap();
+    [&head[..], &sealed].concat()
+}
+
+/// What the opener makes of a datagram.
+fn opened(opener: &mut Opener, datagram: &[u8]) -> Option<(u64, Vec<u8>)> {
+    let mut datagram = datagram.to_vec();
+    let opened = opener.open(&mut datagram).ok()?;
+    Some((opened.packet_number, opened.frame.to_vec()))
+}
+
+#[test]
+fn datagrams_are_sealed_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["keys"]) {
+        let secret = vector.bytes("secret");
+        verdicts.bytes(&vector, "key", &expand(&secret, "hamlyn 1 key", 32));
+        verdicts.bytes(&vector, "salt", &expand(&secret, "hamlyn 1 salt", 12));
+        verdicts.bytes(&vector, "next", &expand(&secret, "hamlyn 1 next", 32));
+    }
+    for vector in read(&["sealed"]) {
+        let mut secret = vector.bytes("secret");
+        let first: [u8; 32] = secret.clone().try_into().unwrap();
+        let key = Key::Sealed(first.into());
+        let frame = vector.bytes("frame");
+        let envelope = envelope_of(&vector, frame.len() + 32);
+        let key_number = envelope.packet_number >> 22;
+        assert_eq!(envelope.phase, key_number % 2 == 1);
+        for _ in 0..key_number {
+            secret = expand(&secret, "hamlyn 1 next", 32);
+        }
+        let datagram = sealed_by_hand(&secret, &envelope, &frame);
+        verdicts.bytes(&vector, "datagram", &datagram);
+        if key_number == 0 {
+            let mut sealer = Sealer::new(&key, envelope.association);
+            let mut room = vec![0; datagram.len()];
+            for _ in 0..=envelope.packet_number {
+                sealer
+                    .seal(envelope.kind, envelope.path, &frame, &mut room)
+                    .unwrap();
+            }
+            verdicts.bytes(&vector, "datagram", &room);
+        }
+        let mut opener = Opener::new(&key, envelope.association);
+        let said = vector.bytes("datagram");
+        let expected = Some((envelope.packet_number, frame));
+        verdicts.same(&vector, "frame", &expected, &opened(&mut opener, &said));
+        verdicts.same(&vector, "again", &None, &opened(&mut opener, &said));
+    }
+    verdicts.end(13);
+}
+
+#[test]
+fn clear_datagrams_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["clear"]) {
+        let frame = vector.bytes("frame");
+        let begin = vector.number("begin") as u32;
+        let envelope = envelope_of(&vector, frame.len() + 20);
+        let mut datagram = [&envelope.bytes()[..], &frame].concat();
+        let checked = datagram.len().min(256);
+        let sum = crc32c::crc32c_append(begin ^ datagram.len() as u32, &datagram[..checked]);
+        datagram.extend(sum.to_le_bytes());
+        verdicts.bytes(&vector, "datagram", &datagram);
+        let key = Key::Clear(begin);
+        let mut sealer = Sealer::new(&key, envelope.association);
+        let mut room = vec![0; datagram.len()];
+        sealer
+            .seal(envelope.kind, envelope.path, &frame, &mut room)
+            .unwrap();
+        verdicts.bytes(&vector, "datagram", &room);
+        let mut opener = Opener::new(&key, envelope.association);
+        let said = vector.bytes("datagram");
+        verdicts.same(
+            &vector,
+            "frame",
+            &Some((0, frame)),
+            &opened(&mut opener, &said),
+        );
+    }
+    verdicts.end(3);
+}
+
+/// A packet as the file writes it: its header, its metadata, and its data.
+type Written = (Header, Vec<u8>, Vec<u8>);
+
+fn packet_of(text: &str) -> Written {
+    let mut header = Header {
+        slot: SlotName::from_bits(0),
+        metadata_index: 0,
+        key: PacketKey::from_bits(0),
+        offset: 0,
+        length_bytes: 0,
+        word: 0,
+        metadata_length_bytes: 0,
+        flags: Flags::NONE,
+        kind: PacketKind::WRITE,
+    };
+    let (mut metadata, mut data) = (Vec::new(), Vec::new());
+    for field in text.split(',') {
+        let (name, value) = field.trim().split_once(' ').expect("a name and a value");
+        match name {
+            "slot" => header.slot = SlotName::from_bits(number(value) as u32),
+            "index" => header.metadata_index = number(value) as u16,
+            "key" => header.key = PacketKey::from_bits(number(value)),
+            "offset" => header.offset = number(value),
+            "word" => header.word = number(value),
+            "flags" => header.flags = Flags(number(value) as u8),
+            "metadata" => metadata = bytes(value),
+            "data" => data = bytes(value),
+            _ => panic!("no field {name}"),
+        }
+    }
+    header.length_bytes = data.len() as u32;
+    header.metadata_length_bytes = metadata.len() as u8;
+    (header, metadata, data)
+}
+
+fn read_packet(packet: &Packet<'_>) -> Written {
+    match packet {
+        Packet::Short(short) => {
+            let header = packet.header();
+            let metadata = if short.has_metadata {
+                short.word.to_le_bytes().to_vec()
+            } else {
+                Vec::new()
+            };
+            let data = short.data.map(u64::to_le_bytes).concat();
+            (header, metadata, data)
+        }
+        Packet::General {
+            header,
+            metadata,
+            data,
+        } => (*header, metadata.to_vec(), data.to_vec()),
+    }
+}
+
+fn association() -> Association {
+    Association::new(Settings::default()).unwrap()
+}
+
+fn next(end: &mut Association, now_ns: u64) -> Vec<u8> {
+    let mut room = vec![0; end.settings().frame_bytes];
+    let length_bytes = end
+        .next_frame(now_ns, &mut room)
+        .map_or(0, |frame| frame.length_bytes);
+    room.truncate(length_bytes);
+    room
+}
+
+/// One end of an association, which has sent the frame of a vector.
+fn sender_of(vector: &Vector) -> (Association, Vec<u8>) {
+    let mut sender = association();
+    for packet in vector.all("packet") {
+        let (header, metadata, data) = packet_of(packet);
+        let parts = [Part::<Area>::Bytes(&data)];
+        sender.offer(&header, &metadata, &parts).unwrap();
+    }
+    let frame = next(&mut sender, vector.number("time"));
+    (sender, frame)
+}
+
+#[test]
+fn frames_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["frame"]) {
+        let (_, frame) = sender_of(&vector);
+        verdicts.bytes(&vector, "bytes", &frame);
+        let said = vector.bytes("bytes");
+        let mut receiver = association();
+        let Incoming::Packets(taking) = receiver.take_frame(0, 0, &said) else {
+            verdicts.same(&vector, "bytes", &"a frame with packets", &"none");
+            continue;
+        };
+        let packets = Packets::new(&said[taking.range()]);
+        let packets: Vec<Written> = packets.map(|packet| read_packet(&packet)).collect();
+        let expected: Vec<Written> = vector.all("packet").into_iter().map(packet_of).collect();
+        verdicts.same(&vector, "packet", &expected, &packets);
+        verdicts.same(
+            &vector,
+            "packets",
+            &expected.len(),
+            &usize::from(taking.count()),
+        );
+        receiver.taken(0, taking);
+        // Once more it is a duplicate.
+        assert!(matches!(
+            receiver.take_frame(0, 0, &said),
+            Incoming::Nothing
+        ));
+    }
+    verdicts.end(6);
+}
+
+/// What comes back for a frame: its bytes, and what its sender makes of them.
+fn answer_of(how: &str, frame: &[u8], came_ns: u64, now_ns: u64) -> Vec<u8> {
+    if how == "not resident" {
+        let mut answer = [0; 31];
+        let length = answer_not_resident(now_ns, frame, &mut answer).unwrap();
+        return answer[..length].to_vec();
+    }
+    let mut receiver = association();
+    if how == "closed" {
+        receiver.close();
+        return next(&mut receiver, now_ns);
+    }
+    let Incoming::Packets(taking) = receiver.take_frame(came_ns, 0, frame) else {
+        panic!("no packets");
+    };
+    match how {
+        "taken" => receiver.taken(came_ns, taking),
+        "no room" => receiver.not_now(came_ns, taking, NotNow::NoRoom),
+        "refused" => {
+            receiver.refused(&taking, 1, Refusal::BadKey);
+            receiver.taken(came_ns, taking);
+        }
+        _ => panic!("no answer {how}"),
+    }
+    next(&mut receiver, now_ns)
+}
+
+#[test]
+fn answers_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    let frames = read(&["frame"]);
+    for vector in read(&["answer"]) {
+        let to = &frames[vector.number("to") as usize - 1];
+        let (mut sender, frame) = sender_of(to);
+        let how = vector.text("because");
+        let (came_ns, now_ns) = (vector.number("came"), vector.number("time"));
+        verdicts.bytes(&vector, "bytes", &answer_of(how, &frame, came_ns, now_ns));
+        // What it means to whoever sent the frame.
+        let said = vector.bytes("bytes");
+        let back_ns = to.number("time") + 1_000_000;
+        assert!(matches!(
+            sender.take_frame(back_ns, 0, &said),
+            Incoming::Nothing
+        ));
+        let came_back = sender.next_return().map(|back| back.reason);
+        let is = (
+            sender.outstanding(),
+            sender.statistics().acknowledged,
+            came_back,
+            sender.verdict(),
+        );
+        let expected = match how {
+            "taken" => (0, 1, None, None),
+            "no room" | "not resident" => (1, 0, None, None),
+            "refused" => (0, 1, Some(Return::Refused(Refusal::BadKey)), None),
+            _ => {
+                let why = Verdict::ClosedByPeer;
+                (0, 0, Some(Return::Ended(why)), Some(why))
+            }
+        };
+        verdicts.same(&vector, "because", &expected, &is);
+    }
+    verdicts.end(10);
+}
+
+#[test]
+fn what_is_no_frame_is_none() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["no-frame"]) {
+        let mut end = association();
+        let nothing = matches!(
+            end.take_frame(0, 0, &vector.bytes("bytes")),
+            Incoming::Nothing
+        );
+        verdicts.same(
+            &vector,
+            "bytes",
+            &(true, 1),
+            &(nothing, end.statistics().malformed),
+        );
+    }
+    verdicts.end(4);
+}
+
+const WALL_MS: u64 = 1_790_000_000_000;
+
+fn at(port: u16) -> SocketAddr {
+    ([192, 0, 2, 1], port).into()
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn cluster(secret: &[u8]) -> Credentials {
+    Credentials::Secret(ClusterSecret::parse(&text_of(secret)).unwrap())
+}
+
+fn ask(credentials: &Credentials) -> (Initiator, Vec<u8>) {
+    let association = 0x8123_0001;
+    let mut asking = Initiator::new(
+        credentials,
+        Some("zeus"),
+        association,
+        b"letter",
+        0,
+        WALL_MS,
+    )
+    .unwrap();
+    let datagram = asking.poll(0).unwrap().to_vec();
+    (asking, datagram)
+}
+
+fn hear(responder: &mut Responder, datagram: &[u8], loaded: bool) -> Result<Box<Asked>, Vec<u8>> {
+    match responder
+        .take(0, WALL_MS, at(1), datagram, loaded)
+        .expect("an authentic message")
+    {
+        Heard::Asked(asked) => Ok(asked),
+        Heard::Reply(reply) => Err(reply.to_vec()),
+    }
+}
+
+fn established(asking: &mut Initiator, response: &[u8]) -> Established {
+    match asking.take(0, response).unwrap() {
+        Taken::Established(established) => *established,
+        Taken::Again => panic!("a cookie"),
+    }
+}
+
+/// Checks what the file says about the messages of a mode: lengths, heads and codes. Gives the numbers with which checksums
+/// begin, there and back, if there are any.
+fn messages(
+    vector: &Vector,
+    verdicts: &mut Verdicts,
+    asks: &Credentials,
+    answers: &Credentials,
+    mac1_key: &[u8],
+    answer_key: &[u8],
+) {
+    let mut responder = Responder::new(answers).unwrap();
+    let (mut asking, first) = ask(asks);
+    let mode = vector.number("mode") as u8;
+    let said = vector.number("initiation") as usize;
+    verdicts.same(vector, "initiation", &said, &first.len());
+    let mut head = vec![0x11, 0];
+    head.extend((first.len() as u16).to_le_bytes());
+    head.extend([0; 4]);
+    head.extend(WALL_MS.to_le_bytes());
+    head.extend([mode, 0, 0, 0]);
+    head.extend(0x8123_0001_u32.to_le_bytes());
+    verdicts.same(vector, "head", &head, &first[..24].to_vec());
+    let (coded, mac2) = first.split_at(first.len() - 32);
+    let (ask_bytes, mac1) = coded.split_at(coded.len() - 32);
+    verdicts.same(vector, "mac1", &mac(mac1_key, &[ask_bytes]), &mac1.to_vec());
+    verdicts.same(vector, "mac2", &vec![0; 32], &mac2.to_vec());
+
+    let cookie = hear(&mut responder, &first, true).expect_err("a cookie");
+    verdicts.same(vector, "cookie", &COOKIE_MESSAGE_BYTES, &cookie.len());
+    let mut head = vec![0x13, 0, 80, 0];
+    head.extend(0x8123_0001_u32.to_le_bytes());
+    head.extend([0; 8]);
+    verdicts.same(vector, "cookie head", &head, &cookie[..16].to_vec());
+    let (body, code) = cookie.split_at(48);
+    let expected = mac(answer_key, &[body, mac1]);
+    verdicts.same(vector, "cookie code", &expected, &code.to_vec());
+    assert!(matches!(asking.take(0, &cookie).unwrap(), Taken::Again));
+    let second = asking.poll(0).unwrap().to_vec();
+    verdicts.same(
+        vector,
+        "unchanged",
+        &coded.to_vec(),
+        &second[..coded.len()].to_vec(),
+    );
+    let expected = mac(&body[16..], &[coded]);
+    verdicts.same(vector, "shown", &expected, &second[coded.len()..].to_vec());
+
+    let asked = hear(&mut responder, &second, true).expect("a good cookie");
+    let accepted = responder.accept(0, *asked, 0x8456_0002, b"answer").unwrap();
+    let response = accepted.response.to_vec();
+    let theirs = accepted.established;
+    let said = vector.number("response") as usize;
+    verdicts.same(vector, "response", &said, &response.len());
+    let mut head = vec![0x12, 0];
+    head.extend((response.len() as u16).to_le_bytes());
+    head.extend(0x8123_0001_u32.to_le_bytes());
+    head.extend([0; 8]);
+    head.extend([mode, 0, 0, 0]);
+    head.extend(0x8456_0002_u32.to_le_bytes());
+    verdicts.same(vector, "response head", &head, &response[..24].to_vec());
+    let (body, code) = response.split_at(response.len() - 32);
+    let expected = mac(answer_key, &[body, mac1]);
+    verdicts.same(vector, "response code", &expected, &code.to_vec());
+    let ours = established(&mut asking, &response);
+    if let (Key::Clear(there), Key::Clear(back)) = (&ours.keys.send, &ours.keys.receive) {
+        // The payloads lie open: number, length, bytes, zeros.
+        let mut plain = 0x8456_0002_u32.to_le_bytes().to_vec();
+        plain.extend([6, 0]);
+        plain.extend(b"answer");
+        plain.resize(6 + PAYLOAD_BYTES_MAX, 0);
+        verdicts.same(
+            vector,
+            "payload",
+            &plain,
+            &response[56..body.len()].to_vec(),
+        );
+        let nonces = [&first[24..56], &response[24..56]].concat();
+        for (label, begin) in [("hamlyn 1 there", there), ("hamlyn 1 back", back)] {
+            let tag = mac(&nonces, &[label.as_bytes()]);
+            verdicts.same(
+                vector,
+                label,
+                &tag[..4].to_vec(),
+                &begin.to_le_bytes().to_vec(),
+            );
+        }
+    }
+    // Both sides have the same keys.
+    let mut sealer = Sealer::new(&ours.keys.send, ours.association);
+    let mut datagram = vec![0; 64];
+    let length = sealer.seal(Kind::Data, 0, b"frame", &mut datagram).unwrap();
+    let mut opener = Opener::new(&theirs.keys.receive, 0x8456_0002);
+    let is = opened(&mut opener, &datagram[..length]);
+    verdicts.same(vector, "frame", &Some((0, b"frame".to_vec())), &is);
+}
+
+#[test]
+fn handshakes_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["codes"]) {
+        let from = vector.bytes("from");
+        let mac1_key = mac(&from, &[b"hamlyn 1 mac1"]);
+        let answer_key = mac(&from, &[b"hamlyn 1 answer"]);
+        verdicts.bytes(&vector, "mac1 key", &mac1_key);
+        verdicts.bytes(&vector, "answer key", &answer_key);
+        let (asks, answers) = match vector.number("mode") {
+            1 => (cluster(&from), cluster(&from)),
+            2 => {
+                let own = HostKey::parse(vector.text("private")).unwrap();
+                verdicts.bytes(&vector, "from", &own.public().0);
+                let other = HostKey::generate().unwrap();
+                let hosts = vec![
+                    ("zeus".to_owned(), own.public()),
+                    ("hera".to_owned(), other.public()),
+                ];
+                let keys = |own, hosts| Credentials::Keys { own, hosts };
+                (keys(other, hosts.clone()), keys(own, hosts))
+            }
+            _ => (Credentials::Insecure, Credentials::Insecure),
+        };
+        messages(
+            &vector,
+            &mut verdicts,
+            &asks,
+            &answers,
+            &mac1_key,
+            &answer_key,
+        );
+    }
+    verdicts.end(40);
+}
+
+#[test]
+fn the_pre_shared_key_is_derived_as_it_is_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["psk"]) {
+        let secret = vector.bytes("secret");
+        let psk = mac(&secret, &[b"hamlyn 1 psk"]);
+        verdicts.bytes(&vector, "psk", &psk);
+        // A responder that is made with it by the words of the file alone reads what the library asks.
+        let (_, first) = ask(&cluster(&secret));
+        let psk: [u8; 32] = psk.try_into().unwrap();
+        let mut noise = snow::Builder::new("Noise_NNpsk0_25519_AESGCM_SHA256".parse().unwrap())
+            .psk(0, &psk)
+            .and_then(|builder| builder.prologue(&first[..24]))
+            .and_then(snow::Builder::build_responder)
+            .unwrap();
+        let mut plain = vec![0; 2_000];
+        let length = noise
+            .read_message(&first[24..first.len() - 64], &mut plain)
+            .unwrap();
+        let mut expected = vec![6, 0];
+        expected.extend(b"letter");
+        expected.resize(2 + PAYLOAD_BYTES_MAX, 0);
+        verdicts.same(&vector, "payload", &expected, &plain[..length].to_vec());
+    }
+    verdicts.end(2);
+}
