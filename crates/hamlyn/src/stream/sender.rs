@@ -140,7 +140,11 @@ impl Sender {
                     self.filled();
                     Ok(())
                 }
-                Err(error) => Err(self.unsent(error)),
+                Err(error) => {
+                    let sent = self.unsent(manager, Kind::Whole, data, wait, error);
+                    self.note_way();
+                    sent
+                }
             };
         }
         self.send_slowly(manager, data, wait)
@@ -442,12 +446,12 @@ impl Sender {
             limit_bytes: u64::from(u32::MAX),
         })?;
         self.await_pieces(manager, data.len(), patience)?;
-        // The rest of a record in several pieces must not find that there is no room for it.
-        if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX.min(self.piece_bytes) {
-            return self.stage(manager, Kind::Whole, data);
-        }
         if data.len() <= self.piece_bytes {
             return self.send_piece(manager, Kind::Whole, length_bytes, data, wait);
+        }
+        // The rest of a record in several pieces must not find that there is no room for it.
+        if wait == Wait::Poll {
+            return self.stage(manager, Kind::Whole, data);
         }
         for (index, part) in data.chunks(self.piece_bytes).enumerate() {
             let (kind, length) = if index == 0 {
@@ -480,20 +484,37 @@ impl Sender {
         let sent = manager
             .interface_mut()
             .send_msg(terminus, &self.target, &message, wait);
-        sent.map_err(|error| self.unsent(error))?;
-        self.filled();
-        Ok(())
+        match sent {
+            Ok(_) => {
+                self.filled();
+                Ok(())
+            }
+            Err(error) => self.unsent(manager, kind, data, wait, error),
+        }
     }
 
-    /// A piece could not be sent; if it was cut, the receiver waits for the rest of it.
+    /// A piece was not sent. What takes several packets never goes at once, so it is copied if its sender would not wait; and if it
+    /// was cut, the receiver waits for the rest of it.
     #[cold]
     #[inline(never)]
-    fn unsent(&mut self, error: SendError) -> SendError {
-        if let SendError::Cut { .. } = error {
-            self.broken = true;
-            self.note_way();
+    fn unsent<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        kind: Kind,
+        data: &[u8],
+        wait: Wait,
+        error: SendError,
+    ) -> Result<(), SendError> {
+        match error {
+            SendError::WouldBlock { .. }
+                if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX && self.staged.is_none() =>
+            {
+                return self.stage(manager, kind, data);
+            }
+            SendError::Cut { .. } => self.broken = true,
+            _ => {}
         }
-        error
+        Err(error)
     }
 
     /// The next piece was filled.
@@ -561,10 +582,7 @@ impl Sender {
         }
         self.await_pieces(manager, 1, patience)?;
         let pack = std::mem::take(&mut self.pack);
-        let sent = match wait == Wait::Poll && pack.len() > DIRECT_BYTES_MAX {
-            true => self.stage(manager, Kind::Packed, &pack),
-            false => self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, wait),
-        };
+        let sent = self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, wait);
         self.pack = pack;
         sent?;
         self.pack.clear();

@@ -37,7 +37,8 @@ pub struct NetworkOptions {
     pub hosts: Hosts,
     /// How hosts know each other.
     pub security: Security,
-    /// Over how many flows packets are sent to each peer; 1 to 16. By default 2.
+    /// Over how many flows packets are sent to each peer; 1 to 16. By default 1: several help where the network spreads
+    /// them over several ways, and cost where it does not.
     pub paths: u8,
     /// How long a peer may take nothing, though it answers, before it counts as unreachable. By default 60 s.
     pub no_progress: Duration,
@@ -45,7 +46,7 @@ pub struct NetworkOptions {
 
 /// Flows at most.
 pub const PATHS_MAX: u8 = 16;
-const PATHS: u8 = 2;
+const PATHS: u8 = 1;
 const NO_PROGRESS: Duration = Duration::from_secs(60);
 
 const HOST: &str = "HAMLYN_HOST";

@@ -109,6 +109,8 @@ struct State {
     frames: VecDeque<Frame>,
     waiting_bytes: usize,
     spare: Vec<Vec<u8>>,
+    /// A datagram that does not go with those before it.
+    aside: Vec<u8>,
     /// What the socket of that path had no room for.
     stuck: Option<(u8, Batch)>,
     unheard: u32,
@@ -177,6 +179,7 @@ impl Post {
                 frames: VecDeque::new(),
                 waiting_bytes: 0,
                 spare: Vec::new(),
+                aside: Vec::new(),
                 stuck: None,
                 unheard: 0,
                 heard_ns: now_ns,
@@ -356,6 +359,7 @@ impl Post {
                     false => return,
                 }
             }
+            let is_empty = batch.is_empty();
             let Some(room) = batch.room(room_bytes) else {
                 break;
             };
@@ -380,18 +384,21 @@ impl Post {
                 state.association.fail(Verdict::NoWay);
                 break;
             };
-            if next.path == path || batch.is_empty() {
-                path = next.path;
-                batch.push(sealed);
-                continue;
+            if next.path != path && !is_empty {
+                // The others are for another path, and go first: the order is kept where that costs nothing.
+                state.aside.clear();
+                state.aside.extend_from_slice(&room[..sealed]);
+                match state.send(wire, path, batch) {
+                    true => batch = wire.take_batch(),
+                    // What is not sent now is sent again.
+                    false => return,
+                }
+                if let Some(room) = batch.room(sealed) {
+                    room.copy_from_slice(&state.aside);
+                }
             }
-            // The others are for another path: this one goes alone. What is not sent now is sent again.
-            if let (Some(flow), Some(room)) = (
-                state.flows.get_mut(usize::from(next.path)),
-                batch.room(room_bytes),
-            ) {
-                let _ = flow.send_one(&room[..sealed]);
-            }
+            path = next.path;
+            batch.push(sealed);
         }
         state.send(wire, path, batch);
     }
