@@ -16,7 +16,7 @@ pub use post::{Post, PostParts, WireEnd};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -47,12 +47,14 @@ pub struct Wire {
     posts: Mutex<Posts>,
     strangers: Mutex<VecDeque<Stranger>>,
     batches: Mutex<Vec<Batch>>,
-    /// Called when there is a stranger, or a link has ended.
+    /// Called when there is a stranger, a link has ended, or something is to be done at a time that a sleeper does not know.
     tell: Box<dyn Fn() + Send + Sync>,
     clock: fn() -> u64,
     local: SocketAddr,
     /// When a link wants to be looked after though nothing comes, at the earliest.
     deadline_ns: AtomicU64,
+    /// Whoever looks sleeps at the socket, until the deadline that there was.
+    asleep: AtomicBool,
     /// How often the application looked.
     looks: AtomicU64,
     /// The number of the link whose receiving end looks for all; of none, if it is zero.
@@ -114,6 +116,7 @@ impl Wire {
             tell,
             clock,
             deadline_ns: AtomicU64::new(u64::MAX),
+            asleep: AtomicBool::new(false),
             looks: AtomicU64::new(0),
             looker: AtomicU32::new(0),
             changes: AtomicU64::new(0),
@@ -271,7 +274,7 @@ impl Wire {
 
     /// When [`Wire::look`] must be called though nothing comes.
     pub fn deadline_ns(&self) -> Option<u64> {
-        let deadline_ns = self.deadline_ns.load(Ordering::Relaxed);
+        let deadline_ns = self.deadline_ns.load(Ordering::SeqCst);
         (deadline_ns != u64::MAX).then_some(deadline_ns)
     }
 
@@ -320,7 +323,21 @@ impl Wire {
 
     /// Somebody wants to be looked after at that time.
     pub(crate) fn wants(&self, deadline_ns: u64) {
-        self.deadline_ns.fetch_min(deadline_ns, Ordering::Relaxed);
+        let before_ns = self.deadline_ns.fetch_min(deadline_ns, Ordering::SeqCst);
+        if deadline_ns < before_ns && self.is_asleep() {
+            // Whoever sleeps does not know of it.
+            (self.tell)();
+        }
+    }
+
+    /// Whether whoever looks sleeps at the socket.
+    pub fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::SeqCst)
+    }
+
+    /// Notes that whoever looks is about to sleep at the socket, before it asks for the deadline; or that it is awake.
+    pub fn note_asleep(&self, asleep: bool) {
+        self.asleep.store(asleep, Ordering::SeqCst);
     }
 
     pub(crate) fn take_batch(&self) -> Batch {

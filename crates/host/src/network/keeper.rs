@@ -24,6 +24,8 @@ use crate::{Errno, HostError, RefusedBecause};
 const ABSENT_NS: u64 = 10_000_000;
 /// How often that is looked at while the application sleeps.
 const ASLEEP_NS: u64 = 200_000_000;
+/// How late it is at the soonest.
+const LATE_NS: u64 = 500_000;
 /// Strangers answered at a time.
 const STRANGERS_PER_TURN: usize = 16;
 
@@ -77,10 +79,16 @@ impl Keeper {
                 // The application may sleep, and what it waits for is not at the socket any more.
                 interior.registry.alarm().ring();
             }
+        } else if wire.is_asleep() {
+            // The sleeper wakes for what comes, and for what it knew of; another thread may have sent since.
+            let wants_ns = wire.deadline_ns().unwrap_or(u64::MAX);
+            if wants_ns <= now_ns && wire.look() {
+                interior.registry.alarm().ring();
+            }
+            self.due_ns = wants_ns.max(now_ns + LATE_NS).min(now_ns + ASLEEP_NS);
         } else if now_ns >= self.due_ns {
-            let is_asleep = network.is_asleep();
-            self.due_ns = now_ns + if is_asleep { ASLEEP_NS } else { ABSENT_NS };
-            if !is_looking && !is_asleep {
+            self.due_ns = now_ns + ABSENT_NS;
+            if !is_looking {
                 self.watch(interior, true);
                 wire.look();
             }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -97,8 +96,6 @@ pub(crate) struct Network {
     responder: Mutex<Responder>,
     /// Hosts that we have met and that the table does not name.
     met: Mutex<BTreeMap<u32, SocketAddr>>,
-    /// The driver sleeps at the socket.
-    asleep: AtomicBool,
 }
 
 /// Hosts that are remembered beside the table.
@@ -157,18 +154,7 @@ impl Network {
             credentials,
             options,
             met: Mutex::default(),
-            asleep: AtomicBool::new(false),
         })
-    }
-
-    /// Whether the driver sleeps at the socket.
-    pub(crate) fn is_asleep(&self) -> bool {
-        self.asleep.load(Ordering::Relaxed)
-    }
-
-    /// Notes that the driver is about to sleep there, or awake.
-    pub(crate) fn note_asleep(&self, asleep: bool) {
-        self.asleep.store(asleep, Ordering::Relaxed);
     }
 
     /// The number of this host in tickets.

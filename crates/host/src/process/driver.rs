@@ -136,11 +136,11 @@ impl Driver for ProcessDriver {
             return self.sleep_here(deadline_ns);
         }
         // What the wire wants at a time, whoever wakes for it sees to.
+        network.wire.note_asleep(true);
         let wants_ns = network.wire.deadline_ns();
         let deadline_ns = deadline_ns.into_iter().chain(wants_ns).min();
-        network.note_asleep(true);
         let slept = self.sleep_here(deadline_ns);
-        network.note_asleep(false);
+        network.wire.note_asleep(false);
         slept
     }
 
