@@ -18,8 +18,8 @@ use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::{self, ProcessId, Settings, Simulation};
 use ledger::Ledger;
-use plan::{Fault, PATIENCE};
 pub use plan::Plan;
+use plan::{Fault, PATIENCE};
 
 /// No scenario is under way for longer.
 const END: Time = Time::from_ns(4 * party::SETTLES_NS);

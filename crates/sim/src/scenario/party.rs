@@ -12,7 +12,7 @@ use crate::host;
 use crate::random::Random;
 use crate::scenario::ledger::{Desk, Ledger};
 use crate::scenario::line::{self, Inlet, Outlet, Program, Step, Turn};
-use crate::scenario::plan::Plan;
+use crate::scenario::plan::{PATIENCE, Plan};
 use crate::time::{Span, Time};
 use crate::world;
 
@@ -24,8 +24,10 @@ const REST_MAX: Span = Span::from_us(1_000);
 /// How long an answer may take at a time, and how often it is asked for.
 const ANSWER: Wait = Wait::For(std::time::Duration::from_micros(500));
 const QUESTIONS: u32 = 40;
-/// So long after the death of a party those that never met it know of it.
+/// So long after the death of a party those that never met it know of it, and those that have a link to it on which they have nothing
+/// to send: whom nothing is asked, nobody misses.
 const STRANGERS: Span = Span::from_us(5_000);
+const IDLERS: Span = Span::from_us(3 * PATIENCE.as_ns() / 1_000);
 /// At the end, what is still on its way comes to rest in so many looks, and such pauses.
 const LAST_LOOKS: u32 = 5;
 const LAST_PAUSE: Span = Span::from_us(200);
@@ -334,12 +336,13 @@ impl<'a> Party<'a> {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
             let mut peers = self.program.interface().peers();
-            if peers.any(|(_, peer)| named(peer)) {
+            let killed_at = self.plan.killed_at(other);
+            if world::now() <= killed_at + IDLERS && peers.any(|(_, peer)| named(peer)) {
                 self.known.insert(other);
                 continue;
             }
             // Nobody is told of the death of those that he never met.
-            let is_dead = world::now() > self.plan.killed_at(other) + STRANGERS;
+            let is_dead = world::now() > killed_at + STRANGERS;
             if !self.known.remove(&other) && !is_dead {
                 continue;
             }
