@@ -113,9 +113,10 @@ fn hunt_scenarios(bug: Mutation) -> Option<(u64, String)> {
 fn every_mutation_in_reach_is_found_by_scenarios() {
     let _alone = ALONE.lock().unwrap();
     let mut missed = Vec::new();
-    // No host of the world has a transport yet.
-    let in_world = |bug: &&Mutation| bug.level() != Level::Transport;
-    for &bug in Mutation::ALL.iter().filter(in_world) {
+    for &bug in Mutation::ALL
+        .iter()
+        .filter(|b| b.level() == Level::Transport)
+    {
         if OUT_OF_REACH.iter().any(|(far, _)| *far == bug) {
             continue;
         }

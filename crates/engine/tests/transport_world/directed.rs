@@ -118,7 +118,7 @@ pub fn unloading_waits_for_the_nack_of_the_latest_transmission() -> Judged {
 /// Whoever takes a frame may be stopped: as long as its host answers, it is not dead. It is taken in the end, once.
 pub fn a_frame_that_waits_to_be_taken_is_answered() -> Judged {
     let settings = Settings {
-        no_progress_ns: 60_000_000_000,
+        no_answer_ns: 1_000_000,
         ..quick()
     };
     let (mut sender, mut receiver) = (Solo::new(settings), Solo::new(settings));

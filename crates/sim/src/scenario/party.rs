@@ -141,6 +141,7 @@ impl<'a> Party<'a> {
             moved |= self.grow_outlets()?;
             moved |= self.look(Wait::Poll)?;
             moved |= self.send()?;
+            moved |= self.take_back()?;
             let is_done = self.is_done();
             if is_done {
                 self.lock().done(self.number);
@@ -269,6 +270,20 @@ impl<'a> Party<'a> {
             let Some(inlet) = inlet else { continue };
             let looked = inlet.look(&mut self.program, desk, wait);
             moved |= looked.map_err(of_line(desk))?;
+        }
+        Ok(moved)
+    }
+
+    /// Takes what came back, and tells the lines.
+    fn take_back(&mut self) -> Result<bool, String> {
+        let mut moved = false;
+        while let Some(packet) = self.program.interface_mut().next_undelivered() {
+            moved = true;
+            for Outgoing { desk, outlet, .. } in &mut self.outgoing {
+                if let Some(outlet) = outlet {
+                    outlet.came_back(&packet, desk).map_err(of_line(desk))?;
+                }
+            }
         }
         Ok(moved)
     }
