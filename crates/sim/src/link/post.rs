@@ -108,7 +108,7 @@ impl Posts {
             resend_initial_ns: part_ns(100),
             resend_min_ns: part_ns(1_000),
             resend_max_ns: part_ns(50),
-            again_ns: part_ns(1_000),
+            again_ns: part_ns(4_000),
             acknowledge_frames: (channels / 4).clamp(1, 16),
             acknowledge_ns: part_ns(4_000),
             window_max_frames: channels.max(defaults.window_initial_frames),

@@ -16,7 +16,7 @@ const DRIVEN: [Driven; 5] = [
 
 /// The plan that these numbers give.
 pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
-    let nodes = *random.one_of(&[1, 2, 2, 3]).unwrap_or(&2);
+    let nodes = *random.one_of(&[1, 1, 2, 2, 3]).unwrap_or(&2);
     // Now and then more than the links of an interface have room for at first.
     let count = match random.below(16) {
         0 => random.within(9..13),
@@ -109,7 +109,7 @@ fn faults(random: &mut Random, parties: usize) -> Vec<Fault> {
                 2 if random.below(3) == 0 => Fault::Stop {
                     party,
                     at_us,
-                    for_us: 10 * span_us,
+                    for_us: 20 * span_us,
                 },
                 _ => Fault::Stop {
                     party,
