@@ -1,7 +1,7 @@
 //! Links of the world: packets of the engine, on their way in virtual time.
 //!
 //! Within a node a link carries what it is given, in packets of their own, in any order that the way between has; it loses
-//! nothing. Between nodes with a network it is an association of the engine ([`post`]). Both show
+//! nothing. Between nodes with a network it is an association of the engine (`post`). Both show
 //! short packets and single ones in place, so that the engine's shortest ways are simulated, too.
 
 pub(crate) mod channel;
