@@ -125,6 +125,7 @@ mutations! {
     Transport NumberSkipped "number-skipped" "An acknowledgement frees its channel whatever its number is.";
     Transport OpenFrameForgotten "open-frame-forgotten" "An association that ends forgets the frame that is being filled.";
     Transport RetriesKept "retries-kept" "A NACK is no answer: retries are counted on.";
+    Transport WaitingUntold "waiting-untold" "Who sends a frame again that waits to be taken is told nothing.";
     Transport HalfTaken "half-taken" "A frame is given out though its last packets are malformed.";
 }
 

@@ -30,7 +30,7 @@
 //! of that number was taken, and all of its packets were welcome. Every channel is named once in a frame at most.
 //!
 //! Then each *NACK*, 11 bytes: channel (2), sequence (4), the timestamp of the frame that it answers (4), reason (1): 1 there
-//! is no room, 2 the interface is not resident; then the frame was not taken, and is to be sent again. Reason 0: the frame
+//! is no room, or it waits to be taken, 2 the interface is not resident; then the frame was not taken, and is to be sent again. Reason 0: the frame
 //! was taken, but some of its packets were refused; then follow the number of runs of these (2), and the runs, 5 bytes each:
 //! index of the first packet (2), how many (2), why (1: the number of a [`Refusal`](crate::refusal::Refusal)). They are in order
 //! and do not overlap.

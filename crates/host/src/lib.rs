@@ -78,9 +78,6 @@ pub enum LossCause {
     /// The peer closed its interface.
     #[error("it closed its interface")]
     Closed,
-    /// The way to it lost packets, which nobody sends again.
-    #[error("the way to it lost packets")]
-    Broken,
     /// It is on another host, and answered nothing, however often it was asked: it, its host or the way to it is gone.
     #[error("neither it nor its host answers")]
     NoAnswer,

@@ -37,9 +37,9 @@
 //!     let options = ManagerOptions::default();
 //!     let mut world = Simulation::new(Settings { seed: 7, ..Settings::default() });
 //!     let (one, other) = (world.node(2), world.node(2));
-//!     let parts = [Part::Delay { delay_ps: 2_000_000 }, Part::Duplicate { per_million: 500_000 }];
+//!     let parts = [Part::Delay { delay_ps: 2_000_000 }, Part::Lose { per_million: 200_000, run_frames: 1 }];
 //!     let network = Mesh::new(2, &parts, &mut Random::new(7))?;
-//!     world.set_network(Box::new(network), Span::from_us(500));
+//!     world.set_network(Box::new(network), Span::from_us(20_000));
 //!     world.process(one, "alice", || serve(hamlyn_sim::host::open(Some("alice"), options).unwrap()).unwrap());
 //!     world.process(other, "bob", || greet(hamlyn_sim::host::open(None, options).unwrap()).unwrap());
 //!     let outcome = world.run(Time::NEVER);

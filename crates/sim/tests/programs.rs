@@ -137,7 +137,7 @@ fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
     let mut world = Simulation::new(settings);
     let (one, other) = (world.node(1), world.node(1));
     let network = Mesh::new(2, parts, &mut Random::new(seed)).unwrap();
-    world.set_network(Box::new(network), Span::from_us(500));
+    world.set_network(Box::new(network), PATIENCE);
     world.process(one, "receiver", || {
         let mut manager = hamlyn_sim::host::open(Some("r"), options(Strategy::Proc)).unwrap();
         let mut receiver = datagram::Receiver::new(&mut manager, 256).unwrap();
@@ -179,7 +179,7 @@ fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
             }
             let interface = manager.interface_mut();
             let done = format!("done/{number}");
-            if interface.ask(to, &done, Wait::millis(5)).is_err() {
+            if interface.ask(to, &done, Wait::millis(15)).is_err() {
                 // It did not come: the next call says why.
                 continue;
             }
@@ -192,6 +192,8 @@ fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
     let (came, ended) = (came.into_inner().unwrap(), ended.into_inner().unwrap());
     (came, ended, outcome)
 }
+
+const PATIENCE: Span = Span::from_us(20_000);
 
 const WAY: Part = Part::Delay {
     delay_ps: 2_000_000,
@@ -218,26 +220,25 @@ fn a_network_that_overtakes_and_doubles_is_not_noticed() {
 }
 
 #[test]
-fn a_link_that_loses_ends_and_both_sides_are_told() {
+fn a_network_that_loses_and_damages_is_not_noticed() {
     for part in [
         Part::Lose {
-            per_million: 20_000,
+            per_million: 200_000,
             run_frames: 1,
         },
         Part::Damage {
-            per_million: 20_000,
+            per_million: 200_000,
         },
     ] {
         for seed in 0..5 {
             let (came, ended, outcome) = flood(&[WAY, part.clone()], seed);
-            assert!(came < ROUNDS);
-            let error = ended.expect_err("it was sent into nothing");
-            assert!(error.to_string().contains("lost packets"), "{error}");
-            let losses = outcome
-                .trace
-                .lines()
-                .filter(|line| line.contains("loses a peer"));
-            assert_eq!(losses.count(), 2, "{}", outcome.trace);
+            assert_eq!((came, ended), (ROUNDS, Ok(())));
+            let happened = match part {
+                Part::Lose { .. } => "lost by chance",
+                _ => "is damaged",
+            };
+            assert!(outcome.trace.contains(happened));
+            assert_eq!(flood(&[WAY, part.clone()], seed).2, outcome);
         }
     }
 }

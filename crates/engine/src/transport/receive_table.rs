@@ -27,7 +27,9 @@ pub(super) enum Standing {
     Fresh,
     /// It was taken already.
     Taken,
-    /// One before it was; or it is just being taken.
+    /// It is just being taken.
+    Giving,
+    /// One before it was, or is.
     Stale,
     NoSuchChannel,
 }
@@ -100,7 +102,12 @@ impl ReceiveTable {
             return Standing::NoSuchChannel;
         };
         if self.giving.contains(channel) && !is_on(Mutation::GivenTwice) {
-            Standing::Stale
+            // Of an honest sender it is that one: there is one at a time that is newer.
+            if is_after(sequence, taken) {
+                Standing::Giving
+            } else {
+                Standing::Stale
+            }
         } else if is_after(sequence, taken)
             || is_on(Mutation::DuplicateTaken) && sequence == taken && taken % 8 == 3
         {
@@ -193,6 +200,18 @@ impl ReceiveTable {
     ) {
         self.giving.clear(channel);
         self.refused.remove(&channel);
+        self.say_not_now(now_ns, channel, sequence, stamp, why);
+    }
+
+    /// The sender of a frame that is not taken yet is told so.
+    pub(super) fn say_not_now(
+        &mut self,
+        now_ns: u64,
+        channel: u16,
+        sequence: u32,
+        stamp: u32,
+        why: NotNow,
+    ) {
         if self.put_off.len() < PUT_OFF_MAX {
             self.put_off
                 .push(Nack::whole(channel, sequence, stamp, why));

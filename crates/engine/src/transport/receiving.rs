@@ -122,6 +122,17 @@ impl Association {
                 self.receive.owe(now_ns, header.channel);
                 Incoming::Nothing
             }
+            Standing::Giving => {
+                self.statistics.stale += 1;
+                // Who takes it may be stopped, or compute: that is an answer, or its sender would give up.
+                if header.flags & ASK != 0 && !is_on(Mutation::WaitingUntold) {
+                    let (channel, sequence) = (header.channel, header.sequence);
+                    let full = NotNow::NoRoom;
+                    self.receive
+                        .say_not_now(now_ns, channel, sequence, header.stamp, full);
+                }
+                Incoming::Nothing
+            }
             Standing::Stale | Standing::NoSuchChannel => {
                 self.statistics.stale += 1;
                 Incoming::Nothing

@@ -115,6 +115,36 @@ pub fn unloading_waits_for_the_nack_of_the_latest_transmission() -> Judged {
     check(sender.is_idle(), "it is acknowledged")
 }
 
+/// Whoever takes a frame may be stopped: as long as its host answers, it is not dead. It is taken in the end, once.
+pub fn a_frame_that_waits_to_be_taken_is_answered() -> Judged {
+    let settings = Settings {
+        no_answer_ns: 1_000_000,
+        ..quick()
+    };
+    let (mut sender, mut receiver) = (Solo::new(settings), Solo::new(settings));
+    let mut now_ns = 5_000_000;
+    sender.offer(1)?;
+    let first = sender.frame(now_ns).ok_or("it is sent")?;
+    let taking = receiver.take(now_ns, &first).ok_or("it is fresh")?;
+    for _ in 0..2 * usize::from(settings.retries_max) {
+        let again = sender.frame_later(&mut now_ns)?;
+        check(
+            receiver.take(now_ns, &again).is_none(),
+            "it is given out once",
+        )?;
+        let answer = receiver.frame_later(&mut now_ns)?;
+        let _ = sender.take(now_ns, &answer);
+    }
+    check(
+        sender.association.verdict().is_none(),
+        "the peer answers all the time",
+    )?;
+    receiver.association.taken(now_ns, taking);
+    let acknowledgement = receiver.frame_later(&mut now_ns)?;
+    let _ = sender.take(now_ns, &acknowledgement);
+    check(sender.association.is_idle(), "it is acknowledged")
+}
+
 /// 4.4.4: a NACK is feedback, so retries are counted anew.
 pub fn a_nack_is_an_answer() -> Judged {
     let settings = Settings {
@@ -223,6 +253,10 @@ fn ends(sender: &mut Solo, packets: u64, why: Verdict) -> Judged {
 /// All of these, with their names.
 pub type Directed = (&'static str, fn() -> Judged);
 pub const ALL: &[Directed] = &[
+    (
+        "a frame that waits to be taken is answered",
+        a_frame_that_waits_to_be_taken_is_answered,
+    ),
     (
         "unloading waits for the NACK of the latest transmission",
         unloading_waits_for_the_nack_of_the_latest_transmission,

@@ -19,10 +19,20 @@ use crate::world::kernel::Kernel;
 #[derive(Clone, Copy, Debug)]
 struct Joint {
     peer: u32,
-    peer_token: u64,
-    /// The channels into the link and out of it.
-    into: u32,
-    out_of: u32,
+    way: Way,
+}
+
+/// What an end of a link uses.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// The channels into the link and out of it. The other end has that token.
+    Channels {
+        peer_token: u64,
+        into: u32,
+        out_of: u32,
+    },
+    /// An association.
+    Post(u32),
 }
 
 /// Pages that wait for their borrower.
@@ -205,38 +215,37 @@ impl Kernel {
                 .get(interface)
                 .map(|known| known.identity.node)
         };
-        let path = if node_of(from)? == node_of(to)? {
-            Some(self.settings.near)
-        } else if self.frames.is_some() {
-            None
-        } else {
-            Some(self.settings.far)
-        };
-        let out = self.channels.open(from, to, path, room);
-        let back = self.channels.open(to, from, path, room);
+        let is_near = node_of(from)? == node_of(to)?;
         let (here, there) = (self.registry.new_token(), self.registry.new_token());
-        let joint = |peer, peer_token, into, out_of| Joint {
-            peer,
-            peer_token,
-            into,
-            out_of,
+        let ways = if is_near || self.desk.is_some() || self.frames.is_none() {
+            let path = match (is_near, &self.frames) {
+                (true, _) => Some(self.settings.near),
+                (false, None) => Some(self.settings.far),
+                (false, Some(_)) => None,
+            };
+            let out = self.channels.open(from, to, path, room);
+            let back = self.channels.open(to, from, path, room);
+            let way = |peer_token, into, out_of| Way::Channels {
+                peer_token,
+                into,
+                out_of,
+            };
+            [way(there, out, back), way(here, back, out)]
+        } else {
+            self.open_posts([(from, here), (to, there)])?.map(Way::Post)
         };
-        let ends = [
-            (from, here, joint(to, there, out, back)),
-            (to, there, joint(from, here, back, out)),
-        ];
-        for (interface, token, joint) in ends {
-            self.registry
-                .get_mut(interface)?
-                .joints
-                .insert(token, joint);
+        let ends = [(from, here, to), (to, there, from)];
+        for ((interface, token, peer), way) in ends.into_iter().zip(ways) {
+            let joints = &mut self.registry.get_mut(interface)?.joints;
+            joints.insert(token, Joint { peer, way });
         }
-        let ours = (self.peer(to, here)?, SimLink::new(out, back, payload, room));
-        let theirs = self.peer(from, there)?;
-        self.tell(
-            to,
-            Event::Linked(theirs, SimLink::new(back, out, payload, room)),
-        );
+        let [ours, theirs] = ways.map(|way| match way {
+            Way::Channels { into, out_of, .. } => SimLink::new(into, out_of, payload, room),
+            Way::Post(post) => SimLink::far(post, self.post_payload_max_bytes(post)),
+        });
+        let ours = (self.peer(to, here)?, ours);
+        let peer = self.peer(from, there)?;
+        self.tell(to, Event::Linked(peer, theirs));
         let now = self.local();
         self.trace
             .count(now, [4, u64::from(from) << 32 | u64::from(to)]);
@@ -292,61 +301,49 @@ impl Kernel {
         ours
     }
 
-    /// Takes a link apart: the other side learns of it when all that was sent to it has come.
+    /// Takes a link apart: the other side learns of it when all that was sent to it has come; or, from afar, as its
+    /// association finds out.
     fn part(&mut self, interface: u32, token: u64, cause: LossCause) {
         let joint = self
             .registry
             .get_mut(interface)
             .and_then(|known| known.joints.remove(&token));
         let Some(joint) = joint else { return };
-        self.channels.deafen(joint.out_of);
+        let (peer_token, into, out_of) = match joint.way {
+            Way::Channels {
+                peer_token,
+                into,
+                out_of,
+            } => (peer_token, into, out_of),
+            Way::Post(post) if cause == LossCause::Died => return self.fall_silent(post),
+            Way::Post(post) => return self.hang_up(post),
+        };
+        self.channels.deafen(out_of);
         let left = self
             .registry
             .get_mut(joint.peer)
-            .and_then(|peer| peer.joints.remove(&joint.peer_token));
+            .and_then(|peer| peer.joints.remove(&peer_token));
         if left.is_none() {
             return;
         }
         let at_rest = AtRest {
             interface: joint.peer,
-            token: joint.peer_token,
+            token: peer_token,
             cause,
         };
-        if self.channels.end(joint.into, at_rest) {
-            self.tell_lost(joint.peer, joint.peer_token, cause);
+        if self.channels.end(into, at_rest) {
+            self.tell_lost(joint.peer, peer_token, cause);
         }
     }
 
-    /// Ends the link of a channel that lost packets, on both sides. What has come can still be taken.
-    pub(crate) fn end_link_of(&mut self, channel: u32, cause: LossCause) {
-        let Some((from, to)) = self.channels.ends(channel) else {
-            return;
-        };
-        let mut channels = vec![channel];
-        for interface in [from, to] {
-            let Some(known) = self.registry.get_mut(interface) else {
-                continue;
-            };
-            let of_channel =
-                |(_, joint): &(&u64, &Joint)| joint.into == channel || joint.out_of == channel;
-            let found = known.joints.iter().find(of_channel);
-            let Some((&token, &joint)) = found else {
-                continue;
-            };
-            known.joints.remove(&token);
-            channels.extend([joint.into, joint.out_of]);
+    /// An association of that interface has ended. What has come can still be taken.
+    pub(crate) fn end_link(&mut self, interface: u32, token: u64, cause: LossCause) {
+        let joint = self
+            .registry
+            .get_mut(interface)
+            .and_then(|known| known.joints.remove(&token));
+        if joint.is_some() {
             self.tell_lost(interface, token, cause);
-        }
-        for channel in channels {
-            self.forget_course(channel);
-            if let Some(AtRest {
-                interface,
-                token,
-                cause,
-            }) = self.channels.cut(channel)
-            {
-                self.tell_lost(interface, token, cause);
-            }
         }
     }
 

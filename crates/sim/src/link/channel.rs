@@ -54,7 +54,7 @@ enum Announced {
 pub(crate) struct Channel {
     from: u32,
     to: u32,
-    /// Nothing if a network carries its packets.
+    /// Nothing if a machine carries its packets.
     path: Option<Path>,
     room: u64,
     sent: u64,
@@ -185,18 +185,6 @@ impl Channels {
         }
     }
 
-    /// The interfaces at its two ends.
-    pub(crate) fn ends(&self, channel: u32) -> Option<(u32, u32)> {
-        self.get(channel).map(|channel| (channel.from, channel.to))
-    }
-
-    /// What is on the way is lost; what was to follow when it had come.
-    pub(crate) fn cut(&mut self, channel: u32) -> Option<AtRest> {
-        let channel = self.get_mut(channel)?;
-        channel.on_the_way = 0;
-        channel.at_rest.take()
-    }
-
     /// Calls for what follows when nothing is on the way any more. True if that is so now.
     pub(crate) fn end(&mut self, channel: u32, at_rest: AtRest) -> bool {
         let Some(channel) = self.get_mut(channel) else {
@@ -237,7 +225,7 @@ impl Kernel {
             .count(local, [u64::from(number) << 8 | 2, offset]);
         let Some(path) = channel.path else {
             let ends = [channel.from, channel.to];
-            self.send_frame(number, ends, length_bytes, packet);
+            self.send_packet(number, ends, length_bytes, packet);
             return Ok(());
         };
         channel.busy_until = channel.busy_until.max(local) + path.per_byte * length_bytes;

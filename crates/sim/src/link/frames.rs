@@ -1,15 +1,13 @@
-//! Frames: packets of far links on a network that may lose, double, damage and overtake.
+//! Frames: what far links put on a network that may lose, double, damage and overtake.
 //!
-//! The engine's assumption is a network that loses nothing (Hamlyn 2.1), and nothing here sends again. So frames are
-//! numbered and summed up: what came already or is damaged is thrown away, and a link that owes a packet for too long
-//! ends on both sides, with a reason. What has come is known to the sender at once: acknowledgements are not simulated.
+//! On a network of parts a frame is bytes of an association ([`crate::link::post`]); one that was damaged is thrown away, as its
+//! tag would not fit. On a machine it is a packet of the engine: machines lose nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use hamlyn_host::LossCause;
-
 use crate::link::channel::Packet;
+use crate::link::post::Posts;
 use crate::machine::Way;
 use crate::machine::carrier::Marked;
 use crate::machine::desk::Mark;
@@ -19,43 +17,41 @@ use crate::world::kernel::{self, Kernel, What};
 
 /// What is in a frame of the world; nobody else can look inside.
 #[derive(Clone, Debug)]
-pub struct Parcel {
-    channel: u32,
-    sequence: u64,
-    packet: Rc<Packet>,
-    /// What it is to a machine, if one carries it.
-    mark: Option<Mark>,
+pub struct Parcel(Content);
+
+#[derive(Clone, Debug)]
+enum Content {
+    /// A frame for that post.
+    Bytes { post: u32, bytes: Rc<[u8]> },
+    /// A packet of that channel, and what it is to the machine that carries it.
+    Packet {
+        channel: u32,
+        packet: Rc<Packet>,
+        mark: Mark,
+    },
 }
 
 impl Payload for Parcel {}
 
 impl Marked for Parcel {
     fn mark(&self) -> Option<Mark> {
-        self.mark
+        match self.0 {
+            Content::Packet { mark, .. } => Some(mark),
+            Content::Bytes { .. } => None,
+        }
     }
 }
 
 /// A network that carries frames of the world.
 pub type Carrier = Box<dyn Network<Parcel>>;
 
-/// One channel, as its two ends see it.
-#[derive(Debug, Default)]
-struct Course {
-    sent: u64,
-    /// When what has not come was sent, by its number.
-    owed: BTreeMap<u64, Time>,
-    /// Everything below has come.
-    next: u64,
-    /// What has come beyond.
-    ahead: BTreeSet<u64>,
-    watched: bool,
-}
+/// Bytes of a datagram before and behind its frame: envelope and tag (decision 12).
+const WRAPPING_BYTES: usize = 32;
 
 /// The frames of a world.
 pub(crate) struct Frames {
     network: Carrier,
-    patience: Span,
-    courses: BTreeMap<u32, Course>,
+    pub(crate) posts: Posts,
     /// Refused for want of room, by host, in order.
     waiting: BTreeMap<HostId, Vec<Frame<Parcel>>>,
     numbers: u64,
@@ -65,12 +61,11 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// A link that owes a packet for longer than `patience` ends.
+    /// A peer that answers nothing for `patience` is given up on.
     pub(crate) fn new(network: Carrier, patience: Span) -> Self {
         Self {
             network,
-            patience,
-            courses: BTreeMap::new(),
+            posts: Posts::new(patience),
             waiting: BTreeMap::new(),
             numbers: 0,
             due: None,
@@ -95,46 +90,58 @@ impl Frames {
 }
 
 impl Kernel {
-    /// Gives a packet of that channel to the network.
-    pub(crate) fn send_frame(&mut self, channel: u32, ends: [u32; 2], bytes: u64, packet: Packet) {
-        let payload_bytes = packet.bytes.len() as u64;
-        let mark = self.desk.as_mut().map(|desk| {
-            let mark = desk.mark(ends[1], &packet.header, payload_bytes);
-            (mark, desk.sending(&mark))
-        });
-        if let Some((_, takes)) = mark {
-            self.charge(takes);
-        }
-        let at = self.local();
+    fn frame(
+        &mut self,
+        ends: [u32; 2],
+        flow: u32,
+        bytes: usize,
+        content: Content,
+    ) -> Frame<Parcel> {
         let [from, to] = ends.map(|interface| {
             let known = self.registry.get(interface);
             HostId(known.map_or(0, |known| known.identity.node))
         });
-        let Some(frames) = &mut self.frames else {
-            return;
-        };
-        let course = frames.courses.entry(channel).or_default();
-        let sequence = course.sent;
-        course.sent += 1;
-        course.owed.insert(sequence, at);
-        let is_first = !std::mem::replace(&mut course.watched, true);
-        frames.numbers += 1;
-        let parcel = Parcel {
-            channel,
-            sequence,
-            packet: Rc::new(packet),
-            mark: mark.map(|(mark, _)| mark),
-        };
+        let number = self.frames.as_mut().map_or(0, |frames| {
+            frames.numbers += 1;
+            frames.numbers
+        });
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let mut frame = Frame::new(frames.numbers, from, to, bytes, parcel);
-        frame.flow = channel;
-        let patience = frames.patience;
-        // The network's time must not go back, and others may send before this one's instant is reached.
+        let mut frame = Frame::new(number, from, to, bytes, Parcel(content));
+        frame.flow = flow;
+        frame
+    }
+
+    /// Gives a packet of that channel to the machine, then.
+    pub(crate) fn send_packet(&mut self, channel: u32, ends: [u32; 2], bytes: u64, packet: Packet) {
+        let payload_bytes = packet.bytes.len() as u64;
+        let Some(desk) = &mut self.desk else { return };
+        let mark = desk.mark(ends[1], &packet.header, payload_bytes);
+        let takes = desk.sending(&mark);
+        self.charge(takes);
+        let packet = Rc::new(packet);
+        let content = Content::Packet {
+            channel,
+            packet,
+            mark,
+        };
+        let frame = self.frame(ends, channel, bytes as usize, content);
+        self.hand_over_at(self.local(), frame);
+    }
+
+    /// Gives a frame for that post to the network, then.
+    pub(crate) fn send_frame(&mut self, at: Time, ends: [u32; 2], post: u32, bytes: Rc<[u8]>) {
+        let length_bytes = bytes.len() + WRAPPING_BYTES;
+        let frame = self.frame(ends, post, length_bytes, Content::Bytes { post, bytes });
+        self.hand_over_at(at, frame);
+    }
+
+    /// The network's time must not go back, and others may send before this one's instant is reached.
+    fn hand_over_at(&mut self, at: Time, frame: Frame<Parcel>) {
+        if at <= self.now() {
+            return self.hand_over(frame);
+        }
         let hand_over = move || kernel::with(|kernel| kernel.hand_over(frame));
         self.act_at(at, Box::new(hand_over));
-        if is_first {
-            self.watch_course(channel, at + patience);
-        }
     }
 
     /// The network is given a frame, now.
@@ -201,55 +208,22 @@ impl Kernel {
     fn frame_came(&mut self, frame: Frame<Parcel>) {
         let now = self.now();
         let number = frame.number;
-        let parcel = frame.payload;
-        let course = self
-            .frames
-            .as_mut()
-            .and_then(|frames| frames.courses.get_mut(&parcel.channel));
-        let Some(course) = course else {
-            return;
-        };
         if frame.damaged {
             self.trace
                 .note(now, || format!("frame {number} is damaged"));
             return;
         }
-        if parcel.sequence < course.next || !course.ahead.insert(parcel.sequence) {
-            self.trace
-                .note(now, || format!("frame {number} came before"));
-            return;
-        }
-        course.owed.remove(&parcel.sequence);
-        while course.ahead.remove(&course.next) {
-            course.next += 1;
-        }
-        let mut packet = Rc::try_unwrap(parcel.packet).unwrap_or_else(|shared| (*shared).clone());
-        let announced = parcel.mark.filter(|mark| mark.is_announced);
-        packet.announces = announced.map(|mark| mark.way);
-        self.come(parcel.channel, packet);
-    }
-
-    /// Looks then whether the channel owes a packet for too long.
-    fn watch_course(&mut self, channel: u32, at: Time) {
-        let look = move || kernel::with(|kernel| kernel.look_at_course(channel));
-        self.act_at(at, Box::new(look));
-    }
-
-    fn look_at_course(&mut self, channel: u32) {
-        let now = self.now();
-        let Some(frames) = &mut self.frames else {
-            return;
-        };
-        let patience = frames.patience;
-        let Some(course) = frames.courses.get_mut(&channel) else {
-            return;
-        };
-        match course.owed.first_key_value() {
-            None => course.watched = false,
-            Some((_, &sent)) if sent + patience > now => {
-                self.watch_course(channel, sent + patience);
+        match frame.payload.0 {
+            Content::Bytes { post, bytes } => self.frame_came_to(post, number, &bytes),
+            Content::Packet {
+                channel,
+                packet,
+                mark,
+            } => {
+                let mut packet = Rc::try_unwrap(packet).unwrap_or_else(|shared| (*shared).clone());
+                packet.announces = mark.is_announced.then_some(mark.way);
+                self.come(channel, packet);
             }
-            Some(_) => self.break_link(channel),
         }
     }
 
@@ -267,19 +241,5 @@ impl Kernel {
             .as_mut()
             .map(|desk| desk.receiving(node, now, way));
         self.charge(takes.unwrap_or(Span::ZERO));
-    }
-
-    /// Nothing comes over that channel any more.
-    pub(crate) fn forget_course(&mut self, channel: u32) {
-        if let Some(frames) = &mut self.frames {
-            frames.courses.remove(&channel);
-        }
-    }
-
-    fn break_link(&mut self, channel: u32) {
-        let now = self.now();
-        self.trace
-            .note(now, || format!("channel {channel} has lost packets"));
-        self.end_link_of(channel, LossCause::Broken);
     }
 }

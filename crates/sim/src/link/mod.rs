@@ -1,10 +1,12 @@
 //! Links of the world: packets of the engine, on their way in virtual time.
 //!
-//! A link carries what it is given, in packets of their own, in any order that the way between has; it loses nothing.
-//! It shows short packets and single ones in place, so that the engine's shortest ways are simulated, too.
+//! Within a node a link carries what it is given, in packets of their own, in any order that the way between has; it loses
+//! nothing. Between nodes with a network it is an association of the engine (`post`). Both show
+//! short packets and single ones in place, so that the engine's shortest ways are simulated, too.
 
 pub(crate) mod channel;
 pub(crate) mod frames;
+pub(crate) mod post;
 
 pub use frames::{Carrier, Parcel};
 
@@ -14,6 +16,8 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, Single};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::{Return, Taking};
 use hamlyn_link::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 use hamlyn_ring::area::Area;
 use smallvec::SmallVec;
@@ -42,27 +46,59 @@ impl Link for SimLink {
 impl SimLink {
     /// Sends into one channel, takes from the other.
     pub(crate) fn new(into: u32, out_of: u32, payload_max_bytes: usize, room: u32) -> Self {
+        let held_max = (u64::from(room) / HELD_PART).max(1);
+        Self::of(
+            Way::Channel(into),
+            Way::Channel(out_of),
+            payload_max_bytes,
+            held_max,
+        )
+    }
+
+    /// Sends and takes by that post.
+    pub(crate) fn far(post: u32, payload_max_bytes: usize) -> Self {
+        Self::of(
+            Way::Post(post),
+            Way::Post(post),
+            payload_max_bytes,
+            u64::MAX,
+        )
+    }
+
+    fn of(into: Way, out_of: Way, payload_max_bytes: usize, held_max: u64) -> Self {
         Self {
             transmit: SimTransmit {
-                channel: into,
+                way: into,
                 payload_max_bytes,
                 sent: 0,
                 seen: 0,
             },
             receive: SimReceive {
-                channel: out_of,
+                way: out_of,
                 inbox: VecDeque::new(),
+                taking: None,
+                index: 0,
+                refused: Vec::new(),
                 taken: 0,
                 held: 0,
-                held_max: (u64::from(room) / HELD_PART).max(1),
+                held_max,
             },
         }
     }
 }
 
+/// What an end uses.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// Within a node, or over a machine.
+    Channel(u32),
+    /// Over a network.
+    Post(u32),
+}
+
 /// The transmitting end.
 pub struct SimTransmit {
-    channel: u32,
+    way: Way,
     payload_max_bytes: usize,
     sent: u64,
     /// Room that had been returned when it was last found full.
@@ -72,15 +108,21 @@ pub struct SimTransmit {
 impl SimTransmit {
     /// To be called when there is room.
     fn send(&mut self, packet: Packet) -> Result<(), Unsent> {
-        let sent = kernel::with(|kernel| kernel.send(self.channel, packet));
+        let sent = kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => kernel.send(channel, packet),
+            Way::Post(post) => kernel.post_send(post, &packet),
+        });
         self.sent += u64::from(sent.is_ok());
         sent
     }
 
     fn has_room(&mut self) -> bool {
-        kernel::with(|kernel| {
-            self.seen = kernel.channels.returned(self.channel);
-            kernel.has_room(self.channel)
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => {
+                self.seen = kernel.channels.returned(channel);
+                kernel.has_room(channel)
+            }
+            Way::Post(post) => kernel.post_has_room(post),
         })
     }
 }
@@ -171,11 +213,17 @@ impl TransmitEnd for SimTransmit {
     }
 
     fn await_credit(&mut self) {
-        kernel::with(|kernel| kernel.channels.await_credit(self.channel));
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => kernel.channels.await_credit(channel),
+            Way::Post(post) => kernel.post_await_room(post),
+        });
     }
 
     fn credit_came(&self) -> bool {
-        kernel::with(|kernel| kernel.channels.returned(self.channel) != self.seen)
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => kernel.channels.returned(channel) != self.seen,
+            Way::Post(post) => kernel.post_has_room(post),
+        })
     }
 
     fn give_back(&mut self) -> usize {
@@ -188,6 +236,13 @@ impl TransmitEnd for SimTransmit {
 
     fn sent(&self) -> u64 {
         self.sent
+    }
+
+    fn next_returned(&mut self) -> Option<(Header, Return)> {
+        match self.way {
+            Way::Channel(_) => None,
+            Way::Post(post) => kernel::with(|kernel| kernel.post_next_returned(post)),
+        }
     }
 }
 
@@ -206,9 +261,13 @@ fn packet_of(short: &Short) -> Packet {
 
 /// The receiving end.
 pub struct SimReceive {
-    channel: u32,
+    way: Way,
     /// What has come and was collected.
     inbox: VecDeque<Packet>,
+    /// From afar: the frame that it was in, how many of its packets were taken, and which of these were not welcome.
+    taking: Option<Taking>,
+    index: u16,
+    refused: Vec<(u16, Refusal)>,
     taken: u64,
     /// Of these the room is not returned yet.
     held: u64,
@@ -220,19 +279,46 @@ impl SimReceive {
         if !self.inbox.is_empty() {
             return false;
         }
-        kernel::with(|kernel| kernel.channels.collect(self.channel, &mut self.inbox));
+        match self.way {
+            Way::Channel(channel) => {
+                kernel::with(|kernel| kernel.channels.collect(channel, &mut self.inbox));
+            }
+            Way::Post(post) => {
+                self.taking = kernel::with(|kernel| kernel.post_collect(post, &mut self.inbox));
+                self.index = 0;
+                self.end_frame(post);
+            }
+        }
         !self.inbox.is_empty()
     }
 
     fn take_first(&mut self) -> Option<Packet> {
         let packet = self.inbox.pop_front()?;
         self.taken += 1;
-        self.held += 1;
         kernel::with(|kernel| kernel.charge_receiving(packet.announces));
-        if self.held >= self.held_max {
-            self.settle();
+        match self.way {
+            Way::Channel(_) => {
+                self.held += 1;
+                if self.held >= self.held_max {
+                    self.settle();
+                }
+            }
+            Way::Post(post) => {
+                self.index += 1;
+                self.end_frame(post);
+            }
         }
         Some(packet)
+    }
+
+    /// If all packets of a frame were taken, it is done with.
+    fn end_frame(&mut self, post: u32) {
+        if self.inbox.is_empty()
+            && let Some(taking) = self.taking.take()
+        {
+            kernel::with(|kernel| kernel.post_taken(post, taking, &self.refused));
+            self.refused.clear();
+        }
     }
 
     fn peek<const HAS_METADATA: bool>(&self) -> Option<InPlace<'_, HAS_METADATA>> {
@@ -386,14 +472,38 @@ impl ReceiveEnd for SimReceive {
         Ok(Some(result))
     }
 
+    fn receive_judged<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        self.collect();
+        let Some(packet) = self.inbox.front() else {
+            return Ok(None);
+        };
+        let result = take(&packet.header, &Carried(packet));
+        if let (Way::Post(_), Err(refusal)) = (self.way, &result) {
+            self.refused.push((self.index, *refusal));
+        }
+        self.take_first();
+        Ok(Some(result))
+    }
+
     fn is_pending(&self) -> bool {
-        !self.inbox.is_empty() || kernel::with(|kernel| kernel.channels.is_pending(self.channel))
+        !self.inbox.is_empty()
+            || kernel::with(|kernel| match self.way {
+                Way::Channel(channel) => kernel.channels.is_pending(channel),
+                Way::Post(post) => kernel.post_is_pending(post),
+            })
     }
 
     fn settle(&mut self) {
-        if self.held > 0 {
-            let held = std::mem::take(&mut self.held);
-            kernel::with(|kernel| kernel.give_back(self.channel, held));
+        match self.way {
+            Way::Channel(channel) if self.held > 0 => {
+                let held = std::mem::take(&mut self.held);
+                kernel::with(|kernel| kernel.give_back(channel, held));
+            }
+            Way::Channel(_) => {}
+            Way::Post(post) => kernel::with(|kernel| kernel.post_settle(post)),
         }
     }
 
@@ -404,7 +514,7 @@ impl ReceiveEnd for SimReceive {
     }
 
     fn watch(&mut self) {
-        kernel::with(|kernel| kernel.channels.announce(self.channel, false));
+        self.announce(false);
     }
 
     fn unwatch(&mut self) -> bool {
@@ -413,13 +523,30 @@ impl ReceiveEnd for SimReceive {
     }
 
     fn announce_sleep(&mut self) {
-        kernel::with(|kernel| kernel.channels.announce(self.channel, true));
+        self.announce(true);
+    }
+}
+
+impl SimReceive {
+    fn announce(&self, asleep: bool) {
+        // What comes over a network rings for every frame.
+        if let Way::Channel(channel) = self.way {
+            kernel::with(|kernel| kernel.channels.announce(channel, asleep));
+        }
     }
 }
 
 impl Drop for SimReceive {
     fn drop(&mut self) {
-        let channel = self.channel;
-        kernel::with_if_any(|kernel| kernel.channels.deafen(channel));
+        let (way, taking) = (self.way, self.taking.take());
+        kernel::with_if_any(|kernel| match way {
+            Way::Channel(channel) => kernel.channels.deafen(channel),
+            Way::Post(post) => {
+                if let Some(taking) = taking {
+                    kernel.post_put_off(post, taking);
+                }
+                kernel.hang_up(post);
+            }
+        });
     }
 }

@@ -18,11 +18,9 @@ use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::{self, ProcessId, Settings, Simulation};
 use ledger::Ledger;
-use plan::Fault;
 pub use plan::Plan;
+use plan::{Fault, PATIENCE};
 
-/// A link that owes a packet for longer ends.
-const PATIENCE: Span = Span::from_us(20_000);
 /// No scenario is under way for longer.
 const END: Time = Time::from_ns(4 * party::SETTLES_NS);
 /// Plans that are tried to make one smaller.

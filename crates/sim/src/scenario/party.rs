@@ -12,7 +12,7 @@ use crate::host;
 use crate::random::Random;
 use crate::scenario::ledger::{Desk, Ledger};
 use crate::scenario::line::{self, Inlet, Outlet, Program, Step, Turn};
-use crate::scenario::plan::Plan;
+use crate::scenario::plan::{PATIENCE, Plan};
 use crate::time::{Span, Time};
 use crate::world;
 
@@ -24,8 +24,10 @@ const REST_MAX: Span = Span::from_us(1_000);
 /// How long an answer may take at a time, and how often it is asked for.
 const ANSWER: Wait = Wait::For(std::time::Duration::from_micros(500));
 const QUESTIONS: u32 = 40;
-/// So long after the death of a party those that never met it know of it.
+/// So long after the death of a party those that never met it know of it, and those that have a link to it on which they have nothing
+/// to send: whom nothing is asked, nobody misses.
 const STRANGERS: Span = Span::from_us(5_000);
+const IDLERS: Span = Span::from_us(3 * PATIENCE.as_ns() / 1_000);
 /// At the end, what is still on its way comes to rest in so many looks, and such pauses.
 const LAST_LOOKS: u32 = 5;
 const LAST_PAUSE: Span = Span::from_us(200);
@@ -139,6 +141,7 @@ impl<'a> Party<'a> {
             moved |= self.grow_outlets()?;
             moved |= self.look(Wait::Poll)?;
             moved |= self.send()?;
+            moved |= self.take_back()?;
             let is_done = self.is_done();
             if is_done {
                 self.lock().done(self.number);
@@ -271,6 +274,20 @@ impl<'a> Party<'a> {
         Ok(moved)
     }
 
+    /// Takes what came back, and tells the lines.
+    fn take_back(&mut self) -> Result<bool, String> {
+        let mut moved = false;
+        while let Some(packet) = self.program.interface_mut().next_undelivered() {
+            moved = true;
+            for Outgoing { desk, outlet, .. } in &mut self.outgoing {
+                if let Some(outlet) = outlet {
+                    outlet.came_back(&packet, desk).map_err(of_line(desk))?;
+                }
+            }
+        }
+        Ok(moved)
+    }
+
     fn send(&mut self) -> Result<bool, String> {
         let now = world::now();
         let mut moved = false;
@@ -334,12 +351,13 @@ impl<'a> Party<'a> {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
             let mut peers = self.program.interface().peers();
-            if peers.any(|(_, peer)| named(peer)) {
+            let killed_at = self.plan.killed_at(other);
+            if world::now() <= killed_at + IDLERS && peers.any(|(_, peer)| named(peer)) {
                 self.known.insert(other);
                 continue;
             }
             // Nobody is told of the death of those that he never met.
-            let is_dead = world::now() > self.plan.killed_at(other) + STRANGERS;
+            let is_dead = world::now() > killed_at + STRANGERS;
             if !self.known.remove(&other) && !is_dead {
                 continue;
             }

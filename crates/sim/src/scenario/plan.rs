@@ -11,6 +11,9 @@ use crate::time::{Span, Time};
 /// What a work queue holds unless the plan says otherwise (Hamlyn 2.3).
 pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as u16;
 
+/// Whoever answers nothing for so long is given up on.
+pub(crate) const PATIENCE: Span = Span::from_us(20_000);
+
 /// What a line carries, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -225,16 +228,20 @@ impl Plan {
         chance::plan(&mut Random::new(seed), seed)
     }
 
-    /// Whether everything that is sent must come: nobody is killed, and no frame is lost for good.
+    /// Whether everything that is sent must come: nobody is killed, and no two nodes are apart for so long that they give
+    /// each other up. Whatever else the network does, what is lost is sent again.
     pub fn is_lossless(&self) -> bool {
         let kills = |fault: &Fault| !matches!(fault, Fault::Stop { .. });
-        let loses = |part: &Part| {
-            matches!(
-                part,
-                Part::Lose { .. } | Part::Damage { .. } | Part::Partition { .. }
-            )
+        let apart_ps = |part: &Part| match part {
+            Part::Partition { cuts } => cuts
+                .iter()
+                .map(|cut| cut.until_ps.saturating_sub(cut.from_ps))
+                .fold(0, u64::saturating_add),
+            _ => 0,
         };
-        !self.faults.iter().any(kills) && !self.network.iter().any(loses)
+        let apart_ps = self.network.iter().map(apart_ps);
+        let apart_ps = apart_ps.fold(0, u64::saturating_add);
+        !self.faults.iter().any(kills) && apart_ps < PATIENCE.as_ps()
     }
 
     /// Parties that are to be killed for good.

@@ -33,7 +33,7 @@ pub struct Settings {
     pub far: Path,
     /// Up to so long after a packet has come, its sender looks whether the receiver sleeps, and rings.
     pub ring_delay: Span,
-    /// Packets that a link holds, before its sender must wait.
+    /// Packets that a link holds, before its sender must wait; over a network, frames that are not acknowledged.
     pub link_packets: u32,
     /// The largest payload of a packet, in bytes: 256 to 65,536.
     pub packet_payload_bytes: usize,
@@ -169,8 +169,9 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Has links between nodes go over that network, whose hosts are the nodes in their order. A link ends that owes a
-    /// packet for longer than `patience`.
+    /// Has links between nodes go over that network, whose hosts are the nodes in their order: what is lost is sent
+    /// again. A link ends whose peer answers nothing for `patience`, or takes nothing for ten times that; it should be
+    /// far longer than a round trip.
     pub fn set_network(&mut self, network: Carrier, patience: Span) {
         self.kernel.frames = Some(Frames::new(network, patience));
     }
@@ -180,10 +181,9 @@ impl<'a> Simulation<'a> {
     /// that programs do takes time then, whatever the settings say; packets carry as much as they say. Links within a node do
     /// not use the machine.
     pub fn set_machine(&mut self, machine: Parameters, hosts: usize, fast: Way) {
-        // It loses nothing, so nobody loses patience.
-        let patience = Span::from_ps(u64::MAX);
+        // It loses nothing, so there are no associations.
         let carrier = MachineCarrier::new(machine, hosts);
-        self.set_network(Box::new(carrier), patience);
+        self.set_network(Box::new(carrier), Span::ZERO);
         self.kernel.desk = Some(Desk::new(machine, fast));
         self.kernel.settings.costs = Costs::NOTHING;
     }
@@ -272,6 +272,7 @@ impl Run<'_> {
                     kernel::with(|kernel| kernel.ring_if_asleep(channel));
                 }
                 What::Network => kernel::with(Kernel::advance_network),
+                What::Post { post } => kernel::with(|kernel| kernel.look_after(post)),
                 What::Act { number } => {
                     if let Some(act) = kernel::with(|kernel| kernel.take_act(number)) {
                         act();

@@ -7,7 +7,10 @@ use hamlyn::engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn::engine::metadata::Permission;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::{Mode, Rights};
-use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Ticket, Wait};
+use hamlyn::engine::transport::Return;
+use hamlyn::{
+    Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Ticket, Undelivered, Wait,
+};
 
 use super::{Inlet, Outlet, Program, Sent, Step, Turn, outcome, wrong};
 use crate::random::Random;
@@ -251,11 +254,19 @@ struct Attack {
 pub(super) struct Attacker {
     targets: Vec<Target>,
     fired: usize,
+    /// Packets of these attacks, and how many of them came back: from another host all of them do, once.
+    packets: u64,
+    back: u64,
 }
 
 impl Attacker {
     pub(super) fn new(targets: Vec<Target>) -> Self {
-        Self { targets, fired: 0 }
+        Self {
+            targets,
+            fired: 0,
+            packets: 0,
+            back: 0,
+        }
     }
 
     fn attack(&self, random: &mut Random, length: u64) -> Attack {
@@ -427,6 +438,7 @@ impl Outlet for Attacker {
         match sent {
             Sent::Yes(_) => {
                 self.fired += 1;
+                self.packets += packets;
                 desk.tell(End::Receiver, Vec::new());
             }
             Sent::NotNow => desk.unexpect(attack.slot, attack.reason, packets),
@@ -435,7 +447,26 @@ impl Outlet for Attacker {
         Ok(sent.step())
     }
 
+    fn came_back(&mut self, packet: &Undelivered, desk: &Desk<'_>) -> Result<(), String> {
+        let is_ours = |target: &Target| {
+            let ticket = target.ticket();
+            packet.to == Some(ticket.destination) && packet.slot == ticket.slot
+        };
+        if !matches!(packet.reason, Return::Refused(_)) || !self.targets.iter().any(is_ours) {
+            return Ok(());
+        }
+        self.back += 1;
+        if self.back > self.packets && !desk.is_old() {
+            let (back, packets) = (self.back, self.packets);
+            return Err(format!("of {packets} packets {back} came back"));
+        }
+        Ok(())
+    }
+
     fn is_done(&self, desk: &Desk<'_>) -> bool {
-        desk.is_ended() || self.fired == desk.known().items.len()
+        let [from, to] = [desk.known().from, desk.known().to]
+            .map(|party| desk.plan.parties.get(party).map(|party| party.node));
+        let is_back = from == to || self.back == self.packets;
+        desk.is_ended() || self.fired == desk.known().items.len() && is_back
     }
 }

@@ -8,7 +8,7 @@ mod hostile;
 mod places;
 mod protocols;
 
-use hamlyn::{Manager, SendError, Target, Ticket, Wait};
+use hamlyn::{Manager, SendError, Target, Ticket, Undelivered, Wait};
 
 use crate::host::SimHost;
 use crate::random::Random;
@@ -47,6 +47,11 @@ pub(crate) trait Outlet {
         desk: &Desk<'_>,
         turn: Turn<'_>,
     ) -> Result<Step, String>;
+
+    /// A packet of this party came back; it may be of this line.
+    fn came_back(&mut self, _: &Undelivered, _: &Desk<'_>) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Whether nothing is left to be done.
     fn is_done(&self, desk: &Desk<'_>) -> bool {

@@ -3,7 +3,7 @@
 use crate::network::part::Cut;
 use crate::network::{HostId, Part};
 use crate::random::Random;
-use crate::scenario::plan::{Driven, Fault, Item, Kind, Line, Party, Plan, WORK_QUEUE};
+use crate::scenario::plan::{Driven, Fault, Item, Kind, Line, PATIENCE, Party, Plan, WORK_QUEUE};
 
 /// Most drive themselves, as most programs do.
 const DRIVEN: [Driven; 5] = [
@@ -16,7 +16,7 @@ const DRIVEN: [Driven; 5] = [
 
 /// The plan that these numbers give.
 pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
-    let nodes = random.within(1..4) as u32;
+    let nodes = *random.one_of(&[1, 1, 2, 2, 3]).unwrap_or(&2);
     // Now and then more than the links of an interface have room for at first.
     let count = match random.below(16) {
         0 => random.within(9..13),
@@ -105,6 +105,12 @@ fn faults(random: &mut Random, parties: usize) -> Vec<Fault> {
                     at_us,
                     after_us: span_us,
                 },
+                // Longer than anybody is waited for who does not answer: its keeper does.
+                2 if random.below(3) == 0 => Fault::Stop {
+                    party,
+                    at_us,
+                    for_us: 20 * span_us,
+                },
                 _ => Fault::Stop {
                     party,
                     at_us,
@@ -123,9 +129,9 @@ fn delay(random: &mut Random) -> Part {
 
 fn parts(random: &mut Random, nodes: u32) -> Vec<Part> {
     let mut parts = vec![delay(random)];
-    for _ in 0..random.below(4) {
+    for _ in 0..random.below(5) {
         let per_million = *random.one_of(&[1_000, 20_000, 200_000]).unwrap_or(&1_000);
-        parts.push(match random.below(7) {
+        parts.push(match random.below(10) {
             0 => Part::Jitter {
                 up_to_ps: random.within(1..10_000_000),
             },
@@ -137,27 +143,36 @@ fn parts(random: &mut Random, nodes: u32) -> Vec<Part> {
                 up_to_ps: random.within(1..50_000_000),
             },
             3 => Part::Duplicate { per_million },
-            4 => Part::Lose {
-                per_million: per_million / 10,
-                run_frames: random.within(1..4) as u32,
-            },
-            5 => Part::Damage {
-                per_million: per_million / 10,
-            },
-            _ => {
-                let from_ps = random.within(0..2_000_000_000);
-                let one = HostId(random.below(u64::from(nodes)) as u32);
-                let others = (0..nodes).map(HostId).filter(|host| *host != one);
-                Part::Partition {
-                    cuts: vec![Cut {
-                        from_ps,
-                        until_ps: from_ps + random.within(1..3_000_000_000),
-                        one: vec![one],
-                        other: others.collect(),
-                    }],
+            4..=6 => {
+                let run_frames = random.within(1..4) as u32;
+                Part::Lose {
+                    per_million: per_million / run_frames,
+                    run_frames,
                 }
             }
+            7 => Part::Damage { per_million },
+            _ => partition(random, nodes),
         });
     }
     parts
+}
+
+/// Heals before anybody is given up, but for a few.
+fn partition(random: &mut Random, nodes: u32) -> Part {
+    let longest_ps = PATIENCE.as_ps() / 5;
+    let from_ps = random.within(0..2_000_000_000);
+    let for_ps = match random.below(16) {
+        0 => random.within(longest_ps..3 * PATIENCE.as_ps()),
+        _ => random.within(1..longest_ps),
+    };
+    let one = HostId(random.below(u64::from(nodes)) as u32);
+    let others = (0..nodes).map(HostId).filter(|host| *host != one);
+    Part::Partition {
+        cuts: vec![Cut {
+            from_ps,
+            until_ps: from_ps + for_ps,
+            one: vec![one],
+            other: others.collect(),
+        }],
+    }
 }
