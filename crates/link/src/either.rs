@@ -16,6 +16,10 @@ use crate::wire::{Arrived, WireLink, WireReceive, WireTransmit};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// See the module.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each link; a box would be one more cache line for each packet"
+)]
 pub enum EitherLink {
     /// To an interface of this host.
     Pair(PairLink),
@@ -24,6 +28,10 @@ pub enum EitherLink {
 }
 
 /// The transmitting end.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each link; a box would be one more cache line for each packet"
+)]
 pub enum EitherTransmit {
     /// See [`EitherLink::Pair`].
     Pair(PairTransmit),

@@ -49,10 +49,8 @@ macro_rules! conformance {
         in_world!(loopback_receive, Loopback, Receive, $($module::$test)+);
         in_world!(simulated_receive, Simulated, Receive, $($module::$test)+);
         in_world!(simulated_loopback_receive, SimulatedLoopback, Receive, $($module::$test)+);
-        in_world!(hosts, SealedHosts, Proc, $($module::$test)+);
-        in_world!(hosts_np, ClearHosts, Np, $($module::$test)+);
-        in_world!(hosts_inject, SealedHosts, Inject, $($module::$test)+);
-        in_world!(hosts_receive, ClearHosts, Receive, $($module::$test)+);
+        in_world!(hosts, Hosts, Proc, $($module::$test)+);
+        in_world!(hosts_inject, Hosts, Inject, $($module::$test)+);
     };
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W)
             let target = target(party, &party.hear_ticket("ticket"));
             let longest = [8; 100_000];
             let packet = packet_bytes(&refused(party, &target, &Message::new(&longest).word(8)));
-            assert!(packet >= 1_000 && packet <= PACKET, "{packet} bytes");
+            assert!((1_000..=PACKET).contains(&packet), "{packet} bytes");
             let error = refused(party, &target, &Message::new(&longest[..=packet]).word(8));
             let too_long = PostError::FastTooLong {
                 length_bytes: packet as u64 + 1,

@@ -283,8 +283,8 @@ fn run_as_threads<W: World>(world: &W, roles: &[Role<'_, W>]) {
 }
 
 /// Every party a thread with an interface of its own, each on a host of its own: they have addresses of the loopback device, and
-/// share the secret of a cluster or have none.
-pub(crate) struct Hosts<S, const SEALED: bool> {
+/// share the secret of a cluster.
+pub(crate) struct Hosts<S> {
     strategy: PhantomData<fn() -> S>,
     namespace: String,
     /// Hosts of this cluster so far.
@@ -294,13 +294,10 @@ pub(crate) struct Hosts<S, const SEALED: bool> {
     network: [u8; 3],
 }
 
-pub(crate) type SealedHosts<S> = Hosts<S, true>;
-pub(crate) type ClearHosts<S> = Hosts<S, false>;
-
 /// Hosts of a cluster at most.
 const HOSTS_MAX: u8 = 32;
 
-impl<S, const SEALED: bool> Hosts<S, SEALED> {
+impl<S> Hosts<S> {
     fn host(&self, number: u8) -> (HostName, IpAddr) {
         let [a, b, c] = self.network;
         let address = Ipv4Addr::new(a, b, c, number + 1);
@@ -311,11 +308,7 @@ impl<S, const SEALED: bool> Hosts<S, SEALED> {
     }
 
     fn network(&self) -> NetworkOptions {
-        let security = match SEALED {
-            true => Security::Secret(self.secret.clone()),
-            false => Security::Insecure,
-        };
-        let mut options = NetworkOptions::new(security);
+        let mut options = NetworkOptions::new(Security::Secret(self.secret.clone()));
         for number in 0..HOSTS_MAX {
             let (name, address) = self.host(number);
             let door = SocketAddr::new(address, DOOR_PORT);
@@ -330,13 +323,13 @@ impl<S, const SEALED: bool> Hosts<S, SEALED> {
     }
 }
 
-impl<S, const SEALED: bool> Drop for Hosts<S, SEALED> {
+impl<S> Drop for Hosts<S> {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.secret);
     }
 }
 
-impl<S: Driven, const SEALED: bool> World for Hosts<S, SEALED> {
+impl<S: Driven> World for Hosts<S> {
     type Host = ProcessHost;
     const STRATEGY: Strategy = S::STRATEGY;
 

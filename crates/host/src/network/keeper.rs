@@ -134,11 +134,11 @@ fn answer(interior: &Interior, network: &Network, stranger: &Stranger) {
     drop(responder);
     let request = Request::from_bytes(asked.payload());
     let outcome = match request {
-        Ok(Request::Link(side)) => match welcome(interior, network, *from, *asked, &side) {
+        Ok(Request::Link(side)) => match welcome(interior, network, *from, asked, &side) {
             Ok(()) => return,
             Err((asked, outcome)) => {
                 let reason = outcome.reason().map_or(0, |RefusedBecause(reason)| reason);
-                return reply(network, *from, asked, &Answer::Refused { reason });
+                return reply(network, *from, *asked, &Answer::Refused { reason });
             }
         },
         Ok(Request::Ask { item, user, group }) => {
@@ -184,9 +184,9 @@ fn welcome(
     interior: &Interior,
     network: &Network,
     from: SocketAddr,
-    asked: Asked,
+    asked: Box<Asked>,
     side: &Side,
-) -> Result<(), (Asked, Outcome)> {
+) -> Result<(), (Box<Asked>, Outcome)> {
     let peer = peer_of(side);
     if !interior.allows_peer(&peer) || !is_of_host(asked.identity(), side.destination.node) {
         interior.registry.tally.count(Outcome::NotAllowed);
@@ -213,7 +213,7 @@ fn welcome(
     let own = prospect.side(interior.identity, interior.settings.name.clone());
     let letter = Answer::Linked(own).to_bytes();
     let mut responder = network.responder();
-    let accepted = responder.accept(now_ns(), asked, prospect.number(), &letter);
+    let accepted = responder.accept(now_ns(), *asked, prospect.number(), &letter);
     let Ok(accepted) = accepted else {
         let _ = registry.end_incoming(None);
         return Ok(());

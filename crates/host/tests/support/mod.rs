@@ -9,6 +9,7 @@ use hamlyn_host::process::{Options, ProcessDriver, ProcessHost};
 use hamlyn_host::{
     Address, ConnectError, Connected, Driver, Event, Host, HostError, LossCause, Peer,
 };
+use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
 use hamlyn_link::{ReceiveEnd, TransmitEnd};
 use hamlyn_ring::area::Area;
@@ -40,7 +41,10 @@ impl Owner {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<Connected<PairLink>, ConnectError> {
-        self.host.connect(to, deadline_ns)
+        Ok(match self.host.connect(to, deadline_ns)? {
+            Connected::New(peer, link) => Connected::New(peer, near(link)),
+            Connected::Already { token } => Connected::Already { token },
+        })
     }
 
     pub(crate) fn ask(
@@ -57,7 +61,10 @@ impl Owner {
     }
 
     pub(crate) fn next_event(&mut self) -> Option<Event<PairLink>> {
-        self.driver.next_event()
+        Some(match self.driver.next_event()? {
+            Event::Linked(peer, link) => Event::Linked(peer, near(link)),
+            Event::Lost { token, cause } => Event::Lost { token, cause },
+        })
     }
 
     pub(crate) fn prepare_sleep(&mut self) {
@@ -222,5 +229,13 @@ pub(crate) fn exchange(a: &mut PairLink, b: &mut PairLink) {
         assert_eq!(try_receive(a).as_deref(), Some(bytes));
         a.receive.settle();
         b.receive.settle();
+    }
+}
+
+/// A link to an interface of this host, as all are in these tests.
+fn near(link: EitherLink) -> PairLink {
+    match link {
+        EitherLink::Pair(link) => link,
+        EitherLink::Wire(_) => panic!("nobody is on the network here"),
     }
 }
