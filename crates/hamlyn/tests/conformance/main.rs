@@ -141,7 +141,6 @@ between_hosts! {
     streams::a_record_longer_than_the_extent_enlarges_it
     streams::a_staged_record_arrives_whole
     streams::packed_records_go_though_their_sender_only_polls
-    streams::closing_right_after_filling_the_extent
     stream_records::random_records_arrive_whatever_is_held
 }
 
