@@ -201,10 +201,11 @@ fn bad_names_and_other_nodes() {
     }
     let elsewhere = Destination {
         node: 1,
+        interface: !host.identity().interface,
         ..host.identity()
     };
     let refused = host.connect(Address::Destination(elsewhere), 0);
-    assert!(matches!(refused, Err(ConnectError::Absent { .. })));
+    assert!(matches!(refused, Err(ConnectError::NoNetwork { .. })));
 }
 
 /// A user that we are not.
