@@ -177,21 +177,18 @@ fn offers_end_with_their_interface() {
     let mut shop = named(&namespace, "shop");
     let mut asker = unnamed(&namespace);
     shop.offer("x", Supply::Always, b"1").unwrap();
-    let former = Address::Destination(shop.identity());
+    let former = shop.identity();
     drop(shop);
     let absent = ask_soon(&mut asker, "x");
     assert!(matches!(absent, Err(ConnectError::Absent { .. })));
     let _shop = named(&namespace, "shop");
     assert!(has_nothing(&mut asker, "x"));
     // At once.
-    let gone = asker.ask(former, "x", u64::MAX);
+    let gone = asker.ask(Address::Destination(former), "x", u64::MAX);
     assert!(matches!(gone, Err(ConnectError::Gone { .. })));
-    let elsewhere = Destination {
-        node: 1,
-        ..asker.identity()
-    };
-    let absent = asker.ask(Address::Destination(elsewhere), "x", u64::MAX);
-    assert!(matches!(absent, Err(ConnectError::Absent { .. })));
+    let elsewhere = Address::Destination(Destination { node: 1, ..former });
+    let abroad = asker.ask(elsewhere, "x", u64::MAX);
+    assert!(matches!(abroad, Err(ConnectError::NoNetwork { .. })));
 }
 
 #[test]
