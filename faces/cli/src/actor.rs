@@ -20,6 +20,8 @@ pub(crate) enum Role {
     Sender,
     /// One of more processes than processors in a benchmark.
     Crowd,
+    /// A process on one of two hosts in a benchmark.
+    Network,
 }
 
 /// Takes the next order from standard input; nothing at its end.
@@ -59,17 +61,22 @@ impl Actor {
     /// Starts one, as another user if asked and possible.
     pub(crate) fn start(role: Role, user: Option<u32>) -> Result<Self> {
         let program = std::env::current_exe().context("finding this program")?;
-        let role = clap::ValueEnum::to_possible_value(&role).context("a role without a name")?;
         let mut command = Command::new(program);
+        if let Some(user) = user {
+            use std::os::unix::process::CommandExt;
+            command.gid(user).uid(user);
+        }
+        Self::start_with(command, role)
+    }
+
+    /// Starts one by this command, which runs this program somewhere.
+    pub(crate) fn start_with(mut command: Command, role: Role) -> Result<Self> {
+        let role = clap::ValueEnum::to_possible_value(&role).context("a role without a name")?;
         command
             .arg("actor")
             .arg(role.get_name())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        if let Some(user) = user {
-            use std::os::unix::process::CommandExt;
-            command.gid(user).uid(user);
-        }
         let mut child = command.spawn().context("starting another process")?;
         let orders = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().context("no standard output")?);
@@ -78,6 +85,11 @@ impl Actor {
             orders,
             answers,
         })
+    }
+
+    /// Its number.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn order<T: Serialize>(&mut self, order: &T) -> Result<()> {

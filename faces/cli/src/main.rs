@@ -70,6 +70,7 @@ fn main() -> ExitCode {
             Role::Count => bench::one_thread::run(),
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),
+            Role::Network => bench::network::party::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     };
