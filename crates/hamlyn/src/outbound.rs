@@ -34,6 +34,7 @@ impl<T: TransmitEnd> Outbound<T> {
                 sent_seen: 0,
                 idle_since_ns: 0,
                 returned: VecDeque::new(),
+                holding: Vec::new(),
             },
         }
     }
@@ -43,9 +44,9 @@ impl<T: TransmitEnd> Outbound<T> {
         if !self.transmitter.is_waiting() {
             return 0;
         }
-        self.transmitter
-            .pump(&mut self.outlets, BURST_PACKETS)
-            .packets
+        let pumped = self.transmitter.pump(&mut self.outlets, BURST_PACKETS);
+        self.outlets.hand_over();
+        pumped.packets
     }
 }
 
@@ -69,6 +70,8 @@ pub(crate) struct Outlets<T> {
     idle_since_ns: u64,
     /// What came back over links that have ended, and that nobody asked for yet.
     returned: VecDeque<(LinkId, Header, Return)>,
+    /// Links in which packets wait for others.
+    holding: Vec<LinkId>,
 }
 
 /// Packets that came back over ended links and are kept; of more, the oldest are forgotten.
@@ -96,6 +99,23 @@ impl<T: TransmitEnd> Outlets<T> {
                     self.returned.pop_front();
                 }
                 self.returned.push_back((id, header, reason));
+            }
+        }
+    }
+
+    /// Nothing more is sent for now.
+    #[inline]
+    pub(crate) fn hand_over(&mut self) {
+        if !self.holding.is_empty() {
+            self.hand_over_all();
+        }
+    }
+
+    #[cold]
+    fn hand_over_all(&mut self) {
+        while let Some(link) = self.holding.pop() {
+            if let Some(way) = self.reach(link) {
+                way.end.hand_over();
             }
         }
     }
@@ -245,7 +265,12 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
             return Err(Unsent::Gone);
         };
         match way.end.try_send(header, metadata, parts) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                if way.end.holds() && !self.holding.contains(&link) {
+                    self.holding.push(link);
+                }
+                Ok(())
+            }
             Err(reason) => Err(self.not_sent(link, reason)),
         }
     }

@@ -113,6 +113,15 @@ impl TransmitEnd for EitherTransmit {
         }
     }
 
+    #[inline(always)]
+    fn holds(&self) -> bool {
+        either!(self, end => end.holds())
+    }
+
+    fn hand_over(&mut self) {
+        either!(self, end => end.hand_over());
+    }
+
     fn fault(&self) -> Option<LinkFault> {
         either!(self, end => end.fault())
     }

@@ -106,6 +106,15 @@ pub trait TransmitEnd {
     /// are in their place. It does not go if it is longer than [`TransmitEnd::payload_max_bytes`].
     fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool;
 
+    /// Whether packets that were taken wait for others that would go with them.
+    #[inline(always)]
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// No other packet follows for now: what waits for one goes.
+    fn hand_over(&mut self) {}
+
     /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
     fn fault(&self) -> Option<LinkFault>;
 

@@ -366,9 +366,10 @@ impl<H: Host> Interface<H> {
             })?;
             match state {
                 Borrowed::Sent => {
-                    let handle = self
-                        .outbound
-                        .with(|outbound| outbound.transmitter.finish_borrowed(terminus))?;
+                    let handle = self.outbound.with(|outbound| {
+                        outbound.outlets.hand_over();
+                        outbound.transmitter.finish_borrowed(terminus)
+                    })?;
                     return Ok(Some(handle));
                 }
                 Borrowed::Gone => return Err(self.lost(target).into()),
@@ -412,13 +413,15 @@ impl<H: Host> Interface<H> {
         }
         let posting = compose(target, message, length_bytes)?;
         let posted = self.outbound.with(|outbound| {
-            outbound.transmitter.post_gather(
+            let posted = outbound.transmitter.post_gather(
                 terminus,
                 &posting,
                 message.metadata,
                 pieces,
                 &mut outbound.outlets,
-            )
+            );
+            outbound.outlets.hand_over();
+            posted
         });
         if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
             processor.exchange.post();
