@@ -354,9 +354,22 @@ impl Wire {
 }
 
 impl Reception {
+    /// Learns of new links, and of those that ended.
+    fn follow(&mut self, wire: &Wire) {
+        let changes = wire.changes.load(Ordering::Acquire);
+        if changes != self.seen {
+            self.table.clone_from(&lock(&wire.posts).table);
+            self.seen = changes;
+            let lengths = self.table.iter().flatten().map(|post| post.datagram_bytes());
+            self.socket.expect(lengths.max().unwrap_or(0));
+        }
+    }
+
     /// Takes in some of what has come. Whether there is something to be taken.
     fn take_in(&mut self, wire: &Wire) -> bool {
         let mut came = false;
+        // So that the socket knows how long datagrams may be before it tells them apart.
+        self.follow(wire);
         for _ in 0..BATCHES_PER_POLL {
             match self.socket.receive(&mut self.inbox) {
                 Ok(true) => {}
@@ -364,11 +377,7 @@ impl Reception {
                 // A hint, or an error that the next call would bring again.
                 Err(_) => continue,
             }
-            let changes = wire.changes.load(Ordering::Acquire);
-            if changes != self.seen {
-                self.table.clone_from(&lock(&wire.posts).table);
-                self.seen = changes;
-            }
+            self.follow(wire);
             let now_ns = wire.now_ns();
             let mut last: Option<&Arc<Post>> = None;
             while let Some(datagram) = self.inbox.next() {
