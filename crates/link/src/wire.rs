@@ -361,9 +361,22 @@ impl Wire {
 }
 
 impl Reception {
+    /// Learns of new links, and of those that ended.
+    fn follow(&mut self, wire: &Wire) {
+        let changes = wire.changes.load(Ordering::Acquire);
+        if changes != self.seen {
+            self.table.clone_from(&lock(&wire.posts).table);
+            self.seen = changes;
+            let lengths = self.table.iter().flatten().map(|post| post.datagram_bytes());
+            self.socket.expect(lengths.max().unwrap_or(0));
+        }
+    }
+
     /// Takes in some of what has come: no more once there is something to be taken, as whoever looks will be back. Whether there is.
     fn take_in(&mut self, wire: &Wire, looked_ns: u64) -> bool {
         let mut came = false;
+        // So that the socket knows how long datagrams may be before it tells them apart.
+        self.follow(wire);
         for _ in 0..BATCHES_PER_POLL {
             if came {
                 break;
@@ -377,11 +390,7 @@ impl Reception {
                 // A hint, or an error that the next call would bring again.
                 Err(_) => continue,
             }
-            let changes = wire.changes.load(Ordering::Acquire);
-            if changes != self.seen {
-                self.table.clone_from(&lock(&wire.posts).table);
-                self.seen = changes;
-            }
+            self.follow(wire);
             let now_ns = wire.now_ns();
             // It came after nothing was there. That this host looks late is no delay of the network.
             let came_ns = self.empty_ns.max(now_ns.saturating_sub(LATE_MAX_NS));

@@ -90,6 +90,8 @@ pub struct Post {
     number: u32,
     state: Mutex<State>,
     payload_max_bytes: usize,
+    /// The longest datagram, of either direction.
+    datagram_bytes: usize,
     /// Frames that wait.
     waiting: AtomicUsize,
     /// Whether a packet would find room.
@@ -167,6 +169,7 @@ impl Post {
         Self {
             number,
             payload_max_bytes: association.payload_max_bytes(),
+            datagram_bytes: frame_bytes + sealer.overhead_bytes(),
             waiting: AtomicUsize::new(0),
             has_room: AtomicBool::new(true),
             deadline_ns: AtomicU64::new(u64::MAX),
@@ -198,6 +201,11 @@ impl Post {
 
     pub(super) fn payload_max_bytes(&self) -> usize {
         self.payload_max_bytes
+    }
+
+    /// The longest datagram, of either direction.
+    pub(super) fn datagram_bytes(&self) -> usize {
+        self.datagram_bytes
     }
 
     /// How the link ended, if it has.
