@@ -184,6 +184,46 @@ impl<W: World> Party<W> {
         }
     }
 
+    /// Where messages come in any order, waits for that word: what is sent next must not overtake what was sent before.
+    pub(crate) fn keep_order(&self, word: &str) {
+        if !W::IN_ORDER {
+            self.hear(word);
+        }
+    }
+
+    /// What was found, as if it had come in order: sorted, where it comes in any.
+    pub(crate) fn in_order<T: Ord>(&self, mut found: Vec<T>) -> Vec<T> {
+        if !W::IN_ORDER {
+            found.sort_unstable();
+        }
+        found
+    }
+
+    /// How much has happened here, for [`Party::taken`]. Nothing but arrivals may happen afterwards: the link must be there.
+    pub(crate) fn activity(&self) -> u64 {
+        self.with(|manager| manager.interface().activity())
+    }
+
+    /// Moves packets until what was sent is taken. Where a word tells nothing about that, until there were so many more of them.
+    pub(crate) fn taken(&self, before: u64, packets: u64) {
+        if !W::IN_ORDER {
+            self.until("all packets", |manager, _| {
+                manager.interface_mut().poll();
+                (manager.interface().activity() >= before + packets).then_some(())
+            });
+        }
+        self.with(|manager| manager.interface_mut().poll());
+    }
+
+    /// Waits until somebody is linked to this party.
+    pub(crate) fn linked(&self) {
+        self.until("a link", |manager, _| {
+            manager.interface_mut().poll();
+            let interface = manager.interface();
+            interface.peers().next().is_some().then_some(())
+        });
+    }
+
     /// Says a ticket.
     pub(crate) fn tell_ticket(&self, word: &str, ticket: &Ticket) {
         self.tell(word, &ticket.to_bytes());

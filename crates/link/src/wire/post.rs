@@ -331,11 +331,14 @@ impl Post {
     /// Sends what is to be sent by now.
     pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
         let mut state = lock(&self.state);
-        if state.is_left && state.association.is_idle() {
-            state.association.close();
-        }
         self.pump(&mut state, wire, now_ns);
         self.leave(&mut state, wire, now_ns);
+        // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
+        if state.is_left && state.association.is_idle() && state.association.verdict().is_none() {
+            state.association.close();
+            self.pump(&mut state, wire, now_ns);
+            self.leave(&mut state, wire, now_ns);
+        }
     }
 
     /// A datagram for this post has come, over that path. Whether there is something to be taken.
@@ -439,9 +442,15 @@ impl Post {
             }
             let back = (returned.header, returned.reason);
             state.returned.push_back(back);
+            wire.stir();
         }
         let has_room = state.association.has_room();
-        self.has_room.store(has_room, Ordering::Relaxed);
+        if has_room != self.has_room.load(Ordering::Relaxed) {
+            self.has_room.store(has_room, Ordering::Relaxed);
+            if has_room {
+                wire.stir();
+            }
+        }
         let mut deadline_ns = state.association.deadline_ns().unwrap_or(u64::MAX);
         if state.stuck.is_some() {
             deadline_ns = deadline_ns.min(now_ns + FULL_NS);
