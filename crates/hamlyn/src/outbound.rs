@@ -103,6 +103,11 @@ impl<T: TransmitEnd> Outlets<T> {
         }
     }
 
+    /// Whether short messages to that link go the shortest way when there is room.
+    pub(crate) fn has_short_way(&self, link: LinkId) -> bool {
+        self.way(link).is_some_and(|way| way.end.has_short_way())
+    }
+
     /// Nothing more is sent for now.
     #[inline]
     pub(crate) fn hand_over(&mut self) {

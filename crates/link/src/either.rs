@@ -100,6 +100,13 @@ impl TransmitEnd for EitherTransmit {
         }
     }
 
+    fn has_short_way(&self) -> bool {
+        match self {
+            Self::Pair(end) => end.has_short_way(),
+            Self::Wire(_) => false,
+        }
+    }
+
     #[inline(always)]
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
         either!(self, end => end.try_send_shorts(next))

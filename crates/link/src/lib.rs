@@ -98,6 +98,11 @@ pub trait TransmitEnd {
     /// [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise as that.
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool;
 
+    /// Whether [`TransmitEnd::try_send_short`] ever sends anything.
+    fn has_short_way(&self) -> bool {
+        true
+    }
+
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
     /// is none; how many. The peer is woken once, after the last.
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize;

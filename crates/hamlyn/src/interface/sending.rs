@@ -202,6 +202,10 @@ impl<H: Host> Interface<H> {
         if wait == Wait::Poll || !target.takes_short(message) {
             return None;
         }
+        // To another host no message goes that way, however long one tries.
+        if !self.outbound.own()?.outlets.has_short_way(target.link) {
+            return None;
+        }
         for _ in 0..SHORT_TRIES {
             let outbound = self.outbound.own()?;
             if outbound.transmitter.is_waiting() {

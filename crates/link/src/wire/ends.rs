@@ -7,7 +7,7 @@ use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{Packet, Return};
+use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
