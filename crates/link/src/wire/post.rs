@@ -26,6 +26,8 @@ const WAITING_BYTES_MAX: usize = 4 << 20;
 const SPARE_FRAMES_MAX: usize = 64;
 /// Full frames that wait for more of their kind, so that one call sends them.
 const HELD_FRAMES_MAX: usize = 32;
+/// Frames that are acknowledged together, if so many came.
+const TAKEN_TOGETHER: usize = 32;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
 /// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing.
@@ -311,7 +313,10 @@ impl Post {
             frame.bytes.clear();
             state.spare.push(frame.bytes);
         }
-        self.pump(&mut state, wire, now_ns);
+        // What came together is acknowledged together.
+        if state.frames.len().is_multiple_of(TAKEN_TOGETHER) {
+            self.pump(&mut state, wire, now_ns);
+        }
         self.leave(&mut state, wire, now_ns);
     }
 
