@@ -406,8 +406,8 @@ impl Reception {
             }
             self.follow(wire);
             let now_ns = wire.now_ns();
-            // It came after nothing was there. That this host looks late is no delay of the network.
-            let came_ns = self.empty_ns.max(now_ns.saturating_sub(LATE_MAX_NS));
+            // It came after nothing was there.
+            let late_ns = now_ns.saturating_sub(self.empty_ns).min(LATE_MAX_NS);
             let mut last: Option<&Arc<Post>> = None;
             while let Some(datagram) = self.inbox.next() {
                 let Some(envelope) = Envelope::parse(datagram.bytes) else {
@@ -430,7 +430,7 @@ impl Reception {
                     last.turn(wire, now_ns);
                 }
                 last = Some(post);
-                came |= post.take_in(came_ns, envelope.path, datagram.bytes);
+                came |= post.take_in(now_ns, late_ns, envelope.path, datagram.bytes);
             }
             if let Some(last) = last {
                 last.turn(wire, now_ns);

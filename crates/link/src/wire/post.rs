@@ -347,7 +347,13 @@ impl Post {
     }
 
     /// A datagram for this post has come, over that path. Whether there is something to be taken.
-    pub(super) fn take_in(&self, now_ns: u64, path: u8, datagram: &mut [u8]) -> bool {
+    pub(super) fn take_in(
+        &self,
+        now_ns: u64,
+        late_ns: u64,
+        path: u8,
+        datagram: &mut [u8],
+    ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let Ok(opened) = state.opener.open(datagram) else {
@@ -359,7 +365,9 @@ impl Post {
         state.heard_ns = now_ns;
         state.unheard = 0;
         let plain = opened.frame;
-        let Incoming::Packets(taking) = state.association.take_frame(now_ns, path, plain) else {
+        let association = &mut state.association;
+        let incoming = association.take_late_frame(now_ns, late_ns, path, plain);
+        let Incoming::Packets(taking) = incoming else {
             return false;
         };
         if state.is_left || state.waiting_bytes >= WAITING_BYTES_MAX {
