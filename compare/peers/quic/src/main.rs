@@ -158,7 +158,8 @@ impl Peer for Stream {
             (false, true) => self.send(HELLO)?,
             (false, false) => self.runtime.block_on(self.receive.read_exact(&mut word))?,
         }
-        self.runtime.block_on(tokio::time::sleep(SETTLING));
+        self.runtime
+            .block_on(async { tokio::time::sleep(SETTLING).await });
         Ok(())
     }
 }

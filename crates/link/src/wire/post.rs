@@ -347,13 +347,7 @@ impl Post {
     }
 
     /// A datagram for this post has come, over that path. Whether there is something to be taken.
-    pub(super) fn take_in(
-        &self,
-        now_ns: u64,
-        late_ns: u64,
-        path: u8,
-        datagram: &mut [u8],
-    ) -> bool {
+    pub(super) fn take_in(&self, now_ns: u64, late_ns: u64, path: u8, datagram: &mut [u8]) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let Ok(opened) = state.opener.open(datagram) else {
