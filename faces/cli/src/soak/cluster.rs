@@ -163,6 +163,7 @@ impl Cluster {
             orders,
         };
         process.order(&Order::Begin {
+            life,
             hosts: self.addresses.len(),
             strategy: strategy.to_owned(),
         })?;

@@ -25,7 +25,6 @@ const STREAM: StreamOptions = StreamOptions {
 
 /// See the module.
 pub(super) struct Incoming {
-    pub(super) from: Life,
     peer: Destination,
     connection: u64,
     datagrams: datagram::Receiver,
@@ -45,7 +44,6 @@ impl Incoming {
         manager: &mut Manager<ProcessHost>,
         own: Life,
         connection: u64,
-        from: Life,
         to: &Ticket,
     ) -> Result<Self> {
         let mut datagrams = datagram::Receiver::new(manager, 2_048)?;
@@ -61,7 +59,6 @@ impl Incoming {
             records: records.make_seed(manager),
         };
         let incoming = Self {
-            from,
             peer: to.destination,
             connection,
             datagrams,

@@ -81,7 +81,7 @@ impl Trouble {
             4..6 => Event::Hold(host),
             drawn if self.has_cables => Event::Cut {
                 host,
-                is_long: drawn == 9,
+                is_long: drawn >= 8,
             },
             _ => Event::Hold(host),
         };
@@ -92,9 +92,9 @@ impl Trouble {
         match event {
             Event::Kill(host) => (self.after(at, 10..2_000), Event::Start(host)),
             Event::Hold(host) => (self.after(at, 50..1_500), Event::Release(host)),
-            // The transport gives up after five seconds, and not before.
+            // The transport gives up after 255 retries, which take ten seconds, and not before five.
             Event::Cut { host, is_long } => {
-                let range_ms = if is_long { 7_000..9_000 } else { 20..2_000 };
+                let range_ms = if is_long { 11_000..15_000 } else { 20..3_000 };
                 (self.after(at, range_ms), Event::Mend(host))
             }
             Event::Start(host) | Event::Release(host) | Event::Mend(host) => self.begin(at, host),

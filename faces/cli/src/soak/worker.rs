@@ -171,7 +171,7 @@ impl Party {
             let connection = self.connections << 40
                 | u64::from(self.life.number) << 8
                 | self.life.host as u64;
-            let opened = Incoming::open(&mut self.manager, self.life, connection, from, &to)?;
+            let opened = Incoming::open(&mut self.manager, self.life, connection, &to)?;
             self.incoming[from.host] = Some(opened);
         }
         Ok(moved)
