@@ -20,6 +20,8 @@ pub(crate) enum Role {
     Sender,
     /// One of more processes than processors in a benchmark.
     Crowd,
+    /// A party of a soak.
+    Soak,
 }
 
 /// Takes the next order from standard input; nothing at its end.

@@ -11,6 +11,7 @@ mod network;
 mod pipe;
 mod reproduce;
 mod simulate;
+mod soak;
 mod terminal;
 
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Hunt for faults: random programs in random worlds, in virtual time.
     Simulate(simulate::Arguments),
+    /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing is lost.
+    Soak(soak::Arguments),
     /// The other processes of `demo` and `bench`.
     #[command(hide = true)]
     Actor {
@@ -64,12 +67,14 @@ fn main() -> ExitCode {
         Command::Keygen(arguments) => keygen::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),
             Role::Count => bench::one_thread::run(),
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),
+            Role::Soak => soak::worker::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     };

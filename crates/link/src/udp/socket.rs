@@ -181,6 +181,13 @@ impl Flow {
         Ok(())
     }
 
+    /// What comes here is sent in datagrams of up to so many bytes. A flow that is not connected knows no way to learn that from;
+    /// until it is told, runs of longer ones are told apart by more than their word for it, and contents that look like envelopes
+    /// can spoil that where they are not sealed.
+    pub fn expect(&mut self, single_bytes_max: usize) {
+        self.single_bytes_max = single_bytes_max.max(DATAGRAM_BYTES_MIN);
+    }
+
     /// The address of this socket, with the port that the system chose.
     pub fn local(&self) -> SocketAddr {
         self.local
