@@ -4,7 +4,7 @@
 //! the same.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -98,6 +98,8 @@ pub(crate) struct Network {
     met: Mutex<BTreeMap<u32, SocketAddr>>,
 }
 
+/// How long one of several doors of a host is asked.
+const DOOR_NS: u64 = 300_000_000;
 /// Hosts that are remembered beside the table.
 const HOSTS_MET_MAX: usize = 4096;
 
@@ -116,6 +118,14 @@ fn system(call: &'static str, error: &std::io::Error) -> HostError {
         call,
         errno: Errno(error.raw_os_error().unwrap_or(0)),
     }
+}
+
+/// All addresses of IPv6 are those of IPv4 as well, where there are any of IPv6.
+fn listening(at: SocketAddr) -> SocketAddr {
+    if at.is_ipv6() && at.ip().is_unspecified() && UdpSocket::bind(at).is_err() {
+        return SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), at.port());
+    }
+    at
 }
 
 impl Network {
@@ -137,8 +147,8 @@ impl Network {
             );
         }
         let settings = FlowSettings::default();
-        let wire = Wire::open(options.listen, &settings, now_ns, tell);
-        let wire = wire.map_err(|failed| HostError::System {
+        let open = |at| Wire::open(at, &settings, now_ns, tell);
+        let wire = open(listening(options.listen)).map_err(|failed| HostError::System {
             call: failed.call,
             errno: Errno(failed.errno.raw_os_error()),
         })?;
@@ -172,6 +182,16 @@ impl Network {
         Responder::new(&self.credentials).ok()
     }
 
+    /// Where to send from, to there: from an address that was chosen, or any of the family.
+    fn own_for(&self, to: SocketAddr) -> SocketAddr {
+        let ip = match (self.options.listen.ip(), to.ip()) {
+            (ip, _) if !ip.is_unspecified() => ip,
+            (_, IpAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
+            (_, IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        SocketAddr::new(ip, 0)
+    }
+
     /// Who answers strangers at the wire's port.
     pub(crate) fn responder(&self) -> MutexGuard<'_, Responder> {
         lock(&self.responder)
@@ -183,6 +203,12 @@ impl Network {
             Address::Name(name) => self.by_name(name),
             Address::Destination(to) => Ok(self.by_destination(to)),
         }
+    }
+
+    /// The host that a name seems to speak of, of which nothing is known.
+    pub(crate) fn unknown_host(&self, name: &str) -> Option<String> {
+        let (host, _) = parts(name)?;
+        (host != self.host).then(|| host.as_str().to_owned())
     }
 
     /// The name without this host's own before it.
@@ -199,7 +225,7 @@ impl Network {
         };
         let doors = self.options.hosts.addresses(&host);
         if doors.is_empty() {
-            // It may be a name of this host that has a slash.
+            // See `unknown_host`.
             return Ok(None);
         }
         Ok(Some(Abroad {
@@ -248,9 +274,15 @@ impl Network {
             namespace: self.namespace.clone(),
             sought: abroad.sought.clone(),
         };
-        let mut why = Unanswered::Absent;
-        for &door in &abroad.doors {
-            match self.say(door, &abroad.host, &request, deadline_ns) {
+        let mut why = None;
+        for (number, &door) in abroad.doors.iter().enumerate() {
+            // An address that nobody answers at must not use up the time of the next.
+            let is_last = number + 1 == abroad.doors.len();
+            let until_ns = match is_last {
+                true => deadline_ns,
+                false => deadline_ns.min(now_ns().saturating_add(DOOR_NS)),
+            };
+            match self.say(door, &abroad.host, &request, until_ns) {
                 Ok(Answer::Located {
                     interface,
                     user,
@@ -264,10 +296,12 @@ impl Network {
                 }
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
                 Ok(_) => return Err(Unanswered::Failed(abroad.invalid())),
-                Err(error) => why = error,
+                // Somebody may still come where nobody was; a way that there is not, hardly.
+                Err(Unanswered::Failed(_)) if why.is_some() => {}
+                Err(error) => why = Some(error),
             }
         }
-        Err(why)
+        Err(why.unwrap_or(Unanswered::Absent))
     }
 
     /// Says something that needs no link, and hears the answer.
@@ -314,8 +348,7 @@ impl Network {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
-        let own = SocketAddr::new(self.options.listen.ip(), 0);
-        let socket = UdpSocket::bind(own).map_err(|error| system("bind", &error))?;
+        let socket = UdpSocket::bind(self.own_for(to)).map_err(|error| system("bind", &error))?;
         socket
             .connect(to)
             .map_err(|error| system("connect", &error))?;
@@ -366,7 +399,7 @@ impl Network {
             call: failed.call,
             errno: Errno(failed.errno.raw_os_error()),
         };
-        let own = SocketAddr::new(self.options.listen.ip(), 0);
+        let own = self.own_for(to);
         let mut flows = Vec::new();
         for _ in 0..self.options.paths.max(1) {
             let mut flow = Flow::bind(own, &FlowSettings::default()).map_err(failed)?;
@@ -482,6 +515,7 @@ impl Prospect<'_> {
             channels: Settings::default().channels.min(side.channels),
             frame_bytes: frame_bytes.max(FRAME_BYTES_MIN),
             paths: self.flows.len() as u8,
+            silence_ns: options.silence.as_nanos() as u64,
             no_progress_ns: options.no_progress.as_nanos() as u64,
             ..Settings::default()
         };
