@@ -17,10 +17,10 @@ demo: build
 soak: build
 	target/release/hamlyn simulate --soak --seed $$(date +%s)0000
 
-# Five hosts with full traffic among them while processes are killed and cables pulled, for an hour, or `make soak-hosts SECONDS=600`.
-SECONDS ?= 3600
+# Five hosts with full traffic among them while processes are killed and cables pulled, for an hour, or `make soak-hosts SOAK_SECONDS=600`.
+SOAK_SECONDS ?= 3600
 soak-hosts: build
-	target/release/hamlyn soak --for $(SECONDS) --seed $$(date +%s)
+	target/release/hamlyn soak --for $(SOAK_SECONDS) --seed $$(date +%s)
 
 build: tools
 	@echo "== building the hamlyn command (release)"

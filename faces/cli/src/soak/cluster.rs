@@ -113,12 +113,7 @@ impl Cluster {
     }
 
     /// Starts a process; what it says goes to `say`.
-    pub(super) fn start(
-        &self,
-        life: Life,
-        strategy: &str,
-        say: Sender<Said>,
-    ) -> Result<Process> {
+    pub(super) fn start(&self, life: Life, strategy: &str, say: Sender<Said>) -> Result<Process> {
         let program = std::env::current_exe().context("finding this program")?;
         let mut command = match &self.testbed {
             Some(testbed) => testbed.hosts()[life.host].command(&program),
@@ -158,10 +153,7 @@ impl Cluster {
             // If nobody listens any more, nobody needs to know.
             let _ = say.send((life, None));
         });
-        let mut process = Process {
-            child,
-            orders,
-        };
+        let mut process = Process { child, orders };
         process.order(&Order::Begin {
             life,
             hosts: self.addresses.len(),
@@ -209,7 +201,9 @@ impl Process {
     pub(super) fn holds(&self) -> Option<(u64, usize)> {
         let place = Path::new("/proc").join(self.child.id().to_string());
         let status = std::fs::read_to_string(place.join("status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
         let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
         let descriptors = std::fs::read_dir(place.join("fd")).ok()?.count();
         Some((kib << 10, descriptors))

@@ -102,7 +102,12 @@ impl Incoming {
                 return Ok(false);
             };
             let reply = came.reply.context("a datagram without a reply ticket")?;
-            check(self.connection, Kind::Datagram, self.datagrams_came, came.data)?;
+            check(
+                self.connection,
+                Kind::Datagram,
+                self.datagrams_came,
+                came.data,
+            )?;
             self.datagrams_came += 1;
             self.datagrams.ready();
             self.unanswered = Some(reply);

@@ -91,9 +91,7 @@ impl Judge {
             }
             let datagrams = sent.datagrams.saturating_sub(received.datagrams);
             if datagrams > u64::from(sent.datagram_came_back) {
-                say(format!(
-                    "{datagrams} datagrams neither came nor came back"
-                ));
+                say(format!("{datagrams} datagrams neither came nor came back"));
             }
         }
         wrong

@@ -275,8 +275,7 @@ impl<'a> Soak<'a> {
                 Ok((life, None)) => {
                     let place = &mut self.places[life.host];
                     // Of one that was killed that is known.
-                    if place.number == life.number && place.process.is_some() && !place.is_drained
-                    {
+                    if place.number == life.number && place.process.is_some() && !place.is_drained {
                         place.process = None;
                         self.fault(format!("the process of host {} ended", life.host));
                     }
@@ -391,7 +390,11 @@ impl<'a> Soak<'a> {
         if !self.until("it cannot be reached", |_, place| place.is_ready)? {
             return Ok(());
         }
-        let before: Vec<_> = self.places.iter().map(|place| place.answered.clone()).collect();
+        let before: Vec<_> = self
+            .places
+            .iter()
+            .map(|place| place.answered.clone())
+            .collect();
         // Everybody is connected to everybody once more.
         let is_answered = |host: usize, place: &Place| {
             let counts = place.answered.iter().zip(&before[host]).enumerate();

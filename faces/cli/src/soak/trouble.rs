@@ -115,13 +115,8 @@ impl Trouble {
     /// What must still happen so that all is well again.
     pub(super) fn end(&mut self) -> Vec<Event> {
         let open = self.next.drain(..).map(|(_, event)| event);
-        open.filter(|event| {
-            matches!(
-                event,
-                Event::Start(_) | Event::Release(_) | Event::Mend(_)
-            )
-        })
-        .collect()
+        open.filter(|event| matches!(event, Event::Start(_) | Event::Release(_) | Event::Mend(_)))
+            .collect()
     }
 }
 

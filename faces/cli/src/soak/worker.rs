@@ -168,9 +168,8 @@ impl Party {
                 answer(&Report::Received(before.close(&mut self.manager)?))?;
             }
             self.connections += 1;
-            let connection = self.connections << 40
-                | u64::from(self.life.number) << 8
-                | self.life.host as u64;
+            let connection =
+                self.connections << 40 | u64::from(self.life.number) << 8 | self.life.host as u64;
             let opened = Incoming::open(&mut self.manager, self.life, connection, &to)?;
             self.incoming[from.host] = Some(opened);
         }
