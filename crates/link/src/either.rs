@@ -12,7 +12,7 @@ use hamlyn_ring::area::Area;
 
 use crate::carrier::{Bare, Carried, Worded};
 use crate::pair::{PairLink, PairReceive, PairTransmit};
-use crate::wire::{Arrived, WireLink, WireReceive, WireTransmit};
+use crate::wire::{Arrived, WireLink, WireReceive, WireState, WireTransmit};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// See the module.
@@ -132,6 +132,10 @@ impl TransmitEnd for EitherTransmit {
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         either!(self, end => end.next_returned())
+    }
+
+    fn wire_state(&self) -> Option<WireState> {
+        either!(self, end => end.wire_state())
     }
 }
 

@@ -129,6 +129,11 @@ pub trait TransmitEnd {
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         None
     }
+
+    /// What is known of the way to the peer, if it leads over the wire. Allocates.
+    fn wire_state(&self) -> Option<wire::WireState> {
+        None
+    }
 }
 
 /// The receiving end of a link.

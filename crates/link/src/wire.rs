@@ -9,9 +9,11 @@
 
 mod ends;
 mod post;
+mod state;
 
 pub use ends::{Arrived, WireLink, WireReceive, WireTransmit};
 pub use post::{Post, PostParts, WireEnd};
+pub use state::WireState;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod keygen;
 mod network;
+mod ping;
 mod pipe;
 mod reproduce;
 mod simulate;
@@ -33,6 +34,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Carry standard input to standard output between two processes.
     Pipe(pipe::Arguments),
+    /// How long messages take to a name and back, and what becomes of them.
+    Ping(ping::Arguments),
     /// Measure this machine and the interface on it, in one run.
     Bench(bench::Arguments),
     /// Say what this machine allows, and what to change.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Pipe(arguments) => pipe::run(&arguments),
+        Command::Ping(arguments) => ping::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Keygen(arguments) => keygen::run(&arguments),

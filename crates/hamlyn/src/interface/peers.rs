@@ -5,6 +5,7 @@ use hamlyn_host::{
     Address, ConnectError, Connected, Destination, Driver, Host, HostError, Peer, Supply,
 };
 use hamlyn_link::Link;
+use hamlyn_link::wire::WireState;
 
 use std::sync::atomic::Ordering;
 
@@ -108,6 +109,13 @@ impl<H: Host> Interface<H> {
     /// The peers that are linked.
     pub fn peers(&self) -> impl Iterator<Item = (LinkId, &Peer)> {
         self.links.iter()
+    }
+
+    /// How a link to another host is, and what its transport did: addresses, round trips, losses. Nothing if the link is gone, or
+    /// leads to an interface of this host. Allocates; not for the path of a message.
+    pub fn wire_state(&self, link: LinkId) -> Option<WireState> {
+        self.outbound
+            .look(|outbound| outbound.outlets.wire_state(link))
     }
 
     /// Why a link is not up, or nothing if it is.

@@ -14,6 +14,7 @@ use hamlyn_engine::transport::{
     Association, Incoming, NotNow, Packet, Packets, Place, Return, Taking, Verdict,
 };
 
+use super::state::WireState;
 use super::{Wire, lock};
 use crate::udp::batch::Batch;
 use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
@@ -303,10 +304,12 @@ impl Post {
     /// Sends what is to be sent by now.
     pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
         let mut state = lock(&self.state);
+        self.pump(&mut state, wire, now_ns);
+        // Only now: what was just acknowledged was the last that there was to do, and nobody comes again for it.
         if state.is_left && state.association.is_idle() {
             state.association.close();
+            self.pump(&mut state, wire, now_ns);
         }
-        self.pump(&mut state, wire, now_ns);
         self.leave(&mut state, wire, now_ns);
     }
 
@@ -451,6 +454,24 @@ impl Post {
         let state = lock(&self.state);
         !state.spare.is_empty()
             || state.association.is_idle() && state.association.buffer_bytes() > 0
+    }
+
+    /// What is known of the link. Nothing if it has no way to the peer.
+    pub(super) fn state(&self) -> Option<WireState> {
+        let state = lock(&self.state);
+        let first = state.flows.first()?;
+        let association = &state.association;
+        let paths = 0..state.flows.len() as u8;
+        Some(WireState {
+            local: first.local(),
+            peer: first.peer()?,
+            is_sealed: state.sealer.is_encrypting(),
+            frame_bytes: state.frame_bytes,
+            transport: *association.statistics(),
+            paths: paths
+                .filter_map(|path| association.path_statistics(path))
+                .collect(),
+        })
     }
 
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
