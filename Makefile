@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each builds, or installs
 # with rustup, what it still lacks, and says so. No system package is needed
-# besides a Rust toolchain (1.88 or later) and a C linker.
+# besides a Rust toolchain (1.88 or later) and a C linker; what else is of use it installs for root.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -61,10 +61,12 @@ tools:
 	    name=$$part; [ $$part = fmt ] && name=rustfmt; \
 	    echo "== adding $$name with rustup"; rustup component add $$name; \
 	  fi; done
-	@if ! command -v valgrind >/dev/null; then \
+	@for wish in "valgrind valgrind to-count-instructions" "ip iproute2 to-make-hosts-in-namespaces"; do \
+	  set -- $$wish; \
+	  if command -v $$1 >/dev/null; then continue; fi; \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "== installing valgrind, to count instructions"; apt-get install -y -qq valgrind || true; \
-	  else echo "== no valgrind: instructions are not counted"; fi; fi
+	    echo "== installing $$2, $${3//-/ }"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$2 || true; \
+	  else echo "== no $$1 ($$2), $${3//-/ }: what needs it is skipped"; fi; done
 
 fmt:
 	@echo "== formatting"
