@@ -2,7 +2,7 @@
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{
-    Address, ConnectError, Connected, Destination, Driver, Host, HostError, Peer, Supply,
+    Address, ConnectError, Connected, Destination, Driver, Host, HostError, LossCause, Peer, Supply,
 };
 use hamlyn_link::Link;
 use hamlyn_link::wire::WireState;
@@ -149,8 +149,15 @@ impl<H: Host> Interface<H> {
             end: self
                 .links
                 .end_of(target.link)
+                .or_else(|| self.end_on_wire(target.link))
                 .unwrap_or(LinkEnd::ClosedHere),
         }
+    }
+
+    /// A sender may find a link ended before anybody has told of it.
+    fn end_on_wire(&self, link: LinkId) -> Option<LinkEnd> {
+        let end = self.wire_state(link)?.end?;
+        LossCause::of_wire(end).map(LinkEnd::Lost)
     }
 
     /// A packet that was sent to an interface of another host and was not delivered: refused there, or without an

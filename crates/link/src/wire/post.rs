@@ -465,6 +465,7 @@ impl Post {
         Some(WireState {
             local: first.local(),
             peer: first.peer()?,
+            end: self.end(),
             is_sealed: state.sealer.is_encrypting(),
             frame_bytes: state.frame_bytes,
             transport: *association.statistics(),

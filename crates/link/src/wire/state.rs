@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use hamlyn_engine::transport::{PathStatistics, Statistics};
 
+use super::WireEnd;
+
 /// A link over the wire, as one of its sides sees it at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -14,6 +16,8 @@ pub struct WireState {
     pub peer: SocketAddr,
     /// Whether frames are encrypted and authenticated; otherwise they are in the clear.
     pub is_sealed: bool,
+    /// How it ended, if it has.
+    pub end: Option<WireEnd>,
     /// The longest frame, in bytes.
     pub frame_bytes: usize,
     /// What the transport did. The counters never go down.
