@@ -182,20 +182,23 @@ pub trait Outlet<A: Area> {
             .is_ok()
     }
 
-    /// Offers a single packet, for which a link may have a shorter way; `data` are as many as it says, or none if they
-    /// are in their place. [`Unsent::Full`], too, if it is longer than packets of the link.
+    /// As [`Outlet::offer_short`], for a single packet; `data` are as many as it says, or none if they are in their
+    /// place. It is not taken if it is longer than packets of the link.
     #[inline]
-    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> bool {
         let header = single.header();
         let metadata = single.word.to_le_bytes();
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
-        let payload_max_bytes = self.payload_max_bytes(link).ok_or(Unsent::Gone)?;
-        if metadata.len() + data.len() > payload_max_bytes {
-            return Err(Unsent::Full);
+        let length_bytes = metadata.len() + data.len();
+        if self
+            .payload_max_bytes(link)
+            .is_none_or(|max_bytes| length_bytes > max_bytes)
+        {
+            return false;
         }
         let data = [Part::Bytes(data)];
         let parts = if single.is_placed { &data[1..] } else { &data };
-        self.offer(link, &header, metadata, parts)
+        self.offer(link, &header, metadata, parts).is_ok()
     }
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there

@@ -9,7 +9,7 @@ use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
-use hamlyn_link::ReceiveEnd;
+use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::Notes;
 
@@ -205,10 +205,9 @@ impl<R: ReceiveEnd> Inbound<R> {
     #[inline(always)]
     pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
         let inlet = self.inlets.at_hand()?;
-        let notification = self
-            .receiver
-            .receive_guarded(&inlet.end.peek_worded()?, queue)?;
-        inlet.end.short_done();
+        let way = inlet.end.shortcut()?;
+        let notification = self.receiver.receive_guarded(&way.peek_worded()?, queue)?;
+        way.short_done();
         Some(notification)
     }
 
@@ -236,9 +235,10 @@ impl<R: ReceiveEnd> Inbound<R> {
         metadata: &MetadataArea,
     ) -> Option<u64> {
         let inlet = self.inlets.at_hand()?;
+        let way = inlet.end.shortcut()?;
         let receiver = &mut self.receiver;
-        let word = receiver.receive_awaited(&inlet.end.peek_worded()?, queue, awaited, metadata)?;
-        inlet.end.short_done();
+        let word = receiver.receive_awaited(&way.peek_worded()?, queue, awaited, metadata)?;
+        way.short_done();
         Some(word)
     }
 
@@ -398,7 +398,8 @@ fn take_bare<R: ReceiveEnd>(
     receiver: &mut Receiver<Area>,
     queue: QueueId,
 ) -> Option<Notification> {
-    let notification = receiver.receive_short(&inlet.end.peek_bare()?, queue)?;
-    inlet.end.short_done();
+    let way = inlet.end.shortcut()?;
+    let notification = receiver.receive_short(&way.peek_bare()?, queue)?;
+    way.short_done();
     Some(notification)
 }

@@ -223,16 +223,8 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
 
     #[inline(always)]
     fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
-        let Some(way) = self.reach(link) else {
-            return false;
-        };
-        match way.end.try_send_short(short) {
-            Ok(()) => true,
-            Err(reason) => {
-                self.not_sent(link, reason);
-                false
-            }
-        }
+        self.reach(link)
+            .is_some_and(|way| way.end.try_send_short(short))
     }
 
     #[inline(always)]
@@ -242,16 +234,9 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
     }
 
     #[inline(always)]
-    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> Result<(), Unsent> {
-        let Some(way) = self.reach(link) else {
-            return Err(Unsent::Gone);
-        };
-        match way.end.try_send_single(single, data) {
-            Ok(()) => Ok(()),
-            // Room would not help.
-            Err(Unsent::Full) if data.len() > way.end.payload_max_bytes() => Err(Unsent::Full),
-            Err(reason) => Err(self.not_sent(link, reason)),
-        }
+    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> bool {
+        self.reach(link)
+            .is_some_and(|way| way.end.try_send_single(single, data))
     }
 
     #[inline]

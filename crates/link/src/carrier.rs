@@ -354,13 +354,13 @@ impl Incoming {
         })
     }
 
-    /// See [`crate::ReceiveEnd::peek_bare`].
+    /// See [`crate::Shortcut::peek_bare`].
     #[inline(always)]
     pub(crate) fn peek_bare(&self) -> Option<Bare<'_>> {
         cell::decode_short(self.consumer.look(cell::BARE)?)
     }
 
-    /// See [`crate::ReceiveEnd::peek_worded`].
+    /// See [`crate::Shortcut::peek_worded`].
     #[inline(always)]
     pub(crate) fn peek_worded(&self) -> Option<Worded<'_>> {
         cell::decode_short(self.consumer.look(cell::WORDED)?)

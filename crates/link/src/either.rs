@@ -1,7 +1,8 @@
 //! A link of the embedded host: to an interface of this host, or over the wire to one of another.
 //!
 //! Which it is, is asked at each call: a comparison that the processor foresees. Over the wire nothing goes the shortest
-//! ways of reception, which are those of a ring.
+//! ways, which are those of a ring: there a message is worth some instructions more, and on one host the other arm
+//! holds nothing that would keep registers or make values lie in memory.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
@@ -10,7 +11,7 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
 
-use crate::carrier::{Bare, Carried, Worded};
+use crate::carrier::Carried;
 use crate::pair::{PairLink, PairReceive, PairTransmit};
 use crate::wire::{Arrived, WireLink, WireReceive, WireState, WireTransmit};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
@@ -92,8 +93,11 @@ impl TransmitEnd for EitherTransmit {
     }
 
     #[inline(always)]
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
-        either!(self, end => end.try_send_short(short))
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
+        match self {
+            Self::Pair(end) => end.try_send_short(short),
+            Self::Wire(_) => false,
+        }
     }
 
     #[inline(always)]
@@ -102,8 +106,11 @@ impl TransmitEnd for EitherTransmit {
     }
 
     #[inline(always)]
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
-        either!(self, end => end.try_send_single(single, data))
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool {
+        match self {
+            Self::Pair(end) => end.try_send_single(single, data),
+            Self::Wire(_) => false,
+        }
     }
 
     fn fault(&self) -> Option<LinkFault> {
@@ -175,30 +182,13 @@ impl Payload<Area> for EitherPayload<'_> {
 
 impl ReceiveEnd for EitherReceive {
     type Payload<'a> = EitherPayload<'a>;
-    type Bare<'a> = Bare<'a>;
-    type Worded<'a> = Worded<'a>;
+    type Shortcut = PairReceive;
 
     #[inline(always)]
-    fn peek_bare(&self) -> Option<Bare<'_>> {
+    fn shortcut(&mut self) -> Option<&mut PairReceive> {
         match self {
-            Self::Pair(end) => end.peek_bare(),
+            Self::Pair(end) => Some(end),
             Self::Wire(_) => None,
-        }
-    }
-
-    #[inline(always)]
-    fn peek_worded(&self) -> Option<Worded<'_>> {
-        match self {
-            Self::Pair(end) => end.peek_worded(),
-            Self::Wire(_) => None,
-        }
-    }
-
-    #[inline(always)]
-    fn short_done(&mut self) {
-        match self {
-            Self::Pair(end) => end.short_done(),
-            Self::Wire(_) => debug_assert!(false, "nothing was shown"),
         }
     }
 

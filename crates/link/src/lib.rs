@@ -14,6 +14,8 @@ pub mod pair;
 pub mod udp;
 pub mod wire;
 
+use std::convert::Infallible;
+
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
 use hamlyn_engine::packet::{Header, Short, ShortInPlace, Single};
@@ -23,6 +25,8 @@ use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
 use hamlyn_ring::shared::OutOfRange;
+
+use crate::carrier::{Bare, Worded};
 
 /// The other end broke the rules of the link. The link is dead; no other link
 /// is concerned.
@@ -90,17 +94,17 @@ pub trait TransmitEnd {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet, which is asked for only when there is room for it; otherwise as
-    /// [`TransmitEnd::try_send`].
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent>;
+    /// Offers a short packet the shortest way, and asks for it only when it can go that way. Whether it went; if not,
+    /// [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise as that.
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool;
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
     /// is none; how many. The peer is woken once, after the last.
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize;
 
-    /// Offers a single packet, with as many bytes of data as it says, or none if they are in their place; otherwise as
-    /// [`TransmitEnd::try_send`]. [`Unsent::Full`], too, if it is longer than [`TransmitEnd::payload_max_bytes`].
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent>;
+    /// As [`TransmitEnd::try_send_short`], for a single packet, with as many bytes of data as it says, or none if they
+    /// are in their place. It does not go if it is longer than [`TransmitEnd::payload_max_bytes`].
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool;
 
     /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
     fn fault(&self) -> Option<LinkFault>;
@@ -143,36 +147,21 @@ pub trait ReceiveEnd {
     where
         Self: 'a;
 
-    /// A short packet without metadata.
-    type Bare<'a>: ShortInPlace
-    where
-        Self: 'a;
+    /// See [`ReceiveEnd::shortcut`].
+    type Shortcut: Shortcut;
 
-    /// A short packet with a word of metadata.
-    type Worded<'a>: ShortInPlace
-    where
-        Self: 'a;
-
-    /// The next packet, if there is one and it is short and without metadata. It stays
-    /// the next one until [`ReceiveEnd::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds,
-    /// and does as long as [`ReceiveEnd::settle_due`] has something to do.
-    fn peek_bare(&self) -> Option<Self::Bare<'_>>;
-
-    /// As [`ReceiveEnd::peek_bare`], for a short packet with a word of metadata.
-    fn peek_worded(&self) -> Option<Self::Worded<'_>>;
-
-    /// The packet that was last shown by one of the two is taken.
-    fn short_done(&mut self);
+    /// The shortest way to the next packet, if this link has one.
+    fn shortcut(&mut self) -> Option<&mut Self::Shortcut>;
 
     /// As [`ReceiveEnd::receive`], if the next packet is a single one whose data are in the bulk or in their place.
     /// Nothing if it is not, or `take` does not take it: then it is still the next one. May overlook a packet, as
-    /// [`ReceiveEnd::peek_bare`] does.
+    /// [`Shortcut::peek_bare`] does.
     fn receive_single<R>(
         &mut self,
         take: impl FnOnce(&Single, &Self::Payload<'_>) -> Option<R>,
     ) -> Option<R>;
 
-    /// Returns the room of packets that were taken by [`ReceiveEnd::short_done`], if enough has come
+    /// Returns the room of packets that were taken the shortest ways, if enough has come
     /// together. True if there was something to do.
     fn settle_due(&mut self) -> bool;
 
@@ -219,4 +208,46 @@ pub trait ReceiveEnd {
     /// We are about to sleep: the peer is to ring. The caller must pass a barrier that the peer
     /// passes, too, and then look once at this link.
     fn announce_sleep(&mut self);
+}
+
+/// The shortest way to a packet that lies in a ring as a value (decision 0004).
+pub trait Shortcut {
+    /// A short packet without metadata.
+    type Bare<'a>: ShortInPlace
+    where
+        Self: 'a;
+
+    /// A short packet with a word of metadata.
+    type Worded<'a>: ShortInPlace
+    where
+        Self: 'a;
+
+    /// The next packet, if there is one and it is short and without metadata. It stays
+    /// the next one until [`Shortcut::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds,
+    /// and does as long as [`ReceiveEnd::settle_due`] has something to do.
+    fn peek_bare(&self) -> Option<Self::Bare<'_>>;
+
+    /// As [`Shortcut::peek_bare`], for a short packet with a word of metadata.
+    fn peek_worded(&self) -> Option<Self::Worded<'_>>;
+
+    /// The packet that was last shown by one of the two is taken.
+    fn short_done(&mut self);
+}
+
+/// Of a link that has none.
+impl Shortcut for Infallible {
+    type Bare<'a> = Bare<'a>;
+    type Worded<'a> = Worded<'a>;
+
+    fn peek_bare(&self) -> Option<Bare<'_>> {
+        match *self {}
+    }
+
+    fn peek_worded(&self) -> Option<Worded<'_>> {
+        match *self {}
+    }
+
+    fn short_done(&mut self) {
+        match *self {}
+    }
 }

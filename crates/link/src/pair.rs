@@ -21,7 +21,7 @@ use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
 
 use crate::carrier::{Bare, Carried, Incoming, Outgoing, Worded, check_payload_max};
-use crate::{Link, LinkError, LinkFault, ReceiveEnd, TransmitEnd};
+use crate::{Link, LinkError, LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
 pub const PAYLOAD_MAX_DEFAULT_BYTES: usize = 64 << 10;
@@ -228,10 +228,12 @@ impl TransmitEnd for PairTransmit {
     }
 
     #[inline(always)]
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
-        self.outgoing.try_send_short(short)?;
-        self.wake();
-        Ok(())
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
+        let is_sent = self.outgoing.try_send_short(short).is_ok();
+        if is_sent {
+            self.wake();
+        }
+        is_sent
     }
 
     #[inline(always)]
@@ -244,10 +246,12 @@ impl TransmitEnd for PairTransmit {
     }
 
     #[inline(always)]
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
-        self.outgoing.try_send_single(single, data)?;
-        self.wake();
-        Ok(())
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool {
+        let is_sent = self.outgoing.try_send_single(single, data).is_ok();
+        if is_sent {
+            self.wake();
+        }
+        is_sent
     }
 
     fn fault(&self) -> Option<LinkFault> {
@@ -312,9 +316,7 @@ impl PairReceive {
     }
 }
 
-impl ReceiveEnd for PairReceive {
-    type Payload<'a> = Carried<'a>;
-
+impl Shortcut for PairReceive {
     type Bare<'a> = Bare<'a>;
     type Worded<'a> = Worded<'a>;
 
@@ -331,6 +333,17 @@ impl ReceiveEnd for PairReceive {
     #[inline(always)]
     fn short_done(&mut self) {
         self.incoming.short_done();
+    }
+}
+
+impl ReceiveEnd for PairReceive {
+    type Payload<'a> = Carried<'a>;
+
+    type Shortcut = Self;
+
+    #[inline(always)]
+    fn shortcut(&mut self) -> Option<&mut Self> {
+        Some(self)
     }
 
     #[inline(always)]

@@ -25,7 +25,9 @@ impl<A: Area> Transmitter<A> {
         if !self.sends_at_once(id) {
             return None;
         }
-        outlet.offer_single(link, single, data).ok()?;
+        if !outlet.offer_single(link, single, data) {
+            return None;
+        }
         let terminus = self.termini.get_mut(id.0 as usize)?.as_mut()?;
         Some(SendHandle {
             terminus: id,

@@ -1,5 +1,6 @@
 //! The two ends of a link over the wire, in the hands of whoever drives the interface.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
@@ -12,7 +13,6 @@ use hamlyn_ring::notes::NOTES_MAX;
 
 use super::post::{Frame, Post};
 use super::{Wire, WireState};
-use crate::carrier::{Bare, Worded};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// A link to an interface of another host.
@@ -65,6 +65,8 @@ impl TransmitEnd for WireTransmit {
         self.post.payload_max_bytes()
     }
 
+    #[cold]
+    #[inline(never)]
     fn try_send(
         &mut self,
         header: &Header,
@@ -79,18 +81,12 @@ impl TransmitEnd for WireTransmit {
         Ok(())
     }
 
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
-        let now_ns = self.wire.now_ns();
-        self.post.offer(&self.wire, now_ns, |association| {
-            if !association.has_room() {
-                return Err(Unsent::Full);
-            }
-            association.offer_short(&short())
-        })?;
-        self.sent += 1;
-        Ok(())
+    fn try_send_short(&mut self, _: impl FnOnce() -> Short) -> bool {
+        false
     }
 
+    #[cold]
+    #[inline(never)]
     fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
         let now_ns = self.wire.now_ns();
         let mut count = 0;
@@ -108,13 +104,8 @@ impl TransmitEnd for WireTransmit {
         count
     }
 
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
-        if usize::from(single.metadata_length_bytes()) + data.len() > self.payload_max_bytes() {
-            return Err(Unsent::Full);
-        }
-        let metadata = single.word.to_le_bytes();
-        let metadata = &metadata[..usize::from(single.metadata_length_bytes())];
-        self.try_send(&single.header(), metadata, &[Part::Bytes(data)])
+    fn try_send_single(&mut self, _: &Single, _: &[u8]) -> bool {
+        false
     }
 
     fn fault(&self) -> Option<LinkFault> {
@@ -218,18 +209,11 @@ impl WireReceive {
 
 impl ReceiveEnd for WireReceive {
     type Payload<'a> = Arrived<'a>;
-    type Bare<'a> = Bare<'a>;
-    type Worded<'a> = Worded<'a>;
+    type Shortcut = Infallible;
 
-    fn peek_bare(&self) -> Option<Bare<'_>> {
+    fn shortcut(&mut self) -> Option<&mut Infallible> {
         None
     }
-
-    fn peek_worded(&self) -> Option<Worded<'_>> {
-        None
-    }
-
-    fn short_done(&mut self) {}
 
     fn receive_single<R>(
         &mut self,
@@ -246,6 +230,8 @@ impl ReceiveEnd for WireReceive {
         self.taken
     }
 
+    #[cold]
+    #[inline(never)]
     fn receive<R>(
         &mut self,
         take: impl FnOnce(&Header, &Arrived<'_>) -> R,
@@ -253,6 +239,8 @@ impl ReceiveEnd for WireReceive {
         Ok(self.next(take, |_| None))
     }
 
+    #[cold]
+    #[inline(never)]
     fn receive_judged<R>(
         &mut self,
         take: impl FnOnce(&Header, &Arrived<'_>) -> Result<R, Refusal>,
@@ -260,6 +248,8 @@ impl ReceiveEnd for WireReceive {
         Ok(self.next(take, |result| result.as_ref().err().copied()))
     }
 
+    #[cold]
+    #[inline(never)]
     fn is_pending(&self) -> bool {
         if self.current.is_some() || self.post.has_frames() {
             return true;
@@ -268,6 +258,8 @@ impl ReceiveEnd for WireReceive {
         self.wire.look_for_all(&self.post) && self.post.has_frames()
     }
 
+    #[cold]
+    #[inline(never)]
     fn settle(&mut self) {
         self.post.acknowledge(&self.wire);
     }
@@ -280,6 +272,8 @@ impl ReceiveEnd for WireReceive {
 
     fn watch(&mut self) {}
 
+    #[cold]
+    #[inline(never)]
     fn unwatch(&mut self) -> bool {
         // Whoever looks for all must have its turn.
         !self.wire.looks_for_all(&self.post)

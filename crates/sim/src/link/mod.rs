@@ -18,7 +18,7 @@ use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, Single};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Return, Taking};
-use hamlyn_link::{Link, LinkFault, ReceiveEnd, TransmitEnd};
+use hamlyn_link::{Link, LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
 use hamlyn_ring::area::Area;
 use smallvec::SmallVec;
 
@@ -173,11 +173,8 @@ impl TransmitEnd for SimTransmit {
         })
     }
 
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
-        if !self.has_room() {
-            return Err(Unsent::Full);
-        }
-        self.send(packet_of(&short()))
+    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
+        self.has_room() && self.send(packet_of(&short())).is_ok()
     }
 
     fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
@@ -191,21 +188,22 @@ impl TransmitEnd for SimTransmit {
         count
     }
 
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
+    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool {
         let metadata_bytes = usize::from(single.metadata_length_bytes());
         if metadata_bytes + data.len() > self.payload_max_bytes || !self.has_room() {
-            return Err(Unsent::Full);
+            return false;
         }
         let metadata = single.word.to_le_bytes();
         let mut bytes = SmallVec::from_slice(&metadata[..metadata_bytes]);
         if !single.is_placed {
             bytes.extend_from_slice(data);
         }
-        self.send(Packet {
+        let packet = Packet {
             header: single.header(),
             bytes,
             announces: None,
-        })
+        };
+        self.send(packet).is_ok()
     }
 
     fn fault(&self) -> Option<LinkFault> {
@@ -399,8 +397,7 @@ impl Payload<Area> for Carried<'_> {
     }
 }
 
-impl ReceiveEnd for SimReceive {
-    type Payload<'a> = Carried<'a>;
+impl Shortcut for SimReceive {
     type Bare<'a> = InPlace<'a, false>;
     type Worded<'a> = InPlace<'a, true>;
 
@@ -414,6 +411,15 @@ impl ReceiveEnd for SimReceive {
 
     fn short_done(&mut self) {
         self.take_first();
+    }
+}
+
+impl ReceiveEnd for SimReceive {
+    type Payload<'a> = Carried<'a>;
+    type Shortcut = Self;
+
+    fn shortcut(&mut self) -> Option<&mut Self> {
+        Some(self)
     }
 
     fn receive_single<R>(
