@@ -11,6 +11,7 @@ pub mod cell;
 mod crossing;
 pub mod either;
 pub mod pair;
+pub mod trace;
 pub mod udp;
 pub mod wire;
 

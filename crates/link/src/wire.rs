@@ -394,7 +394,8 @@ impl Reception {
                     last.turn(wire, now_ns);
                 }
                 last = Some(post);
-                came |= post.take_in(now_ns, envelope.path, datagram.bytes);
+                let (from, bytes) = (datagram.source, datagram.bytes);
+                came |= post.take_in(wire, now_ns, envelope.path, from, bytes);
             }
             if let Some(last) = last {
                 last.turn(wire, now_ns);
