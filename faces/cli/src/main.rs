@@ -13,6 +13,7 @@ mod pipe;
 mod reproduce;
 mod simulate;
 mod terminal;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Command {
     Pipe(pipe::Arguments),
     /// How long messages take to a name and back, and what becomes of them.
     Ping(ping::Arguments),
+    /// Run a program, and write the packets that it exchanges with other hosts into a file.
+    Trace(trace::Arguments),
     /// Measure this machine and the interface on it, in one run.
     Bench(bench::Arguments),
     /// Say what this machine allows, and what to change.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Pipe(arguments) => pipe::run(&arguments),
         Command::Ping(arguments) => ping::run(&arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Keygen(arguments) => keygen::run(&arguments),

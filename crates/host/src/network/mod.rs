@@ -21,6 +21,7 @@ pub mod options;
 pub(crate) mod outside;
 mod trace;
 
+pub use hamlyn_link::trace::Trace;
 pub use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, PublicKey};
 pub use options::{NetworkOptions, Security};
 

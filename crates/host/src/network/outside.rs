@@ -10,13 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use hamlyn_engine::transport::{Association, Settings};
+use hamlyn_link::trace::{Tap, TapSettings, Trace};
 use hamlyn_link::udp::handshake::{
     Credentials, Established, Identity, Initiator, RESPONSE_BYTES_MAX, Responder, Taken,
 };
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
 use hamlyn_link::udp::seal::{Opener, Sealer};
 use hamlyn_link::udp::socket::{Flow, FlowSettings};
-use hamlyn_link::trace::{Tap, TapSettings, Trace};
 use hamlyn_link::wire::{PostParts, Wire, WireLink};
 
 use super::NetworkError;
