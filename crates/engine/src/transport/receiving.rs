@@ -166,6 +166,8 @@ impl Association {
     /// Timestamps, acknowledgements and NACKs of a frame.
     fn hear(&mut self, now_ns: u64, path: u8, frame: &Frame<'_>) {
         let header = frame.header;
+        self.heard_ns = Some(now_ns);
+        self.asking = None;
         self.paths[usize::from(path)].heard(now_ns, header.stamp);
         let took_ns = self.echo(now_ns, path, &header);
         // Each channel once is all that an honest frame can name.
