@@ -7,6 +7,7 @@ use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
 use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
+use hamlyn_link::wire::WireState;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
@@ -109,6 +110,11 @@ impl<T: TransmitEnd> Outlets<T> {
             let (header, reason) = way.end.next_returned()?;
             Some((LinkId::from_bits(way.link), header, reason))
         })
+    }
+
+    /// What is known of the way to that link's peer, if it leads over the wire.
+    pub(crate) fn wire_state(&self, link: LinkId) -> Option<WireState> {
+        self.way(link)?.end.wire_state()
     }
 
     fn way(&self, link: LinkId) -> Option<&Way<T>> {

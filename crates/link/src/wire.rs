@@ -9,9 +9,11 @@
 
 mod ends;
 mod post;
+mod state;
 
 pub use ends::{Arrived, WireLink, WireReceive, WireTransmit};
 pub use post::{Post, PostParts, WireEnd};
+pub use state::WireState;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -415,7 +417,8 @@ impl Reception {
                     last.turn(wire, now_ns);
                 }
                 last = Some(post);
-                came |= post.take_in(now_ns, envelope.path, datagram.bytes);
+                let (from, bytes) = (datagram.source, datagram.bytes);
+                came |= post.take_in(wire, now_ns, envelope.path, from, bytes);
             }
             if let Some(last) = last {
                 last.turn(wire, now_ns);

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use hamlyn_engine::transport::{Association, Settings};
+use hamlyn_link::trace::{Tap, TapSettings, Trace};
 use hamlyn_link::udp::handshake::{
     Credentials, Established, Identity, Initiator, RESPONSE_BYTES_MAX, Responder, Taken,
 };
@@ -22,6 +23,7 @@ use super::NetworkError;
 use super::hosts::HostName;
 use super::letter::{Answer, Request, Side, Sought};
 use super::options::{NetworkOptions, Security};
+use super::trace::of_this_process;
 use crate::process::clock::{self, now_ns};
 use crate::process::name::{Name, Namespace};
 use crate::process::random_bits;
@@ -94,6 +96,7 @@ pub(crate) struct Network {
     pub(crate) wire: Arc<Wire>,
     credentials: Credentials,
     responder: Mutex<Responder>,
+    trace: Option<Arc<Trace>>,
     /// Hosts that we have met and that the table does not name.
     met: Mutex<BTreeMap<u32, SocketAddr>>,
 }
@@ -163,6 +166,7 @@ impl Network {
             responder: Mutex::new(responder),
             credentials,
             options,
+            trace: of_this_process()?,
             met: Mutex::default(),
         })
     }
@@ -497,6 +501,20 @@ impl Prospect<'_> {
         }
     }
 
+    /// Where the frames of the link are written to, if this process is traced.
+    fn tap(&self, established: &Established, side: &Side) -> Option<Tap> {
+        let to = side.destination;
+        let trace = self.network.trace.as_ref()?;
+        Some(trace.tap(TapSettings {
+            own_association: self.number,
+            peer_association: established.association,
+            peer_interface: to.interface,
+            peer_host: to.node,
+            peer_user: to.user,
+            is_sealed: !matches!(self.network.credentials, Credentials::Insecure),
+        }))
+    }
+
     /// The number that this side gives to the association.
     pub(crate) fn number(&self) -> u32 {
         self.number
@@ -529,6 +547,7 @@ impl Prospect<'_> {
             sealer: Sealer::new(&established.keys.send, established.association),
             opener: Opener::new(&established.keys.receive, self.number),
             flows: std::mem::take(&mut self.flows),
+            tap: self.tap(established, side),
         };
         self.is_taken = true;
         Ok(self.network.wire.link(self.number, parts))

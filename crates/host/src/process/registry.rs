@@ -14,7 +14,7 @@ use crate::alarm::{Alarm, Event as Signal};
 use crate::{Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
-use hamlyn_link::wire::{Post, Wire, WireEnd, WireLink};
+use hamlyn_link::wire::{Post, Wire, WireLink};
 use hamlyn_ring::wake::{Lookout, WakeWord};
 use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -625,14 +625,9 @@ impl Registry {
                 _ => None,
             });
         for (token, end) in ended.collect::<Vec<_>>() {
-            let cause = match end {
-                WireEnd::Closed => LossCause::Closed,
-                WireEnd::NoAnswer => LossCause::NoAnswer,
-                WireEnd::Died => LossCause::Died,
-                WireEnd::NoProgress => LossCause::NoProgress,
-                WireEnd::ClosedHere => continue,
-            };
-            self.lose(&mut state, token, cause);
+            if let Some(cause) = LossCause::of_wire(end) {
+                self.lose(&mut state, token, cause);
+            }
         }
     }
 
