@@ -49,8 +49,7 @@ pub(crate) struct Abroad {
 /// Where an interface of another host was found.
 pub(crate) struct Found {
     pub(crate) at: SocketAddr,
-    pub(crate) interface: u64,
-    pub(crate) user: u32,
+    pub(crate) who: Destination,
 }
 
 /// Why a letter was not answered.
@@ -289,13 +288,17 @@ impl Network {
             match self.say(door, &abroad.host, &request, until_ns) {
                 Ok(Answer::Located {
                     interface,
+                    node,
                     user,
                     port,
                 }) => {
                     return Ok(Found {
                         at: SocketAddr::new(door.ip(), port),
-                        interface,
-                        user,
+                        who: Destination {
+                            node,
+                            user,
+                            interface,
+                        },
                     });
                 }
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
@@ -318,7 +321,17 @@ impl Network {
     ) -> Result<Answer, Unanswered> {
         let number = random_bits()? as u32 | 1;
         let established = self.knock(to, host, number, request, deadline_ns)?;
-        self.read(&established, to)
+        let answer = self.read(&established, to)?;
+        match answer {
+            // Each host speaks for itself.
+            Answer::Located { node, .. } if !is_of_host(&established.identity, node) => {
+                Err(Unanswered::Failed(ConnectError::Invalid {
+                    to: to.to_string(),
+                    what: "it speaks for another host",
+                }))
+            }
+            answer => Ok(answer),
+        }
     }
 
     fn read(&self, established: &Established, to: SocketAddr) -> Result<Answer, Unanswered> {
@@ -448,11 +461,10 @@ impl Network {
             Answer::Refused { reason } => return Ok(Err(RefusedBecause(reason))),
             _ => return Err(Unanswered::Failed(abroad.invalid())),
         };
-        let is_expected = side.destination.interface == found.interface
-            && side.destination.user == found.user
+        let is_expected = side.destination == found.who
             && abroad
                 .destination
-                .is_none_or(|wanted| wanted.is_same(&side.destination))
+                .is_none_or(|wanted| wanted == side.destination)
             && is_of_host(&established.identity, side.destination.node);
         if !is_expected {
             return Err(Unanswered::Failed(abroad.invalid()));
