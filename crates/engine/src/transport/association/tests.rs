@@ -297,7 +297,10 @@ fn a_silent_peer_is_asked_and_then_given_up_on() {
         asked += frames(&mut one, now_ns).len();
     }
     assert_eq!(one.verdict(), Some(Verdict::NoAnswer));
-    assert_eq!(now_ns - silent_ns, settings.silence_ns + settings.no_answer_ns);
+    assert_eq!(
+        now_ns - silent_ns,
+        settings.silence_ns + settings.no_answer_ns
+    );
     assert_eq!(asked, 20);
     // Whoever was stopped meanwhile asks often enough before it gives up.
     now_ns += 3600 * SECOND_NS;
