@@ -108,7 +108,7 @@ fn a_program_ends_as_it_would_alone_and_what_is_no_trace_is_kept() {
     assert!(!output.status.success());
     assert_eq!(std::fs::read(&file).expect("kept"), b"mine");
     assert!(
-        !File::open(room.file("begun")).is_ok(),
+        File::open(room.file("begun")).is_err(),
         "the program was begun"
     );
 }
