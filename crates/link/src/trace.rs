@@ -193,19 +193,19 @@ impl Tap {
     #[cold]
     pub fn sent(&self, path: u8, from: SocketAddr, to: SocketAddr, frame: &[u8]) {
         const OUTBOUND: u32 = 2;
-        self.write(SENT, OUTBOUND, path, from, to, frame);
+        self.write(true, OUTBOUND, path, from, to, frame);
     }
 
     /// A frame came, and its seal was right.
     #[cold]
     pub fn came(&self, path: u8, from: SocketAddr, to: SocketAddr, frame: &[u8]) {
         const INBOUND: u32 = 1;
-        self.write(0, INBOUND, path, from, to, frame);
+        self.write(false, INBOUND, path, from, to, frame);
     }
 
     fn write(
         &self,
-        direction: u8,
+        is_sent: bool,
         flags: u32,
         path: u8,
         from: SocketAddr,
@@ -214,18 +214,21 @@ impl Tap {
     ) {
         let front = |into: &mut Vec<u8>| {
             tags(from, to, into);
-            into.extend_from_slice(&self.of.record(direction, path));
+            let process = std::process::id();
+            into.extend_from_slice(&self.of.record(is_sent, path, process));
         };
         self.trace.write(front, flags, frame);
     }
 }
 
 impl TapSettings {
-    fn record(&self, direction: u8, path: u8) -> [u8; RECORD_BYTES] {
+    /// The record before a frame of that path of that process.
+    pub fn record(&self, is_sent: bool, path: u8, process: u32) -> [u8; RECORD_BYTES] {
+        let direction = if is_sent { SENT } else { 0 };
         let sealed = if self.is_sealed { SEALED } else { 0 };
         let mut record = [0; RECORD_BYTES];
         record[..4].copy_from_slice(&[VERSION, FRAME, direction | sealed, path]);
-        record[4..8].copy_from_slice(&std::process::id().to_le_bytes());
+        record[4..8].copy_from_slice(&process.to_le_bytes());
         record[8..12].copy_from_slice(&self.own_association.to_le_bytes());
         record[12..16].copy_from_slice(&self.peer_association.to_le_bytes());
         record[16..24].copy_from_slice(&self.peer_interface.to_le_bytes());

@@ -32,7 +32,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show it working: messages, streams, groups, refusals and a killed peer, between real processes.
+    /// Show it working: messages, streams, groups, refusals and a killed peer, between real processes; and, as root, between hosts.
     Demo(demo::Arguments),
     /// Carry standard input to standard output between two processes.
     Pipe(pipe::Arguments),
@@ -79,6 +79,7 @@ fn main() -> ExitCode {
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),
+            Role::Host => demo::host::run(),
             Role::Count => bench::one_thread::run(),
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),

@@ -3,7 +3,7 @@
 //! A program that has more rights than whoever started it is not traced: it would write where that user may not, and show
 //! what that user may not see.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hamlyn_link::trace::Trace;
@@ -29,9 +29,9 @@ pub(super) fn of_this_process() -> Result<Option<Arc<Trace>>, NetworkError> {
     Ok(opened.clone())
 }
 
-fn open(path: &PathBuf) -> Result<Trace, NetworkError> {
+fn open(path: &Path) -> Result<Trace, NetworkError> {
     let failed = |reason: String| NetworkError::Trace {
-        path: path.clone(),
+        path: path.to_owned(),
         reason,
     };
     let vector = std::fs::read("/proc/self/auxv");
