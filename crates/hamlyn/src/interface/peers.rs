@@ -138,10 +138,7 @@ impl<H: Host> Interface<H> {
     pub(crate) fn lost(&self, target: &Target) -> PeerLost {
         PeerLost {
             peer: target.ticket.destination,
-            end: self
-                .links
-                .end_of(target.link)
-                .unwrap_or(LinkEnd::ClosedHere),
+            end: self.links.end_to(target.link, &target.ticket.destination),
         }
     }
 
@@ -149,11 +146,13 @@ impl<H: Host> Interface<H> {
     /// acknowledgement when its link ended (then it may have been delivered). Each comes back once. The newest 1,024 of each link are kept. On one
     /// host nothing comes back: what is refused there is counted there.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
-        let (link, header, reason) = self
-            .outbound
-            .with(|outbound| outbound.outlets.next_returned())?;
+        let links = &self.links;
+        let (to, header, reason) = self.outbound.with(|outbound| {
+            let leads_to = |link| links.destination(link);
+            outbound.outlets.next_returned(leads_to)
+        })?;
         Some(Undelivered {
-            to: self.links.destination(link),
+            to,
             slot: header.slot,
             metadata_index: header.metadata_index,
             offset: header.offset,
@@ -259,12 +258,16 @@ impl<H: Host> Interface<H> {
                 self.links.insert(id, peer);
             }
             News::Lost(id, cause) => {
-                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                let to = self.links.destination(id);
+                self.outbound
+                    .with(|outbound| outbound.outlets.remove(id, to));
                 self.links.lose(id, cause);
             }
             News::Ended(id, end) => {
                 self.other_activity += 1;
-                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                let to = self.links.destination(id);
+                self.outbound
+                    .with(|outbound| outbound.outlets.remove(id, to));
                 if let Some(token) = self.links.token(id) {
                     self.end_grants_with(id, token);
                 }
