@@ -176,6 +176,15 @@ impl Links {
         }
     }
 
+    /// Why a link that led there is not up, though its place may be another's by now.
+    pub(crate) fn end_to(&self, id: LinkId, to: &Destination) -> Option<LinkEnd> {
+        let recent = || Some(self.recent_loss(to)?.end);
+        match self.at(id) {
+            Some(_) => self.end_of(id),
+            None => recent().or_else(|| self.end_of(id)),
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (LinkId, &Peer)> {
         self.living().map(|(id, linked)| (id, &linked.peer))
     }
