@@ -13,7 +13,7 @@ use hamlyn_ring::area::Area;
 
 use crate::carrier::Carried;
 use crate::pair::{PairLink, PairReceive, PairTransmit};
-use crate::wire::{Arrived, WireLink, WireReceive, WireTransmit};
+use crate::wire::{Arrived, WireLink, WireReceive, WireState, WireTransmit};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// See the module.
@@ -155,6 +155,10 @@ impl TransmitEnd for EitherTransmit {
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         either!(self, end => end.next_returned())
+    }
+
+    fn wire_state(&self) -> Option<WireState> {
+        either!(self, end => end.wire_state())
     }
 }
 

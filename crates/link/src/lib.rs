@@ -11,6 +11,7 @@ pub mod cell;
 mod crossing;
 pub mod either;
 pub mod pair;
+pub mod trace;
 pub mod udp;
 pub mod wire;
 
@@ -145,6 +146,11 @@ pub trait TransmitEnd {
     /// A packet that was sent and came back, each once: its header, and why. Never, where what is sent is in the peer's
     /// memory at once.
     fn next_returned(&mut self) -> Option<(Header, Return)> {
+        None
+    }
+
+    /// What is known of the way to the peer, if it leads over the wire. Allocates.
+    fn wire_state(&self) -> Option<wire::WireState> {
         None
     }
 }

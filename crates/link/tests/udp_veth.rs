@@ -1,94 +1,54 @@
-//! Flows between two network namespaces joined by a veth pair, which the test makes, and which go with it. Needs root, and `ip`;
+//! Flows between two hosts in network namespaces, which the test makes, and which go with it. Needs root, and `ip`;
 //! otherwise it is skipped aloud.
 
-use std::fs::File;
-use std::net::SocketAddr;
-use std::os::fd::AsFd;
-use std::process::Command;
+use std::net::{IpAddr, SocketAddr};
 
 use hamlyn_link::udp::batch::{Batch, Inbox};
 use hamlyn_link::udp::envelope::Kind;
 use hamlyn_link::udp::mtu::{MtuSettings, PathMtu};
 use hamlyn_link::udp::seal::{Key, Opener, Sealer};
 use hamlyn_link::udp::socket::{Flow, FlowSettings, SendError};
+use hamlyn_testbed::Testbed;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-fn ip(arguments: &str) -> bool {
-    let output = Command::new("ip").args(arguments.split(' ')).output();
-    output.is_ok_and(|output| output.status.success())
-}
-
-/// Two hosts, on one wire.
-struct Hosts {
-    names: [String; 2],
-}
-
-impl Hosts {
-    fn new(test: &str) -> Option<Self> {
-        let names = ["a", "b"].map(|end| format!("hw{}{test}{end}", std::process::id()));
-        let [a, b] = &names;
-        let hosts = Self {
-            names: names.clone(),
-        };
-        let commands = [
-            format!("netns add {a}"),
-            format!("netns add {b}"),
-            format!("-n {a} link add wire type veth peer name wire netns {b}"),
-            format!("-n {a} addr add 10.9.8.1/24 dev wire"),
-            format!("-n {b} addr add 10.9.8.2/24 dev wire"),
-            format!("-n {a} addr add fd09::1/64 dev wire nodad"),
-            format!("-n {b} addr add fd09::2/64 dev wire nodad"),
-            format!("-n {a} link set wire up"),
-            format!("-n {b} link set wire up"),
-        ];
-        let made = commands.iter().all(|command| ip(command));
-        if !made {
-            println!("SKIPPED: no network namespaces can be made here (that needs root, and `ip`)");
+/// Two hosts, on one cable.
+fn testbed() -> Option<Testbed> {
+    match Testbed::new(2) {
+        Ok(testbed) => Some(testbed),
+        Err(why) if why.is_want_of_rights() => {
+            println!("SKIPPED: {why}");
+            None
         }
-        made.then_some(hosts)
-    }
-
-    fn mtu(&self, bytes: usize) {
-        for name in &self.names {
-            assert!(ip(&format!("-n {name} link set wire mtu {bytes}")));
-        }
-    }
-
-    fn flow(&self, host: usize, at: &str) -> Flow {
-        let at: SocketAddr = at.parse().expect("an address");
-        let name = &self.names[host];
-        std::thread::scope(|scope| {
-            let inside = scope.spawn(|| {
-                let file = File::open(format!("/run/netns/{name}")).expect("the namespace");
-                let kind = Some(LinkNameSpaceType::Network);
-                move_into_link_name_space(file.as_fd(), kind).expect("entered");
-                Flow::bind(at, &FlowSettings::default()).expect("bound")
-            });
-            inside.join().expect("a flow")
-        })
-    }
-
-    fn flows(&self, one: &str, other: &str) -> (Flow, Flow) {
-        let (mut one, mut other) = (self.flow(0, one), self.flow(1, other));
-        one.connect(other.local()).expect("connected");
-        other.connect(one.local()).expect("connected");
-        (one, other)
+        Err(why) => panic!("{why}"),
     }
 }
 
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for name in &self.names {
-            ip(&format!("netns del {name}"));
-        }
-    }
+/// The addresses of both, and what headers take of each datagram.
+fn ways(testbed: &Testbed) -> [([SocketAddr; 2], usize); 2] {
+    let [one, other] = testbed.hosts() else {
+        panic!("two hosts");
+    };
+    let at = |ip: IpAddr| SocketAddr::new(ip, 0);
+    [
+        ([at(one.address().into()), at(other.address().into())], 28),
+        (
+            [at(one.address_6().into()), at(other.address_6().into())],
+            48,
+        ),
+    ]
 }
 
-const WIRES: [(&str, &str, usize); 2] = [
-    ("10.9.8.1:0", "10.9.8.2:0", 28),
-    ("[fd09::1]:0", "[fd09::2]:0", 48),
-];
+/// A flow of each to the other.
+fn flows(testbed: &Testbed, at: [SocketAddr; 2]) -> (Flow, Flow) {
+    let bound = |host: usize| {
+        let bind = || Flow::bind(at[host], &FlowSettings::default()).expect("bound");
+        testbed.hosts()[host].within(bind).expect("entered")
+    };
+    let (mut one, mut other) = (bound(0), bound(1));
+    one.connect(other.local()).expect("connected");
+    other.connect(one.local()).expect("connected");
+    (one, other)
+}
 
 fn take(flow: &Flow, inbox: &mut Inbox, count: usize, mut each: impl FnMut(&mut [u8])) {
     let mut came = 0;
@@ -104,11 +64,11 @@ fn take(flow: &Flow, inbox: &mut Inbox, count: usize, mut each: impl FnMut(&mut 
 
 #[test]
 fn sealed_runs_cross_a_wire_of_any_width() {
-    let Some(hosts) = Hosts::new("r") else { return };
-    for (from, to, headers_bytes) in WIRES {
+    let Some(testbed) = testbed() else { return };
+    for (at, headers_bytes) in ways(&testbed) {
         for mtu in [1_500, 9_000, 1_280] {
-            hosts.mtu(mtu);
-            let (mut one, other) = hosts.flows(from, to);
+            testbed.set_mtu_bytes(mtu as u32).expect("set");
+            let (mut one, other) = flows(&testbed, at);
             let datagram_bytes = mtu - headers_bytes;
             assert_eq!(one.route_datagram_bytes(), Some(datagram_bytes));
             let key = Key::Sealed([1; 32].into());
@@ -166,16 +126,16 @@ fn settle(mtu: &mut PathMtu, now_ns: &mut u64, one: &mut Flow, other: &Flow, inb
 
 #[test]
 fn the_length_is_found_and_follows_the_wire() {
-    let Some(hosts) = Hosts::new("m") else { return };
-    for (from, to, headers_bytes) in WIRES {
-        hosts.mtu(9_000);
-        let (mut one, other) = hosts.flows(from, to);
+    let Some(testbed) = testbed() else { return };
+    for (at, headers_bytes) in ways(&testbed) {
+        testbed.set_mtu_bytes(9_000).expect("set");
+        let (mut one, other) = flows(&testbed, at);
         let mut inbox = Inbox::new();
         let (mut mtu, mut now_ns) = (PathMtu::new(MtuSettings::default(), 0), 0);
         mtu.route(0, one.route_datagram_bytes().expect("known"));
         settle(&mut mtu, &mut now_ns, &mut one, &other, &mut inbox);
         assert_eq!(mtu.datagram_bytes(), 9_000 - headers_bytes);
-        hosts.mtu(1_500);
+        testbed.set_mtu_bytes(1_500).expect("set");
         let bytes = mtu.datagram_bytes();
         assert_eq!(
             one.send_one(&vec![0; bytes]),

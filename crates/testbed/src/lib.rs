@@ -13,8 +13,12 @@
 
 #![forbid(unsafe_code)]
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -113,8 +117,7 @@ impl Testbed {
     /// See [`TestbedError`].
     pub fn with_names<S: AsRef<str>>(names: &[S], mtu_bytes: u32) -> Result<Self, TestbedError> {
         within("the number of hosts", names.len(), 2, HOSTS_MAX)?;
-        let (least, most) = (MTU_BYTES_MIN as usize, MTU_BYTES_MAX as usize);
-        within("the MTU in bytes", mtu_bytes as usize, least, most)?;
+        within_mtu(mtu_bytes)?;
         if !rustix::process::geteuid().is_root() {
             return Err(TestbedError::NotRoot);
         }
@@ -171,6 +174,23 @@ impl Testbed {
         if self.switch.is_none() {
             // A network interface that is down forgets its address of IPv6.
             self.hosts[1 - host].take_addresses()?;
+        }
+        Ok(())
+    }
+
+    /// Has cables from now on whose frames carry so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`TestbedError::OutOfBounds`] and [`TestbedError::Failed`].
+    pub fn set_mtu_bytes(&self, mtu_bytes: u32) -> Result<(), TestbedError> {
+        within_mtu(mtu_bytes)?;
+        for host in &self.hosts {
+            let mtu = mtu_bytes.to_string();
+            ip(&["-n", &host.namespace, "link", "set", CABLE, "mtu", &mtu])?;
+            if let Some(switch) = &self.switch {
+                ip(&["-n", switch, "link", "set", &host.port(), "mtu", &mtu])?;
+            }
         }
         Ok(())
     }
@@ -249,6 +269,30 @@ impl TestHost {
         command
     }
 
+    /// Does that on this host, in a thread of its own: sockets that it opens belong to the host, wherever they are used.
+    ///
+    /// # Errors
+    ///
+    /// If the thread cannot enter the namespace.
+    ///
+    /// # Panics
+    ///
+    /// If `act` does.
+    pub fn within<R: Send>(&self, act: impl FnOnce() -> R + Send) -> std::io::Result<R> {
+        let namespace = File::open(Path::new("/run/netns").join(&self.namespace))?;
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(move || {
+                let kind = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(namespace.as_fd(), kind)?;
+                Ok(act())
+            });
+            match inside.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
     fn take_addresses(&self) -> Result<(), TestbedError> {
         let addresses = [
             (format!("{}/24", self.address()), None),
@@ -293,6 +337,11 @@ fn within(what: &'static str, value: usize, least: usize, most: usize) -> Result
     })
 }
 
+fn within_mtu(mtu_bytes: u32) -> Result<(), TestbedError> {
+    let (least, most) = (MTU_BYTES_MIN as usize, MTU_BYTES_MAX as usize);
+    within("the MTU in bytes", mtu_bytes as usize, least, most)
+}
+
 /// A cable between two namespaces, and the names of its ends there.
 fn cable(ends: [&str; 4], mtu_bytes: &str) -> Result<(), TestbedError> {
     let [from, from_end, to, to_end] = ends;
@@ -313,7 +362,7 @@ fn sweep() -> Result<(), TestbedError> {
             continue;
         }
         let pid = parts.next().and_then(|pid| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()) {
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             // Somebody else may sweep as well.
             let _ = ip(&["netns", "delete", name]);
         }

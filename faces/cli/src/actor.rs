@@ -2,6 +2,7 @@
 //! by lines of JSON on standard input, answering by lines on standard output.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -18,8 +19,12 @@ pub(crate) enum Role {
     Count,
     /// A sender of many in a benchmark.
     Sender,
+    /// What runs on one of several hosts in the demonstration.
+    Host,
     /// One of more processes than processors in a benchmark.
     Crowd,
+    /// A party of a soak.
+    Soak,
     /// A process on one of two hosts in a benchmark.
     Network,
 }
@@ -50,6 +55,11 @@ pub(crate) fn answer<T: Serialize>(answer: &T) -> Result<()> {
     Ok(())
 }
 
+/// Where this program is.
+pub(crate) fn this_program() -> Result<PathBuf> {
+    std::env::current_exe().context("finding this program")
+}
+
 /// A process of ours, killed when dropped.
 pub(crate) struct Actor {
     child: Child,
@@ -60,17 +70,16 @@ pub(crate) struct Actor {
 impl Actor {
     /// Starts one, as another user if asked and possible.
     pub(crate) fn start(role: Role, user: Option<u32>) -> Result<Self> {
-        let program = std::env::current_exe().context("finding this program")?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(this_program()?);
         if let Some(user) = user {
             use std::os::unix::process::CommandExt;
             command.gid(user).uid(user);
         }
-        Self::start_with(command, role)
+        Self::start_by(command, role)
     }
 
-    /// Starts one by this command, which runs this program somewhere.
-    pub(crate) fn start_with(mut command: Command, role: Role) -> Result<Self> {
+    /// Starts one by a command that runs this program, somewhere else perhaps.
+    pub(crate) fn start_by(mut command: Command, role: Role) -> Result<Self> {
         let role = clap::ValueEnum::to_possible_value(&role).context("a role without a name")?;
         command
             .arg("actor")

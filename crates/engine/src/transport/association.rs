@@ -60,6 +60,14 @@ pub(super) struct Open {
     before: Before,
 }
 
+/// A silent peer is asked whether it is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking {
+    pub(super) since_ns: u64,
+    pub(super) last_ns: u64,
+    pub(super) times: u32,
+}
+
 /// One interface's end of an association with an interface of another host. A pure state machine: see
 /// [`crate::transport`].
 ///
@@ -89,6 +97,9 @@ pub struct Association {
     pub(super) round_ns: u64,
     /// When something was acknowledged last, or the first frame was sent.
     pub(super) progress_ns: u64,
+    /// When a frame came last, or the first look at the clock was; and what was asked since.
+    pub(super) heard_ns: Option<u64>,
+    pub(super) asking: Option<Asking>,
     pub(super) returns: VecDeque<Coming>,
     pub(super) verdict: Option<Verdict>,
     /// Paths, as bits, over which the peer is still to be told that this side has closed.
@@ -122,6 +133,8 @@ impl Association {
             again_ns: 0,
             round_ns: 0,
             progress_ns: 0,
+            heard_ns: None,
+            asking: None,
             returns: VecDeque::new(),
             verdict: None,
             closing: 0,

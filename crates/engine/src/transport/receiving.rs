@@ -178,6 +178,8 @@ impl Association {
     /// Timestamps, acknowledgements and NACKs of a frame.
     fn hear(&mut self, now_ns: u64, late_ns: u64, path: u8, frame: &Frame<'_>) {
         let header = frame.header;
+        self.heard_ns = Some(now_ns);
+        self.asking = None;
         let came_ns = now_ns.saturating_sub(late_ns);
         self.paths[usize::from(path)].heard(came_ns, header.stamp);
         let took_ns = self.echo(now_ns, path, &header);

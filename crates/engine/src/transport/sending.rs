@@ -223,11 +223,13 @@ impl Association {
                 .receive
                 .waiting_since_ns()
                 .is_some_and(|since_ns| now_ns >= since_ns + self.settings.acknowledge_ns);
-        if !is_due {
+        let is_asking = self.asks(now_ns);
+        if self.verdict.is_some() || !(is_due || is_asking) {
             return None;
         }
         self.answered = self.next_answer_path();
-        Some(self.send_answer(now_ns, self.answered, 0, into))
+        let flags = if is_asking { ASK } else { 0 };
+        Some(self.send_answer(now_ns, self.answered, flags, into))
     }
 
     fn send_answer(&mut self, now_ns: u64, path: u8, flags: u8, into: &mut [u8]) -> Outgoing {

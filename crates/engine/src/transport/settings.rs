@@ -24,6 +24,10 @@ pub struct Settings {
     pub retries_max: u8,
     /// How long a frame goes without an answer before that is a verdict, however many retries there were.
     pub no_answer_ns: u64,
+    /// With nothing under way, how long the peer may be silent before a frame is asked of it, and then again and again, after
+    /// an eighth of that; zero: it is never asked. Without an answer to that the verdict is as above. A carrier that
+    /// knows of deaths by itself need not ask.
+    pub silence_ns: u64,
     /// How long nothing is acknowledged before that is a verdict, though the peer answers.
     pub no_progress_ns: u64,
     /// Before the first round trip is measured, a frame is sent again after this.
@@ -59,6 +63,7 @@ impl Default for Settings {
             eager_frames: 4,
             retries_max: 255,
             no_answer_ns: 5_000_000_000,
+            silence_ns: 0,
             no_progress_ns: 120_000_000_000,
             resend_initial_ns: 10_000_000,
             resend_min_ns: 2_000_000,
@@ -139,6 +144,7 @@ impl Settings {
         ];
         if times.iter().any(|time| !(1..=TIME_MAX_NS).contains(time))
             || self.acknowledge_ns > TIME_MAX_NS
+            || self.silence_ns > TIME_MAX_NS
             || self.resend_min_ns > self.resend_max_ns
             || self.no_progress_ns == 0
         {
@@ -195,5 +201,6 @@ mod tests {
         assert_eq!(wrong(|s| s.window_max_frames = 15), BadSettings::Window);
         assert_eq!(wrong(|s| s.resend_min_ns = 50_000_000), BadSettings::Times);
         assert_eq!(wrong(|s| s.no_progress_ns = 0), BadSettings::Times);
+        assert_eq!(wrong(|s| s.silence_ns = u64::MAX), BadSettings::Times);
     }
 }

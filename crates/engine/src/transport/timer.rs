@@ -2,11 +2,17 @@
 //!
 //! Frames under way on a path stand in the order in which they were sent, so only the first is looked at. The work
 //! is proportional to the paths, and to what is lost.
+//!
+//! With nothing under way no time runs out, and a peer that died without a word is not missed. So a carrier that hears of no deaths
+//! has it asked now and then (not in the paper, whose hosts keep nothing of each other that is idle).
 
-use super::association::Association;
+use super::association::{Asking, Association};
 use super::path::Path;
 use super::send_table::{Entry, ListId};
 use super::verdict::Verdict;
+
+/// So often a silent peer is asked at least.
+const ASKED_MIN: u32 = 8;
 
 /// Why a frame is given up on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,15 +39,16 @@ impl Association {
             let due_ns = |since_ns: u64| since_ns + self.settings.acknowledge_ns;
             self.receive.waiting_since_ns().map(due_ns)
         };
-        if self.send.is_all_free() {
-            return first;
-        }
         let mut earlier = |at_ns: Option<u64>| {
             first = match (first, at_ns) {
                 (Some(first), Some(at)) => Some(first.min(at)),
                 (first, at) => first.or(at),
             };
         };
+        earlier(self.ask_ns());
+        if self.send.is_all_free() {
+            return first;
+        }
         let has_lost = self.send.count(ListId::LOST) > 0;
         let has_put_off = self.send.count(ListId::PUT_OFF) > 0 && !self.is_winding_down;
         let is_held = self.put_off_rounds > 0 || self.is_winding_down;
@@ -92,6 +99,43 @@ impl Association {
     pub fn may_go_now(&self, now_ns: u64) -> bool {
         self.deadline_ns()
             .is_some_and(|deadline_ns| deadline_ns <= now_ns)
+    }
+
+    /// When the peer is to be asked whether it is there.
+    fn ask_ns(&self) -> Option<u64> {
+        let silence_ns = self.settings.silence_ns;
+        if silence_ns == 0 || self.outstanding() > 0 {
+            return None;
+        }
+        Some(match (self.asking, self.heard_ns) {
+            (Some(asking), _) => asking.last_ns + silence_ns / 8,
+            (None, Some(heard_ns)) => heard_ns + silence_ns,
+            // What time it is is not known yet.
+            (None, None) => 0,
+        })
+    }
+
+    /// Whether the peer is asked now. Gives up on it if it was asked for long.
+    pub(super) fn asks(&mut self, now_ns: u64) -> bool {
+        if self.ask_ns().is_none_or(|at_ns| now_ns < at_ns) {
+            return false;
+        }
+        if self.heard_ns.is_none() {
+            self.heard_ns = Some(now_ns);
+            return false;
+        }
+        let asking = self.asking.get_or_insert(Asking {
+            since_ns: now_ns,
+            last_ns: now_ns,
+            times: 0,
+        });
+        asking.times += 1;
+        asking.last_ns = now_ns;
+        let is_long = now_ns.saturating_sub(asking.since_ns) >= self.settings.no_answer_ns;
+        if is_long && asking.times > ASKED_MIN {
+            self.fail(Verdict::NoAnswer);
+        }
+        true
     }
 
     fn first_under_way(&self, path: u8) -> Option<(u16, Entry)> {

@@ -2,9 +2,10 @@
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{
-    Address, ConnectError, Connected, Destination, Driver, Host, HostError, Peer, Supply,
+    Address, ConnectError, Connected, Destination, Driver, Host, HostError, LossCause, Peer, Supply,
 };
 use hamlyn_link::Link;
+use hamlyn_link::wire::WireState;
 
 use std::sync::atomic::Ordering;
 
@@ -110,6 +111,13 @@ impl<H: Host> Interface<H> {
         self.links.iter()
     }
 
+    /// How a link to another host is, and what its transport did: addresses, round trips, losses. Nothing if the link is gone, or
+    /// leads to an interface of this host. Allocates; not for the path of a message.
+    pub fn wire_state(&self, link: LinkId) -> Option<WireState> {
+        self.outbound
+            .look(|outbound| outbound.outlets.wire_state(link))
+    }
+
     /// Why a link is not up, or nothing if it is.
     pub fn link_end(&self, link: LinkId) -> Option<LinkEnd> {
         self.links.end_of(link)
@@ -140,20 +148,29 @@ impl<H: Host> Interface<H> {
             peer: target.ticket.destination,
             end: self
                 .links
-                .end_of(target.link)
+                .end_to(target.link, &target.ticket.destination)
+                .or_else(|| self.end_on_wire(target.link))
                 .unwrap_or(LinkEnd::ClosedHere),
         }
+    }
+
+    /// A sender may find a link ended before anybody has told of it.
+    fn end_on_wire(&self, link: LinkId) -> Option<LinkEnd> {
+        let end = self.wire_state(link)?.end?;
+        LossCause::of_wire(end).map(LinkEnd::Lost)
     }
 
     /// A packet that was sent to an interface of another host and was not delivered: refused there, or without an
     /// acknowledgement when its link ended (then it may have been delivered). Each comes back once. The newest 1,024 of each link are kept. On one
     /// host nothing comes back: what is refused there is counted there.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
-        let (link, header, reason) = self
-            .outbound
-            .with(|outbound| outbound.outlets.next_returned())?;
+        let links = &self.links;
+        let (to, header, reason) = self.outbound.with(|outbound| {
+            let leads_to = |link| links.destination(link);
+            outbound.outlets.next_returned(leads_to)
+        })?;
         Some(Undelivered {
-            to: self.links.destination(link),
+            to,
             slot: header.slot,
             metadata_index: header.metadata_index,
             offset: header.offset,
@@ -259,12 +276,16 @@ impl<H: Host> Interface<H> {
                 self.links.insert(id, peer);
             }
             News::Lost(id, cause) => {
-                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                let to = self.links.destination(id);
+                self.outbound
+                    .with(|outbound| outbound.outlets.remove(id, to));
                 self.links.lose(id, cause);
             }
             News::Ended(id, end) => {
                 self.other_activity += 1;
-                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                let to = self.links.destination(id);
+                self.outbound
+                    .with(|outbound| outbound.outlets.remove(id, to));
                 if let Some(token) = self.links.token(id) {
                     self.end_grants_with(id, token);
                 }

@@ -19,7 +19,13 @@ pub(crate) struct Actor {
 
 impl Actor {
     pub(crate) fn start(role: &str, namespace: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let program = Command::new(std::env::current_exe().unwrap());
+        Self::start_by(program, role, namespace)
+    }
+
+    /// By a command that is this program, somewhere.
+    pub(crate) fn start_by(mut program: Command, role: &str, namespace: &str) -> Self {
+        let mut child = program
             .args(["--exact", "child", "--ignored", "--nocapture"])
             .env(ROLE, role)
             .env(NAMESPACE, namespace)

@@ -40,6 +40,10 @@ pub struct NetworkOptions {
     /// Over how many flows packets are sent to each peer; 1 to 16. By default 1: several help where the network spreads
     /// them over several ways, and cost where it does not.
     pub paths: u8,
+    /// How long a peer with which nothing is under way may be silent before it is asked whether it is there: after about 5 s
+    /// without an answer it counts as gone. By default 2 s; zero: it is never asked, and its death is noticed when something is
+    /// sent.
+    pub silence: Duration,
     /// How long a peer may take nothing, though it answers, before it counts as unreachable. By default 60 s.
     pub no_progress: Duration,
 }
@@ -47,6 +51,7 @@ pub struct NetworkOptions {
 /// Flows at most.
 pub const PATHS_MAX: u8 = 16;
 const PATHS: u8 = 1;
+const SILENCE: Duration = Duration::from_secs(2);
 const NO_PROGRESS: Duration = Duration::from_secs(60);
 
 const HOST: &str = "HAMLYN_HOST";
@@ -67,6 +72,7 @@ impl NetworkOptions {
             hosts: Hosts::new(),
             security,
             paths: PATHS,
+            silence: SILENCE,
             no_progress: NO_PROGRESS,
         }
     }

@@ -11,8 +11,8 @@ use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
-use super::Wire;
 use super::post::{Frame, Post};
+use super::{Wire, WireState};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// A link to an interface of another host.
@@ -151,6 +151,10 @@ impl TransmitEnd for WireTransmit {
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         self.post.next_returned()
+    }
+
+    fn wire_state(&self) -> Option<WireState> {
+        self.post.state()
     }
 }
 

@@ -4,6 +4,7 @@
 //! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -14,7 +15,9 @@ use hamlyn_engine::transport::{
     Association, Incoming, NotNow, Packet, Packets, Place, Return, Taking, Verdict,
 };
 
+use super::state::WireState;
 use super::{Wire, lock};
+use crate::trace::Tap;
 use crate::udp::batch::Batch;
 use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
 use crate::udp::seal::{Opener, Sealer};
@@ -49,6 +52,8 @@ pub struct PostParts {
     pub opener: Opener,
     /// The ways to the peer, each connected; as many as the association has paths.
     pub flows: Vec<Flow>,
+    /// Where its frames are written to, too.
+    pub tap: Option<Tap>,
 }
 
 /// How a link over the wire ended.
@@ -111,6 +116,7 @@ struct State {
     sealer: Sealer,
     opener: Opener,
     flows: Vec<Flow>,
+    tap: Option<Tap>,
     frame_bytes: usize,
     frames: VecDeque<Frame>,
     waiting_bytes: usize,
@@ -166,6 +172,7 @@ impl Post {
             sealer,
             opener,
             flows,
+            tap,
         } = parts;
         let frame_bytes = association.settings().frame_bytes;
         Self {
@@ -182,6 +189,7 @@ impl Post {
                 sealer,
                 opener,
                 flows,
+                tap,
                 frame_bytes,
                 frames: VecDeque::new(),
                 waiting_bytes: 0,
@@ -347,7 +355,15 @@ impl Post {
     }
 
     /// A datagram for this post has come, over that path. Whether there is something to be taken.
-    pub(super) fn take_in(&self, now_ns: u64, late_ns: u64, path: u8, datagram: &mut [u8]) -> bool {
+    pub(super) fn take_in(
+        &self,
+        wire: &Wire,
+        now_ns: u64,
+        late_ns: u64,
+        path: u8,
+        from: Option<SocketAddr>,
+        datagram: &mut [u8],
+    ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let Ok(opened) = state.opener.open(datagram) else {
@@ -359,6 +375,10 @@ impl Post {
         state.heard_ns = now_ns;
         state.unheard = 0;
         let plain = opened.frame;
+        if let Some(tap) = &state.tap {
+            let to = state.own_address(wire, path);
+            tap.came(path, from.unwrap_or(to), to, plain);
+        }
         let association = &mut state.association;
         let incoming = association.take_late_frame(now_ns, late_ns, path, plain);
         let Incoming::Packets(taking) = incoming else {
@@ -413,6 +433,12 @@ impl Post {
             if next.is_data && length_bytes + state.frame_bytes / FILL_PART >= state.frame_bytes {
                 frame[length_bytes..].fill(0);
                 length_bytes = state.frame_bytes;
+            }
+            if let Some(tap) = &state.tap
+                && let Some(flow) = state.flows.get(usize::from(next.path))
+                && let Some(to) = flow.peer()
+            {
+                tap.sent(next.path, flow.local(), to, &frame[..length_bytes]);
             }
             let sealed = state
                 .sealer
@@ -497,6 +523,25 @@ impl Post {
             || state.association.is_idle() && state.association.buffer_bytes() > 0
     }
 
+    /// What is known of the link. Nothing if it has no way to the peer.
+    pub(super) fn state(&self) -> Option<WireState> {
+        let state = lock(&self.state);
+        let first = state.flows.first()?;
+        let association = &state.association;
+        let paths = 0..state.flows.len() as u8;
+        Some(WireState {
+            local: first.local(),
+            peer: first.peer()?,
+            end: self.end(),
+            is_sealed: state.sealer.is_encrypting(),
+            frame_bytes: state.frame_bytes,
+            transport: *association.statistics(),
+            paths: paths
+                .filter_map(|path| association.path_statistics(path))
+                .collect(),
+        })
+    }
+
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
         lock(&self.state).returned.pop_front()
     }
@@ -517,6 +562,16 @@ impl Drop for Post {
 }
 
 impl State {
+    /// Where the peer's frames come to: the address that this side has on the way to it.
+    #[cold]
+    fn own_address(&self, wire: &Wire, path: u8) -> SocketAddr {
+        let local = wire.local();
+        let flow = self.flows.get(usize::from(path)).or(self.flows.first());
+        flow.map_or(local, |flow| {
+            SocketAddr::new(flow.local().ip(), local.port())
+        })
+    }
+
     /// Sends what the socket had no room for; whether it has room now.
     fn unstick(&mut self, wire: &Wire) -> bool {
         match self.stuck.take() {

@@ -47,6 +47,7 @@ fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
             association: Association::new(settings).unwrap(),
             sealer: Sealer::new(&Key::Clear(7), numbers[1 - at]),
             opener: Opener::new(&Key::Clear(7), numbers[at]),
+            tap: None,
             flows: vec![flow.unwrap()],
         };
         wires[at].link(numbers[at], parts)
@@ -96,6 +97,28 @@ fn contents_that_look_like_envelopes_arrive() {
             came == sent
         });
     }
+}
+
+/// Whoever looks for another, as the attendant does, is told of room: the other sleeps and waits for it.
+#[test]
+fn room_that_somebody_finds_is_told() {
+    let wires = wires();
+    let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+    let length = transmit.payload_max_bytes();
+    let data = vec![1; length];
+    let send = |transmit: &mut WireTransmit| {
+        transmit.try_send(&header(0, length), &[], &[Part::Bytes(&data)])
+    };
+    while send(&mut transmit).is_ok() {}
+    let begun_ns = clock();
+    while !transmit.credit_came() {
+        assert!(clock() - begun_ns < PATIENCE_NS, "there is no room again");
+        wires[1].look();
+        while receive.receive(|_, _| ()).unwrap().is_some() {}
+        let is_told = wires[0].look();
+        assert_eq!(is_told, transmit.credit_came());
+    }
+    assert!(!wires[0].look(), "it is told once");
 }
 
 /// Whoever leaves says so, though all that was left to do was to acknowledge.

@@ -262,3 +262,71 @@ fn headers_are_what_was_written() {
     }
     assert_eq!(FrameHeader::read(&bytes[..19]), None);
 }
+
+/// Two ends that carry nothing ask each other now and then, and go on; once one is silent, the other finds out.
+#[test]
+fn a_silent_peer_is_asked_and_then_given_up_on() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let settings = Settings {
+        silence_ns: 2 * SECOND_NS,
+        ..Settings::default()
+    };
+    let (mut one, mut other) = (new(settings), new(settings));
+    let (mut now_ns, mut asked) = (0, 0);
+    assert!(frames(&mut one, now_ns).is_empty() && frames(&mut other, now_ns).is_empty());
+    while now_ns < 60 * SECOND_NS {
+        let due_ns = [&one, &other].map(|end| end.deadline_ns().unwrap());
+        now_ns = due_ns[0].min(due_ns[1]);
+        for _ in 0..2 {
+            for frame in frames(&mut one, now_ns) {
+                asked += 1;
+                assert!(take(&mut other, now_ns, &frame).is_empty());
+            }
+            for frame in frames(&mut other, now_ns) {
+                assert!(take(&mut one, now_ns, &frame).is_empty());
+            }
+        }
+        assert_eq!((one.verdict(), other.verdict()), (None, None));
+    }
+    // One of each pair asks, the other answers; neither more often than it must.
+    assert!((30..=31).contains(&asked), "{asked}");
+    let silent_ns = now_ns;
+    let mut asked = 0;
+    while one.verdict().is_none() {
+        now_ns = one.deadline_ns().unwrap();
+        asked += frames(&mut one, now_ns).len();
+    }
+    assert_eq!(one.verdict(), Some(Verdict::NoAnswer));
+    assert_eq!(
+        now_ns - silent_ns,
+        settings.silence_ns + settings.no_answer_ns
+    );
+    assert_eq!(asked, 20);
+    // Whoever was stopped meanwhile asks often enough before it gives up.
+    now_ns += 3600 * SECOND_NS;
+    for _ in 0..8 {
+        assert!(!frames(&mut other, now_ns).is_empty());
+        now_ns = other.deadline_ns().unwrap();
+    }
+    assert_eq!(other.verdict(), None);
+}
+
+/// With something under way the retries tell.
+#[test]
+fn nobody_is_asked_while_frames_are_under_way() {
+    let settings = Settings {
+        silence_ns: 1_000_000,
+        ..Settings::default()
+    };
+    let mut sender = new(settings);
+    sender.offer_short(&short(1)).unwrap();
+    let mut now_ns = 0;
+    while sender.verdict().is_none() {
+        for frame in frames(&mut sender, now_ns) {
+            let header = FrameHeader::read(&frame).unwrap();
+            assert_ne!(header.channel, NO_CHANNEL);
+        }
+        now_ns = sender.deadline_ns().unwrap_or(now_ns);
+    }
+    assert_eq!(sender.verdict(), Some(Verdict::NoAnswer));
+}

@@ -46,8 +46,8 @@ impl Pair {
     fn start(place: &Place, processors: &[usize]) -> Result<Self> {
         let [first, second] = Side::BOTH;
         let mut pair = Self {
-            first: Actor::start_with(place.command(first)?, Role::Network)?,
-            second: Actor::start_with(place.command(second)?, Role::Network)?,
+            first: Actor::start_by(place.command(first)?, Role::Network)?,
+            second: Actor::start_by(place.command(second)?, Role::Network)?,
         };
         let [one, other] = [processors[0], processors[1]];
         let () = ask(&mut pair.first, &Order::Settle { processor: one })?;
