@@ -59,7 +59,7 @@ impl Report {
         let _ = writeln!(
             text,
             "Measured {} on {}, {} processors{}, Linux {}, load {:.1} beforehand: two network namespaces joined by a veth pair, MTU {} bytes; \
-             the median of {} rounds. In brackets, the multiple of ours (the raw interface, clear), measured right after. The network is a cable of memory: \
+             the median of {} {}rounds. In brackets, the multiple of ours (the raw interface, clear), measured right after. The network is a cable of memory: \
              nothing is lost or delayed, and the kernel hands over runs and large segments uncut.\n",
             at.date,
             at.processor,
@@ -69,6 +69,7 @@ impl Report {
             at.load.unwrap_or_default(),
             self.mtu_bytes,
             at.rounds,
+            if at.quick { "short " } else { "" },
         );
         text.push_str("| |");
         for figure in FIGURES {

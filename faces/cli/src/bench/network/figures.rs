@@ -193,8 +193,12 @@ impl Figures {
         };
         let one_way =
             |protection| self.one_way(PROTOCOLS[0], protection, |one| one.ns / one.udp_ns);
-        let messages = |protection| {
+        let each = |protection| {
             self.rate(protection, |ours| ours.each_per_s, |_| 1.0)
+                .median
+        };
+        let many = |protection| {
+            self.rate(protection, |ours| ours.many_per_s, |_| 1.0)
                 .median
         };
         let left = |protection| {
