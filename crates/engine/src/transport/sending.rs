@@ -162,7 +162,9 @@ impl Association {
             flags: if is_asking { ASK } else { 0 },
             ..self.header(now_ns, path, stamp)
         };
-        let end = into.len() - length;
+        // It may be longer than frames are by now.
+        let whole = self.frame_bytes.max(HEADER_BYTES + length).min(into.len());
+        let end = whole - length;
         let packets_at = self.finish(header, path, into, end);
         let packets = self.buffers.peek(buffer).get(..length);
         let place = into.get_mut(packets_at..packets_at + length);
@@ -237,7 +239,7 @@ impl Association {
             flags,
             ..self.header(now_ns, path, stamp_of(now_ns))
         };
-        let end = into.len();
+        let end = self.frame_bytes.min(into.len());
         self.asked &= !(1 << path);
         let length_bytes = self.finish(header, path, into, end);
         self.statistics.answers += 1;

@@ -230,7 +230,7 @@ impl Association {
         } else {
             self.send.enlist(channel, ListId::LOST);
         }
-        let is_bad = self.paths[usize::from(path)].lost(now_ns);
+        let is_bad = self.paths[usize::from(path)].lost(now_ns, entry.length_bytes);
         let has_run_out = loss == Loss::RanOut && !self.paths[usize::from(path)].is_left();
         let is_better = |(at, known): (usize, &Path)| {
             at != usize::from(path)

@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::key::Key;
+use crate::limits::FRAME_BYTES_MIN;
 use crate::packet::SlotName;
 use crate::transport::frame::{FrameHeader, HEADER_BYTES, NO_CHANNEL};
 use crate::transport::{Incoming, Packets};
@@ -329,4 +330,68 @@ fn nobody_is_asked_while_frames_are_under_way() {
         now_ns = sender.deadline_ns().unwrap_or(now_ns);
     }
     assert_eq!(sender.verdict(), Some(Verdict::NoAnswer));
+}
+
+/// Frames may become shorter and longer while packets are under way; what was in a long one stays in it.
+#[test]
+fn frames_follow_a_limit() {
+    let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));
+    let most = sender.payload_max_bytes();
+    let mut words = Vec::new();
+    for (limit, is_at_most) in [
+        (500, 500),
+        (0, FRAME_BYTES_MIN),
+        (1 << 20, 1_400),
+        (700, 700),
+    ] {
+        let long = words.len() as u64;
+        // The open frame is of the limit before.
+        sender.offer_short(&short(long)).unwrap();
+        words.push(long);
+        sender.flush();
+        sender.limit_frames(limit);
+        assert_eq!(sender.payload_max_bytes(), most + is_at_most - 1_400);
+        for number in long + 1..long + 50 {
+            sender.offer_short(&short(number)).unwrap();
+            words.push(number);
+        }
+        sender.flush();
+        // Acknowledgements that ride along have no more room either.
+        receiver.limit_frames(limit);
+        receiver.offer_short(&short(9_999)).unwrap();
+        for frame in frames(&mut sender, 5) {
+            assert!(frame.len() <= is_at_most, "{} of {is_at_most}", frame.len());
+            take(&mut receiver, 5, &frame);
+        }
+        for frame in frames(&mut receiver, 50_000) {
+            assert!(frame.len() <= is_at_most);
+            take(&mut sender, 50_000, &frame);
+        }
+    }
+    assert_eq!(sender.statistics().offered, words.len() as u64);
+    assert_eq!(
+        sender.statistics().acknowledged,
+        receiver.statistics().taken
+    );
+    assert_eq!(sender.outstanding(), 0);
+}
+
+/// What is in a long frame goes in a long frame, however often.
+#[test]
+fn a_long_frame_stays_whole_when_the_limit_falls() {
+    let settings = Settings::default();
+    let (mut sender, mut receiver) = (new(settings), new(settings));
+    let mut words = Vec::new();
+    for number in 0..40 {
+        sender.offer_short(&short(number)).unwrap();
+    }
+    sender.flush();
+    let lost = frames(&mut sender, 0);
+    sender.limit_frames(FRAME_BYTES_MIN);
+    let now_ns = sender.deadline_ns().unwrap();
+    for frame in frames(&mut sender, now_ns) {
+        words.extend(take(&mut receiver, now_ns, &frame));
+    }
+    assert!(lost.iter().any(|frame| frame.len() > FRAME_BYTES_MIN));
+    assert_eq!(words, Vec::from_iter(0..40));
 }
