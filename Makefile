@@ -66,7 +66,7 @@ tools:
 	    name=$$part; [ $$part = fmt ] && name=rustfmt; \
 	    echo "== adding $$name with rustup"; rustup component add $$name; \
 	  fi; done
-	@for wish in "valgrind valgrind to-count-instructions" "ip iproute2 to-make-hosts-in-namespaces"; do \
+	@for wish in "valgrind valgrind to-count-instructions" "ip iproute2 to-make-hosts-in-namespaces" "tshark tshark to-check-the-dissector"; do \
 	  set -- $$wish; \
 	  if command -v $$1 >/dev/null; then continue; fi; \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

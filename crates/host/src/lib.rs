@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::bell::Bell;
 use hamlyn_link::Link;
+use hamlyn_link::wire::WireEnd;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
@@ -84,6 +85,19 @@ pub enum LossCause {
     /// It is on another host, and answered, but would take nothing for too long.
     #[error("it answers, but takes nothing")]
     NoProgress,
+}
+
+impl LossCause {
+    /// What the end of a link over the wire means. Nothing if this side ended it.
+    pub fn of_wire(end: WireEnd) -> Option<Self> {
+        match end {
+            WireEnd::Closed => Some(Self::Closed),
+            WireEnd::NoAnswer => Some(Self::NoAnswer),
+            WireEnd::Died => Some(Self::Died),
+            WireEnd::NoProgress => Some(Self::NoProgress),
+            WireEnd::ClosedHere => None,
+        }
+    }
 }
 
 /// What a host has to tell its interface.

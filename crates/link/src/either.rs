@@ -13,7 +13,7 @@ use hamlyn_ring::area::Area;
 
 use crate::carrier::Carried;
 use crate::pair::{PairLink, PairReceive, PairTransmit};
-use crate::wire::{Arrived, WireLink, WireReceive, WireTransmit};
+use crate::wire::{Arrived, WireLink, WireReceive, WireState, WireTransmit};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// See the module.
@@ -100,6 +100,13 @@ impl TransmitEnd for EitherTransmit {
         }
     }
 
+    fn has_short_way(&self) -> bool {
+        match self {
+            Self::Pair(end) => end.has_short_way(),
+            Self::Wire(_) => false,
+        }
+    }
+
     #[inline(always)]
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
         either!(self, end => end.try_send_shorts(next))
@@ -111,6 +118,15 @@ impl TransmitEnd for EitherTransmit {
             Self::Pair(end) => end.try_send_single(single, data),
             Self::Wire(_) => false,
         }
+    }
+
+    #[inline(always)]
+    fn holds(&self) -> bool {
+        either!(self, end => end.holds())
+    }
+
+    fn hand_over(&mut self) {
+        either!(self, end => end.hand_over());
     }
 
     fn fault(&self) -> Option<LinkFault> {
@@ -139,6 +155,10 @@ impl TransmitEnd for EitherTransmit {
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         either!(self, end => end.next_returned())
+    }
+
+    fn wire_state(&self) -> Option<WireState> {
+        either!(self, end => end.wire_state())
     }
 }
 

@@ -12,6 +12,7 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
     Association, Incoming, NotNow, Packet, Packets, Return, Settings, Verdict, answer_not_resident,
 };
+use hamlyn_link::trace::TapSettings;
 use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Envelope, Kind};
 use hamlyn_link::udp::handshake::{
     Asked, COOKIE_MESSAGE_BYTES, Credentials, Established, Heard, Initiator, PAYLOAD_BYTES_MAX,
@@ -584,4 +585,24 @@ fn the_pre_shared_key_is_derived_as_it_is_said_to_be() {
         verdicts.same(&vector, "payload", &expected, &plain[..length].to_vec());
     }
     verdicts.end(2);
+}
+
+#[test]
+fn records_of_traces() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["record"]) {
+        let number = |field| vector.number(field) as u32;
+        let of = TapSettings {
+            own_association: number("association"),
+            peer_association: number("peer association"),
+            peer_interface: vector.number("interface"),
+            peer_host: number("host"),
+            peer_user: number("user"),
+            is_sealed: number("sealed") == 1,
+        };
+        let (is_sent, path) = (number("sent") == 1, number("path") as u8);
+        let record = of.record(is_sent, path, number("process"));
+        verdicts.bytes(&vector, "bytes", &record);
+    }
+    verdicts.end(1);
 }

@@ -2,6 +2,7 @@
 //! by lines of JSON on standard input, answering by lines on standard output.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -18,10 +19,14 @@ pub(crate) enum Role {
     Count,
     /// A sender of many in a benchmark.
     Sender,
+    /// What runs on one of several hosts in the demonstration.
+    Host,
     /// One of more processes than processors in a benchmark.
     Crowd,
     /// A party of a soak.
     Soak,
+    /// A process on one of two hosts in a benchmark.
+    Network,
 }
 
 /// Takes the next order from standard input; nothing at its end.
@@ -50,6 +55,11 @@ pub(crate) fn answer<T: Serialize>(answer: &T) -> Result<()> {
     Ok(())
 }
 
+/// Where this program is.
+pub(crate) fn this_program() -> Result<PathBuf> {
+    std::env::current_exe().context("finding this program")
+}
+
 /// A process of ours, killed when dropped.
 pub(crate) struct Actor {
     child: Child,
@@ -60,18 +70,22 @@ pub(crate) struct Actor {
 impl Actor {
     /// Starts one, as another user if asked and possible.
     pub(crate) fn start(role: Role, user: Option<u32>) -> Result<Self> {
-        let program = std::env::current_exe().context("finding this program")?;
+        let mut command = Command::new(this_program()?);
+        if let Some(user) = user {
+            use std::os::unix::process::CommandExt;
+            command.gid(user).uid(user);
+        }
+        Self::start_by(command, role)
+    }
+
+    /// Starts one by a command that runs this program, somewhere else perhaps.
+    pub(crate) fn start_by(mut command: Command, role: Role) -> Result<Self> {
         let role = clap::ValueEnum::to_possible_value(&role).context("a role without a name")?;
-        let mut command = Command::new(program);
         command
             .arg("actor")
             .arg(role.get_name())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        if let Some(user) = user {
-            use std::os::unix::process::CommandExt;
-            command.gid(user).uid(user);
-        }
         let mut child = command.spawn().context("starting another process")?;
         let orders = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().context("no standard output")?);
@@ -80,6 +94,11 @@ impl Actor {
             orders,
             answers,
         })
+    }
+
+    /// Its number.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn order<T: Serialize>(&mut self, order: &T) -> Result<()> {

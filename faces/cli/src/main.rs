@@ -8,11 +8,13 @@ mod demo;
 mod doctor;
 mod keygen;
 mod network;
+mod ping;
 mod pipe;
 mod reproduce;
 mod simulate;
 mod soak;
 mod terminal;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -30,10 +32,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show it working: messages, streams, groups, refusals and a killed peer, between real processes.
+    /// Show it working: messages, streams, groups, refusals and a killed peer, between real processes; and, as root, between hosts.
     Demo(demo::Arguments),
     /// Carry standard input to standard output between two processes.
     Pipe(pipe::Arguments),
+    /// How long messages take to a name and back, and what becomes of them.
+    Ping(ping::Arguments),
+    /// Run a program, and write the packets that it exchanges with other hosts into a file.
+    Trace(trace::Arguments),
     /// Measure this machine and the interface on it, in one run.
     Bench(bench::Arguments),
     /// Say what this machine allows, and what to change.
@@ -62,6 +68,8 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Pipe(arguments) => pipe::run(&arguments),
+        Command::Ping(arguments) => ping::run(&arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Keygen(arguments) => keygen::run(&arguments),
@@ -71,10 +79,12 @@ fn main() -> ExitCode {
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),
+            Role::Host => demo::host::run(),
             Role::Count => bench::one_thread::run(),
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),
             Role::Soak => soak::worker::run(),
+            Role::Network => bench::network::party::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     };

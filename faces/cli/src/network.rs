@@ -29,8 +29,19 @@ pub(crate) struct NetworkArguments {
     #[arg(long, value_name = "PORT")]
     door: Option<u16>,
     /// The file with the secret of the cluster.
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["insecure", "key"])]
     secret: Option<PathBuf>,
+    /// Instead: the file with this host's own key.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "insecure",
+        requires = "known"
+    )]
+    key: Option<PathBuf>,
+    /// And the file with the names and public keys of all hosts.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    known: Option<PathBuf>,
     /// Neither authenticate nor encrypt: for a network that nobody else reaches.
     #[arg(long)]
     insecure: bool,
@@ -39,10 +50,14 @@ pub(crate) struct NetworkArguments {
 impl NetworkArguments {
     /// What is to be set.
     pub(crate) fn network(&self) -> Result<NetworkUse> {
-        let security = match (&self.secret, self.insecure) {
-            (Some(file), _) => Some(Security::Secret(file.clone())),
-            (None, true) => Some(Security::Insecure),
-            (None, false) => None,
+        // No two of them are said at once: the command's syntax sees to that.
+        let security = match (&self.secret, &self.key, &self.known) {
+            (Some(file), ..) => Some(Security::Secret(file.clone())),
+            (None, Some(own), Some(known)) => Some(Security::Keys {
+                own: own.clone(),
+                known: known.clone(),
+            }),
+            _ => self.insecure.then_some(Security::Insecure),
         };
         let mut options = match security {
             Some(security) => NetworkOptions::new(security),
@@ -51,7 +66,7 @@ impl NetworkArguments {
                 None if self.says_nothing() => return Ok(NetworkUse::Off),
                 None => {
                     return Err(anyhow!(
-                        "the network needs the secret of the cluster: --secret FILE, or --insecure"
+                        "the network needs the secret of the cluster, or keys of hosts: --secret FILE, or --key FILE and --known FILE, or --insecure"
                     ));
                 }
             },

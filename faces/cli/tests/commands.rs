@@ -34,7 +34,16 @@ fn demo_shows_that_all_of_it_holds() {
     let shown = json(&output);
     assert_eq!(shown["ok"], true, "{shown:#}");
     assert!(output.status.success());
-    assert_eq!(shown["steps"].as_array().map(Vec::len), Some(7));
+    let steps = shown["steps"].as_array().expect("steps");
+    // With the hosts, or with the reason why there are none.
+    let skipped = steps.iter().filter(|step| step["skipped"] == true).count();
+    if skipped > 0 {
+        println!("SKIPPED: {}", steps[7]["outcome"]);
+    }
+    assert_eq!(steps.len(), if skipped > 0 { 8 } else { 12 }, "{shown:#}");
+    assert!(skipped <= 1);
+    let held = steps.iter().filter(|step| step["ok"] == true).count();
+    assert_eq!(held + skipped, steps.len());
 }
 
 /// Bytes that are not the same everywhere.

@@ -1,6 +1,10 @@
 //! How the command goes on the network, and what it says about it.
 
+mod support;
+
 use std::process::{Command, Output, Stdio};
+
+use support::{NAMES, Pair, Room, Running, hamlyn, text};
 
 /// A sender that finds nobody, with a network of the loopback device alone.
 fn sends_to_nobody(network: &[&str]) -> Output {
@@ -55,4 +59,63 @@ fn without_security_the_command_says_so_at_start() {
     let output = sends_to_nobody(&[]);
     assert!(!said(&output).contains("security"), "{}", said(&output));
     assert!(said(&output).contains("nobody"), "{}", said(&output));
+}
+
+/// Hosts that know each other by keys: nothing is shared by all of them.
+#[test]
+fn with_keys_of_hosts_a_pipe_carries_every_byte_and_strangers_nothing() {
+    const TEST: &str = "network-keys";
+    let (pair, room) = (Pair::new(), Room::new(TEST));
+    let keys = NAMES.map(|name| {
+        let file = room.file(name);
+        let made = hamlyn(TEST, &["keygen", "host", "--name", name, &file]).output();
+        text(&made.expect("the command starts").stdout)
+    });
+    let stranger = room.file("stranger");
+    let made = hamlyn(TEST, &["keygen", "host", "--name", "blue", &stranger]).output();
+    let stranger_line = text(&made.expect("the command starts").stdout);
+    let known = room.file("known");
+    std::fs::write(&known, keys.concat()).expect("written");
+    // The stranger says that it is blue, and knows red.
+    let its_known = room.file("its-known");
+    std::fs::write(&its_known, keys[0].clone() + &stranger_line).expect("written");
+
+    let pipe = |host: usize, key: &str, known: &str, arguments: &[&str]| {
+        let mut command = hamlyn(TEST, &["pipe", "--key", key, "--known", known]);
+        command.args(pair.be(host)).args(arguments);
+        command
+    };
+    let red = room.file("red");
+    let receiving = Running::start(&mut pipe(0, &red, &known, &["--listen", "keyed"]));
+    let refused = pipe(1, &stranger, &its_known, &["red/keyed", "--wait", "2"]).output();
+    let refused = refused.expect("the command starts");
+    assert!(
+        !refused.status.success(),
+        "a key that is not known opened the way"
+    );
+    // Somebody must take what comes.
+    let receiving = std::thread::spawn(|| receiving.ends());
+    let bytes: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+    let mut command = pipe(1, &room.file("blue"), &known, &["red/keyed"]);
+    let mut sending = command.stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut input = sending.stdin.take().expect("its input");
+    std::io::Write::write_all(&mut input, &bytes).expect("it takes its input");
+    drop(input);
+    assert!(sending.wait().expect("its end").success());
+    let output = receiving.join().expect("its end");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.stdout == bytes, "{} bytes came", output.stdout.len());
+}
+
+#[test]
+fn a_key_without_those_that_are_known_is_refused_and_so_are_two_kinds_of_security() {
+    for arguments in [
+        &["--key", "a"][..],
+        &["--known", "a"],
+        &["--key", "a", "--known", "b", "--secret", "c"],
+        &["--key", "a", "--known", "b", "--insecure"],
+    ] {
+        let output = sends_to_nobody(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
 }

@@ -2,9 +2,10 @@
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{
-    Address, ConnectError, Connected, Destination, Driver, Host, HostError, Peer, Supply,
+    Address, ConnectError, Connected, Destination, Driver, Host, HostError, LossCause, Peer, Supply,
 };
 use hamlyn_link::Link;
+use hamlyn_link::wire::WireState;
 
 use std::sync::atomic::Ordering;
 
@@ -110,6 +111,13 @@ impl<H: Host> Interface<H> {
         self.links.iter()
     }
 
+    /// How a link to another host is, and what its transport did: addresses, round trips, losses. Nothing if the link is gone, or
+    /// leads to an interface of this host. Allocates; not for the path of a message.
+    pub fn wire_state(&self, link: LinkId) -> Option<WireState> {
+        self.outbound
+            .look(|outbound| outbound.outlets.wire_state(link))
+    }
+
     /// Why a link is not up, or nothing if it is.
     pub fn link_end(&self, link: LinkId) -> Option<LinkEnd> {
         self.links.end_of(link)
@@ -138,8 +146,18 @@ impl<H: Host> Interface<H> {
     pub(crate) fn lost(&self, target: &Target) -> PeerLost {
         PeerLost {
             peer: target.ticket.destination,
-            end: self.links.end_to(target.link, &target.ticket.destination),
+            end: self
+                .links
+                .end_to(target.link, &target.ticket.destination)
+                .or_else(|| self.end_on_wire(target.link))
+                .unwrap_or(LinkEnd::ClosedHere),
         }
+    }
+
+    /// A sender may find a link ended before anybody has told of it.
+    fn end_on_wire(&self, link: LinkId) -> Option<LinkEnd> {
+        let end = self.wire_state(link)?.end?;
+        LossCause::of_wire(end).map(LinkEnd::Lost)
     }
 
     /// A packet that was sent to an interface of another host and was not delivered: refused there, or without an

@@ -6,6 +6,7 @@
 //! * `outside`: finding, asking and linking interfaces of other hosts.
 //! * `keeper`: what the attendant does about the wire.
 //! * `door`: answering those who look for somebody of this host.
+//! * `trace`: where the frames of this process are written to, if somebody wants to see them.
 //!
 //! # Trust
 //!
@@ -18,7 +19,9 @@ pub(crate) mod keeper;
 pub mod letter;
 pub mod options;
 pub(crate) mod outside;
+mod trace;
 
+pub use hamlyn_link::trace::Trace;
 pub use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, PublicKey};
 pub use options::{NetworkOptions, Security};
 
@@ -70,6 +73,14 @@ pub enum NetworkError {
     /// A secret or a key that cannot be used.
     #[error("{0}")]
     Key(String),
+    /// The trace that the environment wants (`HAMLYN_TRACE`) cannot be written.
+    #[error("no trace in {}: {reason}", path.display())]
+    Trace {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// A variable of the environment that cannot be understood.
     #[error("{variable}={value:?}: {reason}")]
     Variable {

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use hamlyn_engine::transport::{Association, Settings};
+use hamlyn_link::trace::{Tap, TapSettings, Trace};
 use hamlyn_link::udp::handshake::{
     Credentials, Established, Identity, Initiator, RESPONSE_BYTES_MAX, Responder, Taken,
 };
@@ -22,6 +23,7 @@ use super::NetworkError;
 use super::hosts::HostName;
 use super::letter::{Answer, Request, Side, Sought};
 use super::options::{NetworkOptions, Security};
+use super::trace::of_this_process;
 use crate::process::clock::{self, now_ns};
 use crate::process::name::{Name, Namespace};
 use crate::process::random_bits;
@@ -47,8 +49,7 @@ pub(crate) struct Abroad {
 /// Where an interface of another host was found.
 pub(crate) struct Found {
     pub(crate) at: SocketAddr,
-    pub(crate) interface: u64,
-    pub(crate) user: u32,
+    pub(crate) who: Destination,
 }
 
 /// Why a letter was not answered.
@@ -94,6 +95,7 @@ pub(crate) struct Network {
     pub(crate) wire: Arc<Wire>,
     credentials: Credentials,
     responder: Mutex<Responder>,
+    trace: Option<Arc<Trace>>,
     /// Hosts that we have met and that the table does not name.
     met: Mutex<BTreeMap<u32, SocketAddr>>,
 }
@@ -163,6 +165,7 @@ impl Network {
             responder: Mutex::new(responder),
             credentials,
             options,
+            trace: of_this_process()?,
             met: Mutex::default(),
         })
     }
@@ -285,13 +288,17 @@ impl Network {
             match self.say(door, &abroad.host, &request, until_ns) {
                 Ok(Answer::Located {
                     interface,
+                    node,
                     user,
                     port,
                 }) => {
                     return Ok(Found {
                         at: SocketAddr::new(door.ip(), port),
-                        interface,
-                        user,
+                        who: Destination {
+                            node,
+                            user,
+                            interface,
+                        },
                     });
                 }
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
@@ -314,7 +321,17 @@ impl Network {
     ) -> Result<Answer, Unanswered> {
         let number = random_bits()? as u32 | 1;
         let established = self.knock(to, host, number, request, deadline_ns)?;
-        self.read(&established, to)
+        let answer = self.read(&established, to)?;
+        match answer {
+            // Each host speaks for itself.
+            Answer::Located { node, .. } if !is_of_host(&established.identity, node) => {
+                Err(Unanswered::Failed(ConnectError::Invalid {
+                    to: to.to_string(),
+                    what: "it speaks for another host",
+                }))
+            }
+            answer => Ok(answer),
+        }
     }
 
     fn read(&self, established: &Established, to: SocketAddr) -> Result<Answer, Unanswered> {
@@ -444,11 +461,10 @@ impl Network {
             Answer::Refused { reason } => return Ok(Err(RefusedBecause(reason))),
             _ => return Err(Unanswered::Failed(abroad.invalid())),
         };
-        let is_expected = side.destination.interface == found.interface
-            && side.destination.user == found.user
+        let is_expected = side.destination == found.who
             && abroad
                 .destination
-                .is_none_or(|wanted| wanted.is_same(&side.destination))
+                .is_none_or(|wanted| wanted == side.destination)
             && is_of_host(&established.identity, side.destination.node);
         if !is_expected {
             return Err(Unanswered::Failed(abroad.invalid()));
@@ -497,6 +513,20 @@ impl Prospect<'_> {
         }
     }
 
+    /// Where the frames of the link are written to, if this process is traced.
+    fn tap(&self, established: &Established, side: &Side) -> Option<Tap> {
+        let to = side.destination;
+        let trace = self.network.trace.as_ref()?;
+        Some(trace.tap(TapSettings {
+            own_association: self.number,
+            peer_association: established.association,
+            peer_interface: to.interface,
+            peer_host: to.node,
+            peer_user: to.user,
+            is_sealed: !matches!(self.network.credentials, Credentials::Insecure),
+        }))
+    }
+
     /// The number that this side gives to the association.
     pub(crate) fn number(&self) -> u32 {
         self.number
@@ -529,6 +559,7 @@ impl Prospect<'_> {
             sealer: Sealer::new(&established.keys.send, established.association),
             opener: Opener::new(&established.keys.receive, self.number),
             flows: std::mem::take(&mut self.flows),
+            tap: self.tap(established, side),
         };
         self.is_taken = true;
         Ok(self.network.wire.link(self.number, parts))

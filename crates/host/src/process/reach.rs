@@ -316,6 +316,7 @@ impl Contact<'_> {
     pub(super) fn key(&self) -> PeerKey {
         PeerKey {
             interface: self.interface,
+            node: 0,
             user: self.credentials.user,
         }
     }

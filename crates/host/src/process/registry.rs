@@ -11,10 +11,10 @@ use super::counters::{Outcome, Tally};
 use super::exchange::{self, drain, hang_up};
 use super::source::Source;
 use crate::alarm::{Alarm, Event as Signal};
-use crate::{Event, HostError, LossCause, Peer};
+use crate::{Destination, Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
-use hamlyn_link::wire::{Post, Wire, WireEnd, WireLink};
+use hamlyn_link::wire::{Post, Wire, WireLink};
 use hamlyn_ring::wake::{Lookout, WakeWord};
 use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,8 +27,21 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PeerKey {
     pub(crate) interface: u64,
-    /// From the kernel.
+    /// The other host; 0 for this one, where the kernel says who is who. So nobody elsewhere takes a neighbour's place.
+    pub(crate) node: u32,
+    /// From the kernel, or from the other host.
     pub(crate) user: u32,
+}
+
+impl PeerKey {
+    /// Of a peer, as hosts name them.
+    pub(crate) fn of(peer: &Destination) -> Self {
+        Self {
+            interface: peer.interface,
+            node: peer.node,
+            user: peer.user,
+        }
+    }
 }
 
 /// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine it may not come
@@ -641,14 +654,9 @@ impl Registry {
                 _ => None,
             });
         for (token, end) in ended.collect::<Vec<_>>() {
-            let cause = match end {
-                WireEnd::Closed => LossCause::Closed,
-                WireEnd::NoAnswer => LossCause::NoAnswer,
-                WireEnd::Died => LossCause::Died,
-                WireEnd::NoProgress => LossCause::NoProgress,
-                WireEnd::ClosedHere => continue,
-            };
-            self.lose(&mut state, token, cause);
+            if let Some(cause) = LossCause::of_wire(end) {
+                self.lose(&mut state, token, cause);
+            }
         }
     }
 
@@ -660,10 +668,7 @@ impl Registry {
 }
 
 fn key_of(peer: &Peer) -> PeerKey {
-    PeerKey {
-        interface: peer.destination.interface,
-        user: peer.destination.user,
-    }
+    PeerKey::of(&peer.destination)
 }
 
 fn release(state: &mut State, key: PeerKey, token: u64) {

@@ -213,6 +213,11 @@ impl Sealer {
         self.packets
     }
 
+    /// Whether frames are encrypted; otherwise they are in the clear.
+    pub fn is_encrypting(&self) -> bool {
+        matches!(self.suite, SealerSuite::Sealed { .. })
+    }
+
     /// What sealing adds to a frame, in bytes.
     #[inline]
     pub fn overhead_bytes(&self) -> usize {

@@ -4,6 +4,7 @@
 //! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -14,7 +15,9 @@ use hamlyn_engine::transport::{
     Association, Incoming, NotNow, Packet, Packets, Place, Return, Taking, Verdict,
 };
 
+use super::state::WireState;
 use super::{Wire, lock};
+use crate::trace::Tap;
 use crate::udp::batch::Batch;
 use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
 use crate::udp::seal::{Opener, Sealer};
@@ -24,6 +27,10 @@ use crate::udp::socket::{Flow, SendError};
 const WAITING_BYTES_MAX: usize = 4 << 20;
 /// Buffers kept for frames.
 const SPARE_FRAMES_MAX: usize = 64;
+/// Full frames that wait for more of their kind, so that one call sends them.
+const HELD_FRAMES_MAX: usize = 32;
+/// Frames that are acknowledged together, if so many came.
+const TAKEN_TOGETHER: usize = 32;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
 /// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing.
@@ -45,6 +52,8 @@ pub struct PostParts {
     pub opener: Opener,
     /// The ways to the peer, each connected; as many as the association has paths.
     pub flows: Vec<Flow>,
+    /// Where its frames are written to, too.
+    pub tap: Option<Tap>,
 }
 
 /// How a link over the wire ended.
@@ -107,6 +116,7 @@ struct State {
     sealer: Sealer,
     opener: Opener,
     flows: Vec<Flow>,
+    tap: Option<Tap>,
     frame_bytes: usize,
     frames: VecDeque<Frame>,
     waiting_bytes: usize,
@@ -162,6 +172,7 @@ impl Post {
             sealer,
             opener,
             flows,
+            tap,
         } = parts;
         let frame_bytes = association.settings().frame_bytes;
         Self {
@@ -178,6 +189,7 @@ impl Post {
                 sealer,
                 opener,
                 flows,
+                tap,
                 frame_bytes,
                 frames: VecDeque::new(),
                 waiting_bytes: 0,
@@ -279,6 +291,24 @@ impl Post {
         given
     }
 
+    /// As [`Post::offer`], of a packet that fills a frame, so that others are likely to follow at once: it waits for them. Whether it does: then
+    /// somebody must [`Post::turn`] soon, which whoever looks will do.
+    pub(super) fn offer_part(
+        &self,
+        wire: &Wire,
+        now_ns: u64,
+        give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
+    ) -> Result<bool, Unsent> {
+        let mut state = lock(&self.state);
+        let given = give(&mut state.association);
+        let waits = given.is_ok() && state.association.ready() < HELD_FRAMES_MAX;
+        if !waits {
+            self.pump(&mut state, wire, now_ns);
+        }
+        self.leave(&mut state, wire, now_ns);
+        given.map(|()| waits)
+    }
+
     /// The frame that waits for longest.
     pub(super) fn next_frame(&self) -> Option<Frame> {
         if !self.has_frames() {
@@ -303,7 +333,10 @@ impl Post {
             frame.bytes.clear();
             state.spare.push(frame.bytes);
         }
-        self.pump(&mut state, wire, now_ns);
+        // What came together is acknowledged together.
+        if state.frames.len().is_multiple_of(TAKEN_TOGETHER) {
+            self.pump(&mut state, wire, now_ns);
+        }
         self.leave(&mut state, wire, now_ns);
     }
 
@@ -334,7 +367,14 @@ impl Post {
     }
 
     /// A datagram for this post has come, over that path. Whether there is something to be taken.
-    pub(super) fn take_in(&self, now_ns: u64, path: u8, datagram: &mut [u8]) -> bool {
+    pub(super) fn take_in(
+        &self,
+        wire: &Wire,
+        now_ns: u64,
+        path: u8,
+        from: Option<SocketAddr>,
+        datagram: &mut [u8],
+    ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let Ok(opened) = state.opener.open(datagram) else {
@@ -346,6 +386,10 @@ impl Post {
         state.heard_ns = now_ns;
         state.unheard = 0;
         let plain = opened.frame;
+        if let Some(tap) = &state.tap {
+            let to = state.own_address(wire, path);
+            tap.came(path, from.unwrap_or(to), to, plain);
+        }
         let Incoming::Packets(taking) = state.association.take_frame(now_ns, path, plain) else {
             return false;
         };
@@ -369,7 +413,7 @@ impl Post {
 
     /// Sends frames until there is none to be sent, or no room.
     fn pump(&self, state: &mut State, wire: &Wire, now_ns: u64) {
-        if !state.unstick(wire) {
+        if !state.unstick(wire) || !state.association.may_go_now(now_ns) {
             return;
         }
         let room_bytes = state.frame_bytes + state.sealer.overhead_bytes();
@@ -398,6 +442,12 @@ impl Post {
             if next.is_data && length_bytes + state.frame_bytes / FILL_PART >= state.frame_bytes {
                 frame[length_bytes..].fill(0);
                 length_bytes = state.frame_bytes;
+            }
+            if let Some(tap) = &state.tap
+                && let Some(flow) = state.flows.get(usize::from(next.path))
+                && let Some(to) = flow.peer()
+            {
+                tap.sent(next.path, flow.local(), to, &frame[..length_bytes]);
             }
             let sealed = state
                 .sealer
@@ -482,6 +532,25 @@ impl Post {
             || state.association.is_idle() && state.association.buffer_bytes() > 0
     }
 
+    /// What is known of the link. Nothing if it has no way to the peer.
+    pub(super) fn state(&self) -> Option<WireState> {
+        let state = lock(&self.state);
+        let first = state.flows.first()?;
+        let association = &state.association;
+        let paths = 0..state.flows.len() as u8;
+        Some(WireState {
+            local: first.local(),
+            peer: first.peer()?,
+            end: self.end(),
+            is_sealed: state.sealer.is_encrypting(),
+            frame_bytes: state.frame_bytes,
+            transport: *association.statistics(),
+            paths: paths
+                .filter_map(|path| association.path_statistics(path))
+                .collect(),
+        })
+    }
+
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
         lock(&self.state).returned.pop_front()
     }
@@ -502,6 +571,16 @@ impl Drop for Post {
 }
 
 impl State {
+    /// Where the peer's frames come to: the address that this side has on the way to it.
+    #[cold]
+    fn own_address(&self, wire: &Wire, path: u8) -> SocketAddr {
+        let local = wire.local();
+        let flow = self.flows.get(usize::from(path)).or(self.flows.first());
+        flow.map_or(local, |flow| {
+            SocketAddr::new(flow.local().ip(), local.port())
+        })
+    }
+
     /// Sends what the socket had no room for; whether it has room now.
     fn unstick(&mut self, wire: &Wire) -> bool {
         match self.stuck.take() {

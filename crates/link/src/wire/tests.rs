@@ -47,6 +47,7 @@ fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
             association: Association::new(settings).unwrap(),
             sealer: Sealer::new(&Key::Clear(7), numbers[1 - at]),
             opener: Opener::new(&Key::Clear(7), numbers[at]),
+            tap: None,
             flows: vec![flow.unwrap()],
         };
         wires[at].link(numbers[at], parts)

@@ -30,6 +30,25 @@ impl Drop for MadeFile {
     }
 }
 
+/// A small file, readable by this user alone, removed when dropped.
+pub(super) type Kept = MadeFile;
+
+/// Keeps that in a file, for as long as it is needed.
+pub(super) fn keep(what: &str, bytes: &[u8]) -> Result<Kept> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let name = format!("hamlyn-demo-{what}-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .with_context(|| format!("making {}", path.display()))?;
+    let kept = MadeFile { path };
+    file.write_all(bytes).context("writing a file")?;
+    Ok(kept)
+}
+
 /// Makes a file of that size out of programs and libraries, over again if there are too few. Everybody may read it.
 pub(super) fn make(length_bytes: u64) -> Result<MadeFile> {
     use std::os::unix::fs::OpenOptionsExt;

@@ -1,7 +1,9 @@
 //! `hamlyn demo`: one receiver and several senders, all processes of their
-//! own, show what the interface does and what it refuses.
+//! own, show what the interface does and what it refuses; then three hosts, where this user may make them.
 
 mod file;
+pub(crate) mod host;
+mod hosts;
 pub(crate) mod sender;
 mod steps;
 
@@ -33,8 +35,43 @@ const OTHER_USER: u32 = 65_534;
 /// What one step showed.
 struct Shown {
     what: &'static str,
-    outcome: Result<String>,
+    outcome: Outcome,
     time: Duration,
+}
+
+/// What became of a step.
+enum Outcome {
+    Held(String),
+    Failed(anyhow::Error),
+    /// It cannot be shown here, for that reason.
+    Skipped(String),
+}
+
+impl From<Result<String>> for Outcome {
+    fn from(result: Result<String>) -> Self {
+        match result {
+            Ok(text) => Self::Held(text),
+            Err(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl Outcome {
+    fn mark(&self) -> &'static str {
+        match self {
+            Self::Held(_) => "ok",
+            Self::Failed(_) => "FAIL",
+            Self::Skipped(_) => "skip",
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Held(text) => text.clone(),
+            Self::Failed(error) => format!("{error:#}"),
+            Self::Skipped(why) => format!("SKIPPED: {why}"),
+        }
+    }
 }
 
 /// What the steps work with.
@@ -60,6 +97,54 @@ const STEPS: [Step; 7] = [
     ("a peer killed in mid-message", steps::killed_peer),
 ];
 
+/// A step of the part with several hosts.
+type HostsStep = (&'static str, fn(&mut hosts::Hosts) -> Result<String>);
+
+const HOSTS: &str = "three hosts";
+const HOSTS_STEPS: [HostsStep; 5] = [
+    ("three hosts write to each other", hosts::messages),
+    ("a ping between two hosts", hosts::ping),
+    ("a host without the secret", hosts::stranger),
+    ("a host that is cut off", hosts::cut),
+    ("the same host, back again", hosts::mend),
+];
+
+/// The steps so far, told as they are shown.
+struct Telling {
+    shown: Vec<Shown>,
+    quiet: bool,
+}
+
+impl Telling {
+    fn show(&mut self, what: &'static str, step: impl FnOnce() -> Outcome) {
+        let start = Instant::now();
+        let outcome = step();
+        if !self.quiet {
+            println!("  {:4}  {what}", outcome.mark());
+        }
+        self.shown.push(Shown {
+            what,
+            outcome,
+            time: start.elapsed(),
+        });
+    }
+}
+
+/// The part with several hosts.
+fn show_hosts(telling: &mut Telling) {
+    let mut hosts = match hosts::set_up() {
+        Ok(Ok(hosts)) => hosts,
+        Ok(Err(why)) => return telling.show(HOSTS, || Outcome::Skipped(why)),
+        Err(error) => return telling.show(HOSTS, || Outcome::Failed(error)),
+    };
+    for (what, step) in HOSTS_STEPS {
+        telling.show(what, || step(&mut hosts).into());
+    }
+    if let Err(error) = hosts::finish(hosts) {
+        telling.show(HOSTS, || Outcome::Failed(error));
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut stage = set_up(arguments)?;
     if !arguments.json {
@@ -70,21 +155,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             stage.sender_user,
         );
     }
-    let mut shown = Vec::new();
+    let mut telling = Telling {
+        shown: Vec::new(),
+        quiet: arguments.json,
+    };
     for (what, step) in STEPS {
-        let start = Instant::now();
-        let outcome = step(&mut stage);
-        if !arguments.json {
-            let mark = if outcome.is_ok() { "ok  " } else { "FAIL" };
-            println!("  {mark}  {what}");
-        }
-        shown.push(Shown {
-            what,
-            outcome,
-            time: start.elapsed(),
-        });
+        telling.show(what, || step(&mut stage).into());
     }
-    let held = shown.iter().all(|shown| shown.outcome.is_ok());
+    show_hosts(&mut telling);
+    let shown = telling.shown;
+    let held = !shown
+        .iter()
+        .any(|shown| matches!(shown.outcome, Outcome::Failed(_)));
     print(&shown, held, arguments.json)?;
     Ok(if held {
         ExitCode::SUCCESS
@@ -138,11 +220,9 @@ fn print(shown: &[Shown], held: bool, json: bool) -> Result<()> {
             .map(|shown| {
                 serde_json::json!({
                     "step": shown.what,
-                    "ok": shown.outcome.is_ok(),
-                    "outcome": match &shown.outcome {
-                        Ok(text) => text.clone(),
-                        Err(error) => format!("{error:#}"),
-                    },
+                    "ok": matches!(shown.outcome, Outcome::Held(_)),
+                    "skipped": matches!(shown.outcome, Outcome::Skipped(_)),
+                    "outcome": shown.outcome.text(),
                     "seconds": shown.time.as_secs_f64(),
                 })
             })
@@ -155,14 +235,10 @@ fn print(shown: &[Shown], held: bool, json: bool) -> Result<()> {
     }
     let mut table = crate::terminal::table(&["", "shown", "outcome", "time"]);
     for shown in shown {
-        let (mark, outcome) = match &shown.outcome {
-            Ok(text) => ("ok", text.clone()),
-            Err(error) => ("FAIL", format!("{error:#}")),
-        };
         table.add_row([
-            mark,
+            shown.outcome.mark(),
             shown.what,
-            &outcome,
+            &shown.outcome.text(),
             &format!("{:.2} s", shown.time.as_secs_f64()),
         ]);
     }

@@ -1,0 +1,27 @@
+//! What is known of a link over the wire: for people, and for programs that choose by it. Read seldom; it changes nothing.
+
+use std::net::SocketAddr;
+
+use hamlyn_engine::transport::{PathStatistics, Statistics};
+
+use super::WireEnd;
+
+/// A link over the wire, as one of its sides sees it at the moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct WireState {
+    /// Where this side's frames come from, over its first path.
+    pub local: SocketAddr,
+    /// Where they go.
+    pub peer: SocketAddr,
+    /// Whether frames are encrypted and authenticated; otherwise they are in the clear.
+    pub is_sealed: bool,
+    /// How it ended, if it has.
+    pub end: Option<WireEnd>,
+    /// The longest frame, in bytes.
+    pub frame_bytes: usize,
+    /// What the transport did. The counters never go down.
+    pub transport: Statistics,
+    /// What counts of each path: round trips, losses.
+    pub paths: Vec<PathStatistics>,
+}

@@ -1,0 +1,236 @@
+//! The answering side: serves everybody who asks, several at once.
+//!
+//! A ticket is offered once, so that everybody who asks has a receiver of their own. There are always some in stock; those
+//! that were given to somebody who never said hello are closed when too many of them have come together, the oldest first.
+
+use std::collections::VecDeque;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use hamlyn::datagram::{Receiver, Sender};
+use hamlyn::host::Supply;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::{Destination, Manager, ReceiveError, Ticket, Wait};
+
+use super::message::{self, Clock, ITEM, SIZE_BYTES_MAX};
+use super::{Arguments, GLANCE, Stop};
+
+/// Tickets that are offered at a time.
+const STOCK: u64 = 16;
+/// Receivers that were offered, and that nobody has said hello to.
+const SILENT_MAX: usize = 64;
+/// Those who are served at a time at most.
+const GUESTS_MAX: usize = 1024;
+/// Newcomers are looked for when nobody was served, and at each such round: whoever is served is not to wait for
+/// those who are not there.
+const ROUNDS: u64 = 256;
+/// How long an answer may wait for room.
+const ROOM: Wait = Wait::millis(100);
+
+/// Somebody who is served.
+struct Guest {
+    receiver: Receiver,
+    sender: Sender,
+    peer: Destination,
+    shown: String,
+    answered: u64,
+}
+
+struct Desk<'a> {
+    arguments: &'a Arguments,
+    manager: Manager<ProcessHost>,
+    /// The oldest first: in this order their tickets are given away.
+    silent: VecDeque<Receiver>,
+    /// Tickets that were ever offered.
+    offered: u64,
+    guests: Vec<Guest>,
+    answer: Vec<u8>,
+}
+
+pub(super) fn run(
+    arguments: &Arguments,
+    manager: Manager<ProcessHost>,
+    stop: &Stop,
+) -> Result<ExitCode> {
+    let mut desk = Desk {
+        arguments,
+        manager,
+        silent: VecDeque::new(),
+        offered: 0,
+        guests: Vec::new(),
+        answer: Vec::new(),
+    };
+    desk.restock()?;
+    desk.introduce();
+    let mut round = 0_u64;
+    while !stop.is_wanted() {
+        let served = desk.serve()?;
+        if !served || round.is_multiple_of(ROUNDS) {
+            desk.welcome()?;
+            desk.restock()?;
+            desk.see_off()?;
+        }
+        round += 1;
+        desk.manager.wait(Wait::For(GLANCE))?;
+    }
+    for guest in &desk.guests {
+        desk.say(&format!("{}: {} answered", guest.shown, guest.answered));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Desk<'_> {
+    fn say(&self, what: &str) {
+        if !self.arguments.quiet {
+            eprintln!("{what}");
+        }
+    }
+
+    fn introduce(&self) {
+        let name = &self.arguments.name;
+        let host = self.manager.interface().host().host_name();
+        self.say(&match host {
+            Some(host) => format!("answering as {name}; on other hosts it is {host}/{name}"),
+            None => format!("answering as {name} on this host"),
+        });
+    }
+
+    /// Offers tickets, so that there are always some.
+    fn restock(&mut self) -> Result<()> {
+        let given = self
+            .manager
+            .interface()
+            .host()
+            .rendezvous_counters()
+            .answered;
+        while self.offered < given + STOCK {
+            let mut receiver = Receiver::new(&mut self.manager, SIZE_BYTES_MAX)?;
+            receiver.ready();
+            let ticket = receiver.ticket().to_bytes();
+            let interface = self.manager.interface_mut();
+            interface.offer(ITEM, Supply::Once, &ticket)?;
+            self.offered += 1;
+            self.silent.push_back(receiver);
+        }
+        while self.silent.len() > SILENT_MAX {
+            if let Some(receiver) = self.silent.pop_front() {
+                receiver.close(&mut self.manager)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers what has come; whether anything had.
+    fn serve(&mut self) -> Result<bool> {
+        let mut served = false;
+        for guest in &mut self.guests {
+            loop {
+                guest.receiver.ready();
+                let received = guest.receiver.receive(&mut self.manager, Wait::Poll);
+                let Some(datagram) = taken(received)? else {
+                    break;
+                };
+                let came_ns = Clock::now_ns();
+                served = true;
+                if message::answer(datagram.data, came_ns, &mut self.answer).is_some() {
+                    let manager = &mut self.manager;
+                    let sent = guest.sender.send(manager, 0, &self.answer, None, ROOM);
+                    guest.answered += u64::from(sent.is_ok());
+                }
+            }
+        }
+        Ok(served)
+    }
+
+    /// Greets those who have said hello.
+    fn welcome(&mut self) -> Result<()> {
+        let mut index = 0;
+        while index < self.silent.len() {
+            let receiver = &mut self.silent[index];
+            receiver.ready();
+            let Some(datagram) = taken(receiver.receive(&mut self.manager, Wait::Poll))? else {
+                index += 1;
+                continue;
+            };
+            let size_bytes = message::read_hello(datagram.data);
+            let reply = datagram.reply;
+            let Some(receiver) = self.silent.remove(index) else {
+                break;
+            };
+            match (size_bytes, reply) {
+                (Some(size_bytes), Some(reply)) if self.guests.len() < GUESTS_MAX => {
+                    self.admit(receiver, &reply, size_bytes)?;
+                }
+                // It says nothing that we know.
+                _ => receiver.close(&mut self.manager)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, mut receiver: Receiver, reply: &Ticket, size_bytes: u32) -> Result<()> {
+        let manager = &mut self.manager;
+        // Over the link by which the hello came; whoever has none is not looked for.
+        let mut peers = manager.interface().peers();
+        let peer = peers
+            .find(|(_, peer)| peer.destination.is_same(&reply.destination))
+            .map(|(_, peer)| peer.clone());
+        drop(peers);
+        let Some(peer) = peer else {
+            return Ok(receiver.close(manager)?);
+        };
+        let Ok(sender) = Sender::grow(manager, reply, Wait::Poll) else {
+            return Ok(receiver.close(manager)?);
+        };
+        // Before it is told that it may ask.
+        receiver.ready();
+        let back = message::hello_back(Clock::own());
+        if sender.send(manager, 0, &back, None, ROOM).is_err() {
+            return Ok(receiver.close(manager)?);
+        }
+        let Destination {
+            node,
+            user,
+            interface,
+        } = peer.destination;
+        let own = manager.interface().identity().node;
+        let shown = match node {
+            _ if node == 0 || node == own => format!("process {} of user {user}", peer.process),
+            _ => format!("interface {interface:016x} of user {user}, on another host"),
+        };
+        self.say(&format!("{shown}: asks with {size_bytes} bytes"));
+        self.guests.push(Guest {
+            receiver,
+            sender,
+            peer: peer.destination,
+            shown,
+            answered: 0,
+        });
+        Ok(())
+    }
+
+    /// Forgets those whose link has ended.
+    fn see_off(&mut self) -> Result<()> {
+        let mut index = 0;
+        while let Some(guest) = self.guests.get(index) {
+            let mut peers = self.manager.interface().peers();
+            if peers.any(|(_, peer)| peer.destination.is_same(&guest.peer)) {
+                index += 1;
+                continue;
+            }
+            drop(peers);
+            let guest = self.guests.swap_remove(index);
+            self.say(&format!("{}: {} answered", guest.shown, guest.answered));
+            guest.receiver.close(&mut self.manager)?;
+        }
+        Ok(())
+    }
+}
+
+/// What was received. That a peer is gone is no error here, nor that somebody sends what is no datagram.
+fn taken<T>(received: Result<Option<T>, ReceiveError>) -> Result<Option<T>, ReceiveError> {
+    match received {
+        Err(ReceiveError::PeerLost(_) | ReceiveError::Malformed { .. }) => Ok(None),
+        other => other,
+    }
+}
