@@ -259,6 +259,18 @@ impl Post {
         self.leave(&mut state, wire, wire.now_ns());
     }
 
+    /// The peer has given the link up without a word that came: it asks for another.
+    pub fn forsake(&self, wire: &Wire) {
+        let mut state = lock(&self.state);
+        state.association.fail(Verdict::ClosedByPeer);
+        self.leave(&mut state, wire, wire.now_ns());
+    }
+
+    /// When the peer was heard last, or when the link began, in nanoseconds of the wire's clock.
+    pub fn heard_ns(&self) -> u64 {
+        lock(&self.state).heard_ns
+    }
+
     /// Whether somebody has the link.
     pub(super) fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire)
