@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak build bench instructions compare compare-show check-compare tools fmt clippy docs bare papers tests
+.PHONY: demo test soak soak-hosts build bench instructions compare compare-show check-compare tools fmt clippy docs bare papers tests
 
 demo: build
 	@echo "== the demonstration"
@@ -16,6 +16,11 @@ demo: build
 # Random programs, worlds and faults, until somebody stops it or something is found wrong.
 soak: build
 	target/release/hamlyn simulate --soak --seed $$(date +%s)0000
+
+# Five hosts with full traffic among them while processes are killed and cables pulled, for an hour, or `make soak-hosts SOAK_SECONDS=600`.
+SOAK_SECONDS ?= 3600
+soak-hosts: build
+	target/release/hamlyn soak --for $(SOAK_SECONDS) --seed $$(date +%s)
 
 build: tools
 	@echo "== building the hamlyn command (release)"

@@ -116,7 +116,7 @@ impl<H: Host> Interface<H> {
             driver: None,
             inbound,
             outbound,
-            links: Links::new(),
+            links: Links::new(host.identity().node),
             strategy,
             other_activity: 0,
             spare_due_ns: None,

@@ -50,11 +50,14 @@ pub(crate) struct Links {
     places: Vec<Place>,
     losses: VecDeque<PeerLost>,
     loss_count: u64,
+    /// The number of this host, if it has one.
+    here: u32,
 }
 
 impl Links {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(here: u32) -> Self {
         Self {
+            here,
             places: Vec::new(),
             losses: VecDeque::with_capacity(LOSSES_KEPT),
             loss_count: 0,
@@ -143,10 +146,17 @@ impl Links {
         self.at(id)?.to
     }
 
+    /// Whether both are the same interface. This host may go by its number; without one, everybody is on it.
+    fn are_same(&self, one: &Destination, other: &Destination) -> bool {
+        let plain = |node: u32| if node == self.here { 0 } else { node };
+        let is_same_node = self.here == 0 || plain(one.node) == plain(other.node);
+        is_same_node && one.interface == other.interface && one.user == other.user
+    }
+
     /// Whether that link leads there, or did while the peer was there.
     pub(crate) fn is_to(&self, id: LinkId, destination: &Destination) -> bool {
         let linked = self.at(id).and_then(|place| place.linked.as_ref());
-        linked.is_some_and(|linked| linked.peer.destination.is_same(destination))
+        linked.is_some_and(|linked| self.are_same(&linked.peer.destination, destination))
     }
 
     /// Whether there is a link of that name, if only with what a lost peer sent.
@@ -163,6 +173,15 @@ impl Links {
             }) => linked.lost.map(LinkEnd::Lost),
             Some(place) => Some(place.cause.unwrap_or(LinkEnd::ClosedHere)),
             None => Some(LinkEnd::Lost(LossCause::Closed)),
+        }
+    }
+
+    /// Why a link that led there is not up, though its place may be another's by now.
+    pub(crate) fn end_to(&self, id: LinkId, to: &Destination) -> Option<LinkEnd> {
+        let recent = || Some(self.recent_loss(to)?.end);
+        match self.at(id) {
+            Some(_) => self.end_of(id),
+            None => recent().or_else(|| self.end_of(id)),
         }
     }
 
@@ -191,7 +210,7 @@ impl Links {
     pub(crate) fn to(&self, destination: &Destination) -> Option<LinkId> {
         self.living()
             .find(|(_, linked)| {
-                linked.lost.is_none() && linked.peer.destination.is_same(destination)
+                linked.lost.is_none() && self.are_same(&linked.peer.destination, destination)
             })
             .map(|(id, _)| id)
     }
@@ -200,7 +219,7 @@ impl Links {
     pub(crate) fn to_or_from(&self, destination: &Destination) -> Option<LinkId> {
         self.to(destination).or_else(|| {
             self.iter()
-                .find(|(_, peer)| peer.destination.is_same(destination))
+                .find(|(_, peer)| self.are_same(&peer.destination, destination))
                 .map(|(id, _)| id)
         })
     }
@@ -210,7 +229,7 @@ impl Links {
         self.losses
             .iter()
             .rev()
-            .find(|lost| lost.peer.is_same(peer))
+            .find(|lost| self.are_same(&lost.peer, peer))
             .copied()
     }
 

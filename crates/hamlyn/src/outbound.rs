@@ -7,6 +7,7 @@ use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
 use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
+use hamlyn_host::Destination;
 use hamlyn_link::wire::WireState;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
@@ -69,7 +70,7 @@ pub(crate) struct Outlets<T> {
     /// Since when it was so.
     idle_since_ns: u64,
     /// What came back over links that have ended, and that nobody asked for yet.
-    returned: VecDeque<(LinkId, Header, Return)>,
+    returned: VecDeque<(Option<Destination>, Header, Return)>,
 }
 
 /// Packets that came back over ended links and are kept; of more, the oldest are forgotten.
@@ -87,8 +88,8 @@ impl<T: TransmitEnd> Outlets<T> {
         self.broken.reserve(self.ways.len());
     }
 
-    /// Nothing goes to this link any more; its end is dropped.
-    pub(crate) fn remove(&mut self, id: LinkId) {
+    /// Nothing goes to this link any more, which led there; its end is dropped.
+    pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
         if self.way(id).is_some()
             && let Some(mut way) = self.ways.take(id.index as usize)
         {
@@ -96,19 +97,23 @@ impl<T: TransmitEnd> Outlets<T> {
                 if self.returned.len() == RETURNED_MAX {
                     self.returned.pop_front();
                 }
-                self.returned.push_back((id, header, reason));
+                // Whither it went nobody could tell once the link's place is another's.
+                self.returned.push_back((to, header, reason));
             }
         }
     }
 
-    /// A packet that was sent and came back.
-    pub(crate) fn next_returned(&mut self) -> Option<(LinkId, Header, Return)> {
+    /// A packet that was sent and came back; `leads_to` says where links that there are lead.
+    pub(crate) fn next_returned(
+        &mut self,
+        leads_to: impl Fn(LinkId) -> Option<Destination>,
+    ) -> Option<(Option<Destination>, Header, Return)> {
         if let Some(returned) = self.returned.pop_front() {
             return Some(returned);
         }
         self.ways.iter_mut().find_map(|way| {
             let (header, reason) = way.end.next_returned()?;
-            Some((LinkId::from_bits(way.link), header, reason))
+            Some((leads_to(LinkId::from_bits(way.link)), header, reason))
         })
     }
 
@@ -206,7 +211,8 @@ impl<T: TransmitEnd> Outlets<T> {
                 Unsent::Gone => {
                     if let Some(fault) = way.end.fault() {
                         self.broken.push((link, fault));
-                        self.remove(link);
+                        // A link over which things come back has no such faults.
+                        self.remove(link, None);
                     }
                 }
             }

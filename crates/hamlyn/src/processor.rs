@@ -351,11 +351,12 @@ impl<D: Driver> Charge<D> {
         self.inbound.stay().announce_sleep();
         self.driver.pass_barrier();
         fence(Ordering::SeqCst);
-        // Rings that came while we were awake were taken just now; they may have been the application's.
-        exchange.bell.ring();
         self.inbound.stay().look_everywhere();
         // Whoever saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.look(exchange, 1);
+        // Rings that came while we were awake were taken; they may have been the application's. So may room be that this look
+        // has brought, over a wire.
+        exchange.bell.ring();
         let credit_came = self
             .outbound
             .as_ref()

@@ -87,6 +87,7 @@ fn letter_of(vector: &Vector) -> Letter {
         }),
         "located" => Letter::Answer(Answer::Located {
             interface: vector.number("interface"),
+            node: word(vector, "host"),
             user: word(vector, "user"),
             port: short(vector, "port"),
         }),

@@ -57,6 +57,8 @@ pub struct Wire {
     deadline_ns: AtomicU64,
     /// Whoever looks sleeps at the socket, until the deadline that there was.
     asleep: AtomicBool,
+    /// A link has room again, or something came back over it, since somebody last looked.
+    stirred: AtomicBool,
     /// How often the application looked.
     looks: AtomicU64,
     /// The number of the link whose receiving end looks for all; of none, if it is zero.
@@ -119,6 +121,7 @@ impl Wire {
             clock,
             deadline_ns: AtomicU64::new(u64::MAX),
             asleep: AtomicBool::new(false),
+            stirred: AtomicBool::new(false),
             looks: AtomicU64::new(0),
             looker: AtomicU32::new(0),
             changes: AtomicU64::new(0),
@@ -227,7 +230,8 @@ impl Wire {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// Takes in what has come, unless somebody is doing that, and sends what is to be sent by now. Whether there is something to be taken.
+    /// Takes in what has come, unless somebody is doing that, and sends what is to be sent by now. Whether there is something that
+    /// another who sleeps may wait for: packets to be taken, room, packets that came back.
     pub fn look(&self) -> bool {
         let Ok(mut reception) = self.reception.try_lock() else {
             return false;
@@ -237,14 +241,20 @@ impl Wire {
         if self.deadline_ns.load(Ordering::Relaxed) <= self.now_ns() {
             self.turn();
         }
-        came
+        came | (self.stirred.load(Ordering::Relaxed) && self.stirred.swap(false, Ordering::Relaxed))
+    }
+
+    /// A link has room again, or something came back over it.
+    pub(crate) fn stir(&self) {
+        self.stirred.store(true, Ordering::Relaxed);
     }
 
     /// Looks after all links whose time has come; forgets those that have ended and that nobody has any more.
     fn turn(&self) {
         let now_ns = self.now_ns();
         let mut posts = lock(&self.posts);
-        self.deadline_ns.store(u64::MAX, Ordering::Relaxed);
+        // Before the look at the links: whoever wants something later than that says so again.
+        self.deadline_ns.swap(u64::MAX, Ordering::SeqCst);
         let due: Vec<Arc<Post>> = posts
             .table
             .iter()
@@ -356,9 +366,26 @@ impl Wire {
 }
 
 impl Reception {
+    /// Learns of new links, and of those that ended.
+    fn follow(&mut self, wire: &Wire) {
+        let changes = wire.changes.load(Ordering::Acquire);
+        if changes != self.seen {
+            self.table.clone_from(&lock(&wire.posts).table);
+            self.seen = changes;
+            let lengths = self
+                .table
+                .iter()
+                .flatten()
+                .map(|post| post.datagram_bytes());
+            self.socket.expect(lengths.max().unwrap_or(0));
+        }
+    }
+
     /// Takes in some of what has come. Whether there is something to be taken.
     fn take_in(&mut self, wire: &Wire) -> bool {
         let mut came = false;
+        // So that the socket knows how long datagrams may be before it tells them apart.
+        self.follow(wire);
         for _ in 0..BATCHES_PER_POLL {
             match self.socket.receive(&mut self.inbox) {
                 Ok(true) => {}
@@ -366,11 +393,7 @@ impl Reception {
                 // A hint, or an error that the next call would bring again.
                 Err(_) => continue,
             }
-            let changes = wire.changes.load(Ordering::Acquire);
-            if changes != self.seen {
-                self.table.clone_from(&lock(&wire.posts).table);
-                self.seen = changes;
-            }
+            self.follow(wire);
             let now_ns = wire.now_ns();
             let mut last: Option<&Arc<Post>> = None;
             while let Some(datagram) = self.inbox.next() {
@@ -418,3 +441,6 @@ impl Wire {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,8 @@ pub(crate) enum Role {
     Host,
     /// One of more processes than processors in a benchmark.
     Crowd,
+    /// A party of a soak.
+    Soak,
 }
 
 /// Takes the next order from standard input; nothing at its end.

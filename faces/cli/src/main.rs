@@ -12,6 +12,7 @@ mod ping;
 mod pipe;
 mod reproduce;
 mod simulate;
+mod soak;
 mod terminal;
 mod trace;
 
@@ -49,6 +50,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Hunt for faults: random programs in random worlds, in virtual time.
     Simulate(simulate::Arguments),
+    /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing is lost.
+    Soak(soak::Arguments),
     /// The other processes of `demo` and `bench`.
     #[command(hide = true)]
     Actor {
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Keygen(arguments) => keygen::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Demo => demo::sender::run(),
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
             Role::Count => bench::one_thread::run(),
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),
+            Role::Soak => soak::worker::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     };

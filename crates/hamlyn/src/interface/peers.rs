@@ -148,7 +148,7 @@ impl<H: Host> Interface<H> {
             peer: target.ticket.destination,
             end: self
                 .links
-                .end_of(target.link)
+                .end_to(target.link, &target.ticket.destination)
                 .or_else(|| self.end_on_wire(target.link))
                 .unwrap_or(LinkEnd::ClosedHere),
         }
@@ -164,11 +164,13 @@ impl<H: Host> Interface<H> {
     /// acknowledgement when its link ended (then it may have been delivered). Each comes back once. The newest 1,024 of each link are kept. On one
     /// host nothing comes back: what is refused there is counted there.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
-        let (link, header, reason) = self
-            .outbound
-            .with(|outbound| outbound.outlets.next_returned())?;
+        let links = &self.links;
+        let (to, header, reason) = self.outbound.with(|outbound| {
+            let leads_to = |link| links.destination(link);
+            outbound.outlets.next_returned(leads_to)
+        })?;
         Some(Undelivered {
-            to: self.links.destination(link),
+            to,
             slot: header.slot,
             metadata_index: header.metadata_index,
             offset: header.offset,
@@ -274,12 +276,16 @@ impl<H: Host> Interface<H> {
                 self.links.insert(id, peer);
             }
             News::Lost(id, cause) => {
-                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                let to = self.links.destination(id);
+                self.outbound
+                    .with(|outbound| outbound.outlets.remove(id, to));
                 self.links.lose(id, cause);
             }
             News::Ended(id, end) => {
                 self.other_activity += 1;
-                self.outbound.with(|outbound| outbound.outlets.remove(id));
+                let to = self.links.destination(id);
+                self.outbound
+                    .with(|outbound| outbound.outlets.remove(id, to));
                 if let Some(token) = self.links.token(id) {
                     self.end_grants_with(id, token);
                 }

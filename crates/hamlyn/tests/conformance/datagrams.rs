@@ -52,6 +52,7 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready<W: World>(world: &W)
             party.tell("ready", &[]);
             assert_eq!(next(party, &mut inbox), (90, vec![1; 10], None));
             assert!(!inbox.is_ready());
+            party.tell("had it", &[]);
             refused(party, &inbox, Refusal::EntrySpent, 2);
             // What came stays until the receiver is made ready again.
             assert_eq!(inbox.latest().unwrap().data, [1; 10]);
@@ -70,6 +71,7 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready<W: World>(world: &W)
             send(0, b"too early");
             party.hear("ready");
             send(90, &[1; 10]);
+            party.keep_order("had it");
             send(0, b"too late");
             party.hear("ready again");
             send(0, b"");
@@ -239,8 +241,12 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset<W: World>(world
             // What is sent after the cut comes after it.
             let mut mark = self::inbox(party, 64);
             mark.ready();
+            party.hear("linked");
+            party.linked();
+            let before = party.activity();
             party.tell_ticket("mark", &mark.ticket());
             assert_eq!(next(party, &mut mark).1, vec![3; 8]);
+            party.taken(before, 2);
             let none =
                 party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
@@ -256,10 +262,11 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset<W: World>(world
                 .unwrap();
             let word = 80_000_u64 << 32;
             let raw = target(party, &ticket);
+            party.tell("linked", &[]);
+            let mark = outbox(party, &party.hear_ticket("mark"));
             let metadata = word.to_le_bytes();
             let message = Message::new(&[1; 1000]).metadata(&metadata).share(first);
             send(party, &raw, &message);
-            let mark = outbox(party, &party.hear_ticket("mark"));
             party
                 .send(|manager, _| mark.send(manager, 0, &[3; 8], None, GROW))
                 .unwrap();

@@ -1,6 +1,7 @@
 //! What the library promises, written once and run in every world, parties as
-//! threads, as processes, as one interface that talks to itself, and in the simulator, and with every strategy.
+//! threads, as processes, as hosts, as one interface that talks to itself, and in the simulator, and with every strategy.
 
+mod cluster;
 mod datagrams;
 mod gathering;
 mod groups;
@@ -16,12 +17,12 @@ mod tagged_writes;
 mod world;
 
 macro_rules! in_world {
-    ($name:ident, $world:ident, $strategy:ident, $($module:ident :: $test:ident)+) => {
+    ($name:ident, $in:ident :: $world:ident, $strategy:ident, $($module:ident :: $test:ident)+) => {
         mod $name { $(
             #[test]
             fn $test() {
                 use crate::world::World as _;
-                crate::$module::$test(&crate::world::$world::<crate::world::$strategy>::new(concat!(stringify!($name), "::", stringify!($test))));
+                crate::$module::$test(&crate::$in::$world::<crate::world::$strategy>::new(concat!(stringify!($name), "::", stringify!($test))));
             }
         )+ }
     };
@@ -29,26 +30,32 @@ macro_rules! in_world {
 
 macro_rules! conformance {
     ($($module:ident :: $test:ident)+) => {
-        in_world!(threads, Threads, Proc, $($module::$test)+);
-        in_world!(processes, Processes, Proc, $($module::$test)+);
-        in_world!(loopback, Loopback, Proc, $($module::$test)+);
-        in_world!(simulated, Simulated, Proc, $($module::$test)+);
-        in_world!(simulated_loopback, SimulatedLoopback, Proc, $($module::$test)+);
-        in_world!(threads_np, Threads, Np, $($module::$test)+);
-        in_world!(processes_np, Processes, Np, $($module::$test)+);
-        in_world!(loopback_np, Loopback, Np, $($module::$test)+);
-        in_world!(simulated_np, Simulated, Np, $($module::$test)+);
-        in_world!(simulated_loopback_np, SimulatedLoopback, Np, $($module::$test)+);
-        in_world!(threads_inject, Threads, Inject, $($module::$test)+);
-        in_world!(processes_inject, Processes, Inject, $($module::$test)+);
-        in_world!(loopback_inject, Loopback, Inject, $($module::$test)+);
-        in_world!(simulated_inject, Simulated, Inject, $($module::$test)+);
-        in_world!(simulated_loopback_inject, SimulatedLoopback, Inject, $($module::$test)+);
-        in_world!(threads_receive, Threads, Receive, $($module::$test)+);
-        in_world!(processes_receive, Processes, Receive, $($module::$test)+);
-        in_world!(loopback_receive, Loopback, Receive, $($module::$test)+);
-        in_world!(simulated_receive, Simulated, Receive, $($module::$test)+);
-        in_world!(simulated_loopback_receive, SimulatedLoopback, Receive, $($module::$test)+);
+        in_world!(threads, world::Threads, Proc, $($module::$test)+);
+        in_world!(processes, world::Processes, Proc, $($module::$test)+);
+        in_world!(loopback, world::Loopback, Proc, $($module::$test)+);
+        in_world!(simulated, world::Simulated, Proc, $($module::$test)+);
+        in_world!(simulated_loopback, world::SimulatedLoopback, Proc, $($module::$test)+);
+        in_world!(threads_np, world::Threads, Np, $($module::$test)+);
+        in_world!(processes_np, world::Processes, Np, $($module::$test)+);
+        in_world!(loopback_np, world::Loopback, Np, $($module::$test)+);
+        in_world!(simulated_np, world::Simulated, Np, $($module::$test)+);
+        in_world!(simulated_loopback_np, world::SimulatedLoopback, Np, $($module::$test)+);
+        in_world!(threads_inject, world::Threads, Inject, $($module::$test)+);
+        in_world!(processes_inject, world::Processes, Inject, $($module::$test)+);
+        in_world!(loopback_inject, world::Loopback, Inject, $($module::$test)+);
+        in_world!(simulated_inject, world::Simulated, Inject, $($module::$test)+);
+        in_world!(simulated_loopback_inject, world::SimulatedLoopback, Inject, $($module::$test)+);
+        in_world!(threads_receive, world::Threads, Receive, $($module::$test)+);
+        in_world!(processes_receive, world::Processes, Receive, $($module::$test)+);
+        in_world!(loopback_receive, world::Loopback, Receive, $($module::$test)+);
+        in_world!(simulated_receive, world::Simulated, Receive, $($module::$test)+);
+        in_world!(simulated_loopback_receive, world::SimulatedLoopback, Receive, $($module::$test)+);
+        in_world!(hosts, cluster::SealedHosts, Proc, $($module::$test)+);
+        in_world!(hosts_np, cluster::SealedHosts, Np, $($module::$test)+);
+        in_world!(hosts_inject, cluster::SealedHosts, Inject, $($module::$test)+);
+        in_world!(hosts_receive, cluster::SealedHosts, Receive, $($module::$test)+);
+        in_world!(clear_hosts, cluster::ClearHosts, Proc, $($module::$test)+);
+        in_world!(clear_hosts_np, cluster::ClearHosts, Np, $($module::$test)+);
     };
 }
 
@@ -128,37 +135,21 @@ conformance! {
     managers::everything_opened_is_given_back
 }
 
-/// Over the wire messages are announced in any order, which the other tests do not expect.
-macro_rules! between_hosts {
-    ($($module:ident :: $test:ident)+) => {
-        in_world!(hosts, Hosts, Proc, $($module::$test)+);
-        in_world!(hosts_inject, Hosts, Inject, $($module::$test)+);
-    };
-}
-
-between_hosts! {
-    streams::records_of_every_size_arrive_in_order
-    streams::a_record_longer_than_the_extent_enlarges_it
-    streams::a_staged_record_arrives_whole
-    streams::packed_records_go_though_their_sender_only_polls
-    stream_records::random_records_arrive_whatever_is_held
-}
-
 /// Nobody grants anything to itself: these are for parties with interfaces of their own.
 macro_rules! between_interfaces {
     ($($module:ident :: $test:ident)+) => {
-        in_world!(placing_threads, Threads, Proc, $($module::$test)+);
-        in_world!(placing_processes, Processes, Proc, $($module::$test)+);
-        in_world!(placing_simulated, SimulatedNear, Proc, $($module::$test)+);
-        in_world!(placing_threads_np, Threads, Np, $($module::$test)+);
-        in_world!(placing_processes_np, Processes, Np, $($module::$test)+);
-        in_world!(placing_simulated_np, SimulatedNear, Np, $($module::$test)+);
-        in_world!(placing_threads_inject, Threads, Inject, $($module::$test)+);
-        in_world!(placing_processes_inject, Processes, Inject, $($module::$test)+);
-        in_world!(placing_simulated_inject, SimulatedNear, Inject, $($module::$test)+);
-        in_world!(placing_threads_receive, Threads, Receive, $($module::$test)+);
-        in_world!(placing_processes_receive, Processes, Receive, $($module::$test)+);
-        in_world!(placing_simulated_receive, SimulatedNear, Receive, $($module::$test)+);
+        in_world!(placing_threads, world::Threads, Proc, $($module::$test)+);
+        in_world!(placing_processes, world::Processes, Proc, $($module::$test)+);
+        in_world!(placing_simulated, world::SimulatedNear, Proc, $($module::$test)+);
+        in_world!(placing_threads_np, world::Threads, Np, $($module::$test)+);
+        in_world!(placing_processes_np, world::Processes, Np, $($module::$test)+);
+        in_world!(placing_simulated_np, world::SimulatedNear, Np, $($module::$test)+);
+        in_world!(placing_threads_inject, world::Threads, Inject, $($module::$test)+);
+        in_world!(placing_processes_inject, world::Processes, Inject, $($module::$test)+);
+        in_world!(placing_simulated_inject, world::SimulatedNear, Inject, $($module::$test)+);
+        in_world!(placing_threads_receive, world::Threads, Receive, $($module::$test)+);
+        in_world!(placing_processes_receive, world::Processes, Receive, $($module::$test)+);
+        in_world!(placing_simulated_receive, world::SimulatedNear, Receive, $($module::$test)+);
     };
 }
 
@@ -172,9 +163,9 @@ between_interfaces! {
 /// Whether a sender finds room depends here on nobody receiving by himself.
 macro_rules! while_nobody_receives {
     ($($module:ident :: $test:ident)+) => {
-        in_world!(full_threads, Threads, Proc, $($module::$test)+);
-        in_world!(full_processes, Processes, Proc, $($module::$test)+);
-        in_world!(full_simulated, SimulatedNear, Proc, $($module::$test)+);
+        in_world!(full_threads, world::Threads, Proc, $($module::$test)+);
+        in_world!(full_processes, world::Processes, Proc, $($module::$test)+);
+        in_world!(full_simulated, world::SimulatedNear, Proc, $($module::$test)+);
     };
 }
 

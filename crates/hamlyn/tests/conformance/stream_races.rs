@@ -93,7 +93,9 @@ pub(crate) fn closing_before_a_demand_is_met<W: World>(world: &W) {
             party.tell("released", &[]);
             party.hear_only("closed");
             ended(party, &mut receiver);
-            assert_eq!(receiver.memory_bytes(), 1024, "the demand was met");
+            // Between hosts the end may come before the demand.
+            let memory = receiver.memory_bytes();
+            assert!(memory == 1024 || !W::IN_ORDER && memory == 256, "{memory}");
         },
         &|party| {
             let mut sender = sender(party);

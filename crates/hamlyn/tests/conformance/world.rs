@@ -5,20 +5,14 @@
 //! all others is the world's business.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::marker::PhantomData;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use hamlyn::engine::limits::PACKET_PAYLOAD_MAX;
-use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
-use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
-use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
+use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{Host, Manager, ManagerOptions, ReceiveError, SendError, Strategy, Ticket, Wait};
 use hamlyn_sim::host::SimHost;
 use hamlyn_sim::time::{Span, Time};
@@ -40,6 +34,9 @@ pub(crate) trait World: Sync + Sized {
 
     /// Who drives its interfaces.
     const STRATEGY: Strategy;
+
+    /// Whether messages from one interface to another are announced in the order in which they were sent.
+    const IN_ORDER: bool = true;
 
     /// A manager in this world.
     fn open(&self, options: ManagerOptions) -> Manager<Self::Host>;
@@ -187,6 +184,46 @@ impl<W: World> Party<W> {
         }
     }
 
+    /// Where messages come in any order, waits for that word: what is sent next must not overtake what was sent before.
+    pub(crate) fn keep_order(&self, word: &str) {
+        if !W::IN_ORDER {
+            self.hear(word);
+        }
+    }
+
+    /// What was found, as if it had come in order: sorted, where it comes in any.
+    pub(crate) fn in_order<T: Ord>(&self, mut found: Vec<T>) -> Vec<T> {
+        if !W::IN_ORDER {
+            found.sort_unstable();
+        }
+        found
+    }
+
+    /// How much has happened here, for [`Party::taken`]. Nothing but arrivals may happen afterwards: the link must be there.
+    pub(crate) fn activity(&self) -> u64 {
+        self.with(|manager| manager.interface().activity())
+    }
+
+    /// Moves packets until what was sent is taken. Where a word tells nothing about that, until there were so many more of them.
+    pub(crate) fn taken(&self, before: u64, packets: u64) {
+        if !W::IN_ORDER {
+            self.until("all packets", |manager, _| {
+                manager.interface_mut().poll();
+                (manager.interface().activity() >= before + packets).then_some(())
+            });
+        }
+        self.with(|manager| manager.interface_mut().poll());
+    }
+
+    /// Waits until somebody is linked to this party.
+    pub(crate) fn linked(&self) {
+        self.until("a link", |manager, _| {
+            manager.interface_mut().poll();
+            let interface = manager.interface();
+            interface.peers().next().is_some().then_some(())
+        });
+    }
+
     /// Says a ticket.
     pub(crate) fn tell_ticket(&self, word: &str, ticket: &Ticket) {
         self.tell(word, &ticket.to_bytes());
@@ -214,7 +251,7 @@ impl Post for Board {
     }
 }
 
-fn namespace(test: &str) -> String {
+pub(crate) fn namespace(test: &str) -> String {
     // Namespaces are short; a sum of the name tells tests of one process apart.
     let sum = test.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -264,7 +301,7 @@ impl<S: Driven> World for Threads<S> {
     }
 }
 
-fn run_as_threads<W: World>(world: &W, roles: &[Role<'_, W>]) {
+pub(crate) fn run_as_threads<W: World>(world: &W, roles: &[Role<'_, W>]) {
     let post: Arc<dyn Post> = Arc::new(Board::default());
     std::thread::scope(|scope| {
         for (number, &role) in roles.iter().enumerate() {
@@ -280,89 +317,6 @@ fn run_as_threads<W: World>(world: &W, roles: &[Role<'_, W>]) {
             });
         }
     });
-}
-
-/// Every party a thread with an interface of its own, each on a host of its own: they have addresses of the loopback device, and
-/// share the secret of a cluster.
-pub(crate) struct Hosts<S> {
-    strategy: PhantomData<fn() -> S>,
-    namespace: String,
-    /// Hosts of this cluster so far.
-    opened: AtomicU8,
-    secret: PathBuf,
-    /// First three bytes of their addresses.
-    network: [u8; 3],
-}
-
-/// Hosts of a cluster at most.
-const HOSTS_MAX: u8 = 32;
-
-impl<S> Hosts<S> {
-    fn host(&self, number: u8) -> (HostName, IpAddr) {
-        let [a, b, c] = self.network;
-        let address = Ipv4Addr::new(a, b, c, number + 1);
-        (
-            HostName::new(&format!("h{number}")).unwrap(),
-            address.into(),
-        )
-    }
-
-    fn network(&self) -> NetworkOptions {
-        let mut options = NetworkOptions::new(Security::Secret(self.secret.clone()));
-        for number in 0..HOSTS_MAX {
-            let (name, address) = self.host(number);
-            let door = SocketAddr::new(address, DOOR_PORT);
-            options.hosts.insert(name, door).unwrap();
-        }
-        let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        assert!(number < HOSTS_MAX);
-        let (name, address) = self.host(number);
-        options.host = Some(name);
-        options.listen = SocketAddr::new(address, 0);
-        options
-    }
-}
-
-impl<S> Drop for Hosts<S> {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.secret);
-    }
-}
-
-impl<S: Driven> World for Hosts<S> {
-    type Host = ProcessHost;
-    const STRATEGY: Strategy = S::STRATEGY;
-
-    fn new(test: &str) -> Self {
-        static CLUSTERS: AtomicU8 = AtomicU8::new(0);
-        let namespace = namespace(test);
-        let secret = std::env::temp_dir().join(format!("hamlyn-secret-{namespace}"));
-        let text = ClusterSecret::generate().unwrap().to_text();
-        let mut open = std::fs::OpenOptions::new();
-        open.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = open.open(&secret).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let process = (std::process::id() % 240) as u8;
-        let cluster = CLUSTERS.fetch_add(1, Ordering::Relaxed);
-        Self {
-            strategy: PhantomData,
-            namespace,
-            opened: AtomicU8::new(0),
-            secret,
-            network: [127, process + 1, cluster],
-        }
-    }
-
-    fn open(&self, mut options: ManagerOptions) -> Manager<ProcessHost> {
-        options.strategy = S::STRATEGY;
-        let mut host = Options::default().in_namespace(&self.namespace);
-        host.network = NetworkUse::On(Box::new(self.network()));
-        hamlyn::open_with(host, options).unwrap()
-    }
-
-    fn run(&self, roles: &[Role<'_, Self>]) {
-        run_as_threads(self, roles);
-    }
 }
 
 /// All parties share one interface, which sends to itself. They take turns.

@@ -24,12 +24,15 @@ pub(crate) const WIRE_ITEM: &str = "hamlyn/wire";
 const RETRY_MS: i64 = 500;
 /// How long a neighbour may take to say where its wire is.
 const NEIGHBOUR_NS: u64 = 100_000_000;
+/// So many strangers one after the other, none of whom had to be waited for, are more than can be believed unproved.
+const LOADED: u32 = 32;
 const STACK_BYTES: usize = 256 * 1024;
 
 /// What a process offers under [`WIRE_ITEM`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WirePlace {
     pub(crate) interface: u64,
+    pub(crate) node: u32,
     pub(crate) user: u32,
     pub(crate) port: u16,
 }
@@ -38,6 +41,7 @@ impl WirePlace {
     pub(crate) fn of(identity: Destination, port: u16) -> Self {
         Self {
             interface: identity.interface,
+            node: identity.node,
             user: identity.user,
             port,
         }
@@ -45,6 +49,7 @@ impl WirePlace {
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = self.interface.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.node.to_le_bytes());
         bytes.extend_from_slice(&self.user.to_le_bytes());
         bytes.extend_from_slice(&self.port.to_le_bytes());
         bytes
@@ -52,10 +57,12 @@ impl WirePlace {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (interface, rest) = bytes.split_first_chunk()?;
+        let (node, rest) = rest.split_first_chunk()?;
         let (user, rest) = rest.split_first_chunk()?;
         let port = u16::from_le_bytes(rest.try_into().ok()?);
         (port != 0).then_some(Self {
             interface: u64::from_le_bytes(*interface),
+            node: u32::from_le_bytes(*node),
             user: u32::from_le_bytes(*user),
             port,
         })
@@ -148,9 +155,12 @@ fn keep(interior: &Interior, at: SocketAddr, stop: &Signal) {
 fn serve(interior: &Interior, responder: &mut Responder, socket: &UdpSocket, stop: &Signal) {
     let mut room = [0; INITIATION_BYTES_MAX + 1];
     while !wait(stop, Some(socket), None) {
+        let mut in_a_row = 0;
         while let Ok((length, from)) = socket.recv_from(&mut room) {
+            in_a_row += 1;
+            let is_loaded = in_a_row > LOADED;
             let datagram = &room[..length];
-            let asked = match responder.take(now_ns(), wall_ms(), from, datagram, false) {
+            let asked = match responder.take(now_ns(), wall_ms(), from, datagram, is_loaded) {
                 Ok(Heard::Reply(bytes)) => {
                     let _ = socket.send_to(bytes, from);
                     continue;
@@ -185,6 +195,7 @@ fn answer(interior: &Interior, asked: &Asked) -> Answer {
     match place {
         Some(place) => Answer::Located {
             interface: place.interface,
+            node: place.node,
             user: place.user,
             port: place.port,
         },
@@ -202,12 +213,13 @@ mod tests {
     fn a_place_is_read_as_it_was_written() {
         let place = WirePlace {
             interface: 0x0123_4567_89ab_cdef,
+            node: 7,
             user: 1000,
             port: 40_000,
         };
         let bytes = place.to_bytes();
         assert_eq!(WirePlace::from_bytes(&bytes), Some(place));
         assert_eq!(WirePlace::from_bytes(&bytes[1..]), None);
-        assert_eq!(WirePlace::from_bytes(&[0; 14]), None);
+        assert_eq!(WirePlace::from_bytes(&[0; 18]), None);
     }
 }

@@ -188,14 +188,14 @@ fn welcome(
     side: &Side,
 ) -> Result<(), (Box<Asked>, Outcome)> {
     let peer = peer_of(side);
-    if !interior.allows_peer(&peer) || !is_of_host(asked.identity(), side.destination.node) {
+    // Whoever is on this host comes another way, where the kernel says who it is.
+    let is_elsewhere = side.destination.node != interior.identity.node;
+    let is_itself = is_of_host(asked.identity(), side.destination.node);
+    if !interior.allows_peer(&peer) || !is_itself || !is_elsewhere {
         interior.registry.tally.count(Outcome::NotAllowed);
         return Err((asked, Outcome::NotAllowed));
     }
-    let key = PeerKey {
-        interface: side.destination.interface,
-        user: side.destination.user,
-    };
+    let key = PeerKey::of(&side.destination);
     let registry = &interior.registry;
     if let Err(outcome) = registry.begin_incoming(key) {
         registry.tally.count(outcome);

@@ -98,6 +98,8 @@ pub enum Answer {
     Located {
         /// Its number.
         interface: u64,
+        /// Its host.
+        node: u32,
         /// The user that it runs as.
         user: u32,
         /// The port.
@@ -199,10 +201,12 @@ impl Answer {
         match self {
             Self::Located {
                 interface,
+                node,
                 user,
                 port,
             } => {
                 let mut body = interface.to_le_bytes().to_vec();
+                body.extend_from_slice(&node.to_le_bytes());
                 body.extend_from_slice(&user.to_le_bytes());
                 body.extend_from_slice(&port.to_le_bytes());
                 letter(LOCATED, 0, &body)
@@ -220,13 +224,15 @@ impl Answer {
             LOCATED => {
                 letter.expect_no_number()?;
                 let interface = u64::from_le_bytes(letter.take()?);
+                let node = u32::from_le_bytes(letter.take()?);
                 let user = u32::from_le_bytes(letter.take()?);
                 let port = u16::from_le_bytes(letter.take()?);
-                if port == 0 {
-                    return Err(NotALetter::Invalid("a port that is none"));
+                if port == 0 || node == 0 {
+                    return Err(NotALetter::Invalid("a port or a host that is none"));
                 }
                 Self::Located {
                     interface,
+                    node,
                     user,
                     port,
                 }
@@ -426,6 +432,7 @@ mod tests {
         vec![
             Answer::Located {
                 interface: 3,
+                node: 7,
                 user: 1000,
                 port: 40_000,
             },

@@ -4,7 +4,7 @@
 //! the same.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,8 +49,7 @@ pub(crate) struct Abroad {
 /// Where an interface of another host was found.
 pub(crate) struct Found {
     pub(crate) at: SocketAddr,
-    pub(crate) interface: u64,
-    pub(crate) user: u32,
+    pub(crate) who: Destination,
 }
 
 /// Why a letter was not answered.
@@ -101,6 +100,8 @@ pub(crate) struct Network {
     met: Mutex<BTreeMap<u32, SocketAddr>>,
 }
 
+/// How long one of several doors of a host is asked.
+const DOOR_NS: u64 = 300_000_000;
 /// Hosts that are remembered beside the table.
 const HOSTS_MET_MAX: usize = 4096;
 
@@ -119,6 +120,14 @@ fn system(call: &'static str, error: &std::io::Error) -> HostError {
         call,
         errno: Errno(error.raw_os_error().unwrap_or(0)),
     }
+}
+
+/// All addresses of IPv6 are those of IPv4 as well, where there are any of IPv6.
+fn listening(at: SocketAddr) -> SocketAddr {
+    if at.is_ipv6() && at.ip().is_unspecified() && UdpSocket::bind(at).is_err() {
+        return SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), at.port());
+    }
+    at
 }
 
 impl Network {
@@ -140,8 +149,8 @@ impl Network {
             );
         }
         let settings = FlowSettings::default();
-        let wire = Wire::open(options.listen, &settings, now_ns, tell);
-        let wire = wire.map_err(|failed| HostError::System {
+        let open = |at| Wire::open(at, &settings, now_ns, tell);
+        let wire = open(listening(options.listen)).map_err(|failed| HostError::System {
             call: failed.call,
             errno: Errno(failed.errno.raw_os_error()),
         })?;
@@ -176,6 +185,16 @@ impl Network {
         Responder::new(&self.credentials).ok()
     }
 
+    /// Where to send from, to there: from an address that was chosen, or any of the family.
+    fn own_for(&self, to: SocketAddr) -> SocketAddr {
+        let ip = match (self.options.listen.ip(), to.ip()) {
+            (ip, _) if !ip.is_unspecified() => ip,
+            (_, IpAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
+            (_, IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        SocketAddr::new(ip, 0)
+    }
+
     /// Who answers strangers at the wire's port.
     pub(crate) fn responder(&self) -> MutexGuard<'_, Responder> {
         lock(&self.responder)
@@ -187,6 +206,12 @@ impl Network {
             Address::Name(name) => self.by_name(name),
             Address::Destination(to) => Ok(self.by_destination(to)),
         }
+    }
+
+    /// The host that a name seems to speak of, of which nothing is known.
+    pub(crate) fn unknown_host(&self, name: &str) -> Option<String> {
+        let (host, _) = parts(name)?;
+        (host != self.host).then(|| host.as_str().to_owned())
     }
 
     /// The name without this host's own before it.
@@ -203,7 +228,7 @@ impl Network {
         };
         let doors = self.options.hosts.addresses(&host);
         if doors.is_empty() {
-            // It may be a name of this host that has a slash.
+            // See `unknown_host`.
             return Ok(None);
         }
         Ok(Some(Abroad {
@@ -252,26 +277,38 @@ impl Network {
             namespace: self.namespace.clone(),
             sought: abroad.sought.clone(),
         };
-        let mut why = Unanswered::Absent;
-        for &door in &abroad.doors {
-            match self.say(door, &abroad.host, &request, deadline_ns) {
+        let mut why = None;
+        for (number, &door) in abroad.doors.iter().enumerate() {
+            // An address that nobody answers at must not use up the time of the next.
+            let is_last = number + 1 == abroad.doors.len();
+            let until_ns = match is_last {
+                true => deadline_ns,
+                false => deadline_ns.min(now_ns().saturating_add(DOOR_NS)),
+            };
+            match self.say(door, &abroad.host, &request, until_ns) {
                 Ok(Answer::Located {
                     interface,
+                    node,
                     user,
                     port,
                 }) => {
                     return Ok(Found {
                         at: SocketAddr::new(door.ip(), port),
-                        interface,
-                        user,
+                        who: Destination {
+                            node,
+                            user,
+                            interface,
+                        },
                     });
                 }
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
                 Ok(_) => return Err(Unanswered::Failed(abroad.invalid())),
-                Err(error) => why = error,
+                // Somebody may still come where nobody was; a way that there is not, hardly.
+                Err(Unanswered::Failed(_)) if why.is_some() => {}
+                Err(error) => why = Some(error),
             }
         }
-        Err(why)
+        Err(why.unwrap_or(Unanswered::Absent))
     }
 
     /// Says something that needs no link, and hears the answer.
@@ -284,7 +321,17 @@ impl Network {
     ) -> Result<Answer, Unanswered> {
         let number = random_bits()? as u32 | 1;
         let established = self.knock(to, host, number, request, deadline_ns)?;
-        self.read(&established, to)
+        let answer = self.read(&established, to)?;
+        match answer {
+            // Each host speaks for itself.
+            Answer::Located { node, .. } if !is_of_host(&established.identity, node) => {
+                Err(Unanswered::Failed(ConnectError::Invalid {
+                    to: to.to_string(),
+                    what: "it speaks for another host",
+                }))
+            }
+            answer => Ok(answer),
+        }
     }
 
     fn read(&self, established: &Established, to: SocketAddr) -> Result<Answer, Unanswered> {
@@ -318,8 +365,7 @@ impl Network {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
-        let own = SocketAddr::new(self.options.listen.ip(), 0);
-        let socket = UdpSocket::bind(own).map_err(|error| system("bind", &error))?;
+        let socket = UdpSocket::bind(self.own_for(to)).map_err(|error| system("bind", &error))?;
         socket
             .connect(to)
             .map_err(|error| system("connect", &error))?;
@@ -370,7 +416,7 @@ impl Network {
             call: failed.call,
             errno: Errno(failed.errno.raw_os_error()),
         };
-        let own = SocketAddr::new(self.options.listen.ip(), 0);
+        let own = self.own_for(to);
         let mut flows = Vec::new();
         for _ in 0..self.options.paths.max(1) {
             let mut flow = Flow::bind(own, &FlowSettings::default()).map_err(failed)?;
@@ -415,11 +461,10 @@ impl Network {
             Answer::Refused { reason } => return Ok(Err(RefusedBecause(reason))),
             _ => return Err(Unanswered::Failed(abroad.invalid())),
         };
-        let is_expected = side.destination.interface == found.interface
-            && side.destination.user == found.user
+        let is_expected = side.destination == found.who
             && abroad
                 .destination
-                .is_none_or(|wanted| wanted.is_same(&side.destination))
+                .is_none_or(|wanted| wanted == side.destination)
             && is_of_host(&established.identity, side.destination.node);
         if !is_expected {
             return Err(Unanswered::Failed(abroad.invalid()));

@@ -329,6 +329,7 @@ impl Attendant {
         let registry = &self.interior.registry;
         let key = PeerKey {
             interface: offer.interface,
+            node: 0,
             user: credentials.user,
         };
         registry.begin_incoming(key)?;

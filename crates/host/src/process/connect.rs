@@ -108,13 +108,14 @@ fn attempt_abroad(
     };
     let setback = |why| abroad.setback(why);
     let found = network.find(abroad, deadline_ns).map_err(setback)?;
-    let key = PeerKey {
-        interface: found.interface,
-        user: found.user,
-    };
-    if key == interior.own_key() {
+    let key = PeerKey::of(&found.who);
+    if found.who.node == interior.identity.node {
         // This host by another name.
-        return Ok(Attempt::Oneself);
+        let here = Whom::of(interior, Address::Destination(found.who))?;
+        return match &here {
+            Whom::Another(target) => attempt(interior, target, deadline_ns),
+            Whom::Oneself | Whom::Abroad(_) => Ok(Attempt::Oneself),
+        };
     }
     if let Some(early) = claim(interior, key)? {
         return Ok(early);

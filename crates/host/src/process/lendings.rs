@@ -48,10 +48,7 @@ impl Lendings {
         let lending = Lending {
             file,
             length_bytes,
-            borrower: PeerKey {
-                interface: to.destination.interface,
-                user: to.destination.user,
-            },
+            borrower: PeerKey::of(&to.destination),
             process: to.process,
         };
         lendings.insert(secret, lending);
@@ -74,6 +71,7 @@ impl Lendings {
         let lending = lendings.get(&secret)?;
         let asker = PeerKey {
             interface,
+            node: 0,
             user: credentials.user,
         };
         if lending.borrower != asker || lending.process != credentials.process {

@@ -108,6 +108,7 @@ impl Interior {
     fn own_key(&self) -> PeerKey {
         PeerKey {
             interface: self.identity.interface,
+            node: 0,
             user: self.identity.user,
         }
     }
@@ -155,7 +156,12 @@ impl ProcessHost {
         }
         let (lender, notes) = Lender::new(interface, &settings)?;
         let user = rustix::process::geteuid().as_raw();
-        let own_key = PeerKey { interface, user };
+        let node = 0;
+        let own_key = PeerKey {
+            interface,
+            node,
+            user,
+        };
         let registry = Registry::new(own_key, settings.links_max)?;
         let network = match settings.network.clone() {
             Some(options) => {

@@ -36,8 +36,18 @@ pub(super) struct Target {
     destination: Option<Destination>,
     /// For messages to people.
     shown: String,
-    /// If it is not here, it is on another host.
-    may_be_abroad: bool,
+    /// Where it is if it is not here.
+    or_else: Elsewhere,
+}
+
+/// Where somebody may be who is not on this host.
+enum Elsewhere {
+    /// Nowhere.
+    Nowhere,
+    /// On another host, and we are not on the network.
+    NoNetwork,
+    /// On a host of that name, of which nothing is known.
+    UnknownHost(String),
 }
 
 /// Why an attempt came to nothing.
@@ -118,9 +128,9 @@ impl Whom {
         }
         match to {
             Address::Name(to) => {
-                let to = match &interior.network {
-                    Some(network) => network.without_own_host(to),
-                    None => to,
+                let (to, unknown) = match &interior.network {
+                    Some(network) => (network.without_own_host(to), network.unknown_host(to)),
+                    None => (to, None),
                 };
                 let name = Name::checked(to)?;
                 if interior.settings.name.as_ref() == Some(&name) {
@@ -130,7 +140,8 @@ impl Whom {
                     address: namespace.name_address(&name).map_err(bad)?,
                     shown: format!("{:?}", name.as_str()),
                     destination: None,
-                    may_be_abroad: false,
+                    // It may be a name of this host that has a slash.
+                    or_else: unknown.map_or(Elsewhere::Nowhere, Elsewhere::UnknownHost),
                 }))
             }
             Address::Destination(destination) => {
@@ -154,7 +165,10 @@ impl Whom {
                     shown,
                     destination: Some(destination),
                     // It may be here all the same, on the network while we are not.
-                    may_be_abroad: !is_here,
+                    or_else: match is_here {
+                        true => Elsewhere::Nowhere,
+                        false => Elsewhere::NoNetwork,
+                    },
                 }))
             }
         }
@@ -175,7 +189,7 @@ impl Target {
             address: address.map_err(bad)?,
             destination: None,
             shown,
-            may_be_abroad: false,
+            or_else: Elsewhere::Nowhere,
         })
     }
 }
@@ -254,10 +268,14 @@ impl Target {
             Ok(()) => Ok(socket),
             Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => {
                 let to = self.shown.clone();
-                Err(match self.destination {
-                    Some(_) if self.may_be_abroad => Setback::Final(ConnectError::NoNetwork { to }),
-                    Some(_) => Setback::Final(ConnectError::Gone { to }),
-                    None => Setback::Again(ConnectError::Absent { to }),
+                Err(match (self.destination, &self.or_else) {
+                    (_, Elsewhere::NoNetwork) => Setback::Final(ConnectError::NoNetwork { to }),
+                    (_, Elsewhere::UnknownHost(host)) => {
+                        let host = host.clone();
+                        Setback::Again(ConnectError::UnknownHost { host })
+                    }
+                    (Some(_), Elsewhere::Nowhere) => Setback::Final(ConnectError::Gone { to }),
+                    (None, Elsewhere::Nowhere) => Setback::Again(ConnectError::Absent { to }),
                 })
             }
             // So many wait already that there is no room to wait.
@@ -298,6 +316,7 @@ impl Contact<'_> {
     pub(super) fn key(&self) -> PeerKey {
         PeerKey {
             interface: self.interface,
+            node: 0,
             user: self.credentials.user,
         }
     }

@@ -11,7 +11,7 @@ use super::counters::{Outcome, Tally};
 use super::exchange::{self, drain, hang_up};
 use super::source::Source;
 use crate::alarm::{Alarm, Event as Signal};
-use crate::{Event, HostError, LossCause, Peer};
+use crate::{Destination, Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
 use hamlyn_link::wire::{Post, Wire, WireLink};
@@ -27,8 +27,21 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PeerKey {
     pub(crate) interface: u64,
-    /// From the kernel.
+    /// The other host; 0 for this one, where the kernel says who is who. So nobody elsewhere takes a neighbour's place.
+    pub(crate) node: u32,
+    /// From the kernel, or from the other host.
     pub(crate) user: u32,
+}
+
+impl PeerKey {
+    /// Of a peer, as hosts name them.
+    pub(crate) fn of(peer: &Destination) -> Self {
+        Self {
+            interface: peer.interface,
+            node: peer.node,
+            user: peer.user,
+        }
+    }
 }
 
 /// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine it may not come
@@ -639,10 +652,7 @@ impl Registry {
 }
 
 fn key_of(peer: &Peer) -> PeerKey {
-    PeerKey {
-        interface: peer.destination.interface,
-        user: peer.destination.user,
-    }
+    PeerKey::of(&peer.destination)
 }
 
 fn release(state: &mut State, key: PeerKey, token: u64) {

@@ -136,7 +136,8 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> CallFailed {
 }
 
 impl Flow {
-    /// A socket at this address; port 0 lets the system choose. It receives from anyone until it is connected.
+    /// A socket at this address; port 0 lets the system choose. It receives from anyone until it is connected. At all
+    /// addresses of IPv6 (`[::]`) it has those of IPv4 as well, as long as it is not connected.
     pub fn bind(at: SocketAddr, settings: &FlowSettings) -> Result<Self, CallFailed> {
         let (family, is_v6) = match at.ip() {
             IpAddr::V4(_) => (AddressFamily::INET, false),
@@ -148,7 +149,8 @@ impl Flow {
         // PROBE: never fragment, and let the length be found by those who can tell (`udp::mtu`), not by whoever can forge
         // a report to the kernel.
         if is_v6 {
-            sockopt::set_ipv6_v6only(&socket, true).map_err(failed("setsockopt(IPV6_V6ONLY)"))?;
+            let only = !at.ip().is_unspecified();
+            sockopt::set_ipv6_v6only(&socket, only).map_err(failed("setsockopt(IPV6_V6ONLY)"))?;
             sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)
                 .map_err(failed("setsockopt(IPV6_MTU_DISCOVER)"))?;
         } else {
@@ -177,6 +179,13 @@ impl Flow {
         self.peer = Some(peer);
         self.single_bytes_max = self.route_datagram_bytes().unwrap_or(DATAGRAM_BYTES_MIN);
         Ok(())
+    }
+
+    /// What comes here is sent in datagrams of up to so many bytes. A flow that is not connected knows no way to learn that from;
+    /// until it is told, runs of longer ones are told apart by more than their word for it, and contents that look like envelopes
+    /// can spoil that where they are not sealed.
+    pub fn expect(&mut self, single_bytes_max: usize) {
+        self.single_bytes_max = single_bytes_max.max(DATAGRAM_BYTES_MIN);
     }
 
     /// The address of this socket, with the port that the system chose.
@@ -251,6 +260,11 @@ impl Flow {
 
     /// Sends one datagram to anyone; for the few that precede a connection.
     pub fn send_to(&mut self, datagram: &[u8], to: SocketAddr) -> Result<(), SendError> {
+        let to = match (self.local, to) {
+            // So the system calls it here.
+            (SocketAddr::V6(_), SocketAddr::V4(to)) => (to.ip().to_ipv6_mapped(), to.port()).into(),
+            _ => to,
+        };
         let length = datagram.len().min(DATAGRAM_BYTES_MAX + 1) as u16;
         loop {
             self.offload.prepare(self.socket.as_fd(), 1, length);
@@ -310,7 +324,9 @@ impl Flow {
             };
             match came {
                 Ok((bytes, from)) => {
-                    let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+                    let from = from
+                        .and_then(|from| SocketAddr::try_from(from).ok())
+                        .map(plain);
                     let single = self.offload.joins().then_some(self.single_bytes_max);
                     inbox.fill(bytes, single, from);
                     return Ok(true);
@@ -327,6 +343,15 @@ impl Flow {
                 }
             }
         }
+    }
+}
+
+/// An address of IPv4 as such.
+fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => (ip, address.port()).into(),
+        // With its scope.
+        IpAddr::V6(_) => address,
     }
 }
 

@@ -169,6 +169,11 @@ impl Payload<Area> for Arrived<'_> {
 }
 
 impl WireReceive {
+    #[cfg(test)]
+    pub(super) fn post(&self) -> &Arc<Post> {
+        &self.post
+    }
+
     /// Gives the next packet; `judge` says whether the interface would not have it.
     fn next<R>(
         &mut self,

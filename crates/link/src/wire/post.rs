@@ -93,6 +93,8 @@ pub struct Post {
     number: u32,
     state: Mutex<State>,
     payload_max_bytes: usize,
+    /// The longest datagram, of either direction.
+    datagram_bytes: usize,
     /// Frames that wait.
     waiting: AtomicUsize,
     /// Whether a packet would find room.
@@ -172,6 +174,7 @@ impl Post {
         Self {
             number,
             payload_max_bytes: association.payload_max_bytes(),
+            datagram_bytes: frame_bytes + sealer.overhead_bytes(),
             waiting: AtomicUsize::new(0),
             has_room: AtomicBool::new(true),
             deadline_ns: AtomicU64::new(u64::MAX),
@@ -204,6 +207,11 @@ impl Post {
 
     pub(super) fn payload_max_bytes(&self) -> usize {
         self.payload_max_bytes
+    }
+
+    /// The longest datagram, of either direction.
+    pub(super) fn datagram_bytes(&self) -> usize {
+        self.datagram_bytes
     }
 
     /// How the link ended, if it has.
@@ -312,12 +320,13 @@ impl Post {
     pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
         let mut state = lock(&self.state);
         self.pump(&mut state, wire, now_ns);
-        // Only now: what was just acknowledged was the last that there was to do, and nobody comes again for it.
-        if state.is_left && state.association.is_idle() {
+        self.leave(&mut state, wire, now_ns);
+        // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
+        if state.is_left && state.association.is_idle() && state.association.verdict().is_none() {
             state.association.close();
             self.pump(&mut state, wire, now_ns);
+            self.leave(&mut state, wire, now_ns);
         }
-        self.leave(&mut state, wire, now_ns);
     }
 
     /// A datagram for this post has come, over that path. Whether there is something to be taken.
@@ -438,9 +447,15 @@ impl Post {
             }
             let back = (returned.header, returned.reason);
             state.returned.push_back(back);
+            wire.stir();
         }
         let has_room = state.association.has_room();
-        self.has_room.store(has_room, Ordering::Relaxed);
+        if has_room != self.has_room.load(Ordering::Relaxed) {
+            self.has_room.store(has_room, Ordering::Relaxed);
+            if has_room {
+                wire.stir();
+            }
+        }
         let mut deadline_ns = state.association.deadline_ns().unwrap_or(u64::MAX);
         if state.stuck.is_some() {
             deadline_ns = deadline_ns.min(now_ns + FULL_NS);

@@ -5,11 +5,16 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 const OWN: PeerKey = PeerKey {
     interface: 1,
+    node: 0,
     user: 1000,
 };
 
 fn key(interface: u64, user: u32) -> PeerKey {
-    PeerKey { interface, user }
+    PeerKey {
+        interface,
+        node: 0,
+        user,
+    }
 }
 
 fn wake_word() -> WakeWord {

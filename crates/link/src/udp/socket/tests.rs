@@ -221,3 +221,24 @@ fn addresses_that_are_taken_are_named() {
         }
     );
 }
+
+/// A socket at all addresses hears both families, and names sources as they are known elsewhere.
+#[test]
+fn all_addresses_are_those_of_both_families() {
+    let at = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+    let settings = FlowSettings::default();
+    let mut hub = Flow::bind(at, &settings).unwrap();
+    let mut inbox = Inbox::new();
+    for from in loopbacks() {
+        let mut spoke = Flow::bind(from, &settings).unwrap();
+        let to = SocketAddr::new(from.ip(), hub.local().port());
+        spoke.connect(to).unwrap();
+        spoke.send_one(b"question").unwrap();
+        poll(&mut [PollFd::new(&hub, PollFlags::IN)], None).unwrap();
+        assert!(hub.receive(&mut inbox).unwrap());
+        let source = inbox.next().unwrap().source.unwrap();
+        assert_eq!(source, spoke.local());
+        hub.send_to(b"answer", source).unwrap();
+        assert_eq!(take(&spoke, &mut inbox, 1), [b"answer"]);
+    }
+}

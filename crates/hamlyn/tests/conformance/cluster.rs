@@ -1,0 +1,117 @@
+//! A world between hosts: what goes over the wire, with every check and every fault of it but loss.
+
+use std::io::Write as _;
+use std::marker::PhantomData;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
+use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
+use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
+use hamlyn::{Manager, ManagerOptions, Strategy};
+
+use crate::world::{Driven, Role, World, namespace, run_as_threads};
+
+/// Every party a thread with an interface of its own, each on a host of its own: they have addresses of the loopback device, and
+/// share the secret of a cluster, or trust the network.
+pub(crate) struct Hosts<S, const SEALED: bool> {
+    strategy: PhantomData<fn() -> S>,
+    namespace: String,
+    /// Hosts of this cluster so far.
+    opened: AtomicU8,
+    secret: Option<PathBuf>,
+    /// The address of its first host.
+    network: Ipv4Addr,
+}
+
+pub(crate) type SealedHosts<S> = Hosts<S, true>;
+pub(crate) type ClearHosts<S> = Hosts<S, false>;
+
+/// Hosts of a cluster at most: their addresses differ in the last five bits.
+const HOSTS_MAX: u8 = 1 << 5;
+/// Clusters of a process, until addresses are used again.
+const CLUSTERS_MAX: u32 = 1 << 11;
+
+/// The first address of a cluster, that nobody else has at the time.
+fn new_network() -> Ipv4Addr {
+    static CLUSTERS: AtomicU32 = AtomicU32::new(0);
+    let cluster = CLUSTERS.fetch_add(1, Ordering::Relaxed) % CLUSTERS_MAX;
+    let process = std::process::id() % 240 + 1;
+    Ipv4Addr::from_bits(127 << 24 | process << 16 | cluster << 5)
+}
+
+fn new_secret(namespace: &str) -> PathBuf {
+    let secret = std::env::temp_dir().join(format!("hamlyn-secret-{namespace}"));
+    let text = ClusterSecret::generate().unwrap().to_text();
+    let mut open = std::fs::OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = open.open(&secret).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    secret
+}
+
+impl<S, const SEALED: bool> Hosts<S, SEALED> {
+    fn host(&self, number: u8) -> (HostName, IpAddr) {
+        let address = Ipv4Addr::from_bits(self.network.to_bits() + u32::from(number) + 1);
+        (
+            HostName::new(&format!("h{number}")).unwrap(),
+            address.into(),
+        )
+    }
+
+    fn network(&self) -> NetworkOptions {
+        let mut options = NetworkOptions::new(match &self.secret {
+            Some(file) => Security::Secret(file.clone()),
+            None => Security::Insecure,
+        });
+        for number in 0..HOSTS_MAX - 1 {
+            let (name, address) = self.host(number);
+            let door = SocketAddr::new(address, DOOR_PORT);
+            options.hosts.insert(name, door).unwrap();
+        }
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        assert!(number < HOSTS_MAX - 1);
+        let (name, address) = self.host(number);
+        options.host = Some(name);
+        options.listen = SocketAddr::new(address, 0);
+        options
+    }
+}
+
+impl<S, const SEALED: bool> Drop for Hosts<S, SEALED> {
+    fn drop(&mut self) {
+        if let Some(secret) = &self.secret {
+            let _ = std::fs::remove_file(secret);
+        }
+    }
+}
+
+impl<S: Driven, const SEALED: bool> World for Hosts<S, SEALED> {
+    type Host = ProcessHost;
+    const STRATEGY: Strategy = S::STRATEGY;
+    const IN_ORDER: bool = false;
+
+    fn new(test: &str) -> Self {
+        let namespace = namespace(test);
+        Self {
+            strategy: PhantomData,
+            opened: AtomicU8::new(0),
+            secret: SEALED.then(|| new_secret(&namespace)),
+            network: new_network(),
+            namespace,
+        }
+    }
+
+    fn open(&self, mut options: ManagerOptions) -> Manager<ProcessHost> {
+        options.strategy = S::STRATEGY;
+        let mut host = Options::default().in_namespace(&self.namespace);
+        host.network = NetworkUse::On(Box::new(self.network()));
+        hamlyn::open_with(host, options).unwrap()
+    }
+
+    fn run(&self, roles: &[Role<'_, Self>]) {
+        run_as_threads(self, roles);
+    }
+}

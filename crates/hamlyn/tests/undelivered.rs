@@ -1,0 +1,95 @@
+//! What came back over a link that has ended, and why it ended, are told right, though another link has its place by now.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use hamlyn::engine::transport::Return;
+use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
+use hamlyn::host::network::{NetworkOptions, Security};
+use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
+use hamlyn::{LinkEnd, Manager, ManagerOptions, Message, NewSlot, SendError, Wait};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn address(host: u8) -> IpAddr {
+    let process = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, process[2] | 0x80, process[3], host + 1).into()
+}
+
+/// A host is an address of the loopback device.
+fn open(host: u8) -> Manager<ProcessHost> {
+    let mut network = NetworkOptions::new(Security::Insecure);
+    let name = |host| HostName::new(&format!("h{host}")).unwrap();
+    for host in 0..3 {
+        let door = SocketAddr::new(address(host), DOOR_PORT);
+        network.hosts.insert(name(host), door).unwrap();
+    }
+    network.host = Some(name(host));
+    network.listen = SocketAddr::new(address(host), 0);
+    let namespace = format!("undelivered-{}", std::process::id());
+    let mut options = Options::default().in_namespace(&namespace);
+    options.network = NetworkUse::On(Box::new(network));
+    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+}
+
+fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}: it did not come");
+    }
+}
+
+#[test]
+fn whither_it_went_is_known_though_another_link_has_the_place() {
+    const SENT: u64 = 5;
+    let mut sender = open(0);
+    let mut first = open(1);
+    let mut second = open(2);
+    let slot = |manager: &mut Manager<ProcessHost>| {
+        let interface = manager.interface_mut();
+        let area = interface.allocate(64).unwrap();
+        let slot = interface.open_slot(NewSlot::new(&area)).unwrap();
+        slot.fast_ticket(0, 64).unwrap()
+    };
+    let (ticket, other) = (slot(&mut first), slot(&mut second));
+    let terminus = sender.terminus();
+    let interface = sender.interface_mut();
+    let target = interface.target(&ticket, Wait::For(PATIENCE)).unwrap();
+    for word in 0..SENT {
+        let message = Message::new(b"for nobody").word(word).silent();
+        let wait = Wait::For(PATIENCE);
+        interface
+            .send_msg(terminus, &target, &message, wait)
+            .unwrap();
+    }
+    // It ends without a look at what was sent, and so that its host cannot say why.
+    std::thread::spawn(move || drop(first));
+    until("the end of the link", || {
+        interface.poll();
+        interface.peers().next().is_none().then_some(())
+    });
+    let end = interface.link_end(target.link()).unwrap();
+    assert!(matches!(end, LinkEnd::Lost(_)), "{end:?}");
+    let next = interface.target(&other, Wait::For(PATIENCE)).unwrap();
+    assert_eq!(next.link().index, target.link().index, "the same place");
+    // Both are asked for only now.
+    let words = (0..SENT).map(|_| {
+        let back = interface.next_undelivered().expect("it came back");
+        assert_eq!(back.to, Some(ticket.destination));
+        assert!(matches!(back.reason, Return::Ended(_)), "{back}");
+        back.word
+    });
+    assert_eq!(words.collect::<Vec<_>>(), (0..SENT).collect::<Vec<_>>());
+    assert_eq!(interface.next_undelivered(), None);
+    let late = Message::new(b"late").word(9);
+    let error = interface.send_msg(terminus, &target, &late, Wait::Poll);
+    match error.unwrap_err() {
+        SendError::PeerLost(lost) => {
+            assert_eq!((lost.peer, lost.end), (ticket.destination, end));
+        }
+        other => panic!("{other}"),
+    }
+}

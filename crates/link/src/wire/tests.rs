@@ -1,0 +1,165 @@
+//! Two wires of one process, with a link between them.
+
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+use hamlyn_engine::memory::{Part, Payload as _, Unsent};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::{Association, Settings};
+use hamlyn_ring::area::Area;
+
+use super::*;
+use crate::carrier::tests::header;
+use crate::udp::seal::{Key, Opener, Sealer};
+use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
+
+const FRAME_BYTES: usize = 8_900;
+/// What must happen happens far sooner.
+const PATIENCE_NS: u64 = 20_000_000_000;
+
+fn clock() -> u64 {
+    static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+fn wires() -> [Arc<Wire>; 2] {
+    [0; 2].map(|_| {
+        let at = (Ipv4Addr::LOCALHOST, 0).into();
+        let wire = Wire::open(at, &FlowSettings::default(), clock, Box::new(|| {}));
+        Arc::new(wire.unwrap())
+    })
+}
+
+/// In the clear.
+fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
+    let numbers = [0, 1].map(|at| wires[at].reserve(0x5000_0000).unwrap());
+    [0, 1].map(|at| {
+        let mut flow = Flow::bind((Ipv4Addr::LOCALHOST, 0).into(), &FlowSettings::default());
+        flow.as_mut()
+            .unwrap()
+            .connect(wires[1 - at].local())
+            .unwrap();
+        let settings = Settings {
+            frame_bytes: FRAME_BYTES,
+            ..Settings::default()
+        };
+        let parts = PostParts {
+            association: Association::new(settings).unwrap(),
+            sealer: Sealer::new(&Key::Clear(7), numbers[1 - at]),
+            opener: Opener::new(&Key::Clear(7), numbers[at]),
+            tap: None,
+            flows: vec![flow.unwrap()],
+        };
+        wires[at].link(numbers[at], parts)
+    })
+}
+
+/// Looks at both, until it is so.
+fn until(wires: &[Arc<Wire>; 2], mut is_so: impl FnMut() -> bool) {
+    let begun_ns = clock();
+    while !is_so() {
+        assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
+        wires.iter().for_each(|wire| {
+            wire.look();
+        });
+    }
+}
+
+/// In the clear, contents are the first thing that a run could be taken apart by.
+#[test]
+fn contents_that_look_like_envelopes_arrive() {
+    let wires = wires();
+    let [one, other] = link(&wires).map(WireLink::split);
+    let ((mut transmit, _held), (_kept, mut receive)) = (one, other);
+    let length = transmit.payload_max_bytes();
+    let area = Area::new(length as u64).unwrap();
+    // The first says of itself at every place that it is version 1 and has 0x1010 bytes.
+    for byte in [0x10, 0, 0x11, 0x20] {
+        let data = vec![byte; length];
+        let sent = 40;
+        let (mut offered, mut came) = (0, 0);
+        until(&wires, || {
+            while offered < sent {
+                match transmit.try_send(&header(0, length), &[], &[Part::Bytes(&data)]) {
+                    Ok(()) => offered += 1,
+                    Err(Unsent::Full) => break,
+                    Err(gone) => panic!("{gone:?} after {came}"),
+                }
+            }
+            let taken = receive.receive(|_, payload| payload.deposit(&area, 0).unwrap());
+            if taken.unwrap().is_some() {
+                came += 1;
+                let mut bytes = vec![0; length];
+                area.read_at(0, &mut bytes).unwrap();
+                assert!(bytes == data);
+            }
+            assert_eq!(receive.post().end(), None, "after {came}");
+            came == sent
+        });
+    }
+}
+
+/// Whoever looks for another, as the attendant does, is told of room: the other sleeps and waits for it.
+#[test]
+fn room_that_somebody_finds_is_told() {
+    let wires = wires();
+    let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+    let length = transmit.payload_max_bytes();
+    let data = vec![1; length];
+    let send = |transmit: &mut WireTransmit| {
+        transmit.try_send(&header(0, length), &[], &[Part::Bytes(&data)])
+    };
+    while send(&mut transmit).is_ok() {}
+    let begun_ns = clock();
+    while !transmit.credit_came() {
+        assert!(clock() - begun_ns < PATIENCE_NS, "there is no room again");
+        wires[1].look();
+        while receive.receive(|_, _| ()).unwrap().is_some() {}
+        let is_told = wires[0].look();
+        assert_eq!(is_told, transmit.credit_came());
+    }
+    assert!(!wires[0].look(), "it is told once");
+}
+
+/// Whoever leaves says so, though all that was left to do was to acknowledge.
+#[test]
+fn whoever_leaves_says_so() {
+    for is_refused in [false, true] {
+        let wires = wires();
+        let [(mut transmit, held), (_, mut receive)] = link(&wires).map(WireLink::split);
+        let data = [1; 100];
+        transmit
+            .try_send(&header(0, 100), &[], &[Part::Bytes(&data)])
+            .unwrap();
+        until(&wires, || {
+            let judged = receive.receive_judged(|_, _| match is_refused {
+                true => Err(Refusal::BadKey),
+                false => Ok(()),
+            });
+            judged.unwrap().is_some()
+        });
+        drop(receive);
+        let post = Arc::clone(held.post());
+        until(&wires, || post.end() == Some(WireEnd::Closed));
+        drop(held);
+        let until_ns = clock() + PATIENCE_NS;
+        for wire in &wires {
+            wire.settle(until_ns);
+            assert!(!wire.has_links());
+        }
+    }
+}
+
+/// Both leave at once.
+#[test]
+fn whoever_is_left_ends() {
+    let wires = wires();
+    let [(mut transmit, held), (_, mut receive)] = link(&wires).map(WireLink::split);
+    let data = [1; 100];
+    transmit
+        .try_send(&header(0, 100), &[], &[Part::Bytes(&data)])
+        .unwrap();
+    until(&wires, || receive.receive(|_, _| ()).unwrap().is_some());
+    drop((held, receive));
+    until(&wires, || wires.iter().all(|wire| !wire.has_links()));
+}
