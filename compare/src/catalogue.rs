@@ -47,7 +47,7 @@ pub(crate) enum Start {
 
 /// A word of a command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Word {
+pub(crate) enum Word {
     Text(OsString),
     /// The number of processes.
     Processes,
@@ -139,7 +139,7 @@ impl Peer {
     }
 
     /// Processes that the comparison starts, each on a core of its own.
-    fn each(
+    pub(crate) fn each(
         library: &'static str,
         name: &'static str,
         label: &'static str,
@@ -156,7 +156,7 @@ impl Peer {
         }
     }
 
-    fn perftest(
+    pub(crate) fn perftest(
         name: &'static str,
         label: &'static str,
         time: &'static str,
@@ -178,22 +178,22 @@ impl Peer {
         self
     }
 
-    fn warm_up(mut self, warm_up: WarmUp) -> Self {
+    pub(crate) fn warm_up(mut self, warm_up: WarmUp) -> Self {
         self.warm_up = Some(warm_up);
         self
     }
 
     /// Its own launcher starts the processes.
-    fn launched(self) -> Self {
+    pub(crate) fn launched(self) -> Self {
         self.program(|program| program.start = Start::Launcher)
     }
 
     /// It has threads of its own, so its processes have both cores.
-    fn floating(self) -> Self {
+    pub(crate) fn floating(self) -> Self {
         self.program(|program| program.confined = false)
     }
 
-    fn environment(self, variables: &[(&'static str, &'static str)]) -> Self {
+    pub(crate) fn environment(self, variables: &[(&'static str, &'static str)]) -> Self {
         self.program(|program| program.environment = variables.to_vec())
     }
 
@@ -354,12 +354,16 @@ impl Places {
     }
 }
 
-fn text(words: &[&str]) -> Vec<Word> {
+pub(crate) fn text(words: &[&str]) -> Vec<Word> {
     words.iter().map(|word| Word::Text(word.into())).collect()
 }
 
+pub(crate) fn word(path: &Path) -> Word {
+    Word::Text(path.into())
+}
+
 fn path(path: &Path) -> Vec<Word> {
-    vec![Word::Text(path.into())]
+    vec![word(path)]
 }
 
 /// All that can be compared, ours first.
@@ -465,7 +469,7 @@ fn mpich(program: Vec<Word>) -> Vec<Word> {
     words
 }
 
-fn aeron(built: &Path) -> Vec<Word> {
+pub(crate) fn aeron(built: &Path) -> Vec<Word> {
     let mut classes = built.join("aeron").into_os_string();
     classes.push(":");
     classes.push(built.join("aeron/*"));

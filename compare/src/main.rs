@@ -7,6 +7,7 @@
 mod catalogue;
 mod figure;
 mod interruption;
+mod network;
 mod perftest;
 mod pin;
 mod plot;
@@ -81,12 +82,41 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Measures between two hosts instead: network namespaces joined by a veth pair. Needs root.
+    Network(Network),
+}
+
+#[derive(clap::Args)]
+struct Network {
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Fewer and shorter rounds.
+    #[arg(long)]
+    quick: bool,
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic. Ours is
+    /// always there.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Two cores, separated by a comma: the receiver's and the sender's.
+    #[arg(long, value_delimiter = ',')]
+    cores: Vec<usize>,
+    /// Rounds. By default 5, with --quick 2.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Where results go. By default `compare/results`; with --quick or --only beside what is built.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Install nothing; use what is there.
+    #[arg(long)]
+    no_install: bool,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = match arguments.command {
-        Some(Command::Show { check }) => show(check),
+    let result = match &arguments.command {
+        Some(Command::Show { check }) => show(*check),
+        Some(Command::Network(arguments)) => between_hosts(arguments),
         None => compare(&arguments),
     };
     match result {
@@ -177,6 +207,39 @@ fn compare(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+fn between_hosts(arguments: &Network) -> Result<()> {
+    interruption::watch()?;
+    let places = Places::here()?;
+    let rounds = arguments
+        .rounds
+        .unwrap_or(if arguments.quick { 2 } else { 5 });
+    let lasts = Duration::from_millis(if arguments.quick { 30 } else { 100 });
+    let report = network::compare(
+        &arguments.only,
+        &places,
+        pin::Cores::choose(&arguments.cores)?,
+        rounds.max(1),
+        lasts,
+        !arguments.no_install,
+        arguments.quick,
+    )?;
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None if arguments.quick || !arguments.only.is_empty() => {
+            places.built().join("results-part")
+        }
+        None => places.results(),
+    };
+    network::write(&report, &output)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{}", report.markdown());
+        println!("written to {}", output.display());
+    }
+    Ok(())
+}
+
 fn figures() -> Vec<figure::Figure> {
     let mut figures = figure::Figure::of_a_pair();
     figures.extend(figure::Figure::of_a_crowd());
@@ -207,8 +270,12 @@ fn show(check: bool) -> Result<()> {
     let results = places.results();
     let report = reading::read_file(&results.join(RAW_FILE), &catalogue::catalogue(&places))?;
     let section = readme::section(&report);
+    let between = network::read(&results)?;
     if !check {
         write(&report, &results)?;
+        if let Some((between, _)) = &between {
+            network::write(between, &results)?;
+        }
         return readme::put(&places.readme(), &section);
     }
     let table = results.join(TABLE_FILE);
@@ -219,6 +286,12 @@ fn show(check: bool) -> Result<()> {
         "{} does not say what {RAW_FILE} beside it says: run `make compare-show`",
         table.display()
     );
+    if let Some((between, found)) = between {
+        ensure!(
+            found == between.markdown(),
+            "network.md does not say what network.json beside it says: run `make compare-show`"
+        );
+    }
     readme::check(&places.readme(), &section)
 }
 

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::figure::Figure;
 use crate::interruption;
+use crate::network::hosts::Hosts;
 use crate::pin::{Cores, Place};
 use crate::session::{Outcome, end};
 
@@ -25,6 +26,7 @@ pub(crate) fn run(
     figure: Figure,
     count: u64,
     cores: Cores,
+    hosts: Option<&Hosts>,
 ) -> Result<Outcome> {
     let (test, column) = match figure {
         Figure::OneWay { .. } => (test_of_time, TIME_COLUMN),
@@ -42,11 +44,17 @@ pub(crate) fn run(
     };
     let port = free_port()?;
     let warm_up = figure.warm_up_count(count).min(1000);
-    let mut server = Running(vec![start(Place::Receiver, cores, &["-p", &port])?]);
+    let server = start(Place::Receiver, cores, &["-p", &port], hosts)?;
+    let table = format!("/proc/{}/net", server.id());
+    let mut server = Running(vec![server]);
+    let to = match hosts {
+        Some(hosts) => hosts.address(0).to_string(),
+        None => "127.0.0.1".to_owned(),
+    };
     let client = start_client(
         cores,
         &[
-            "127.0.0.1",
+            &to,
             "-p",
             &port,
             "-t",
@@ -61,6 +69,8 @@ pub(crate) fn run(
             "-v",
         ],
         &port,
+        &table,
+        hosts,
     )?;
     server.0.push(client);
     let text = server.finish()?;
@@ -134,11 +144,22 @@ fn said(child: &mut Child) -> String {
         .collect()
 }
 
-fn start(place: Place, cores: Cores, arguments: &[&str]) -> Result<Child> {
-    let mut command = Command::new("ucx_perftest");
+fn start(place: Place, cores: Cores, arguments: &[&str], hosts: Option<&Hosts>) -> Result<Child> {
+    const PROGRAM: &str = "ucx_perftest";
+    let mut command = match (hosts, place) {
+        (None, _) => Command::new(PROGRAM),
+        (Some(hosts), Place::Sender) => hosts.command(1, PROGRAM.as_ref()),
+        (Some(hosts), _) => hosts.command(0, PROGRAM.as_ref()),
+    };
+    let transports = if hosts.is_some() {
+        "tcp,self"
+    } else {
+        "posix,self"
+    };
     command
         .args(arguments)
-        .env("UCX_TLS", "posix,self")
+        .env("UCX_TLS", transports)
+        .envs(hosts.map(|_| ("UCX_NET_DEVICES", "eth0")))
         .env("UCX_LOG_LEVEL", "error")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -150,27 +171,33 @@ fn start(place: Place, cores: Cores, arguments: &[&str]) -> Result<Child> {
 }
 
 /// Starts the client when the server listens.
-fn start_client(cores: Cores, arguments: &[&str], port: &str) -> Result<Child> {
+fn start_client(
+    cores: Cores,
+    arguments: &[&str],
+    port: &str,
+    table: &str,
+    hosts: Option<&Hosts>,
+) -> Result<Child> {
     let port: u16 = port.parse()?;
     let wanted = format!(":{port:04X}");
     let deadline = Instant::now() + Duration::from_secs(10);
-    while !listens(&wanted)? {
+    while !listens(&wanted, table)? {
         ensure!(
             Instant::now() < deadline,
             "the server of ucx_perftest does not listen"
         );
         std::thread::sleep(Duration::from_millis(2));
     }
-    start(Place::Sender, cores, arguments)
+    start(Place::Sender, cores, arguments, hosts)
 }
 
 /// Whether a socket listens at an address that ends so; asked of the kernel, since a trial connection
 /// would be taken for the client.
-fn listens(wanted: &str) -> Result<bool> {
+fn listens(wanted: &str, table: &str) -> Result<bool> {
     const LISTEN: &str = "0A";
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);
+    let tables = ["tcp", "tcp6"].map(|name| std::fs::read_to_string(format!("{table}/{name}")));
     let text: String = tables.into_iter().flatten().collect();
-    ensure!(!text.is_empty(), "/proc/net/tcp cannot be read");
+    ensure!(!text.is_empty(), "{table}/tcp cannot be read");
     Ok(text.lines().any(|line| {
         let mut words = line.split_whitespace().skip(1);
         words.next().is_some_and(|local| local.ends_with(wanted)) && words.nth(1) == Some(LISTEN)

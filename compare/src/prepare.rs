@@ -130,16 +130,21 @@ fn version(library: &Library, compare: &Path) -> Result<String> {
 
 /// The libraries that were asked for; without a list, all. The machine and ours are always there.
 pub(crate) fn chosen(only: &[String]) -> Result<Vec<Library>> {
+    chosen_of(LIBRARIES, only)
+}
+
+/// The same, of these.
+pub(crate) fn chosen_of(libraries: &[Library], only: &[String]) -> Result<Vec<Library>> {
     for name in only {
-        if !LIBRARIES.iter().any(|library| library.name == name) {
-            let known: Vec<_> = LIBRARIES.iter().map(|library| library.name).collect();
+        if !libraries.iter().any(|library| library.name == name) {
+            let known: Vec<_> = libraries.iter().map(|library| library.name).collect();
             bail!(
                 "--only: there is no {name:?}; there are {}",
                 known.join(", ")
             );
         }
     }
-    Ok(LIBRARIES
+    Ok(libraries
         .iter()
         .filter(|library| {
             only.is_empty()

@@ -160,7 +160,7 @@ impl Measurable {
                 time,
                 bandwidth,
                 cores,
-            } => perftest::run(time, bandwidth, figure, count, *cores),
+            } => perftest::run(time, bandwidth, figure, count, *cores, None),
         }
     }
 
@@ -483,7 +483,11 @@ fn calibrated(
 }
 
 /// How many messages last about that long; or why there can be none.
-fn calibrate(order: Ordering<'_>, figure: Figure, lasts: Duration) -> Result<Result<u64, String>> {
+pub(crate) fn calibrate(
+    order: Ordering<'_>,
+    figure: Figure,
+    lasts: Duration,
+) -> Result<Result<u64, String>> {
     let mut count = figure.first_count();
     let lasts_ns = figure.lasts(lasts).as_nanos() as f64;
     let patience = Instant::now() + Duration::from_secs(30);

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use crate::catalogue::{Program, Start};
 use crate::figure::Figure;
 use crate::interruption;
+use crate::network::hosts::Hosts;
 use crate::pin::{Cores, Place};
 
 /// How long a peer may take to start.
@@ -75,6 +76,16 @@ pub(crate) struct Session {
 impl Session {
     /// Starts one receiver and so many senders, and waits until they are connected.
     pub(crate) fn open(program: &Program, senders: usize, cores: Cores) -> Result<Self> {
+        Self::open_between(program, senders, cores, None)
+    }
+
+    /// The same, the receiver on one host and the senders on the other.
+    pub(crate) fn open_between(
+        program: &Program,
+        senders: usize,
+        cores: Cores,
+        hosts: Option<&Hosts>,
+    ) -> Result<Self> {
         let directory = directory()?;
         let mut lines = Vec::new();
         for role in 0..=senders {
@@ -99,10 +110,10 @@ impl Session {
                         (true, 0) => Place::Receiver,
                         (true, _) => Place::Sender,
                     };
-                    session.start(program, &role.to_string(), senders, cores, place)?;
+                    session.start(program, Some(role), senders, cores, place, hosts)?;
                 }
             }
-            Start::Launcher => session.start(program, "-", senders, cores, Place::Both)?,
+            Start::Launcher => session.start(program, None, senders, cores, Place::Both, hosts)?,
         }
         let deadline = Instant::now() + OPENING_MAX;
         for role in 0..=senders {
@@ -118,10 +129,11 @@ impl Session {
     fn start(
         &mut self,
         program: &Program,
-        role: &str,
+        role: Option<usize>,
         senders: usize,
         cores: Cores,
         place: Place,
+        hosts: Option<&Hosts>,
     ) -> Result<()> {
         let errors = File::options()
             .create(true)
@@ -130,12 +142,15 @@ impl Session {
             .context("a file for what it says on standard error")?;
         let mut words = program.command(senders).into_iter();
         let first = words.next().context("a program without a name")?;
-        let mut command = Command::new(&first);
+        let mut command = match hosts {
+            Some(hosts) => hosts.command(role.unwrap_or(0), &first),
+            None => Command::new(&first),
+        };
         command
             .args(words)
             .arg(program.variant)
             .arg(self.directory.path())
-            .arg(role)
+            .arg(role.map_or_else(|| "-".to_owned(), |role| role.to_string()))
             .arg(senders.to_string())
             .arg(cores.receiver.to_string())
             .arg(cores.sender.to_string())

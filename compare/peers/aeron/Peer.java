@@ -44,6 +44,12 @@ public final class Peer implements FragmentHandler {
    */
   private static final int MESSAGES_PER_CALL = 1000;
 
+  /** Of sockets, and in flight at most: as much as systems allow that nobody has changed, or nearly. */
+  private static final int BUFFER_BYTES = 2 << 20;
+
+  /** Of the readers of streams between hosts, less the stream's number. */
+  private static final int PORT = 7503;
+
   /** The largest that the driver takes. */
   private static final int FRAGMENT_BYTES = 65504;
 
@@ -57,6 +63,13 @@ public final class Peer implements FragmentHandler {
 
   private final Path directory;
   private final int role;
+
+  /** Whether the two are on different hosts. */
+  private final boolean between;
+
+  /** Whether this process has a driver: on one host there is one for both. */
+  private final boolean drives;
+
   private final FileOutputStream answers;
   private MediaDriver driver;
   private Aeron aeron;
@@ -77,9 +90,11 @@ public final class Peer implements FragmentHandler {
   private long checked;
   private final long[] expected = new long[SENDERS_MAX + 1];
 
-  private Peer(final Path directory, final int role) throws IOException {
+  private Peer(final Path directory, final int role, final boolean between) throws IOException {
     this.directory = directory;
     this.role = role;
+    this.between = between;
+    this.drives = between || role == RECEIVER;
     this.answers = new FileOutputStream(directory.resolve("answers." + role).toFile());
   }
 
@@ -87,7 +102,7 @@ public final class Peer implements FragmentHandler {
     if (arguments.length != 6) {
       throw new IllegalArgumentException("VARIANT DIRECTORY ROLE SENDERS RECEIVER_CORE SENDER_CORE");
     }
-    final Peer peer = new Peer(Path.of(arguments[1]), Integer.parseInt(arguments[2]));
+    final Peer peer = new Peer(Path.of(arguments[1]), Integer.parseInt(arguments[2]), arguments[0].equals("udp"));
     try {
       peer.open(Integer.parseInt(arguments[3]));
       peer.serve();
@@ -100,8 +115,8 @@ public final class Peer implements FragmentHandler {
   }
 
   private void open(final int senders) throws Exception {
-    final String place = directory.resolve("aeron").toString();
-    if (role == RECEIVER) {
+    final String place = directory.resolve(between ? "aeron." + role : "aeron").toString();
+    if (drives) {
       driver =
           MediaDriver.launch(
               new MediaDriver.Context()
@@ -110,6 +125,9 @@ public final class Peer implements FragmentHandler {
                   .threadingMode(ThreadingMode.INVOKER)
                   .sharedIdleStrategy(NoOpIdleStrategy.INSTANCE)
                   .ipcMtuLength(FRAGMENT_BYTES)
+                  .socketSndbufLength(BUFFER_BYTES)
+                  .socketRcvbufLength(BUFFER_BYTES)
+                  .initialWindowLength(BUFFER_BYTES)
                   .termBufferSparseFile(false)
                   .clientLivenessTimeoutNs(PATIENCE_NS)
                   .publicationUnblockTimeoutNs(2 * PATIENCE_NS));
@@ -123,17 +141,20 @@ public final class Peer implements FragmentHandler {
             .idleStrategy(NoOpIdleStrategy.INSTANCE)
             .preTouchMappedMemory(true)
             .driverTimeoutMs(TimeUnit.NANOSECONDS.toMillis(PATIENCE_NS));
-    if (role == RECEIVER) {
+    if (drives) {
       context.driverAgentInvoker(driver.sharedAgentInvoker());
+    }
+    if (role == RECEIVER) {
       Files.createFile(directory.resolve("driver"));
     }
     aeron = Aeron.connect(context);
     final int out = role == RECEIVER ? BACK : THERE;
-    publication =
-        senders == 1 ? aeron.addExclusivePublication("aeron:ipc", out) : aeron.addPublication("aeron:ipc", out);
+    final String channel = channel(out);
+    publication = senders == 1 ? aeron.addExclusivePublication(channel, out) : aeron.addPublication(channel, out);
     // Only one sender is ever answered; another subscriber that does not read would hold up the log.
     if (role <= 1) {
-      subscription = aeron.addSubscription("aeron:ipc", role == RECEIVER ? THERE : BACK);
+      final int in = role == RECEIVER ? THERE : BACK;
+      subscription = aeron.addSubscription(channel(in), in);
     }
     final long deadline = System.nanoTime() + OPENING_NS;
     boolean told = false;
@@ -153,6 +174,15 @@ public final class Peer implements FragmentHandler {
       LockSupport.parkNanos(100_000);
     }
     say("{\"open\":true}");
+  }
+
+  /** Within a host, or to whoever reads that stream. */
+  private String channel(final int stream) {
+    if (!between) {
+      return "aeron:ipc";
+    }
+    final String reader = System.getenv(stream == THERE ? "COMPARE_RECEIVER" : "COMPARE_SENDER");
+    return "aeron:udp?endpoint=" + reader + ":" + (PORT + stream);
   }
 
   private boolean allConnected(final int senders) {
@@ -175,7 +205,7 @@ public final class Peer implements FragmentHandler {
   }
 
   private void invoke() {
-    if (role == RECEIVER) {
+    if (drives) {
       driver.sharedAgentInvoker().invoke();
     }
     aeron.conductorAgentInvoker().invoke();
@@ -267,9 +297,10 @@ public final class Peer implements FragmentHandler {
 
   /** Once in a while, the driver and the client have something to do. */
   private void pass() {
-    if (++polls >= POLLS_PER_INVOCATION) {
+    // Between hosts nothing goes or comes but by the driver.
+    if (between || ++polls >= POLLS_PER_INVOCATION) {
       polls = 0;
-      if (role == RECEIVER) {
+      if (drives) {
         driver.sharedAgentInvoker().invoke();
       }
     }
@@ -290,7 +321,7 @@ public final class Peer implements FragmentHandler {
         receive(turn + 1, 1);
       }
       // A log moves on for as long as the driver is asked to.
-      if (role == RECEIVER && (turn & 1023) == 0) {
+      if (drives && (between || (turn & 1023) == 0)) {
         driver.sharedAgentInvoker().invoke();
       }
     }

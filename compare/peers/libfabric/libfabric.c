@@ -1,4 +1,4 @@
-/* libfabric's shm provider: reliable datagram endpoints, tagged messages, polled completion queues. */
+/* libfabric's shm provider, or between hosts its tcp provider: reliable datagram endpoints, tagged messages, polled completion queues. */
 #include "../harness/session.h"
 
 #include <rdma/fabric.h>
@@ -110,10 +110,11 @@ static void open_endpoint(void) {
   hints->caps = FI_TAGGED | FI_MSG;
   hints->mode = FI_CONTEXT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
-  hints->fabric_attr->prov_name = strdup("shm");
-  char name[64];
-  snprintf(name, sizeof name, "%d", (int)getpid());
-  check(fi_getinfo(FI_VERSION(1, 14), NULL, NULL, 0, hints, &info), "looking for the shm provider");
+  bool is_tcp = strcmp(session.variant, "tcp") == 0;
+  hints->fabric_attr->prov_name = strdup(is_tcp ? "tcp;ofi_rxm" : "shm");
+  const char *own = is_tcp ? getenv("COMPARE_OWN") : NULL;
+  if (is_tcp && !own) fail("no COMPARE_OWN");
+  check(fi_getinfo(FI_VERSION(1, 14), own, NULL, own ? FI_SOURCE : 0, hints, &info), "looking for the provider");
   inject_bytes = info->tx_attr->inject_size;
   check(fi_fabric(info->fabric_attr, &fabric, NULL), "the fabric");
   check(fi_domain(fabric, info, &domain, NULL), "the domain");

@@ -1,4 +1,4 @@
-/* ZeroMQ over ipc: PAIR sockets for round trips, PUSH and PULL for streams. Calls block, as in ZeroMQ's
+/* ZeroMQ over ipc, or between hosts over tcp: PAIR sockets for round trips, PUSH and PULL for streams. Calls block, as in ZeroMQ's
  * own local_lat and remote_thr. */
 #include "../harness/session.h"
 
@@ -6,6 +6,9 @@
 
 /* Messages queued at most, at each end, so that a stream is not just put into memory. */
 #define HIGH_WATER_MARK 1000
+/* Of the receiver's host, which nobody else uses. */
+#define PAIR_PORT 7501
+#define FLOW_PORT 7502
 
 static void *context, *pair, *flow;
 
@@ -39,8 +42,14 @@ static void *socket_of(int type, const char *name) {
   zmq_setsockopt(socket, ZMQ_RCVHWM, &mark, sizeof mark);
   zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
   char path[256], address[300];
-  path_of(path, sizeof path, name);
-  snprintf(address, sizeof address, "ipc://%s", path);
+  if (strcmp(session.variant, "tcp") == 0) {
+    const char *receiver = getenv("COMPARE_RECEIVER");
+    if (!receiver) fail("no COMPARE_RECEIVER");
+    snprintf(address, sizeof address, "tcp://%s:%d", receiver, strcmp(name, "pair") == 0 ? PAIR_PORT : FLOW_PORT);
+  } else {
+    path_of(path, sizeof path, name);
+    snprintf(address, sizeof address, "ipc://%s", path);
+  }
   int result = session.role == RECEIVER ? zmq_bind(socket, address) : zmq_connect(socket, address);
   if (result != 0) fail("%s: %s", address, zmq_strerror(errno));
   return socket;

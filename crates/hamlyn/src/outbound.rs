@@ -36,6 +36,7 @@ impl<T: TransmitEnd> Outbound<T> {
                 sent_seen: 0,
                 idle_since_ns: 0,
                 returned: VecDeque::new(),
+                holding: Vec::new(),
             },
         }
     }
@@ -45,9 +46,9 @@ impl<T: TransmitEnd> Outbound<T> {
         if !self.transmitter.is_waiting() {
             return 0;
         }
-        self.transmitter
-            .pump(&mut self.outlets, BURST_PACKETS)
-            .packets
+        let pumped = self.transmitter.pump(&mut self.outlets, BURST_PACKETS);
+        self.outlets.hand_over();
+        pumped.packets
     }
 }
 
@@ -71,6 +72,8 @@ pub(crate) struct Outlets<T> {
     idle_since_ns: u64,
     /// What came back over links that have ended, and that nobody asked for yet.
     returned: VecDeque<(Option<Destination>, Header, Return)>,
+    /// Links in which packets wait for others.
+    holding: Vec<LinkId>,
 }
 
 /// Packets that came back over ended links and are kept; of more, the oldest are forgotten.
@@ -99,6 +102,28 @@ impl<T: TransmitEnd> Outlets<T> {
                 }
                 // Whither it went nobody could tell once the link's place is another's.
                 self.returned.push_back((to, header, reason));
+            }
+        }
+    }
+
+    /// Whether short messages to that link go the shortest way when there is room.
+    pub(crate) fn has_short_way(&self, link: LinkId) -> bool {
+        self.way(link).is_some_and(|way| way.end.has_short_way())
+    }
+
+    /// Nothing more is sent for now.
+    #[inline]
+    pub(crate) fn hand_over(&mut self) {
+        if !self.holding.is_empty() {
+            self.hand_over_all();
+        }
+    }
+
+    #[cold]
+    fn hand_over_all(&mut self) {
+        while let Some(link) = self.holding.pop() {
+            if let Some(way) = self.reach(link) {
+                way.end.hand_over();
             }
         }
     }
@@ -257,7 +282,12 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
             return Err(Unsent::Gone);
         };
         match way.end.try_send(header, metadata, parts) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                if way.end.holds() && !self.holding.contains(&link) {
+                    self.holding.push(link);
+                }
+                Ok(())
+            }
             Err(reason) => Err(self.not_sent(link, reason)),
         }
     }

@@ -100,6 +100,13 @@ impl TransmitEnd for EitherTransmit {
         }
     }
 
+    fn has_short_way(&self) -> bool {
+        match self {
+            Self::Pair(end) => end.has_short_way(),
+            Self::Wire(_) => false,
+        }
+    }
+
     #[inline(always)]
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
         either!(self, end => end.try_send_shorts(next))
@@ -111,6 +118,15 @@ impl TransmitEnd for EitherTransmit {
             Self::Pair(end) => end.try_send_single(single, data),
             Self::Wire(_) => false,
         }
+    }
+
+    #[inline(always)]
+    fn holds(&self) -> bool {
+        either!(self, end => end.holds())
+    }
+
+    fn hand_over(&mut self) {
+        either!(self, end => end.hand_over());
     }
 
     fn fault(&self) -> Option<LinkFault> {

@@ -99,6 +99,11 @@ pub trait TransmitEnd {
     /// [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise as that.
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool;
 
+    /// Whether [`TransmitEnd::try_send_short`] ever sends anything.
+    fn has_short_way(&self) -> bool {
+        true
+    }
+
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
     /// is none; how many. The peer is woken once, after the last.
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize;
@@ -106,6 +111,15 @@ pub trait TransmitEnd {
     /// As [`TransmitEnd::try_send_short`], for a single packet, with as many bytes of data as it says, or none if they
     /// are in their place. It does not go if it is longer than [`TransmitEnd::payload_max_bytes`].
     fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool;
+
+    /// Whether packets that were taken wait for others that would go with them.
+    #[inline(always)]
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// No other packet follows for now: what waits for one goes.
+    fn hand_over(&mut self) {}
 
     /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
     fn fault(&self) -> Option<LinkFault>;

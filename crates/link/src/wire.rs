@@ -31,6 +31,9 @@ use crate::udp::socket::{CallFailed, Flow, FlowSettings, SendError};
 const STRANGERS_MAX: usize = 64;
 /// Looks at the socket in one poll at most.
 const BATCHES_PER_POLL: usize = 4;
+/// What comes may have waited in this host for so long before it counts as delay of the network: so a host that takes in less than its peers
+/// send slows them down before its socket is full.
+const LATE_MAX_NS: u64 = 1_000_000;
 /// Batches that are kept for the next.
 const BATCHES_MAX: usize = 8;
 
@@ -74,6 +77,8 @@ struct Reception {
     /// A copy of the table, as of that change.
     table: Vec<Option<Arc<Post>>>,
     seen: u64,
+    /// When it was looked last and nothing was there.
+    empty_ns: u64,
 }
 
 /// All links.
@@ -113,6 +118,7 @@ impl Wire {
                 inbox: Inbox::new(),
                 table: Vec::new(),
                 seen: 0,
+                empty_ns: 0,
             }),
             posts: Mutex::default(),
             strangers: Mutex::default(),
@@ -236,9 +242,10 @@ impl Wire {
         let Ok(mut reception) = self.reception.try_lock() else {
             return false;
         };
-        let came = reception.take_in(self);
+        let now_ns = self.now_ns();
+        let came = reception.take_in(self, now_ns);
         drop(reception);
-        if self.deadline_ns.load(Ordering::Relaxed) <= self.now_ns() {
+        if self.deadline_ns.load(Ordering::Relaxed) <= now_ns {
             self.turn();
         }
         came | (self.stirred.load(Ordering::Relaxed) && self.stirred.swap(false, Ordering::Relaxed))
@@ -381,20 +388,28 @@ impl Reception {
         }
     }
 
-    /// Takes in some of what has come. Whether there is something to be taken.
-    fn take_in(&mut self, wire: &Wire) -> bool {
+    /// Takes in some of what has come: no more once there is something to be taken, as whoever looks will be back. Whether there is.
+    fn take_in(&mut self, wire: &Wire, looked_ns: u64) -> bool {
         let mut came = false;
         // So that the socket knows how long datagrams may be before it tells them apart.
         self.follow(wire);
         for _ in 0..BATCHES_PER_POLL {
+            if came {
+                break;
+            }
             match self.socket.receive(&mut self.inbox) {
                 Ok(true) => {}
-                Ok(false) => break,
+                Ok(false) => {
+                    self.empty_ns = looked_ns;
+                    break;
+                }
                 // A hint, or an error that the next call would bring again.
                 Err(_) => continue,
             }
             self.follow(wire);
             let now_ns = wire.now_ns();
+            // It came after nothing was there. That this host looks late is no delay of the network.
+            let came_ns = self.empty_ns.max(now_ns.saturating_sub(LATE_MAX_NS));
             let mut last: Option<&Arc<Post>> = None;
             while let Some(datagram) = self.inbox.next() {
                 let Some(envelope) = Envelope::parse(datagram.bytes) else {
@@ -418,7 +433,7 @@ impl Reception {
                 }
                 last = Some(post);
                 let (from, bytes) = (datagram.source, datagram.bytes);
-                came |= post.take_in(wire, now_ns, envelope.path, from, bytes);
+                came |= post.take_in(wire, came_ns, envelope.path, from, bytes);
             }
             if let Some(last) = last {
                 last.turn(wire, now_ns);

@@ -25,6 +25,8 @@ pub(crate) enum Role {
     Crowd,
     /// A party of a soak.
     Soak,
+    /// A process on one of two hosts in a benchmark.
+    Network,
 }
 
 /// Takes the next order from standard input; nothing at its end.
@@ -92,6 +94,11 @@ impl Actor {
             orders,
             answers,
         })
+    }
+
+    /// Its number.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn order<T: Serialize>(&mut self, order: &T) -> Result<()> {

@@ -84,6 +84,7 @@ fn main() -> ExitCode {
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),
             Role::Soak => soak::worker::run(),
+            Role::Network => bench::network::party::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     };

@@ -1,7 +1,7 @@
 //! `hamlyn reproduce`: a paper's measurements, on the simulator's model of the paper's machine, and what lies beyond them.
 
 mod beyond;
-mod plot;
+pub(crate) mod plot;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

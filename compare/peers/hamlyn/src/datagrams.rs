@@ -17,7 +17,7 @@ pub(crate) struct Datagrams {
 
 impl Datagrams {
     pub(crate) fn open(session: &Session) -> Result<Self> {
-        let mut manager = open()?;
+        let mut manager = open(session)?;
         let mut receiver = datagram::Receiver::new(&mut manager, BUFFER_BYTES)?;
         receiver.ready();
         session.publish(

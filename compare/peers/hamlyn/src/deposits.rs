@@ -13,7 +13,7 @@ use hamlyn_compare_session::{
     MESSAGE_BYTES_MAX, Order, Peer, RECEIVER, REGION_BYTES, Session, Stamp,
 };
 
-use crate::{SETTING_UP, open};
+use crate::{SETTING_UP, is_between, open};
 
 /// Metadata entries, and so the most messages in flight that are longer than a packet.
 const ENTRIES: u64 = 64;
@@ -24,8 +24,9 @@ const UNCOUNTED_BYTES_MAX: usize = 64;
 const UNCOUNTED_PLACES: u64 = 1 << 14;
 /// What the answer of a round trip needs.
 const BACK_BYTES: u64 = 1 << 20;
-/// Packets carry this much unless set otherwise.
+/// Packets on one host carry this much unless set otherwise, and between hosts so much over any network.
 const PACKET_BYTES: usize = 16 << 10;
+const PACKET_BYTES_BETWEEN: usize = 1 << 10;
 const QUEUE_ENTRIES: usize = 1 << 16;
 /// Messages of a call, where one call takes many.
 const MANY: usize = 64;
@@ -138,13 +139,15 @@ pub(crate) struct Deposits {
     received: u64,
     /// Sent messages that the receiver has seen.
     seen: u64,
+    /// Whether the two are on different hosts.
+    is_between: bool,
     /// Whether the inbox was touched all over, as fresh places must have been.
     touched: bool,
 }
 
 impl Deposits {
     pub(crate) fn open(session: &Session, way: Way) -> Result<Self> {
-        let mut manager = open()?;
+        let mut manager = open(session)?;
         let bytes = if session.role == RECEIVER {
             REGION_BYTES.max(MESSAGE_BYTES_MAX * 2) as u64
         } else {
@@ -236,6 +239,7 @@ impl Deposits {
             sent: 0,
             received: 0,
             seen: 0,
+            is_between: is_between(),
             touched: way == Way::Direct,
         })
     }
@@ -243,7 +247,12 @@ impl Deposits {
     /// Whether it is several packets, so that a metadata entry has to count them. What is stored in place is one
     /// packet whatever its length; so if that were not done, the longer ones would be refused.
     fn is_long(&self) -> bool {
-        self.way != Way::Direct && self.order.size_bytes > PACKET_BYTES
+        let packet_bytes = if self.is_between {
+            PACKET_BYTES_BETWEEN
+        } else {
+            PACKET_BYTES
+        };
+        self.way != Way::Direct && self.order.size_bytes > packet_bytes
     }
 
     /// The next notification's word and metadata entry, if there is one.

@@ -14,10 +14,17 @@ mod datagrams;
 mod deposits;
 mod records;
 
-use anyhow::{Result, bail};
-use hamlyn::host::process::{Options, ProcessHost};
+use std::fs::File;
+use std::io::Write;
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
+
+use anyhow::{Context, Result, bail};
+use hamlyn::host::network::hosts::{HostName, Hosts};
+use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
+use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::{Manager, ManagerOptions, Wait};
-use hamlyn_compare_session::Session;
+use hamlyn_compare_session::{RECEIVER, Session};
 
 use crate::deposits::Way;
 
@@ -44,10 +51,47 @@ fn deposits(session: Session, way: Way) -> Result<()> {
     session.run(|session| deposits::Deposits::open(session, way))
 }
 
+/// Whether the environment says that the others are on another host.
+pub(crate) fn is_between() -> bool {
+    std::env::var_os("HAMLYN_HOST").is_some()
+}
+
+/// The network, encrypted, as the environment says: with a secret that the receiver makes for this session.
+fn encrypted(session: &Session) -> Result<NetworkUse> {
+    let path = session.directory.join("secret");
+    if session.role == RECEIVER {
+        let draft = session.directory.join("secret.draft");
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft);
+        file.context("a file for the secret")?
+            .write_all(ClusterSecret::generate()?.to_text().as_bytes())?;
+        std::fs::rename(&draft, &path).context("publishing the secret")?;
+    } else {
+        session.awaited("secret")?;
+    }
+    let of = |name| std::env::var(name).with_context(|| format!("no {name}"));
+    let mut options = NetworkOptions::new(Security::Secret(path));
+    let host = HostName::new(&of("HAMLYN_HOST")?)?;
+    options.hosts = Hosts::read(of("COMPARE_HOSTS_ENCRYPTED")?.as_ref())?;
+    // Beside the door for those in the clear.
+    let own = options.hosts.addresses(&host);
+    options.door_port = own.first().context("an unknown host")?.port();
+    options.host = Some(host);
+    options.listen = (of("HAMLYN_LISTEN")?.parse::<IpAddr>()?, 0).into();
+    Ok(NetworkUse::On(Box::new(options)))
+}
+
 /// A manager that polls and never sleeps, apart from all others on this machine.
-pub(crate) fn open() -> Result<Manager<ProcessHost>> {
+pub(crate) fn open(session: &Session) -> Result<Manager<ProcessHost>> {
     let mut options = Options::default().in_namespace("compare");
     options.spin_ns = Some(u64::MAX / 4);
+    if std::env::var_os("COMPARE_ENCRYPTED").is_some() {
+        options.network = encrypted(session)?;
+        options = options.in_namespace("compare-encrypted");
+    }
     let manager = ManagerOptions {
         queue_entries: QUEUE_ENTRIES,
         ..ManagerOptions::default()

@@ -18,7 +18,7 @@ pub(crate) struct Records {
 
 impl Records {
     pub(crate) fn open(session: &Session) -> Result<Self> {
-        let mut manager = open()?;
+        let mut manager = open(session)?;
         let options = stream::StreamOptions {
             limit_bytes: 4 * MESSAGE_BYTES_MAX as u64,
             ..stream::StreamOptions::default()

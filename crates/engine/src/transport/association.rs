@@ -274,6 +274,11 @@ impl Association {
         self.seal();
     }
 
+    /// Full frames that wait to be sent for the first time.
+    pub fn ready(&self) -> usize {
+        self.send.count(ListId::READY)
+    }
+
     /// Frames under way on all paths.
     pub(super) fn under_way(&self) -> usize {
         (0..self.settings.paths)

@@ -102,6 +102,12 @@ impl Window {
         (self.size < ONE && under_way == 0).then_some(self.next_ns)
     }
 
+    /// Whole frames.
+    #[inline]
+    pub(super) fn frames(&self) -> u32 {
+        (self.size / ONE) as u32
+    }
+
     /// After how many frames an acknowledgement is wanted.
     #[inline]
     pub(super) fn quarter(&self) -> u32 {

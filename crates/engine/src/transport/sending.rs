@@ -134,6 +134,7 @@ impl Association {
             self.progress_ns = now_ns;
         }
         let put_off_ns = self.put_off_ns();
+        let under_way = self.send.count(ListId::under_way(path)) as u32;
         let entry = self.send.entry(channel);
         let is_again = entry.list() != ListId::READY;
         let mut stamp = stamp_of(now_ns);
@@ -160,7 +161,9 @@ impl Association {
         known.sent_count += 1;
         known.window.sent(now_ns, &known.trip);
         known.unasked += 1;
-        let is_asking = is_again || known.unasked >= known.window.quarter();
+        // Who has much room left waits for nothing: it is told soon enough.
+        let is_full = 2 * (under_way + 1) > known.window.frames();
+        let is_asking = is_again || is_full && known.unasked >= known.window.quarter();
         if is_asking {
             known.unasked = 0;
         }

@@ -202,6 +202,10 @@ impl<H: Host> Interface<H> {
         if wait == Wait::Poll || !target.takes_short(message) {
             return None;
         }
+        // To another host no message goes that way, however long one tries.
+        if !self.outbound.own()?.outlets.has_short_way(target.link) {
+            return None;
+        }
         for _ in 0..SHORT_TRIES {
             let outbound = self.outbound.own()?;
             if outbound.transmitter.is_waiting() {
@@ -366,9 +370,10 @@ impl<H: Host> Interface<H> {
             })?;
             match state {
                 Borrowed::Sent => {
-                    let handle = self
-                        .outbound
-                        .with(|outbound| outbound.transmitter.finish_borrowed(terminus))?;
+                    let handle = self.outbound.with(|outbound| {
+                        outbound.outlets.hand_over();
+                        outbound.transmitter.finish_borrowed(terminus)
+                    })?;
                     return Ok(Some(handle));
                 }
                 Borrowed::Gone => return Err(self.lost(target).into()),
@@ -412,13 +417,15 @@ impl<H: Host> Interface<H> {
         }
         let posting = compose(target, message, length_bytes)?;
         let posted = self.outbound.with(|outbound| {
-            outbound.transmitter.post_gather(
+            let posted = outbound.transmitter.post_gather(
                 terminus,
                 &posting,
                 message.metadata,
                 pieces,
                 &mut outbound.outlets,
-            )
+            );
+            outbound.outlets.hand_over();
+            posted
         });
         if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
             processor.exchange.post();

@@ -7,7 +7,7 @@ use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Header, Short, Single};
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{Packet, Return};
+use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
@@ -28,6 +28,7 @@ impl WireLink {
                 wire: Arc::clone(wire),
                 post: Arc::clone(post),
                 sent: 0,
+                holds: false,
             },
             receive: WireReceive {
                 wire: Arc::clone(wire),
@@ -58,6 +59,8 @@ pub struct WireTransmit {
     wire: Arc<Wire>,
     post: Arc<Post>,
     sent: u64,
+    /// Whether packets wait for others.
+    holds: bool,
 }
 
 impl TransmitEnd for WireTransmit {
@@ -74,11 +77,25 @@ impl TransmitEnd for WireTransmit {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         let now_ns = self.wire.now_ns();
-        self.post.offer(&self.wire, now_ns, |association| {
-            association.offer(header, metadata, parts)
-        })?;
+        let bytes = metadata.len() + parts.iter().map(Part::length_bytes).sum::<usize>();
+        let give = |association: &mut Association| association.offer(header, metadata, parts);
+        if bytes < self.payload_max_bytes() {
+            self.post.offer(&self.wire, now_ns, give)?;
+        } else {
+            self.holds = self.post.offer_part(&self.wire, now_ns, give)?;
+        }
         self.sent += 1;
         Ok(())
+    }
+
+    fn holds(&self) -> bool {
+        self.holds
+    }
+
+    fn hand_over(&mut self) {
+        if core::mem::take(&mut self.holds) {
+            self.post.turn(&self.wire, self.wire.now_ns());
+        }
     }
 
     fn try_send_short(&mut self, _: impl FnOnce() -> Short) -> bool {

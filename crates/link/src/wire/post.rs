@@ -27,6 +27,10 @@ use crate::udp::socket::{Flow, SendError};
 const WAITING_BYTES_MAX: usize = 4 << 20;
 /// Buffers kept for frames.
 const SPARE_FRAMES_MAX: usize = 64;
+/// Full frames that wait for more of their kind, so that one call sends them.
+const HELD_FRAMES_MAX: usize = 32;
+/// Frames that are acknowledged together, if so many came.
+const TAKEN_TOGETHER: usize = 32;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
 /// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing.
@@ -275,6 +279,24 @@ impl Post {
         given
     }
 
+    /// As [`Post::offer`], of a packet that fills a frame, so that others are likely to follow at once: it waits for them. Whether it does: then
+    /// somebody must [`Post::turn`] soon, which whoever looks will do.
+    pub(super) fn offer_part(
+        &self,
+        wire: &Wire,
+        now_ns: u64,
+        give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
+    ) -> Result<bool, Unsent> {
+        let mut state = lock(&self.state);
+        let given = give(&mut state.association);
+        let waits = given.is_ok() && state.association.ready() < HELD_FRAMES_MAX;
+        if !waits {
+            self.pump(&mut state, wire, now_ns);
+        }
+        self.leave(&mut state, wire, now_ns);
+        given.map(|()| waits)
+    }
+
     /// The frame that waits for longest.
     pub(super) fn next_frame(&self) -> Option<Frame> {
         if !self.has_frames() {
@@ -299,7 +321,10 @@ impl Post {
             frame.bytes.clear();
             state.spare.push(frame.bytes);
         }
-        self.pump(&mut state, wire, now_ns);
+        // What came together is acknowledged together.
+        if state.frames.len().is_multiple_of(TAKEN_TOGETHER) {
+            self.pump(&mut state, wire, now_ns);
+        }
         self.leave(&mut state, wire, now_ns);
     }
 
@@ -376,7 +401,7 @@ impl Post {
 
     /// Sends frames until there is none to be sent, or no room.
     fn pump(&self, state: &mut State, wire: &Wire, now_ns: u64) {
-        if !state.unstick(wire) {
+        if !state.unstick(wire) || !state.association.may_go_now(now_ns) {
             return;
         }
         let room_bytes = state.frame_bytes + state.sealer.overhead_bytes();

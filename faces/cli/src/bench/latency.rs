@@ -150,7 +150,11 @@ impl End {
     }
 
     /// Sends and awaits the answer, so often.
-    fn lead(&mut self, manager: &mut Manager<ProcessHost>, round_trips: u64) -> Result<()> {
+    pub(crate) fn lead(
+        &mut self,
+        manager: &mut Manager<ProcessHost>,
+        round_trips: u64,
+    ) -> Result<()> {
         for turn in 0..round_trips {
             self.send(manager, turn)?;
             self.tidy(manager);

@@ -10,6 +10,7 @@ mod instructions;
 mod large;
 mod latency;
 mod memory;
+pub(crate) mod network;
 pub(crate) mod one_thread;
 pub(crate) mod oversubscribed;
 mod pair;
@@ -22,6 +23,7 @@ mod strategies;
 mod throughput;
 mod waking;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -63,6 +65,17 @@ pub(crate) struct Arguments {
     /// Measure more processes than processors and nothing else.
     #[arg(long, group = "part")]
     oversubscribed: bool,
+    /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair, which needs root;
+    /// without, both are on the loopback device.
+    #[arg(long, group = "part")]
+    network: bool,
+    /// What a packet of that network carries, in bytes.
+    #[arg(long, requires = "network", default_value_t = 1_500, value_name = "BYTES",
+          value_parser = clap::value_parser!(u32).range(1_280..=9_000))]
+    mtu: u32,
+    /// Draw what loss costs, as SVG, into this directory.
+    #[arg(long, requires = "network", value_name = "DIR")]
+    plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
     #[arg(long, group = "part")]
@@ -139,6 +152,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             "two processors are needed to measure messages between two processes; this process may use {}",
             processors.len()
         );
+    }
+    if arguments.network {
+        let figures = network::measure(&processors, effort, arguments.mtu, arguments.json)?;
+        if let Some(directory) = &arguments.plot {
+            network::plot(&figures, directory)?;
+        }
+        figures.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
     }
     pin(&processors[..1])?;
     let mut report = report::Report::default();

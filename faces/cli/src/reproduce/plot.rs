@@ -18,7 +18,7 @@ const COLOURS: [RGBColor; 5] = [
 ];
 
 /// Draws every plot into a directory.
-pub(super) fn write(plots: &[Plot], directory: &Path) -> Result<()> {
+pub(crate) fn write(plots: &[Plot], directory: &Path) -> Result<()> {
     for plot in plots {
         let path = directory.join(format!("{}.svg", plot.name));
         draw(plot, &path).map_err(|error| anyhow!("drawing {}: {error}", path.display()))?;

@@ -1,0 +1,236 @@
+//! Between two hosts: the same orders to programs in two network namespaces, joined by a veth pair.
+//!
+//! Ours in the clear is measured before each peer, figure by figure, and the peer's figure is compared with that of its own round. There is no
+//! hand-off of a cache line to judge the cores by; the spread of the rounds is shown instead. Why each peer is run that way is in
+//! `compare/README.md`.
+
+pub(crate) mod hosts;
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Means, Peer, Places};
+use crate::figure::Figure;
+use crate::interruption;
+use crate::perftest;
+use crate::pin::Cores;
+use crate::prepare;
+use crate::record::Circumstances;
+use crate::run::{Effort, calibrate};
+use crate::session::{Outcome, Session};
+use hosts::Hosts;
+pub(crate) use report::Report;
+
+/// With which every other one is compared.
+pub(crate) const REFERENCE: &str = "hamlyn_raw";
+/// What is measured.
+const FIGURES: [Figure; 6] = [
+    Figure::OneWay { size_bytes: 16 },
+    Figure::OneWay {
+        size_bytes: 1 << 10,
+    },
+    Figure::OneWay {
+        size_bytes: 64 << 10,
+    },
+    Figure::Rate,
+    Figure::Bandwidth {
+        size_bytes: 64 << 10,
+        fresh: false,
+    },
+    Figure::Bandwidth {
+        size_bytes: 1 << 20,
+        fresh: false,
+    },
+];
+/// Every round of a run, and the table.
+const RAW_FILE: &str = "network.json";
+const TABLE_FILE: &str = "network.md";
+
+/// One figure of one peer, round by round.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Results {
+    pub(crate) values: Vec<f64>,
+    /// Ours, right before.
+    pub(crate) ours: Vec<f64>,
+    /// Why there is nothing.
+    pub(crate) failure: Option<String>,
+}
+
+/// Measures all that are chosen.
+pub(crate) fn compare(
+    only: &[String],
+    places: &Places,
+    cores: Cores,
+    rounds: usize,
+    lasts: Duration,
+    install: bool,
+    quick: bool,
+) -> Result<Report> {
+    let effort = Effort {
+        rounds,
+        lasts,
+        time_max: Duration::MAX,
+    };
+    let hosts = Hosts::make()?;
+    let mut circumstances = Circumstances::now(cores, effort, quick)?;
+    let all = hosts::catalogue(places, &hosts)?;
+    for library in prepare::chosen_of(hosts::LIBRARIES, only)? {
+        interruption::check()?;
+        eprintln!("== {}", library.name);
+        let name = library.name.to_owned();
+        match prepare::prepare(&library, places, install) {
+            Ok(version) => drop(circumstances.versions.insert(name, version)),
+            Err(error) => {
+                let reason = format!("{error:#}");
+                eprintln!("{name} is left out: {reason}");
+                circumstances.unavailable.insert(name, reason);
+            }
+        }
+    }
+    let peers: Vec<&Peer> = all
+        .iter()
+        .filter(|peer| circumstances.versions.contains_key(peer.library))
+        .collect();
+    let reference = all.iter().find(|peer| peer.name == REFERENCE);
+    let reference = reference.context("ours is not in the catalogue")?;
+    let mut measured = BTreeMap::new();
+    let mut counts = BTreeMap::new();
+    for round in 0..rounds {
+        for &peer in &peers {
+            eprintln!("== round {} of {rounds}: {}", round + 1, peer.label);
+            let mut ours = Open::new(reference, &hosts, cores);
+            let mut theirs = Open::new(peer, &hosts, cores);
+            for figure in FIGURES {
+                interruption::check()?;
+                let results: &mut Results = measured.entry((peer.name, figure)).or_default();
+                if results.failure.is_some() {
+                    continue;
+                }
+                let mut once = || -> Result<(f64, f64)> {
+                    let own = match peer.name {
+                        REFERENCE => None,
+                        _ => Some(ours.measure(figure, lasts, &mut counts).context("ours")?),
+                    };
+                    let value = theirs.measure(figure, lasts, &mut counts)?;
+                    Ok((value, own.unwrap_or(value)))
+                };
+                match once() {
+                    Ok((value, own)) => {
+                        results.values.push(value);
+                        results.ours.push(own);
+                    }
+                    Err(error) => {
+                        interruption::check()?;
+                        eprintln!("{}, {figure:?}: {error:#}", peer.label);
+                        results.failure = Some(format!("{error:#}"));
+                        ours.close();
+                        theirs.close();
+                    }
+                }
+            }
+        }
+    }
+    Ok(Report::new(circumstances, &all, measured))
+}
+
+/// Writes what was measured, and the table that is made of it.
+pub(crate) fn write(report: &Report, output: &Path) -> Result<()> {
+    std::fs::create_dir_all(output).with_context(|| format!("making {}", output.display()))?;
+    std::fs::write(
+        output.join(RAW_FILE),
+        serde_json::to_string_pretty(report)? + "\n",
+    )
+    .context("writing what was measured")?;
+    std::fs::write(output.join(TABLE_FILE), report.markdown()).context("writing the table")
+}
+
+/// What a run has left in that directory, if there was one.
+pub(crate) fn read(output: &Path) -> Result<Option<(Report, String)>> {
+    let raw = output.join(RAW_FILE);
+    if !raw.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&raw).context("reading what was measured")?;
+    let table = std::fs::read_to_string(output.join(TABLE_FILE)).context("reading the table")?;
+    Ok(Some((serde_json::from_str(&text)?, table)))
+}
+
+/// A peer whose programs are started when they are needed.
+struct Open<'a> {
+    peer: &'a Peer,
+    hosts: &'a Hosts,
+    cores: Cores,
+    session: Option<Session>,
+}
+
+impl<'a> Open<'a> {
+    fn new(peer: &'a Peer, hosts: &'a Hosts, cores: Cores) -> Self {
+        Self {
+            peer,
+            hosts,
+            cores,
+            session: None,
+        }
+    }
+
+    fn close(&mut self) {
+        self.session = None;
+    }
+
+    fn order(&mut self, figure: Figure, count: u64) -> Result<Outcome> {
+        let program = match &self.peer.means {
+            Means::Session(program) => program,
+            Means::Perftest { time, bandwidth } => {
+                let hosts = Some(self.hosts);
+                return perftest::run(time, bandwidth, figure, count, self.cores, hosts);
+            }
+        };
+        let session = match &mut self.session {
+            Some(session) => session,
+            None => {
+                let mut session = Session::open_between(program, 1, self.cores, Some(self.hosts))?;
+                if let Some(needed) = self.peer.warm_up {
+                    let turns = Figure::OneWay { size_bytes: 16 };
+                    session
+                        .order(turns, needed.round_trips)
+                        .context("warming up")?;
+                    session
+                        .order(Figure::Rate, needed.messages)
+                        .context("warming up")?;
+                }
+                self.session.insert(session)
+            }
+        };
+        session.order(figure, count)
+    }
+
+    /// The figure, from as many messages as last about so long.
+    fn measure(
+        &mut self,
+        figure: Figure,
+        lasts: Duration,
+        counts: &mut BTreeMap<(&'static str, Figure), u64>,
+    ) -> Result<f64> {
+        let key = (self.peer.name, figure);
+        let count = match counts.get(&key) {
+            Some(&count) => count,
+            None => {
+                let mut order = |count| self.order(figure, count);
+                let count = calibrate(&mut order, figure, lasts)?
+                    .map_err(|reason| anyhow::anyhow!("not offered: {reason}"))?;
+                counts.insert(key, count);
+                count
+            }
+        };
+        self.order(figure, figure.warm_up_count(count))?;
+        match self.order(figure, count)? {
+            Outcome::Took(ns) => Ok(figure.value(count, ns)),
+            Outcome::Unsupported(reason) => anyhow::bail!("not offered: {reason}"),
+        }
+    }
+}
