@@ -11,8 +11,8 @@ use super::path::Path;
 use super::send_table::{Entry, ListId};
 use super::verdict::Verdict;
 
-/// So often a silent peer is asked at least.
-const ASKED_MIN: u32 = 8;
+/// So often a silent peer is asked at least, before it is given up on.
+pub(super) const ASKED_MIN: u32 = 8;
 
 /// Why a frame is given up on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

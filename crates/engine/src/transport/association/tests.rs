@@ -395,3 +395,47 @@ fn a_long_frame_stays_whole_when_the_limit_falls() {
     assert!(lost.iter().any(|frame| frame.len() > FRAME_BYTES_MIN));
     assert_eq!(words, Vec::from_iter(0..40));
 }
+
+/// A path that was slow has a window far below a frame, and then a retry now and then only. Still it is found out in
+/// bounded time that nobody is there any more.
+#[test]
+fn a_slow_path_that_falls_silent_is_given_up_on_in_time() {
+    let settings = Settings::default();
+    let (mut sender, mut receiver) = (new(settings), new(settings));
+    let mut now_ns = 0;
+    for number in 0..200 {
+        // Now and then it is quick, so that it does not pass for one that is slow by itself.
+        let way_ns = if number % 4 == 0 { 50_000 } else { 20_000_000 };
+        sender.offer_short(&short(number)).unwrap();
+        for frame in frames(&mut sender, now_ns) {
+            take(&mut receiver, now_ns + way_ns, &frame);
+        }
+        let answered_ns = now_ns + way_ns + settings.acknowledge_ns;
+        for frame in frames(&mut receiver, answered_ns) {
+            take(&mut sender, answered_ns + way_ns, &frame);
+        }
+        now_ns += 10_000_000_000;
+    }
+    let pace_ns = |sender: &Association| {
+        let path = sender.path_statistics(0).unwrap();
+        path.round_trip_ns * 1000 / path.window_milliframes.max(1)
+    };
+    // Or this test says nothing: all retries at that pace would take much longer.
+    assert!(pace_ns(&sender) > 200_000_000, "{}", pace_ns(&sender));
+    let pace_ns = pace_ns(&sender);
+    sender.offer_short(&short(1_000)).unwrap();
+    let silent_ns = now_ns;
+    while sender.verdict().is_none() {
+        frames(&mut sender, now_ns);
+        now_ns = sender.deadline_ns().unwrap_or(now_ns);
+    }
+    assert_eq!(sender.verdict(), Some(Verdict::NoAnswer));
+    let took_ns = now_ns - silent_ns;
+    let all_ns = settings.no_answer_ns + 255 * settings.resend_max_ns;
+    assert!(
+        (settings.no_answer_ns..=all_ns + 9 * pace_ns).contains(&took_ns),
+        "{took_ns}"
+    );
+    // And not at once, though it had been silent for long: a few retries come first.
+    assert!(sender.statistics().sent_again >= 8);
+}
