@@ -384,6 +384,7 @@ impl Post {
         &self,
         wire: &Wire,
         now_ns: u64,
+        late_ns: u64,
         path: u8,
         from: Option<SocketAddr>,
         datagram: &mut [u8],
@@ -413,7 +414,9 @@ impl Post {
             let to = state.own_address(wire, path);
             tap.came(path, from.unwrap_or(to), to, plain);
         }
-        let Incoming::Packets(taking) = state.association.take_frame(now_ns, path, plain) else {
+        let association = &mut state.association;
+        let incoming = association.take_late_frame(now_ns, late_ns, path, plain);
+        let Incoming::Packets(taking) = incoming else {
             return false;
         };
         if state.is_left || state.waiting_bytes >= WAITING_BYTES_MAX {

@@ -5,7 +5,7 @@ use super::*;
 use crate::key::Key;
 use crate::limits::FRAME_BYTES_MIN;
 use crate::packet::SlotName;
-use crate::transport::frame::{FrameHeader, HEADER_BYTES, NO_CHANNEL};
+use crate::transport::frame::{ASK, Frame, FrameHeader, HEADER_BYTES, NO_CHANNEL};
 use crate::transport::{Incoming, Packets};
 
 fn short(number: u64) -> Short {
@@ -438,4 +438,69 @@ fn a_slow_path_that_falls_silent_is_given_up_on_in_time() {
     );
     // And not at once, though it had been silent for long: a few retries come first.
     assert!(sender.statistics().sent_again >= 8);
+}
+
+/// What waited in a host, the receiver's or the sender's own, is no delay of the network: windows do not shrink for it. What the network delays is.
+#[test]
+fn who_looks_late_does_not_slow_the_sender_down() {
+    const LATE_NS: u64 = 10_000_000;
+    let window_after = |receiver_late_ns, sender_late_ns| {
+        let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));
+        let mut now_ns = 0;
+        // Before it is found out that the path takes so long by itself.
+        for _ in 0..5 {
+            sender.offer_short(&short(0)).unwrap();
+            sender.flush();
+            let sent = frames(&mut sender, now_ns);
+            now_ns += LATE_NS;
+            for frame in sent {
+                if let Incoming::Packets(taking) =
+                    receiver.take_late_frame(now_ns, receiver_late_ns, 0, &frame)
+                {
+                    receiver.taken(now_ns, taking);
+                }
+            }
+            let answers = frames(&mut receiver, now_ns + 20_000);
+            now_ns += 20_000 + LATE_NS;
+            for frame in answers {
+                let _ = sender.take_late_frame(now_ns, sender_late_ns, 0, &frame);
+            }
+        }
+        sender.path_statistics(0).unwrap().window_milliframes
+    };
+    let initial = u64::from(Settings::default().window_initial_frames) * 1_000;
+    assert!(window_after(LATE_NS, LATE_NS) >= initial);
+    assert!(window_after(LATE_NS, 0) < initial / 2);
+    assert!(window_after(0, LATE_NS) < initial / 2);
+}
+
+/// In a round trip of one frame nobody asks for an acknowledgement that the answer brings along; who has filled half of
+/// the window does.
+#[test]
+fn who_has_room_left_does_not_ask() {
+    let asks = |frame: &[u8]| Frame::read(frame).unwrap().header.flags & ASK != 0;
+    let mut sender = new(Settings::default());
+    let mut receiver = new(Settings::default());
+    let mut now_ns = 0;
+    for _ in 0..100 {
+        sender.offer_short(&short(0)).unwrap();
+        let [there] = &frames(&mut sender, now_ns)[..] else {
+            panic!("one frame")
+        };
+        assert!(!asks(there));
+        now_ns += 5_000;
+        take(&mut receiver, now_ns, there);
+        receiver.offer_short(&short(1)).unwrap();
+        let [back] = &frames(&mut receiver, now_ns)[..] else {
+            panic!("one frame")
+        };
+        now_ns += 5_000;
+        take(&mut sender, now_ns, back);
+    }
+    for _ in 0..Settings::default().window_initial_frames {
+        sender.offer_short(&short(0)).unwrap();
+        sender.flush();
+    }
+    let sent = frames(&mut sender, now_ns);
+    assert!(sent.len() > 8 && sent.iter().any(|frame| asks(frame)));
 }
