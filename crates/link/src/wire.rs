@@ -9,6 +9,7 @@
 
 mod ends;
 mod post;
+mod probing;
 mod state;
 
 pub use ends::{Arrived, WireLink, WireReceive, WireTransmit};
@@ -204,6 +205,7 @@ impl Wire {
         self.changes.fetch_add(1, Ordering::Release);
         self.appoint(&posts);
         drop(posts);
+        self.wants(0);
         WireLink::new(self, &post)
     }
 

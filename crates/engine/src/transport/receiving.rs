@@ -273,7 +273,7 @@ impl Association {
         self.progress_ns = now_ns;
         self.put_off_rounds = 0;
         let path = &mut self.paths[usize::from(entry.path)];
-        path.delivered();
+        path.delivered(entry.length_bytes);
         // Of a frame that was sent again nobody knows which transmission arrived, but for its age.
         let is_certain = !entry.is_sent_again
             || now_ns.saturating_sub(entry.sent_ns) >= path.trip.least_ns().max(1);

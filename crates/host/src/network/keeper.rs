@@ -197,6 +197,9 @@ fn welcome(
     }
     let key = PeerKey::of(&side.destination);
     let registry = &interior.registry;
+    if let Some(post) = registry.forsaken(key, now_ns()) {
+        post.forsake(&network.wire);
+    }
     if let Err(outcome) = registry.begin_incoming(key) {
         registry.tally.count(outcome);
         return Err((asked, outcome));

@@ -47,6 +47,9 @@ impl PeerKey {
 /// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine it may not come
 /// to that at once. Who is dead is known at once.
 const VERDICT_NS: u64 = 500_000_000;
+/// How long a link over the wire must have been silent to count as given up when its peer asks for another: longer than two
+/// requests that cross take.
+const FORSAKEN_NS: u64 = 1_000_000_000;
 
 struct Entry {
     key: PeerKey,
@@ -449,6 +452,19 @@ impl Registry {
         }
         state.accepting = Some(key);
         Ok(())
+    }
+
+    /// The link over the wire to somebody who asks for one, if nothing was heard over it for long: whoever has a link does not ask, so
+    /// its other end is gone, or never was, because the answer to its request came too late.
+    pub(crate) fn forsaken(&self, key: PeerKey, now_ns: u64) -> Option<Arc<Post>> {
+        let state = self.lock();
+        let token = state.by_key.get(&key)?;
+        match &state.links.get(token)?.tie {
+            Tie::Remote(post) if now_ns.saturating_sub(post.heard_ns()) >= FORSAKEN_NS => {
+                Some(Arc::clone(post))
+            }
+            _ => None,
+        }
     }
 
     /// The attendant's handshake is over, with or without success.

@@ -33,7 +33,7 @@ fn wires() -> [Arc<Wire>; 2] {
 /// In the clear.
 fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
     let numbers = [0, 1].map(|at| wires[at].reserve(0x5000_0000).unwrap());
-    [0, 1].map(|at| {
+    let links = [0, 1].map(|at| {
         let mut flow = Flow::bind((Ipv4Addr::LOCALHOST, 0).into(), &FlowSettings::default());
         flow.as_mut()
             .unwrap()
@@ -51,7 +51,15 @@ fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
             flows: vec![flow.unwrap()],
         };
         wires[at].link(numbers[at], parts)
-    })
+    });
+    // As soon as a probe has come through.
+    until(wires, || {
+        let state = |link: &WireLink| link.post().state().unwrap();
+        links
+            .iter()
+            .all(|link| state(link).frame_bytes == FRAME_BYTES)
+    });
+    links
 }
 
 /// Looks at both, until it is so.

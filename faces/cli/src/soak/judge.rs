@@ -94,6 +94,9 @@ impl Judge {
                 say(format!("{datagrams} datagrams neither came nor came back"));
             }
         }
+        if !wrong.is_empty() {
+            tracing::warn!(?sent, ?received, "the accounts differ");
+        }
         wrong
     }
 }

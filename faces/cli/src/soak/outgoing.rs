@@ -435,14 +435,15 @@ impl Connection {
         true
     }
 
-    /// The link is gone: whatever was queued for it was never handed over.
+    /// The link is gone: whatever was queued for it was never handed over. Behind a message to another host that finds no room it is
+    /// still in the queue, and fails when its turn comes.
     fn note_failed(&mut self, manager: &mut Manager<ProcessHost>) -> Result<()> {
         if let Some(handle) = self.datagram {
             let completion = manager.interface().completion(handle)?;
-            self.datagram_came_back |= completion == Completion::Failed;
+            self.datagram_came_back |= completion != Completion::Sent;
         }
         for (number, handle) in (self.known.tags_below..).zip(&self.handles) {
-            if manager.interface().completion(*handle)? == Completion::Failed {
+            if manager.interface().completion(*handle)? != Completion::Sent {
                 self.tags_came_back.push(number);
             }
         }

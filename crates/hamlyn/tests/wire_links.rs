@@ -1,4 +1,4 @@
-//! What came back over a link that has ended, and why it ended, are told right, though another link has its place by now.
+//! Links between hosts at their beginning and their end. Hosts are addresses of the loopback device here.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -7,26 +7,30 @@ use hamlyn::engine::transport::Return;
 use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
 use hamlyn::host::network::{NetworkOptions, Security};
 use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
-use hamlyn::{LinkEnd, Manager, ManagerOptions, Message, NewSlot, SendError, Wait};
+use hamlyn::{
+    Address, Interface, LinkEnd, Manager, ManagerOptions, Message, NewSlot, SendError, Wait,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn address(host: u8) -> IpAddr {
+/// Every test has hosts of its own.
+fn address(test: u8, host: u8) -> IpAddr {
     let process = std::process::id().to_be_bytes();
-    Ipv4Addr::new(127, process[2] | 0x80, process[3], host + 1).into()
+    Ipv4Addr::new(127, process[2] | 0x80, process[3], 16 * test + host + 1).into()
 }
 
-/// A host is an address of the loopback device.
-fn open(host: u8) -> Manager<ProcessHost> {
+fn open(test: u8, host: u8) -> Manager<ProcessHost> {
     let mut network = NetworkOptions::new(Security::Insecure);
     let name = |host| HostName::new(&format!("h{host}")).unwrap();
     for host in 0..3 {
-        let door = SocketAddr::new(address(host), DOOR_PORT);
+        let door = SocketAddr::new(address(test, host), DOOR_PORT);
         network.hosts.insert(name(host), door).unwrap();
     }
     network.host = Some(name(host));
-    network.listen = SocketAddr::new(address(host), 0);
-    let namespace = format!("undelivered-{}", std::process::id());
+    network.listen = SocketAddr::new(address(test, host), 0);
+    // Those who are silent are not asked before the test is over.
+    network.silence = Duration::from_secs(60);
+    let namespace = format!("links-{test}-{}", std::process::id());
     let mut options = Options::default().in_namespace(&namespace);
     options.network = NetworkUse::On(Box::new(network));
     hamlyn::open_with(options, ManagerOptions::default()).unwrap()
@@ -42,12 +46,49 @@ fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
     }
 }
 
+/// Whoever asks for a link is given one, though its peer believes that there is one: the answer to an earlier request came when nobody waited
+/// for it any more.
+#[test]
+fn a_link_whose_other_end_never_was_is_forsaken() {
+    let mut asker = open(1, 0);
+    let mut answerer = open(1, 1);
+    let to = answerer.interface().identity();
+    let (asker, answerer) = (asker.interface_mut(), answerer.interface_mut());
+    let has_peer = |interface: &mut Interface<ProcessHost>| {
+        interface.poll();
+        interface.peers().next().is_some()
+    };
+    // How long to wait, so that it is answered and does not hear it, is tried.
+    let mut wait = Duration::from_micros(100);
+    until("a link with one end", || {
+        match asker.connect(Address::Destination(to), Wait::For(wait)) {
+            Ok(link) => {
+                asker.disconnect(link);
+                until("the end of the other end", || {
+                    asker.poll();
+                    (!has_peer(answerer)).then_some(())
+                });
+                wait /= 2;
+            }
+            Err(_) => wait += wait / 16,
+        }
+        (0..100).any(|_| has_peer(answerer)).then_some(())
+    });
+    assert!(!has_peer(asker), "nobody waited for it");
+    let link = asker.connect(Address::Destination(to), Wait::For(PATIENCE));
+    assert!(asker.link_end(link.unwrap()).is_none());
+    until("the end of the first link", || {
+        answerer.poll();
+        (answerer.peers().count() == 1).then_some(())
+    });
+}
+
 #[test]
 fn whither_it_went_is_known_though_another_link_has_the_place() {
     const SENT: u64 = 5;
-    let mut sender = open(0);
-    let mut first = open(1);
-    let mut second = open(2);
+    let mut sender = open(0, 0);
+    let mut first = open(0, 1);
+    let mut second = open(0, 2);
     let slot = |manager: &mut Manager<ProcessHost>| {
         let interface = manager.interface_mut();
         let area = interface.allocate(64).unwrap();
