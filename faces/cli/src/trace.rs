@@ -12,7 +12,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use hamlyn::host::network::Trace;
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// What Wireshark needs to read it.
 const DISSECTOR: &str = include_str!("../../../share/wireshark/hamlyn.lua");
@@ -52,17 +54,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let file = begin(file, arguments.append)?;
     let before_bytes = fs::metadata(&file)?.len();
-    // Who is interrupted at a terminal is the program; this one waits for its end.
+    // Who is interrupted at a terminal is the program, too; this one waits for its end.
     for signal in [SIGINT, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
             .context("watching for signals")?;
     }
+    let mut signals = Signals::new([SIGTERM, SIGHUP]).context("watching for signals")?;
+    let watch = signals.handle();
     let mut child = Command::new(program)
         .args(rest)
         .env("HAMLYN_TRACE", &file)
         .spawn()
         .with_context(|| format!("starting {program}"))?;
+    // What is meant for this process alone is passed on.
+    let whom = Pid::from_child(&child);
+    let passing = std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                // If it has ended just now there is nobody to be told.
+                let _ = kill_process(whom, signal);
+            }
+        }
+    });
     let status = child.wait().context("waiting for its end")?;
+    watch.close();
+    // It does not panic; if it did, there is nothing left to pass on.
+    let _ = passing.join();
     let written_bytes = fs::metadata(&file)?.len().saturating_sub(before_bytes);
     if !arguments.quiet {
         eprintln!("{}", summary(&file, written_bytes));

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
+use rustix::process::Signal;
 use support::{Pair, Room, Running, hamlyn, json, text};
 
 /// Packets of a file: how many were sent, and how many came.
@@ -111,6 +112,20 @@ fn a_program_ends_as_it_would_alone_and_what_is_no_trace_is_kept() {
         File::open(room.file("begun")).is_err(),
         "the program was begun"
     );
+}
+
+#[test]
+fn whoever_ends_the_trace_ends_the_program() {
+    const TEST: &str = "trace-signal";
+    let room = Room::new(TEST);
+    let file = room.file("trace.pcapng");
+    let program = ["--", "sh", "-c", "echo begun >&2; exec sleep 1000"];
+    let arguments = [&["trace", "-w", &file], &program[..]].concat();
+    let mut tracing = Running::start(&mut hamlyn(TEST, &arguments));
+    tracing.says("begun");
+    tracing.send(Signal::TERM);
+    // Its standard error ends with the last that has it: the program.
+    assert_eq!(tracing.ends().status.code(), Some(143));
 }
 
 /// A trace that cannot be written is an error of the program that was to be traced, before it says anything to anybody.
