@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build bench instructions compare compare-show check-compare tools fmt clippy docs bare papers tests
+.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare tools fmt clippy docs bare papers tests
 
 demo: build
 	@echo "== the demonstration"
@@ -40,6 +40,11 @@ compare: tools
 	@echo "== building the comparison"
 	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
 	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
+
+# The same between two hosts: network namespaces, which need root.
+compare-network: tools
+	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- network $(COMPARE)
 
 # The comparison's tables, in compare/results and README.md, and its pictures, anew from its raw data.
 compare-show: tools

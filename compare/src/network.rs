@@ -1,6 +1,6 @@
 //! Between two hosts: the same orders to programs in two network namespaces, joined by a veth pair.
 //!
-//! Ours in the clear is measured before each peer, figure by figure, and the peer's figure is compared with that of its own round. There is no
+//! Ours in the clear is measured after each peer, figure by figure, and the peer's figure is compared with that of its own round. There is no
 //! hand-off of a cache line to judge the cores by; the spread of the rounds is shown instead. Why each peer is run that way is in
 //! `compare/README.md`.
 
@@ -47,6 +47,8 @@ const FIGURES: [Figure; 6] = [
         fresh: false,
     },
 ];
+/// Failures after which a peer is not tried again.
+const FAILURES_MAX: usize = 2;
 /// Every round of a run, and the table.
 const RAW_FILE: &str = "network.json";
 const TABLE_FILE: &str = "network.md";
@@ -55,10 +57,12 @@ const TABLE_FILE: &str = "network.md";
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) values: Vec<f64>,
-    /// Ours, right before.
+    /// Ours, right after.
     pub(crate) ours: Vec<f64>,
     /// Why there is nothing.
     pub(crate) failure: Option<String>,
+    /// Why the peer does not do this.
+    pub(crate) unsupported: Option<String>,
 }
 
 /// Measures all that are chosen.
@@ -99,37 +103,50 @@ pub(crate) fn compare(
     let reference = all.iter().find(|peer| peer.name == REFERENCE);
     let reference = reference.context("ours is not in the catalogue")?;
     let mut measured = BTreeMap::new();
+    let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
     let mut counts = BTreeMap::new();
     for round in 0..rounds {
         for &peer in &peers {
             eprintln!("== round {} of {rounds}: {}", round + 1, peer.label);
+            if broken.get(peer.name) == Some(&FAILURES_MAX) {
+                continue;
+            }
             let mut ours = Open::new(reference, &hosts, cores);
             let mut theirs = Open::new(peer, &hosts, cores);
             for figure in FIGURES {
                 interruption::check()?;
                 let results: &mut Results = measured.entry((peer.name, figure)).or_default();
-                if results.failure.is_some() {
+                if results.failure.is_some() || results.unsupported.is_some() {
                     continue;
                 }
-                let mut once = || -> Result<(f64, f64)> {
-                    let own = match peer.name {
-                        REFERENCE => None,
-                        _ => Some(ours.measure(figure, lasts, &mut counts).context("ours")?),
+                let mut once = || -> Result<Result<(f64, f64), String>> {
+                    let value = match theirs.measure(figure, lasts, &mut counts)? {
+                        Ok(value) => value,
+                        Err(reason) => return Ok(Err(reason)),
                     };
-                    let value = theirs.measure(figure, lasts, &mut counts)?;
-                    Ok((value, own.unwrap_or(value)))
+                    if peer.name == REFERENCE {
+                        return Ok(Ok((value, value)));
+                    }
+                    let own = ours.measure(figure, lasts, &mut counts).context("ours")?;
+                    Ok(own.map(|own| (value, own)))
                 };
                 match once() {
-                    Ok((value, own)) => {
+                    Ok(Ok((value, own))) => {
                         results.values.push(value);
                         results.ours.push(own);
                     }
+                    Ok(Err(reason)) => results.unsupported = Some(reason),
                     Err(error) => {
                         interruption::check()?;
                         eprintln!("{}, {figure:?}: {error:#}", peer.label);
                         results.failure = Some(format!("{error:#}"));
                         ours.close();
                         theirs.close();
+                        let failures: &mut usize = broken.entry(peer.name).or_default();
+                        *failures += 1;
+                        if *failures == FAILURES_MAX {
+                            break;
+                        }
                     }
                 }
             }
@@ -209,28 +226,28 @@ impl<'a> Open<'a> {
         session.order(figure, count)
     }
 
-    /// The figure, from as many messages as last about so long.
+    /// The figure, from as many messages as last about so long; or why there is none.
     fn measure(
         &mut self,
         figure: Figure,
         lasts: Duration,
         counts: &mut BTreeMap<(&'static str, Figure), u64>,
-    ) -> Result<f64> {
+    ) -> Result<Result<f64, String>> {
         let key = (self.peer.name, figure);
         let count = match counts.get(&key) {
             Some(&count) => count,
             None => {
                 let mut order = |count| self.order(figure, count);
-                let count = calibrate(&mut order, figure, lasts)?
-                    .map_err(|reason| anyhow::anyhow!("not offered: {reason}"))?;
-                counts.insert(key, count);
-                count
+                match calibrate(&mut order, figure, lasts)? {
+                    Ok(count) => *counts.entry(key).or_insert(count),
+                    Err(reason) => return Ok(Err(reason)),
+                }
             }
         };
         self.order(figure, figure.warm_up_count(count))?;
-        match self.order(figure, count)? {
+        Ok(match self.order(figure, count)? {
             Outcome::Took(ns) => Ok(figure.value(count, ns)),
-            Outcome::Unsupported(reason) => anyhow::bail!("not offered: {reason}"),
-        }
+            Outcome::Unsupported(reason) => Err(reason),
+        })
     }
 }

@@ -59,6 +59,8 @@ public final class Peer implements FragmentHandler {
   /** Nobody is thought dead while another peer is measured. */
   private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(30);
 
+  private static final long LINGERING_NS = TimeUnit.MILLISECONDS.toNanos(20);
+
   private static final long OPENING_NS = TimeUnit.SECONDS.toNanos(20);
 
   private final Path directory;
@@ -130,6 +132,8 @@ public final class Peer implements FragmentHandler {
                   .initialWindowLength(BUFFER_BYTES)
                   .termBufferSparseFile(false)
                   .clientLivenessTimeoutNs(PATIENCE_NS)
+                  .imageLivenessTimeoutNs(PATIENCE_NS)
+                  .publicationConnectionTimeoutNs(PATIENCE_NS)
                   .publicationUnblockTimeoutNs(2 * PATIENCE_NS));
     } else {
       await("driver");
@@ -325,7 +329,17 @@ public final class Peer implements FragmentHandler {
         driver.sharedAgentInvoker().invoke();
       }
     }
-    answer(begin, System.nanoTime(), checked);
+    final long end = System.nanoTime();
+    linger();
+    answer(begin, end, checked);
+  }
+
+  /** Between hosts what was sent goes, and is acknowledged, only while the driver is asked to. */
+  private void linger() {
+    final long until = System.nanoTime() + LINGERING_NS;
+    while (between && System.nanoTime() < until) {
+      invoke();
+    }
   }
 
   private void give(final long count, final boolean fresh) throws IOException {
@@ -334,6 +348,10 @@ public final class Peer implements FragmentHandler {
     final long begin = System.nanoTime();
     for (long turn = 0; turn < count; turn += MESSAGES_PER_CALL) {
       at = giveSome(turn, Math.min(count, turn + MESSAGES_PER_CALL), at, end);
+    }
+    if (between) {
+      // The driver must be asked until all has come: the receiver says so.
+      receive(1, 1);
     }
     answer(begin, System.nanoTime(), count);
   }
@@ -357,6 +375,11 @@ public final class Peer implements FragmentHandler {
     while (handled < count) {
       receive(Math.min(count, handled + MESSAGES_PER_CALL), FRAGMENTS_PER_POLL);
     }
-    answer(begin, System.nanoTime(), checked);
+    final long end = System.nanoTime();
+    if (between) {
+      send(0, 0);
+      linger();
+    }
+    answer(begin, end, checked);
   }
 }

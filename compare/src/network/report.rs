@@ -59,7 +59,7 @@ impl Report {
         let _ = writeln!(
             text,
             "Measured {} on {}, {} processors{}, Linux {}, load {:.1} beforehand: two network namespaces joined by a veth pair, MTU {} bytes; \
-             the median of {} rounds. In brackets, the multiple of ours (the raw interface, clear), measured right before. The network is a cable of memory: \
+             the median of {} rounds. In brackets, the multiple of ours (the raw interface, clear), measured right after. The network is a cable of memory: \
              nothing is lost or delayed, and the kernel hands over runs and large segments uncut.\n",
             at.date,
             at.processor,
@@ -144,7 +144,7 @@ mod tests {
         let results = |values: &[f64], ours: &[f64]| Results {
             values: values.to_vec(),
             ours: ours.to_vec(),
-            failure: None,
+            ..Results::default()
         };
         let row = |name: &str, label: &str, results| Row {
             name: name.to_owned(),
@@ -152,8 +152,10 @@ mod tests {
             library: "a".to_owned(),
             figures: vec![(figure, results)],
         };
-        let mut broken = Results::default();
-        broken.failure = Some("it broke".to_owned());
+        let broken = Results {
+            failure: Some("it broke".to_owned()),
+            ..Results::default()
+        };
         Report {
             circumstances: Circumstances::default(),
             mtu_bytes: 1_500,

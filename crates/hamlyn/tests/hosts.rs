@@ -170,6 +170,13 @@ fn send(namespace: &str) {
                 };
                 lost.to_string()
             }
+            // How long frames are.
+            ("frames", "") => {
+                let interface = manager.interface_mut();
+                let (link, _) = interface.peers().next().unwrap();
+                let state = interface.wire_state(link).unwrap();
+                state.frame_bytes.to_string()
+            }
             // The ticket of whoever it was before.
             ("former", "") => {
                 let grown = Sender::grow(&mut manager, former.as_ref().unwrap(), LONG);
@@ -256,6 +263,37 @@ fn nothing_is_lost_when_a_cable_is_cut_for_a_moment() {
     assert_eq!(hears(&mut sender), "sent");
     let came = receiver.hear().try_into().unwrap();
     assert_eq!(u64::from_le_bytes(came), 20_000);
+}
+
+/// Nobody says that a way is narrow; it is found out.
+#[test]
+fn a_way_may_carry_less_than_both_ends_believe() {
+    let Some(cluster) = Cluster::new("narrow", 3, v4) else {
+        return;
+    };
+    cluster.testbed.narrow(1, 1_300).unwrap();
+    let (mut sender, _receiver) = talk(&cluster);
+    let longest: usize = does(&mut sender, "frames").parse().unwrap();
+    assert!((1_190..1_272).contains(&longest), "{longest}");
+}
+
+/// What is in long frames by then arrives as well.
+#[test]
+fn a_way_may_become_narrower() {
+    let Some(cluster) = Cluster::new("narrower", 2, v4) else {
+        return;
+    };
+    cluster.testbed.set_mtu_bytes(9_000).unwrap();
+    let (mut sender, mut receiver) = talk(&cluster);
+    sender.tell(b"send 20000");
+    for mtu_bytes in [1_500, 1_280, 3_000, 1_400] {
+        cluster.testbed.set_mtu_bytes(mtu_bytes).unwrap();
+    }
+    assert_eq!(hears(&mut sender), "sent");
+    let came = receiver.hear().try_into().unwrap();
+    assert_eq!(u64::from_le_bytes(came), 20_500);
+    let longest: usize = does(&mut sender, "frames").parse().unwrap();
+    assert!(longest < 1_372, "{longest}");
 }
 
 #[test]

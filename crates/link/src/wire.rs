@@ -9,6 +9,7 @@
 
 mod ends;
 mod post;
+mod probing;
 mod state;
 
 pub use ends::{Arrived, WireLink, WireReceive, WireTransmit};
@@ -79,6 +80,10 @@ struct Reception {
     seen: u64,
     /// When it was looked last and nothing was there.
     empty_ns: u64,
+    /// When it was looked last.
+    looked_ns: u64,
+    /// The longest time without a look since nothing was there.
+    away_ns: u64,
 }
 
 /// All links.
@@ -119,6 +124,8 @@ impl Wire {
                 table: Vec::new(),
                 seen: 0,
                 empty_ns: 0,
+                looked_ns: 0,
+                away_ns: 0,
             }),
             posts: Mutex::default(),
             strangers: Mutex::default(),
@@ -198,6 +205,7 @@ impl Wire {
         self.changes.fetch_add(1, Ordering::Release);
         self.appoint(&posts);
         drop(posts);
+        self.wants(0);
         WireLink::new(self, &post)
     }
 
@@ -393,6 +401,8 @@ impl Reception {
         let mut came = false;
         // So that the socket knows how long datagrams may be before it tells them apart.
         self.follow(wire);
+        let away_ns = looked_ns.saturating_sub(self.looked_ns);
+        (self.away_ns, self.looked_ns) = (self.away_ns.max(away_ns), looked_ns);
         for _ in 0..BATCHES_PER_POLL {
             if came {
                 break;
@@ -400,7 +410,7 @@ impl Reception {
             match self.socket.receive(&mut self.inbox) {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.empty_ns = looked_ns;
+                    (self.empty_ns, self.away_ns) = (looked_ns, 0);
                     break;
                 }
                 // A hint, or an error that the next call would bring again.
@@ -408,8 +418,9 @@ impl Reception {
             }
             self.follow(wire);
             let now_ns = wire.now_ns();
-            // It came after nothing was there. That this host looks late is no delay of the network.
-            let came_ns = self.empty_ns.max(now_ns.saturating_sub(LATE_MAX_NS));
+            // It came after nothing was there; perhaps while this process was not running at all.
+            let late_max_ns = LATE_MAX_NS + self.away_ns;
+            let late_ns = now_ns.saturating_sub(self.empty_ns).min(late_max_ns);
             let mut last: Option<&Arc<Post>> = None;
             while let Some(datagram) = self.inbox.next() {
                 let Some(envelope) = Envelope::parse(datagram.bytes) else {
@@ -433,7 +444,7 @@ impl Reception {
                 }
                 last = Some(post);
                 let (from, bytes) = (datagram.source, datagram.bytes);
-                came |= post.take_in(wire, came_ns, envelope.path, from, bytes);
+                came |= post.take_in(wire, now_ns, late_ns, envelope.path, from, bytes);
             }
             if let Some(last) = last {
                 last.turn(wire, now_ns);

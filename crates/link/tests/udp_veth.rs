@@ -147,3 +147,30 @@ fn the_length_is_found_and_follows_the_wire() {
         assert!(mtu.datagram_bytes() <= best && best - mtu.datagram_bytes() < 16);
     }
 }
+
+/// What became too long for the way can still be sent, if it may be cut.
+#[test]
+fn what_may_be_cut_passes_a_narrow_wire() {
+    let Some(testbed) = testbed() else { return };
+    for (at, headers_bytes) in ways(&testbed) {
+        testbed.set_mtu_bytes(1_500).expect("set");
+        let (mut one, other) = flows(&testbed, at);
+        let bytes = 1_501 - headers_bytes;
+        let mut inbox = Inbox::new();
+        let mut batch = Batch::new();
+        for _ in 0..2 {
+            one.cut(true).expect("allowed");
+            for _ in 0..3 {
+                batch.room(bytes).expect("room").fill(7);
+                batch.push(bytes);
+            }
+            assert_eq!(one.send(&mut batch), Ok(3));
+            take(&other, &mut inbox, 3, |datagram| {
+                assert_eq!(datagram.len(), bytes);
+            });
+            one.cut(false).expect("allowed");
+            let refused = one.send_one(&vec![0; bytes]);
+            assert_eq!(refused, Err(SendError::TooLong { bytes }));
+        }
+    }
+}

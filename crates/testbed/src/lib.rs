@@ -195,6 +195,26 @@ impl Testbed {
         Ok(())
     }
 
+    /// Has the network carry less to and from that host (an index into [`Testbed::hosts`]) than its own end of the cable lets it believe: longer
+    /// frames are lost without a word. There must be a switch.
+    ///
+    /// # Errors
+    ///
+    /// [`TestbedError::OutOfBounds`], also if there are only two hosts, and [`TestbedError::Failed`].
+    pub fn narrow(&self, host: usize, mtu_bytes: u32) -> Result<(), TestbedError> {
+        within_mtu(mtu_bytes)?;
+        let Some(switch) = &self.switch else {
+            return within("the number of hosts", self.hosts.len(), 3, HOSTS_MAX);
+        };
+        for host in &self.hosts {
+            // Runs that are cut late pass whole.
+            let namespace = &host.namespace;
+            ip(&["-n", namespace, "link", "set", CABLE, "gso_max_segs", "1"])?;
+        }
+        let (port, mtu) = (self.hosts[host].port(), mtu_bytes.to_string());
+        ip(&["-n", switch, "link", "set", &port, "mtu", &mtu])
+    }
+
     fn plug(&self, mtu_bytes: &str) -> Result<(), TestbedError> {
         match (&self.switch, &self.hosts[..]) {
             (None, [first, second]) => {

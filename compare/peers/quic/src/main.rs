@@ -26,7 +26,7 @@ const PATIENCE_MS: u32 = 30 * 60 * 1000;
 /// What the receiver's stream opens with, as nobody learns of a stream without bytes.
 const HELLO: &[u8] = &[1];
 /// Long enough for what is still to be acknowledged.
-const SETTLING: Duration = Duration::from_millis(2);
+const SETTLING: Duration = Duration::from_millis(5);
 
 struct Stream {
     runtime: Runtime,
@@ -62,11 +62,13 @@ impl Stream {
             .event_interval(1)
             .build()?;
         let (endpoint, connection, send, receive) = runtime.block_on(async {
-            if session.role == RECEIVER {
+            let opened = if session.role == RECEIVER {
                 accept(session).await
             } else {
                 connect(session).await
-            }
+            };
+            tokio::time::sleep(SETTLING).await;
+            opened
         })?;
         Ok(Self {
             runtime,
@@ -156,7 +158,8 @@ impl Peer for Stream {
             (false, true) => self.send(HELLO)?,
             (false, false) => self.runtime.block_on(self.receive.read_exact(&mut word))?,
         }
-        self.runtime.block_on(tokio::time::sleep(SETTLING));
+        self.runtime
+            .block_on(async { tokio::time::sleep(SETTLING).await });
         Ok(())
     }
 }

@@ -4,14 +4,15 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 
+use super::frame::HEADER_BYTES;
 use super::packets::{Before, SHORT_BYTES_MAX, Unwritten, is_short};
 use super::path::{Path, PathStatistics};
 use super::receive_table::ReceiveTable;
 use super::returns::Coming;
 use super::send_table::{Buffers, ListId, SendTable};
-use super::settings::{BadSettings, Settings};
+use super::settings::{BadSettings, Settings, payload_max_bytes, room_bytes};
 use super::verdict::{Returned, Verdict};
-use crate::limits::SHORT_BYTES;
+use crate::limits::{FRAME_BYTES_MIN, SHORT_BYTES};
 use crate::memory::{Area, Part, Unsent};
 use crate::mutation::{Mutation, is_on};
 use crate::packet::{Address, Header, Short};
@@ -81,6 +82,8 @@ pub(super) struct Asking {
 #[derive(Debug)]
 pub struct Association {
     pub(super) settings: Settings,
+    /// The largest frame at present.
+    pub(super) frame_bytes: usize,
     pub(super) send: SendTable,
     pub(super) buffers: Buffers,
     pub(super) receive: ReceiveTable,
@@ -118,6 +121,7 @@ impl Association {
 
     pub(super) fn with_checked(settings: Settings) -> Self {
         Self {
+            frame_bytes: settings.frame_bytes,
             send: SendTable::new(settings.channels),
             buffers: Buffers::new(
                 settings.room_bytes(),
@@ -149,9 +153,27 @@ impl Association {
         &self.settings
     }
 
-    /// The largest payload (metadata and data together) of a packet.
+    /// The largest payload (metadata and data together) of a packet at present.
     pub fn payload_max_bytes(&self) -> usize {
-        self.settings.payload_max_bytes()
+        payload_max_bytes(self.frame_bytes)
+    }
+
+    /// Frames that are filled from now on have so many bytes at most; [`FRAME_BYTES_MIN`], and what the settings say, bound it.
+    /// What is already in a longer one, or under way, stays so.
+    pub fn limit_frames(&mut self, frame_bytes: usize) {
+        self.frame_bytes = frame_bytes.clamp(FRAME_BYTES_MIN, self.settings.frame_bytes);
+    }
+
+    /// How many bytes the longest frame has that was not acknowledged, without acknowledgements that ride along. Looks at every channel.
+    pub fn longest_frame_bytes(&self) -> usize {
+        HEADER_BYTES + self.send.longest()
+    }
+
+    /// How many frames of that path were given up on since one was acknowledged that was no shorter than the shortest of them,
+    /// and how many bytes of packets that one has. A path that has become narrower shows so.
+    pub fn losses(&self, path: u8) -> (u32, usize) {
+        let path = self.paths.get(usize::from(path));
+        path.map_or((0, usize::MAX), |path| path.losses)
     }
 
     /// Accepts a packet, and copies it. `metadata` and `parts` have the lengths that the header says.
@@ -196,7 +218,7 @@ impl Association {
         &mut self,
         write: impl Fn(&mut Before, &mut [u8], usize, usize) -> Result<usize, Unwritten>,
     ) -> Result<(), Unsent> {
-        let room = self.settings.room_bytes();
+        let room = room_bytes(self.frame_bytes);
         // What does not fit behind others fits a frame of its own, or none.
         for _ in 0..2 {
             if self.open.is_none() {
@@ -260,7 +282,7 @@ impl Association {
     /// Whether a short packet would be accepted. Sets a buffer aside for it.
     #[inline]
     pub fn has_room(&mut self) -> bool {
-        let room = self.settings.room_bytes();
+        let room = room_bytes(self.frame_bytes);
         let fits = |open: &Open| open.at + SHORT_BYTES_MAX <= room;
         if self.open.as_ref().is_some_and(fits) {
             return true;

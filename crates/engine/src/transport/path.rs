@@ -61,6 +61,8 @@ pub(super) struct Path {
     /// What is added to a round trip before a frame that was overtaken is lost, in eighths of one.
     reordering: u32,
     lost_in_a_row: u32,
+    /// The same, but that acknowledged frames count only if they are no shorter than the shortest lost one; and its bytes.
+    pub(super) losses: (u32, usize),
     /// The newest timestamp that came, and when.
     heard: Option<(u32, u64)>,
     /// Whether it was not sent back yet.
@@ -90,6 +92,7 @@ impl Path {
             unasked: 0,
             reordering: 2,
             lost_in_a_row: 0,
+            losses: (0, usize::MAX),
             heard: None,
             has_news: false,
             echoed: None,
@@ -135,14 +138,22 @@ impl Path {
     }
 
     /// A frame that was sent over it was acknowledged.
-    pub(super) fn delivered(&mut self) {
+    pub(super) fn delivered(&mut self, length_bytes: u16) {
         self.lost_in_a_row = 0;
+        if usize::from(length_bytes) >= self.losses.1 {
+            self.losses = (0, usize::MAX);
+        }
         self.acknowledged += 1;
         self.trip.answered();
     }
 
     /// A frame that was sent over it is lost. Whether the path is to be left, if others are good.
-    pub(super) fn lost(&mut self, now_ns: u64) -> bool {
+    pub(super) fn lost(&mut self, now_ns: u64, length_bytes: u16) -> bool {
+        let (count, least_bytes) = self.losses;
+        self.losses = (
+            count.saturating_add(1),
+            least_bytes.min(usize::from(length_bytes)),
+        );
         self.lost_count += 1;
         self.lost_in_a_row += 1;
         self.window.lost(now_ns, 1, &self.trip);

@@ -66,6 +66,18 @@ impl Taking {
 impl Association {
     /// A frame came over that path, if it is one: any bytes will do. Says what it brings.
     pub fn take_frame(&mut self, now_ns: u64, path: u8, plain: &[u8]) -> Incoming {
+        self.take_late_frame(now_ns, 0, path, plain)
+    }
+
+    /// A frame came, and may have waited for so long in this host: that is no delay of the network, neither for this side's
+    /// window nor for the peer's.
+    pub fn take_late_frame(
+        &mut self,
+        now_ns: u64,
+        late_ns: u64,
+        path: u8,
+        plain: &[u8],
+    ) -> Incoming {
         let frame = Frame::read(plain).filter(|_| path < self.settings.paths);
         let Some(frame) = frame else {
             self.statistics.malformed += 1;
@@ -95,7 +107,7 @@ impl Association {
             self.statistics.malformed += 1;
             return Incoming::Nothing;
         }
-        self.hear(now_ns, path, &frame);
+        self.hear(now_ns, late_ns, path, &frame);
         if header.flags & CLOSING != 0 {
             self.fail(Verdict::ClosedByPeer);
             return Incoming::Nothing;
@@ -164,11 +176,12 @@ impl Association {
     }
 
     /// Timestamps, acknowledgements and NACKs of a frame.
-    fn hear(&mut self, now_ns: u64, path: u8, frame: &Frame<'_>) {
+    fn hear(&mut self, now_ns: u64, late_ns: u64, path: u8, frame: &Frame<'_>) {
         let header = frame.header;
         self.heard_ns = Some(now_ns);
         self.asking = None;
-        self.paths[usize::from(path)].heard(now_ns, header.stamp);
+        let came_ns = now_ns.saturating_sub(late_ns);
+        self.paths[usize::from(path)].heard(came_ns, header.stamp);
         let took_ns = self.echo(now_ns, path, &header);
         // Each channel once is all that an honest frame can name.
         let mut left = usize::from(self.settings.channels);
@@ -186,7 +199,7 @@ impl Association {
             self.nack(now_ns, nack, refused);
         }
         if let Some(took_ns) = took_ns {
-            self.adjust(now_ns, path, took_ns);
+            self.adjust(now_ns, path, took_ns.saturating_sub(late_ns));
         }
     }
 
@@ -260,7 +273,7 @@ impl Association {
         self.progress_ns = now_ns;
         self.put_off_rounds = 0;
         let path = &mut self.paths[usize::from(entry.path)];
-        path.delivered();
+        path.delivered(entry.length_bytes);
         // Of a frame that was sent again nobody knows which transmission arrived, but for its age.
         let is_certain = !entry.is_sent_again
             || now_ns.saturating_sub(entry.sent_ns) >= path.trip.least_ns().max(1);

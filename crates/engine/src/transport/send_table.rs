@@ -276,6 +276,13 @@ impl SendTable {
         usize::from(self.lists[usize::from(id.0)].length)
     }
 
+    /// Bytes of packets in the longest frame.
+    pub(super) fn longest(&self) -> usize {
+        let used = (0..self.channels()).filter(|&channel| !self.free.contains(channel));
+        let lengths = used.map(|channel| self.entries[usize::from(channel)].length_bytes);
+        lengths.max().unwrap_or(0).into()
+    }
+
     /// Channels that are not free, from the oldest.
     pub(super) fn oldest_first(&self) -> Vec<u16> {
         let mut channels: Vec<u16> = (0..self.channels())

@@ -7,7 +7,9 @@
 use super::association::Association;
 use super::frame::{ASK, CLOSING, ECHO, FrameHeader, HEADER_BYTES, NO_CHANNEL, stamp_of};
 use super::path::Path;
-use super::send_table::ListId;
+use super::send_table::{Entry, ListId};
+use super::settings::Settings;
+use super::timer::ASKED_MIN;
 use super::verdict::Verdict;
 use crate::mutation::{Mutation, is_on};
 
@@ -67,11 +69,8 @@ impl Association {
     /// The frame that goes now, and its path.
     fn choose(&mut self, now_ns: u64) -> Option<(u16, u8)> {
         if let Some(channel) = self.send.first(ListId::LOST) {
-            let entry = self.send.entry(channel);
-            // 4.4.2: so many retries without an answer.
-            if entry.retries >= self.settings.retries_max
-                && now_ns.saturating_sub(entry.unanswered_ns) >= self.settings.no_answer_ns
-            {
+            let entry = *self.send.entry(channel);
+            if self.is_unanswered(now_ns, &entry) {
                 self.fail(Verdict::NoAnswer);
                 return None;
             }
@@ -98,6 +97,25 @@ impl Association {
             self.seal();
         }
         Some((self.send.first(ListId::READY)?, path))
+    }
+
+    /// Whether a frame was sent again in vain for long enough (4.4.2: so many retries without an answer). A path that was slow before it fell
+    /// silent has a window of less than a frame, which spreads the retries over minutes: then a few of them, and silence for as
+    /// long as all of them take otherwise, are enough.
+    fn is_unanswered(&self, now_ns: u64, entry: &Entry) -> bool {
+        let Settings {
+            retries_max,
+            no_answer_ns,
+            resend_max_ns,
+            ..
+        } = self.settings;
+        let silent_since_ns = entry.unanswered_ns.max(self.heard_ns.unwrap_or(0));
+        let all_ns = no_answer_ns.saturating_add(u64::from(retries_max) * resend_max_ns);
+        let is_tried = entry.retries >= retries_max
+            && now_ns.saturating_sub(entry.unanswered_ns) >= no_answer_ns;
+        let is_silent = u32::from(entry.retries) >= u32::from(retries_max).min(ASKED_MIN)
+            && now_ns.saturating_sub(silent_since_ns) >= all_ns;
+        is_tried || is_silent
     }
 
     /// Whether packets are in the frame that is being filled.
@@ -162,7 +180,9 @@ impl Association {
             flags: if is_asking { ASK } else { 0 },
             ..self.header(now_ns, path, stamp)
         };
-        let end = into.len() - length;
+        // It may be longer than frames are by now.
+        let whole = self.frame_bytes.max(HEADER_BYTES + length).min(into.len());
+        let end = whole - length;
         let packets_at = self.finish(header, path, into, end);
         let packets = self.buffers.peek(buffer).get(..length);
         let place = into.get_mut(packets_at..packets_at + length);
@@ -237,7 +257,7 @@ impl Association {
             flags,
             ..self.header(now_ns, path, stamp_of(now_ns))
         };
-        let end = into.len();
+        let end = self.frame_bytes.min(into.len());
         self.asked &= !(1 << path);
         let length_bytes = self.finish(header, path, into, end);
         self.statistics.answers += 1;

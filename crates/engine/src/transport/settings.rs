@@ -155,13 +155,23 @@ impl Settings {
 
     /// Bytes of packets that a frame has room for.
     pub(super) const fn room_bytes(&self) -> usize {
-        self.frame_bytes - HEADER_BYTES - ACKNOWLEDGE_ROOM_BYTES
+        room_bytes(self.frame_bytes)
     }
 
     /// The largest payload (metadata and data) of a packet that fits one frame.
     pub const fn payload_max_bytes(&self) -> usize {
-        self.room_bytes() - GENERAL_BYTES_MAX
+        payload_max_bytes(self.frame_bytes)
     }
+}
+
+/// Bytes of packets that a frame of so many bytes has room for.
+pub(super) const fn room_bytes(frame_bytes: usize) -> usize {
+    frame_bytes - HEADER_BYTES - ACKNOWLEDGE_ROOM_BYTES
+}
+
+/// The largest payload of a packet that fits a frame of so many bytes.
+pub(super) const fn payload_max_bytes(frame_bytes: usize) -> usize {
+    room_bytes(frame_bytes) - GENERAL_BYTES_MAX
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use super::path::Path;
 use super::send_table::{Entry, ListId};
 use super::verdict::Verdict;
 
-/// So often a silent peer is asked at least.
-const ASKED_MIN: u32 = 8;
+/// So often a silent peer is asked at least, before it is given up on.
+pub(super) const ASKED_MIN: u32 = 8;
 
 /// Why a frame is given up on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,7 +230,7 @@ impl Association {
         } else {
             self.send.enlist(channel, ListId::LOST);
         }
-        let is_bad = self.paths[usize::from(path)].lost(now_ns);
+        let is_bad = self.paths[usize::from(path)].lost(now_ns, entry.length_bytes);
         let has_run_out = loss == Loss::RanOut && !self.paths[usize::from(path)].is_left();
         let is_better = |(at, known): (usize, &Path)| {
             at != usize::from(path)

@@ -1,11 +1,11 @@
 //! How long a datagram may be on one path: found by trying (RFC 8899), since reports from the network are lost, or forged.
 //!
-//! A pure state machine: it is told the time, which probes came through, and which datagrams were lost; it says how long a datagram
+//! A pure state machine: it is told the time, which probes came through, and when datagrams are lost in a row; it says how long a datagram
 //! may be, and when to send a probe of which length. It trusts no report that a length passes, only answers to its own probes; that one does not
 //! pass it believes the local system alone.
 //!
 //! A search goes upwards through the usual lengths, so that it waits for nothing as long as probes pass, then halves what is left.
-//! When datagrams above the least length are lost in a row and none so long arrives, the path has become a *black hole*: the length falls to the least
+//! When datagrams are lost in a row, the path has become a *black hole*: the length falls to the least
 //! at once, and is searched for anew. Now and then a longer one is tried again.
 
 use super::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN};
@@ -28,8 +28,6 @@ pub struct MtuSettings {
     pub probe_ns: u64,
     /// So many probes of one length are tried; at least 1.
     pub probes_max: u8,
-    /// So many datagrams lost in a row are a black hole; at least 1.
-    pub lost_max: u8,
     /// A longer datagram is tried again after so long, in nanoseconds.
     pub again_ns: u64,
 }
@@ -42,7 +40,6 @@ impl Default for MtuSettings {
             step_bytes: 16,
             probe_ns: 200_000_000,
             probes_max: 3,
-            lost_max: 8,
             again_ns: 600_000_000_000,
         }
     }
@@ -70,9 +67,6 @@ pub struct PathMtu {
     probe: Option<Probe>,
     /// When a longer one is tried again; while searching, the past.
     search_ns: u64,
-    lost_in_row: u8,
-    /// The shortest of those.
-    suspect_bytes: usize,
     black_holes: u64,
 }
 
@@ -95,8 +89,6 @@ impl PathMtu {
             hint: None,
             probe: None,
             search_ns: now_ns,
-            lost_in_row: 0,
-            suspect_bytes: usize::MAX,
             black_holes: 0,
         }
     }
@@ -226,33 +218,17 @@ impl PathMtu {
             self.fails
         };
         self.probe = None;
-        self.lost_in_row = 0;
         self.search_ns = now_ns;
         self.settle(now_ns);
     }
 
-    /// A datagram of so many bytes, which was no probe, was acknowledged.
-    #[inline]
-    pub fn arrived(&mut self, bytes: usize) {
-        if bytes >= self.suspect_bytes {
-            self.lost_in_row = 0;
-            self.suspect_bytes = usize::MAX;
-        }
-    }
-
-    /// A datagram of so many bytes, which was no probe, is lost. True if that makes a black hole: datagrams are shorter from now on.
-    pub fn lost(&mut self, now_ns: u64, bytes: usize) -> bool {
-        if bytes <= self.settings.floor_bytes || bytes > self.passes {
-            return false;
-        }
-        self.suspect_bytes = self.suspect_bytes.min(bytes);
-        self.lost_in_row = self.lost_in_row.saturating_add(1);
-        if self.lost_in_row < self.settings.lost_max {
+    /// Datagrams are lost, one after the other, that were no probes. If those may have been longer than the least, the path has become a black
+    /// hole: they are shorter from now on. Whether that is so.
+    pub fn black_hole(&mut self, now_ns: u64) -> bool {
+        if self.passes == self.settings.floor_bytes {
             return false;
         }
         self.black_holes += 1;
-        self.lost_in_row = 0;
-        self.suspect_bytes = usize::MAX;
         self.passes = self.settings.floor_bytes;
         self.fails = self.system_fails;
         self.hint = None;

@@ -126,6 +126,8 @@ pub struct Flow {
     local: SocketAddr,
     peer: Option<SocketAddr>,
     offload: Offload,
+    /// The network may cut datagrams.
+    cuts: bool,
     report: FlowReport,
     /// What comes in one piece is hardly longer; usually both directions have the same way.
     single_bytes_max: usize,
@@ -166,6 +168,7 @@ impl Flow {
             local,
             peer: None,
             offload,
+            cuts: false,
             report,
             single_bytes_max: DATAGRAM_BYTES_MIN,
         })
@@ -186,6 +189,26 @@ impl Flow {
     /// can spoil that where they are not sealed.
     pub fn expect(&mut self, single_bytes_max: usize) {
         self.single_bytes_max = single_bytes_max.max(DATAGRAM_BYTES_MIN);
+    }
+
+    /// From now on the network may cut long datagrams to pieces, or may not (the default). For those whose length cannot be
+    /// changed any more, when a way has become too narrow for them. The flow must be connected.
+    pub fn cut(&mut self, is_allowed: bool) -> Result<(), CallFailed> {
+        if is_allowed == self.cuts {
+            return Ok(());
+        }
+        self.cuts = is_allowed;
+        let (v4, v6) = match is_allowed {
+            true => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
+            false => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
+        };
+        if self.local.is_ipv6() {
+            sockopt::set_ipv6_mtu_discover(&self.socket, v6)
+                .map_err(failed("setsockopt(IPV6_MTU_DISCOVER)"))
+        } else {
+            sockopt::set_ip_mtu_discover(&self.socket, v4)
+                .map_err(failed("setsockopt(IP_MTU_DISCOVER)"))
+        }
     }
 
     /// The address of this socket, with the port that the system chose.
@@ -224,7 +247,13 @@ impl Flow {
     /// [`Batch::waiting`] tells. The flow must be connected.
     pub fn send(&mut self, batch: &mut Batch) -> Result<usize, SendError> {
         let mut sent = 0;
-        while let Some(run) = batch.run(self.offload.datagrams_max()) {
+        // What is cut by the network is not cut by the system.
+        let datagrams_max = if self.cuts {
+            1
+        } else {
+            self.offload.datagrams_max()
+        };
+        while let Some(run) = batch.run(datagrams_max) {
             if !self
                 .offload
                 .prepare(self.socket.as_fd(), run.datagrams, run.segment_bytes)

@@ -3,6 +3,8 @@
 //! It is shared by the two ends of its link, whoever looks at the socket, and the attendant; each holds its lock
 //! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
 
+mod sending;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -15,13 +17,14 @@ use hamlyn_engine::transport::{
     Association, Incoming, NotNow, Packet, Packets, Place, Return, Taking, Verdict,
 };
 
+use super::probing::Probing;
 use super::state::WireState;
 use super::{Wire, lock};
 use crate::trace::Tap;
 use crate::udp::batch::Batch;
-use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
+use crate::udp::envelope::Kind;
 use crate::udp::seal::{Opener, Sealer};
-use crate::udp::socket::{Flow, SendError};
+use crate::udp::socket::Flow;
 
 /// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
 const WAITING_BYTES_MAX: usize = 4 << 20;
@@ -39,8 +42,6 @@ const UNHEARD_MAX: u32 = 16;
 const UNHEARD_NS: u64 = 300_000_000;
 /// Packets that came back and are kept; of more, the oldest are forgotten.
 const RETURNED_MAX: usize = 1_024;
-/// A frame of a batch is filled up to the length of the others if it lacks no more than this part of it.
-const FILL_PART: usize = 8;
 
 /// What a post is made of.
 pub struct PostParts {
@@ -96,7 +97,7 @@ pub struct Post {
     /// By which number frames for it go.
     number: u32,
     state: Mutex<State>,
-    payload_max_bytes: usize,
+    payload_max_bytes: AtomicUsize,
     /// The longest datagram, of either direction.
     datagram_bytes: usize,
     /// Frames that wait.
@@ -117,6 +118,10 @@ struct State {
     opener: Opener,
     flows: Vec<Flow>,
     tap: Option<Tap>,
+    probing: Probing,
+    is_cutting: bool,
+    /// The longest frame that there can be, and at present.
+    frame_bytes_max: usize,
     frame_bytes: usize,
     frames: VecDeque<Frame>,
     waiting_bytes: usize,
@@ -168,20 +173,25 @@ impl Frame {
 impl Post {
     pub(super) fn new(number: u32, parts: PostParts, now_ns: u64) -> Self {
         let PostParts {
-            association,
+            mut association,
             sealer,
             opener,
             flows,
             tap,
         } = parts;
-        let frame_bytes = association.settings().frame_bytes;
+        let frame_bytes_max = association.settings().frame_bytes;
+        let datagram_bytes = frame_bytes_max + sealer.overhead_bytes();
+        let probing = Probing::new(flows.len(), datagram_bytes, now_ns);
+        let frame_bytes = probing.datagram_bytes() - sealer.overhead_bytes();
+        association.limit_frames(frame_bytes);
         Self {
             number,
-            payload_max_bytes: association.payload_max_bytes(),
-            datagram_bytes: frame_bytes + sealer.overhead_bytes(),
+            payload_max_bytes: AtomicUsize::new(association.payload_max_bytes()),
+            datagram_bytes,
             waiting: AtomicUsize::new(0),
             has_room: AtomicBool::new(true),
-            deadline_ns: AtomicU64::new(u64::MAX),
+            // The first probe is due.
+            deadline_ns: AtomicU64::new(0),
             held: AtomicBool::new(true),
             end: AtomicU8::new(0),
             state: Mutex::new(State {
@@ -190,7 +200,10 @@ impl Post {
                 opener,
                 flows,
                 tap,
-                frame_bytes,
+                probing,
+                is_cutting: false,
+                frame_bytes_max,
+                frame_bytes: frame_bytes.min(frame_bytes_max),
                 frames: VecDeque::new(),
                 waiting_bytes: 0,
                 spare: Vec::new(),
@@ -210,7 +223,7 @@ impl Post {
     }
 
     pub(super) fn payload_max_bytes(&self) -> usize {
-        self.payload_max_bytes
+        self.payload_max_bytes.load(Ordering::Relaxed)
     }
 
     /// The longest datagram, of either direction.
@@ -286,7 +299,7 @@ impl Post {
     ) -> Result<(), Unsent> {
         let mut state = lock(&self.state);
         let given = give(&mut state.association);
-        self.pump(&mut state, wire, now_ns);
+        state.pump(wire, now_ns);
         self.leave(&mut state, wire, now_ns);
         given
     }
@@ -303,7 +316,7 @@ impl Post {
         let given = give(&mut state.association);
         let waits = given.is_ok() && state.association.ready() < HELD_FRAMES_MAX;
         if !waits {
-            self.pump(&mut state, wire, now_ns);
+            state.pump(wire, now_ns);
         }
         self.leave(&mut state, wire, now_ns);
         given.map(|()| waits)
@@ -335,7 +348,7 @@ impl Post {
         }
         // What came together is acknowledged together.
         if state.frames.len().is_multiple_of(TAKEN_TOGETHER) {
-            self.pump(&mut state, wire, now_ns);
+            state.pump(wire, now_ns);
         }
         self.leave(&mut state, wire, now_ns);
     }
@@ -356,12 +369,12 @@ impl Post {
     /// Sends what is to be sent by now.
     pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
         let mut state = lock(&self.state);
-        self.pump(&mut state, wire, now_ns);
+        state.pump(wire, now_ns);
         self.leave(&mut state, wire, now_ns);
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
         if state.is_left && state.association.is_idle() && state.association.verdict().is_none() {
             state.association.close();
-            self.pump(&mut state, wire, now_ns);
+            state.pump(wire, now_ns);
             self.leave(&mut state, wire, now_ns);
         }
     }
@@ -371,26 +384,39 @@ impl Post {
         &self,
         wire: &Wire,
         now_ns: u64,
+        late_ns: u64,
         path: u8,
         from: Option<SocketAddr>,
         datagram: &mut [u8],
     ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
+        let datagram_bytes = datagram.len();
         let Ok(opened) = state.opener.open(datagram) else {
             return false;
         };
-        if opened.kind != Kind::Data {
-            return false;
-        }
         state.heard_ns = now_ns;
         state.unheard = 0;
         let plain = opened.frame;
+        match opened.kind {
+            Kind::Data => {}
+            Kind::Probe => {
+                state.probing.came(path, plain, datagram_bytes);
+                return false;
+            }
+            Kind::ProbeAnswer => {
+                state.probing.answered(now_ns, path, plain);
+                return false;
+            }
+            _ => return false,
+        }
         if let Some(tap) = &state.tap {
             let to = state.own_address(wire, path);
             tap.came(path, from.unwrap_or(to), to, plain);
         }
-        let Incoming::Packets(taking) = state.association.take_frame(now_ns, path, plain) else {
+        let association = &mut state.association;
+        let incoming = association.take_late_frame(now_ns, late_ns, path, plain);
+        let Incoming::Packets(taking) = incoming else {
             return false;
         };
         if state.is_left || state.waiting_bytes >= WAITING_BYTES_MAX {
@@ -411,71 +437,6 @@ impl Post {
         true
     }
 
-    /// Sends frames until there is none to be sent, or no room.
-    fn pump(&self, state: &mut State, wire: &Wire, now_ns: u64) {
-        if !state.unstick(wire) || !state.association.may_go_now(now_ns) {
-            return;
-        }
-        let room_bytes = state.frame_bytes + state.sealer.overhead_bytes();
-        let mut batch = wire.take_batch();
-        let mut path = 0;
-        loop {
-            if batch.room(room_bytes).is_none() {
-                match state.send(wire, path, batch) {
-                    true => batch = wire.take_batch(),
-                    false => return,
-                }
-            }
-            let is_empty = batch.is_empty();
-            let Some(room) = batch.room(room_bytes) else {
-                break;
-            };
-            let Some(frame) = room.get_mut(ENVELOPE_BYTES..ENVELOPE_BYTES + state.frame_bytes)
-            else {
-                break;
-            };
-            let Some(next) = state.association.next_frame(now_ns, frame) else {
-                break;
-            };
-            // Frames of one length go in one call.
-            let mut length_bytes = next.length_bytes;
-            if next.is_data && length_bytes + state.frame_bytes / FILL_PART >= state.frame_bytes {
-                frame[length_bytes..].fill(0);
-                length_bytes = state.frame_bytes;
-            }
-            if let Some(tap) = &state.tap
-                && let Some(flow) = state.flows.get(usize::from(next.path))
-                && let Some(to) = flow.peer()
-            {
-                tap.sent(next.path, flow.local(), to, &frame[..length_bytes]);
-            }
-            let sealed = state
-                .sealer
-                .seal_in_place(Kind::Data, next.path, room, length_bytes);
-            let Ok(sealed) = sealed else {
-                // All packet numbers are used, which takes centuries.
-                state.association.fail(Verdict::NoWay);
-                break;
-            };
-            if next.path != path && !is_empty {
-                // The others are for another path, and go first: the order is kept where that costs nothing.
-                state.aside.clear();
-                state.aside.extend_from_slice(&room[..sealed]);
-                match state.send(wire, path, batch) {
-                    true => batch = wire.take_batch(),
-                    // What is not sent now is sent again.
-                    false => return,
-                }
-                if let Some(room) = batch.room(sealed) {
-                    room.copy_from_slice(&state.aside);
-                }
-            }
-            path = next.path;
-            batch.push(sealed);
-        }
-        state.send(wire, path, batch);
-    }
-
     /// To be called before the lock is given back.
     fn leave(&self, state: &mut State, wire: &Wire, now_ns: u64) {
         while let Some(returned) = state.association.next_return() {
@@ -486,6 +447,10 @@ impl Post {
             state.returned.push_back(back);
             wire.stir();
         }
+        if let Some(payload_max_bytes) = state.follow(now_ns) {
+            self.payload_max_bytes
+                .store(payload_max_bytes, Ordering::Relaxed);
+        }
         let has_room = state.association.has_room();
         if has_room != self.has_room.load(Ordering::Relaxed) {
             self.has_room.store(has_room, Ordering::Relaxed);
@@ -494,6 +459,9 @@ impl Post {
             }
         }
         let mut deadline_ns = state.association.deadline_ns().unwrap_or(u64::MAX);
+        if state.association.verdict().is_none() {
+            deadline_ns = deadline_ns.min(state.probing.deadline_ns());
+        }
         if state.stuck.is_some() {
             deadline_ns = deadline_ns.min(now_ns + FULL_NS);
         }
@@ -567,47 +535,5 @@ impl Drop for Post {
             unheard = state.unheard,
             "the end of an association"
         );
-    }
-}
-
-impl State {
-    /// Where the peer's frames come to: the address that this side has on the way to it.
-    #[cold]
-    fn own_address(&self, wire: &Wire, path: u8) -> SocketAddr {
-        let local = wire.local();
-        let flow = self.flows.get(usize::from(path)).or(self.flows.first());
-        flow.map_or(local, |flow| {
-            SocketAddr::new(flow.local().ip(), local.port())
-        })
-    }
-
-    /// Sends what the socket had no room for; whether it has room now.
-    fn unstick(&mut self, wire: &Wire) -> bool {
-        match self.stuck.take() {
-            None => true,
-            Some((path, batch)) => self.send(wire, path, batch),
-        }
-    }
-
-    /// Sends a batch; whether the socket had room for it.
-    fn send(&mut self, wire: &Wire, path: u8, mut batch: Batch) -> bool {
-        if let Some(flow) = self.flows.get_mut(usize::from(path)) {
-            while !batch.is_empty() {
-                match flow.send(&mut batch) {
-                    Ok(_) => break,
-                    Err(SendError::Full) => {
-                        self.stuck = Some((path, batch));
-                        return false;
-                    }
-                    Err(SendError::Refused) => self.unheard = self.unheard.saturating_add(1),
-                    // Whatever it is, it may pass; and if not, nobody answers.
-                    Err(_) => {
-                        batch.drop_first();
-                    }
-                }
-            }
-        }
-        wire.put_batch(batch);
-        true
     }
 }

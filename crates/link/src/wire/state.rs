@@ -18,7 +18,7 @@ pub struct WireState {
     pub is_sealed: bool,
     /// How it ended, if it has.
     pub end: Option<WireEnd>,
-    /// The longest frame, in bytes.
+    /// The longest frame at present, in bytes: what the ways are known to carry.
     pub frame_bytes: usize,
     /// What the transport did. The counters never go down.
     pub transport: Statistics,

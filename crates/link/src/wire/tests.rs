@@ -33,7 +33,7 @@ fn wires() -> [Arc<Wire>; 2] {
 /// In the clear.
 fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
     let numbers = [0, 1].map(|at| wires[at].reserve(0x5000_0000).unwrap());
-    [0, 1].map(|at| {
+    let links = [0, 1].map(|at| {
         let mut flow = Flow::bind((Ipv4Addr::LOCALHOST, 0).into(), &FlowSettings::default());
         flow.as_mut()
             .unwrap()
@@ -51,7 +51,15 @@ fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
             flows: vec![flow.unwrap()],
         };
         wires[at].link(numbers[at], parts)
-    })
+    });
+    // As soon as a probe has come through.
+    until(wires, || {
+        let state = |link: &WireLink| link.post().state().unwrap();
+        links
+            .iter()
+            .all(|link| state(link).frame_bytes == FRAME_BYTES)
+    });
+    links
 }
 
 /// Looks at both, until it is so.
@@ -162,4 +170,51 @@ fn whoever_is_left_ends() {
     until(&wires, || receive.receive(|_, _| ()).unwrap().is_some());
     drop((held, receive));
     until(&wires, || wires.iter().all(|wire| !wire.has_links()));
+}
+
+/// Packets that fill frames wait for each other; none waits when nothing follows, and not for long if nobody says so.
+#[test]
+fn full_frames_go_together() {
+    for is_said in [true, false] {
+        let wires = wires();
+        let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+        let length = transmit.payload_max_bytes();
+        let data = vec![1; length];
+        for _ in 0..3 {
+            transmit
+                .try_send(&header(0, length), &[], &[Part::Bytes(&data)])
+                .unwrap();
+            assert!(transmit.holds());
+        }
+        if is_said {
+            transmit.hand_over();
+            assert!(!transmit.holds());
+            // Without a look on this side.
+            let begun_ns = clock();
+            while !wires[1].look() {
+                assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
+            }
+        }
+        let mut came = 0;
+        until(&wires, || {
+            came += usize::from(receive.receive(|_, _| ()).unwrap().is_some());
+            came == 3
+        });
+    }
+}
+
+/// What does not fill a frame goes at once.
+#[test]
+fn short_messages_do_not_wait() {
+    let wires = wires();
+    let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+    transmit
+        .try_send(&header(0, 100), &[], &[Part::Bytes(&[1; 100])])
+        .unwrap();
+    assert!(!transmit.holds());
+    let begun_ns = clock();
+    while !wires[1].look() {
+        assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
+    }
+    assert!(receive.receive(|_, _| ()).unwrap().is_some());
 }

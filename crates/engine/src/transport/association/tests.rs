@@ -3,8 +3,9 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::key::Key;
+use crate::limits::FRAME_BYTES_MIN;
 use crate::packet::SlotName;
-use crate::transport::frame::{FrameHeader, HEADER_BYTES, NO_CHANNEL};
+use crate::transport::frame::{ASK, Frame, FrameHeader, HEADER_BYTES, NO_CHANNEL};
 use crate::transport::{Incoming, Packets};
 
 fn short(number: u64) -> Short {
@@ -329,4 +330,177 @@ fn nobody_is_asked_while_frames_are_under_way() {
         now_ns = sender.deadline_ns().unwrap_or(now_ns);
     }
     assert_eq!(sender.verdict(), Some(Verdict::NoAnswer));
+}
+
+/// Frames may become shorter and longer while packets are under way; what was in a long one stays in it.
+#[test]
+fn frames_follow_a_limit() {
+    let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));
+    let most = sender.payload_max_bytes();
+    let mut words = Vec::new();
+    for (limit, is_at_most) in [
+        (500, 500),
+        (0, FRAME_BYTES_MIN),
+        (1 << 20, 1_400),
+        (700, 700),
+    ] {
+        let long = words.len() as u64;
+        // The open frame is of the limit before.
+        sender.offer_short(&short(long)).unwrap();
+        words.push(long);
+        sender.flush();
+        sender.limit_frames(limit);
+        assert_eq!(sender.payload_max_bytes(), most + is_at_most - 1_400);
+        for number in long + 1..long + 50 {
+            sender.offer_short(&short(number)).unwrap();
+            words.push(number);
+        }
+        sender.flush();
+        // Acknowledgements that ride along have no more room either.
+        receiver.limit_frames(limit);
+        receiver.offer_short(&short(9_999)).unwrap();
+        for frame in frames(&mut sender, 5) {
+            assert!(frame.len() <= is_at_most, "{} of {is_at_most}", frame.len());
+            take(&mut receiver, 5, &frame);
+        }
+        for frame in frames(&mut receiver, 50_000) {
+            assert!(frame.len() <= is_at_most);
+            take(&mut sender, 50_000, &frame);
+        }
+    }
+    assert_eq!(sender.statistics().offered, words.len() as u64);
+    assert_eq!(
+        sender.statistics().acknowledged,
+        receiver.statistics().taken
+    );
+    assert_eq!(sender.outstanding(), 0);
+}
+
+/// What is in a long frame goes in a long frame, however often.
+#[test]
+fn a_long_frame_stays_whole_when_the_limit_falls() {
+    let settings = Settings::default();
+    let (mut sender, mut receiver) = (new(settings), new(settings));
+    let mut words = Vec::new();
+    for number in 0..40 {
+        sender.offer_short(&short(number)).unwrap();
+    }
+    sender.flush();
+    let lost = frames(&mut sender, 0);
+    sender.limit_frames(FRAME_BYTES_MIN);
+    let now_ns = sender.deadline_ns().unwrap();
+    for frame in frames(&mut sender, now_ns) {
+        words.extend(take(&mut receiver, now_ns, &frame));
+    }
+    assert!(lost.iter().any(|frame| frame.len() > FRAME_BYTES_MIN));
+    assert_eq!(words, Vec::from_iter(0..40));
+}
+
+/// A path that was slow has a window far below a frame, and then a retry now and then only. Still it is found out in
+/// bounded time that nobody is there any more.
+#[test]
+fn a_slow_path_that_falls_silent_is_given_up_on_in_time() {
+    let settings = Settings::default();
+    let (mut sender, mut receiver) = (new(settings), new(settings));
+    let mut now_ns = 0;
+    for number in 0..200 {
+        // Now and then it is quick, so that it does not pass for one that is slow by itself.
+        let way_ns = if number % 4 == 0 { 50_000 } else { 20_000_000 };
+        sender.offer_short(&short(number)).unwrap();
+        for frame in frames(&mut sender, now_ns) {
+            take(&mut receiver, now_ns + way_ns, &frame);
+        }
+        let answered_ns = now_ns + way_ns + settings.acknowledge_ns;
+        for frame in frames(&mut receiver, answered_ns) {
+            take(&mut sender, answered_ns + way_ns, &frame);
+        }
+        now_ns += 10_000_000_000;
+    }
+    let pace_ns = |sender: &Association| {
+        let path = sender.path_statistics(0).unwrap();
+        path.round_trip_ns * 1000 / path.window_milliframes.max(1)
+    };
+    // Or this test says nothing: all retries at that pace would take much longer.
+    assert!(pace_ns(&sender) > 200_000_000, "{}", pace_ns(&sender));
+    let pace_ns = pace_ns(&sender);
+    sender.offer_short(&short(1_000)).unwrap();
+    let silent_ns = now_ns;
+    while sender.verdict().is_none() {
+        frames(&mut sender, now_ns);
+        now_ns = sender.deadline_ns().unwrap_or(now_ns);
+    }
+    assert_eq!(sender.verdict(), Some(Verdict::NoAnswer));
+    let took_ns = now_ns - silent_ns;
+    let all_ns = settings.no_answer_ns + 255 * settings.resend_max_ns;
+    assert!(
+        (settings.no_answer_ns..=all_ns + 9 * pace_ns).contains(&took_ns),
+        "{took_ns}"
+    );
+    // And not at once, though it had been silent for long: a few retries come first.
+    assert!(sender.statistics().sent_again >= 8);
+}
+
+/// What waited in a host, the receiver's or the sender's own, is no delay of the network: windows do not shrink for it. What the network delays is.
+#[test]
+fn who_looks_late_does_not_slow_the_sender_down() {
+    const LATE_NS: u64 = 10_000_000;
+    let window_after = |receiver_late_ns, sender_late_ns| {
+        let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));
+        let mut now_ns = 0;
+        // Before it is found out that the path takes so long by itself.
+        for _ in 0..5 {
+            sender.offer_short(&short(0)).unwrap();
+            sender.flush();
+            let sent = frames(&mut sender, now_ns);
+            now_ns += LATE_NS;
+            for frame in sent {
+                if let Incoming::Packets(taking) =
+                    receiver.take_late_frame(now_ns, receiver_late_ns, 0, &frame)
+                {
+                    receiver.taken(now_ns, taking);
+                }
+            }
+            let answers = frames(&mut receiver, now_ns + 20_000);
+            now_ns += 20_000 + LATE_NS;
+            for frame in answers {
+                let _ = sender.take_late_frame(now_ns, sender_late_ns, 0, &frame);
+            }
+        }
+        sender.path_statistics(0).unwrap().window_milliframes
+    };
+    let initial = u64::from(Settings::default().window_initial_frames) * 1_000;
+    assert!(window_after(LATE_NS, LATE_NS) >= initial);
+    assert!(window_after(LATE_NS, 0) < initial / 2);
+    assert!(window_after(0, LATE_NS) < initial / 2);
+}
+
+/// In a round trip of one frame nobody asks for an acknowledgement that the answer brings along; who has filled half of
+/// the window does.
+#[test]
+fn who_has_room_left_does_not_ask() {
+    let asks = |frame: &[u8]| Frame::read(frame).unwrap().header.flags & ASK != 0;
+    let mut sender = new(Settings::default());
+    let mut receiver = new(Settings::default());
+    let mut now_ns = 0;
+    for _ in 0..100 {
+        sender.offer_short(&short(0)).unwrap();
+        let [there] = &frames(&mut sender, now_ns)[..] else {
+            panic!("one frame")
+        };
+        assert!(!asks(there));
+        now_ns += 5_000;
+        take(&mut receiver, now_ns, there);
+        receiver.offer_short(&short(1)).unwrap();
+        let [back] = &frames(&mut receiver, now_ns)[..] else {
+            panic!("one frame")
+        };
+        now_ns += 5_000;
+        take(&mut sender, now_ns, back);
+    }
+    for _ in 0..Settings::default().window_initial_frames {
+        sender.offer_short(&short(0)).unwrap();
+        sender.flush();
+    }
+    let sent = frames(&mut sender, now_ns);
+    assert!(sent.len() > 8 && sent.iter().any(|frame| asks(frame)));
 }

@@ -94,13 +94,7 @@ fn a_black_hole_is_left_at_once_and_searched_anew() {
     let mut path = Path::new(8_972);
     path.settle(|| false);
     path.carries = 1_472;
-    for loss in 1..8 {
-        // Short ones arrive: they prove nothing.
-        path.mtu.arrived(1_000);
-        assert!(!path.mtu.lost(path.now_ns, 8_972), "{loss}");
-        assert_eq!(path.mtu.datagram_bytes(), 8_972);
-    }
-    assert!(path.mtu.lost(path.now_ns, 8_000));
+    assert!(path.mtu.black_hole(path.now_ns));
     assert_eq!(
         (path.mtu.datagram_bytes(), path.mtu.black_holes()),
         (DATAGRAM_BYTES_MIN, 1)
@@ -109,18 +103,13 @@ fn a_black_hole_is_left_at_once_and_searched_anew() {
     assert_eq!(path.mtu.datagram_bytes(), 1_472);
 }
 
+/// Who sends no longer ones has another reason to lose them.
 #[test]
-fn ordinary_loss_is_no_black_hole() {
-    let mut path = Path::new(8_972);
+fn the_least_is_no_black_hole() {
+    let mut path = Path::new(DATAGRAM_BYTES_MIN);
     path.settle(|| false);
-    for _ in 0..100 {
-        for _ in 0..7 {
-            assert!(!path.mtu.lost(path.now_ns, 5_000));
-        }
-        path.mtu.arrived(5_000);
-        assert!(!path.mtu.lost(path.now_ns, DATAGRAM_BYTES_MIN));
-    }
-    assert_eq!(path.mtu.datagram_bytes(), 8_972);
+    assert!(!path.mtu.black_hole(path.now_ns));
+    assert_eq!(path.mtu.black_holes(), 0);
 }
 
 #[test]
@@ -192,7 +181,7 @@ proptest! {
         for (what, bytes) in steps {
             match what {
                 0 => mtu.probe_arrived(now_ns, bytes),
-                1 => { mtu.lost(now_ns, bytes); }
+                1 => { mtu.black_hole(now_ns); }
                 2 => mtu.too_long(now_ns, bytes),
                 3 => mtu.route(now_ns, bytes),
                 4 => now_ns += bytes as u64 * 10 * MS,

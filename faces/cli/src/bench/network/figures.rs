@@ -237,15 +237,27 @@ impl Figures {
                 false,
             ),
             goal(
-                "messages a second, clear",
+                "messages a second, one call each, clear",
                 GOAL_MESSAGES_PER_S,
-                messages(clear),
+                each(clear),
                 false,
             ),
             goal(
-                "messages a second, encrypted",
+                "messages a second, one call each, encrypted",
                 GOAL_MESSAGES_PER_S,
-                messages(encrypted),
+                each(encrypted),
+                false,
+            ),
+            goal(
+                "messages a second, 64 in a call, clear",
+                GOAL_MESSAGES_PER_S,
+                many(clear),
+                false,
+            ),
+            goal(
+                "messages a second, 64 in a call, encrypted",
+                GOAL_MESSAGES_PER_S,
+                many(encrypted),
                 false,
             ),
         ];

@@ -1,0 +1,116 @@
+//! How long the datagrams of a link may be: each path is tried with probes, and frames are no longer than the narrowest carries.
+//!
+//! A link begins with what every path carries, so that nothing waits for a probe; the first one has the length that the
+//! system believes in, and mostly it passes. If frames are lost in a row, a path may have become narrower: frames are short from then on, and those
+//! that are long already may be cut to pieces on the way, until a long probe passes.
+
+use crate::udp::DATAGRAM_BYTES_MIN;
+use crate::udp::mtu::{MtuSettings, PathMtu};
+
+/// Frames lost in a row that make long ones suspect.
+const LOST_MAX: u32 = 8;
+/// What a probe says before its padding: how long it is. The answer says the same.
+pub(super) const PROBE_BYTES: usize = 2;
+
+/// See the module.
+pub(super) struct Probing {
+    paths: Vec<PathMtu>,
+    /// The lengths of probes that came and are to be answered, by path.
+    owed: Vec<Option<u16>>,
+    has_narrowed: bool,
+}
+
+/// What is to be sent for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Trial {
+    /// A datagram of so many bytes, over that path.
+    Probe(u8, usize),
+    /// That one of so many bytes came, over that path.
+    Answer(u8, u16),
+}
+
+impl Probing {
+    /// For so many paths, and datagrams of at most so many bytes.
+    pub(super) fn new(paths: usize, datagram_bytes: usize, now_ns: u64) -> Self {
+        let settings = MtuSettings {
+            ceiling_bytes: datagram_bytes,
+            ..MtuSettings::default()
+        };
+        let mut path = PathMtu::new(settings, now_ns);
+        path.route(now_ns, datagram_bytes);
+        Self {
+            paths: vec![path; paths],
+            owed: vec![None; paths],
+            has_narrowed: false,
+        }
+    }
+
+    /// How long a datagram may be on every path, in bytes.
+    pub(super) fn datagram_bytes(&self) -> usize {
+        let paths = self.paths.iter().map(PathMtu::datagram_bytes);
+        paths.min().unwrap_or(DATAGRAM_BYTES_MIN)
+    }
+
+    /// When [`Probing::next`] is to be called though nothing came.
+    pub(super) fn deadline_ns(&self) -> u64 {
+        if self.owed.iter().any(Option::is_some) {
+            return 0;
+        }
+        let paths = self.paths.iter().map(PathMtu::deadline_ns);
+        paths.min().unwrap_or(u64::MAX)
+    }
+
+    /// What is to be sent now, if anything is.
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<Trial> {
+        for (path, owed) in (0..).zip(&mut self.owed) {
+            if let Some(bytes) = owed.take() {
+                return Some(Trial::Answer(path, bytes));
+            }
+        }
+        let mut paths = (0..).zip(&mut self.paths);
+        paths.find_map(|(path, mtu)| Some(Trial::Probe(path, mtu.poll(now_ns)?)))
+    }
+
+    /// A probe came, of so many bytes, that says this.
+    pub(super) fn came(&mut self, path: u8, plain: &[u8], datagram_bytes: usize) {
+        let said = plain.first_chunk().map(|said| u16::from_le_bytes(*said));
+        if let Some(said) = said.filter(|said| usize::from(*said) == datagram_bytes)
+            && let Some(owed) = self.owed.get_mut(usize::from(path))
+        {
+            *owed = Some(said);
+        }
+    }
+
+    /// The answer to a probe came.
+    pub(super) fn answered(&mut self, now_ns: u64, path: u8, plain: &[u8]) {
+        if let Some(said) = plain.first_chunk()
+            && let Some(mtu) = self.paths.get_mut(usize::from(path))
+        {
+            mtu.probe_arrived(now_ns, u16::from_le_bytes(*said).into());
+        }
+    }
+
+    /// The system would not send a datagram of so many bytes over that path.
+    pub(super) fn too_long(&mut self, now_ns: u64, path: u8, bytes: usize) {
+        if let Some(mtu) = self.paths.get_mut(usize::from(path)) {
+            let before_bytes = mtu.datagram_bytes();
+            mtu.too_long(now_ns, bytes);
+            self.has_narrowed |= mtu.datagram_bytes() < before_bytes;
+        }
+    }
+
+    /// Of that path so many frames were lost in a row, in datagrams of at least so many bytes.
+    pub(super) fn lost(&mut self, now_ns: u64, path: u8, frames: u32, least_bytes: usize) {
+        if frames >= LOST_MAX
+            && least_bytes > DATAGRAM_BYTES_MIN
+            && let Some(mtu) = self.paths.get_mut(usize::from(path))
+        {
+            self.has_narrowed |= mtu.black_hole(now_ns);
+        }
+    }
+
+    /// A path has become narrower since this was asked last: what is longer already may be cut.
+    pub(super) fn has_narrowed(&mut self) -> bool {
+        core::mem::take(&mut self.has_narrowed)
+    }
+}
