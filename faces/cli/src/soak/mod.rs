@@ -39,6 +39,10 @@ const STALL: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A link may be found lost so long after its cable was plugged in.
 const AFTERMATH: Duration = Duration::from_secs(30);
+/// Cuts that follow each other count together when they fall into so long, and that they are long in all when they make up so much of it:
+/// the transport waits five seconds for an answer.
+const RECENT: Duration = Duration::from_secs(8);
+const UNREACHABLE: Duration = Duration::from_secs(4);
 /// Memory that a process may hold beyond what it held when it was warm, besides a part of that.
 const GROWTH_BYTES: u64 = 8 << 20;
 /// The same of descriptors: those of connections under way.
@@ -125,6 +129,8 @@ struct Soak<'a> {
     cuts: u64,
     /// When the cable of each host was last mended after a cut that links do not outlive.
     cut_until: BTreeMap<usize, Instant>,
+    /// Cuts of all hosts, with their ends.
+    cut_spans: Vec<(usize, Instant, Option<Instant>)>,
     /// Messages of processes that are no more.
     received_before: u64,
     faults: Vec<String>,
@@ -161,6 +167,7 @@ impl<'a> Soak<'a> {
             holds: 0,
             cuts: 0,
             cut_until: BTreeMap::new(),
+            cut_spans: Vec::new(),
             received_before: 0,
             faults: Vec::new(),
         };
@@ -246,10 +253,15 @@ impl<'a> Soak<'a> {
                 if is_long {
                     self.cut_until.insert(host, Instant::now() + PATIENCE);
                 }
+                self.cut_spans.push((host, Instant::now(), None));
                 self.cluster.cut(host)?;
             }
             Event::Mend(_) => {
                 self.cluster.mend(host)?;
+                let open = |span: &&mut (usize, Instant, Option<Instant>)| span.0 == host;
+                if let Some(span) = self.cut_spans.iter_mut().rev().find(open) {
+                    span.2 = Some(Instant::now());
+                }
                 if let Some(until) = self.cut_until.get_mut(&host) {
                     *until = Instant::now();
                 }
@@ -335,8 +347,20 @@ impl<'a> Soak<'a> {
             until.is_some_and(|until| *until + AFTERMATH > Instant::now())
         };
         let ends = [sent.from, sent.to];
-        ends.iter()
-            .any(|life| !self.lives(*life) || was_cut(life.host))
+        let now = Instant::now();
+        let of_ends = self.cut_spans.iter().rev();
+        let unreachable: Duration = of_ends
+            .filter(|(host, ..)| ends.iter().any(|life| life.host == *host))
+            .map(|(_, from, to)| {
+                let end = to.unwrap_or(now);
+                let recent = now.checked_sub(RECENT).unwrap_or(*from);
+                end.saturating_duration_since((*from).max(recent))
+            })
+            .sum();
+        unreachable >= UNREACHABLE
+            || ends
+                .iter()
+                .any(|life| !self.lives(*life) || was_cut(life.host))
     }
 
     fn look_for_stalls(&mut self) {

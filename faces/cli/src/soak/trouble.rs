@@ -94,7 +94,7 @@ impl Trouble {
             Event::Hold(host) => (self.after(at, 50..1_500), Event::Release(host)),
             // The transport gives up after 255 retries, which take ten seconds, and not before five.
             Event::Cut { host, is_long } => {
-                let range_ms = if is_long { 11_000..15_000 } else { 20..3_000 };
+                let range_ms = if is_long { 11_000..15_000 } else { 20..2_500 };
                 (self.after(at, range_ms), Event::Mend(host))
             }
             Event::Start(host) | Event::Release(host) | Event::Mend(host) => self.begin(at, host),
