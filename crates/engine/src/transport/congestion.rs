@@ -118,8 +118,10 @@ impl Window {
     #[inline]
     pub(super) fn sent(&mut self, now_ns: u64, trip: &RoundTrip) {
         if self.size < ONE {
-            let pause_ns = (trip.smooth_ns() * ONE / self.size.max(1)).min(1 << 40);
-            self.next_ns = now_ns + pause_ns;
+            let pause_ns = trip.smooth_ns() * ONE / self.size.max(1);
+            // Or who had no processor for a while would have pauses of seconds.
+            let pause_max_ns = self.aim_ns() * ONE / LEAST;
+            self.next_ns = now_ns + pause_ns.min(pause_max_ns);
         }
     }
 
