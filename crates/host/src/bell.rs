@@ -93,10 +93,7 @@ impl Bell {
                 Ok(())
             }
             Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => Ok(()),
-            Err(errno) => Err(HostError::System {
-                call: "futex",
-                errno: crate::Errno(errno.raw_os_error()),
-            }),
+            Err(errno) => Err(HostError::system("futex", 0, errno)),
         }
     }
 

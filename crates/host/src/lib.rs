@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::bell::Bell;
 use hamlyn_link::Link;
+use hamlyn_link::udp::socket::CallFailed;
 use hamlyn_link::wire::WireEnd;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::lending::Borrowed;
@@ -524,6 +525,37 @@ pub enum ConnectError {
     /// Something failed on our side.
     #[error(transparent)]
     Host(#[from] HostError),
+}
+
+impl HostError {
+    /// A call of the system failed that needs so many descriptors.
+    pub(crate) fn system(call: &'static str, needed: u32, errno: rustix::io::Errno) -> Self {
+        match errno {
+            rustix::io::Errno::MFILE | rustix::io::Errno::NFILE => Self::Descriptors { needed },
+            errno => Self::System {
+                call,
+                errno: Errno(errno.raw_os_error()),
+            },
+        }
+    }
+
+    /// The same, as the standard library says it.
+    pub(crate) fn io(call: &'static str, needed: u32, error: &std::io::Error) -> Self {
+        match rustix::io::Errno::from_io_error(error) {
+            Some(errno) => Self::system(call, needed, errno),
+            None => Self::System {
+                call,
+                errno: Errno(0),
+            },
+        }
+    }
+}
+
+impl From<CallFailed> for HostError {
+    fn from(failed: CallFailed) -> Self {
+        // A socket of UDP.
+        Self::system(failed.call, 1, failed.errno)
+    }
 }
 
 /// The reason a peer gives for refusing a connection. Open: an unknown number is shown as such.

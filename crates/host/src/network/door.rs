@@ -15,7 +15,7 @@ use super::letter::{Answer, Request, Sought};
 use super::outside::wall_ms;
 use crate::alarm::Event as Signal;
 use crate::process::clock::now_ns;
-use crate::process::{Interior, ask_neighbour, random_bits};
+use crate::process::{Interior, ask_neighbour, no_thread, random_bits};
 use crate::{Destination, HostError};
 
 /// Under which name a process offers where its wire is.
@@ -78,20 +78,14 @@ pub(crate) struct Door {
 impl Door {
     /// Begins to try for the port.
     pub(crate) fn open(interior: Arc<Interior>, at: SocketAddr) -> Result<Self, HostError> {
-        let failed = |errno: rustix::io::Errno| HostError::System {
-            call: "eventfd",
-            errno: crate::Errno(errno.raw_os_error()),
-        };
+        let failed = |errno| HostError::system("eventfd", 1, errno);
         let stop = Arc::new(Signal::new().map_err(failed)?);
         let heard = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("hamlyn-door".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || keep(&interior, at, &heard))
-            .map_err(|error| HostError::System {
-                call: "clone",
-                errno: crate::Errno(error.raw_os_error().unwrap_or(0)),
-            })?;
+            .map_err(no_thread)?;
         Ok(Self {
             stop,
             thread: Some(thread),

@@ -115,13 +115,6 @@ pub(crate) fn wall_ms() -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
-fn system(call: &'static str, error: &std::io::Error) -> HostError {
-    HostError::System {
-        call,
-        errno: Errno(error.raw_os_error().unwrap_or(0)),
-    }
-}
-
 /// All addresses of IPv6 are those of IPv4 as well, where there are any of IPv6.
 fn listening(at: SocketAddr) -> SocketAddr {
     if at.is_ipv6() && at.ip().is_unspecified() && UdpSocket::bind(at).is_err() {
@@ -150,10 +143,7 @@ impl Network {
         }
         let settings = FlowSettings::default();
         let open = |at| Wire::open(at, &settings, now_ns, tell);
-        let wire = open(listening(options.listen)).map_err(|failed| HostError::System {
-            call: failed.call,
-            errno: Errno(failed.errno.raw_os_error()),
-        })?;
+        let wire = open(listening(options.listen)).map_err(HostError::from)?;
         let responder = Responder::new(&credentials).map_err(|_| HostError::System {
             call: "getrandom",
             errno: Errno(0),
@@ -365,13 +355,14 @@ impl Network {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
-        let socket = UdpSocket::bind(self.own_for(to)).map_err(|error| system("bind", &error))?;
+        let socket =
+            UdpSocket::bind(self.own_for(to)).map_err(|error| HostError::io("bind", 1, &error))?;
         socket
             .connect(to)
-            .map_err(|error| system("connect", &error))?;
+            .map_err(|error| HostError::io("connect", 1, &error))?;
         socket
             .set_nonblocking(true)
-            .map_err(|error| system("fcntl", &error))?;
+            .map_err(|error| HostError::io("fcntl", 1, &error))?;
         let mut room = [0; RESPONSE_BYTES_MAX + 1];
         loop {
             let now_ns = now_ns();
@@ -386,10 +377,7 @@ impl Network {
             }
             let again_ns = initiator.deadline_ns().unwrap_or(deadline_ns);
             let waited = clock::wait_readable(&socket, again_ns.min(deadline_ns));
-            let is_there = waited.map_err(|errno| HostError::System {
-                call: "ppoll",
-                errno: Errno(errno.raw_os_error()),
-            })?;
+            let is_there = waited.map_err(|errno| HostError::system("ppoll", 0, errno))?;
             if !is_there {
                 continue;
             }
@@ -412,15 +400,11 @@ impl Network {
 
     /// Makes ready for a link to whoever takes frames there.
     pub(crate) fn prospect(&self, to: SocketAddr) -> Result<Prospect<'_>, HostError> {
-        let failed = |failed: hamlyn_link::udp::socket::CallFailed| HostError::System {
-            call: failed.call,
-            errno: Errno(failed.errno.raw_os_error()),
-        };
         let own = self.own_for(to);
         let mut flows = Vec::new();
         for _ in 0..self.options.paths.max(1) {
-            let mut flow = Flow::bind(own, &FlowSettings::default()).map_err(failed)?;
-            flow.connect(to).map_err(failed)?;
+            let mut flow = Flow::bind(own, &FlowSettings::default())?;
+            flow.connect(to)?;
             flows.push(flow);
         }
         let number = self.wire.reserve(random_bits()? as u32);

@@ -67,7 +67,7 @@ impl Attendant {
         };
         attendant
             .listen()
-            .map_err(|errno| exchange::system("epoll_ctl", 0, errno))?;
+            .map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
         Ok(attendant)
     }
 

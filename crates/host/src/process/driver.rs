@@ -11,7 +11,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use super::{Interior, clock, exchange};
+use super::{Interior, clock};
 use crate::{Driver, Event, HostError};
 
 /// How long we sleep at most when peers may have missed that we sleep.
@@ -53,7 +53,7 @@ impl ProcessDriver {
     fn take_rings(&self) -> Result<(), HostError> {
         match self.interior.registry.take_rings() {
             Ok(()) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
+            Err(errno) => Err(HostError::system("epoll_wait", 0, errno)),
         }
     }
 
@@ -79,7 +79,7 @@ impl ProcessDriver {
         // What was rung for is looked at first; the rings themselves are taken before the next sleep.
         match clock::wait_for_events(bells, deadline_ns) {
             Ok(()) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(exchange::system("epoll_wait", 0, errno)),
+            Err(errno) => Err(HostError::system("epoll_wait", 0, errno)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::codec::{self, MESSAGE_BYTES_MAX, Message, NotAMessage};
 use super::disposal::Disposal;
-use crate::{Errno, HostError};
+use crate::Errno;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::IoSliceMut;
 use rustix::net::{
@@ -182,15 +182,4 @@ pub(super) fn hang_up(socket: impl AsFd) {
     // Either may fail if the other end is gone, and then nobody needs it.
     let _ = rustix::net::send(&socket, &[GOODBYE], flags);
     let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
-}
-
-/// The error of a system call that makes `needed` descriptors or sockets.
-pub(super) fn system(call: &'static str, needed: u32, errno: rustix::io::Errno) -> HostError {
-    match errno {
-        rustix::io::Errno::MFILE | rustix::io::Errno::NFILE => HostError::Descriptors { needed },
-        errno => HostError::System {
-            call,
-            errno: Errno(errno.raw_os_error()),
-        },
-    }
 }

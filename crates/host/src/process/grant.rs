@@ -201,11 +201,11 @@ fn memory(error: MemfdError) -> HostError {
             needed_bytes,
             errno,
         } => HostError::memory(needed_bytes)(errno),
-        MemfdError::System { call, errno } => super::exchange::system(call, 1, errno),
+        MemfdError::System { call, errno } => super::HostError::system(call, 1, errno),
         _ => invalid("memfd_create"),
     }
 }
 
 fn invalid(call: &'static str) -> HostError {
-    super::exchange::system(call, 0, rustix::io::Errno::INVAL)
+    super::HostError::system(call, 0, rustix::io::Errno::INVAL)
 }

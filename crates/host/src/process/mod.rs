@@ -147,7 +147,7 @@ impl ProcessHost {
             let address = settings
                 .namespace
                 .name_address(name)
-                .map_err(|errno| exchange::system("bind", 0, errno))?;
+                .map_err(|errno| HostError::system("bind", 0, errno))?;
             let listener = listen_at(&address)?.ok_or_else(|| HostError::NameInUse {
                 name: name.as_str().to_owned(),
                 namespace: settings.namespace.as_str().to_owned(),
@@ -355,7 +355,7 @@ impl Host for ProcessHost {
     }
 
     fn new_bell(&mut self) -> Result<Bell, HostError> {
-        Bell::new().map_err(|errno| exchange::system("eventfd", 1, errno))
+        Bell::new().map_err(|errno| HostError::system("eventfd", 1, errno))
     }
 
     fn spawn(
@@ -386,11 +386,8 @@ impl Host for ProcessHost {
     }
 }
 
-fn no_thread(error: std::io::Error) -> HostError {
-    HostError::System {
-        call: "clone",
-        errno: Errno(error.raw_os_error().unwrap_or(0)),
-    }
+pub(crate) fn no_thread(error: std::io::Error) -> HostError {
+    HostError::io("clone", 0, &error)
 }
 
 struct Thread(JoinHandle<()>);
@@ -421,17 +418,17 @@ fn own_listener(settings: &Settings) -> Result<(u64, OwnedFd), HostError> {
         let address = settings
             .namespace
             .interface_address(interface)
-            .map_err(|errno| exchange::system("bind", 0, errno))?;
+            .map_err(|errno| HostError::system("bind", 0, errno))?;
         if let Some(listener) = listen_at(&address)? {
             return Ok((interface, listener));
         }
     }
-    Err(exchange::system("bind", 0, rustix::io::Errno::ADDRINUSE))
+    Err(HostError::system("bind", 0, rustix::io::Errno::ADDRINUSE))
 }
 
 /// A socket that listens at an address, or nothing if somebody else does.
 fn listen_at(address: &SocketAddrUnix) -> Result<Option<OwnedFd>, HostError> {
-    let failed = |call| move |errno| exchange::system(call, 1, errno);
+    let failed = |call| move |errno| HostError::system(call, 1, errno);
     let listener = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,

@@ -115,7 +115,7 @@ impl Backoff {
 }
 
 fn bad(errno: rustix::io::Errno) -> HostError {
-    exchange::system("bind", 0, errno)
+    HostError::system("bind", 0, errno)
 }
 
 impl Whom {
@@ -263,7 +263,7 @@ impl Target {
             SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
             None,
         )
-        .map_err(|errno| exchange::system("socket", DESCRIPTORS, errno))?;
+        .map_err(|errno| HostError::system("socket", DESCRIPTORS, errno))?;
         match rustix::net::connect(&socket, &self.address) {
             Ok(()) => Ok(socket),
             Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => {
@@ -282,7 +282,7 @@ impl Target {
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
                 Err(Setback::Again(self.stalled()))
             }
-            Err(errno) => Err(exchange::system("connect", DESCRIPTORS, errno).into()),
+            Err(errno) => Err(HostError::system("connect", DESCRIPTORS, errno).into()),
         }
     }
 
@@ -348,7 +348,7 @@ impl Contact<'_> {
                 return Ok(arrived);
             }
             let ready = wait_readable(&self.socket, deadline_ns)
-                .map_err(|errno| exchange::system("ppoll", 0, errno))?;
+                .map_err(|errno| HostError::system("ppoll", 0, errno))?;
             if !ready {
                 return Err(Setback::Late);
             }

@@ -8,7 +8,7 @@
 
 use super::clock::{self, now_ns};
 use super::counters::{Outcome, Tally};
-use super::exchange::{self, drain, hang_up};
+use super::exchange::{drain, hang_up};
 use super::source::Source;
 use crate::alarm::{Alarm, Event as Signal};
 use crate::{Destination, Event, HostError, LossCause, Peer};
@@ -199,7 +199,7 @@ const DESCRIPTORS: u32 = 4;
 
 impl Registry {
     pub(crate) fn new(own: PeerKey, links_max: usize) -> Result<Self, HostError> {
-        let failed = |call| move |errno| exchange::system(call, DESCRIPTORS, errno);
+        let failed = |call| move |errno| HostError::system(call, DESCRIPTORS, errno);
         let set = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"));
         let alarm = Alarm::new().map_err(failed("eventfd"))?;
         let command = Arc::new(Signal::new().map_err(failed("eventfd"))?);
@@ -263,7 +263,7 @@ impl Registry {
             }
             false => epoll::delete(&self.bells, socket),
         });
-        changed.map_err(|errno| exchange::system("epoll_ctl", 0, errno))
+        changed.map_err(|errno| HostError::system("epoll_ctl", 0, errno))
     }
 
     /// Ends the owner's sleep, or the next one.
@@ -587,7 +587,7 @@ impl Registry {
         if let Err(errno) = self.watch_over(token, &entry) {
             self.unwatch(state, token, &entry);
             entry.hang_up();
-            return Err(exchange::system("epoll_ctl", 0, errno));
+            return Err(HostError::system("epoll_ctl", 0, errno));
         }
         state.links.insert(token, entry);
         state.by_key.insert(key, token);
