@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::bell::Bell;
+use hamlyn_engine::transport::Verdict;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
-use hamlyn_link::wire::WireEnd;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
@@ -89,15 +89,15 @@ pub enum LossCause {
 }
 
 impl LossCause {
-    /// What the end of a link over the wire means. Nothing if this side ended it.
-    pub fn of_wire(end: WireEnd) -> Option<Self> {
-        match end {
-            WireEnd::Closed => Some(Self::Closed),
-            WireEnd::NoAnswer => Some(Self::NoAnswer),
-            WireEnd::Died => Some(Self::Died),
-            WireEnd::NoProgress => Some(Self::NoProgress),
-            WireEnd::ClosedHere => None,
-        }
+    /// What the end of an association means. Nothing if this side closed it.
+    pub fn of(verdict: Verdict) -> Option<Self> {
+        Some(match verdict {
+            Verdict::Closed => return None,
+            Verdict::ClosedByPeer => Self::Closed,
+            Verdict::NoProgress => Self::NoProgress,
+            Verdict::PeerDead | Verdict::PeerRestarted => Self::Died,
+            _ => Self::NoAnswer,
+        })
     }
 }
 

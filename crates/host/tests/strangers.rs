@@ -215,3 +215,23 @@ fn a_doorkeeper_that_is_behind_wants_proofs_and_serves_who_has_them() {
         Answer::Located { .. }
     ));
 }
+
+#[test]
+fn no_silence_is_waited_for_longer_than_can_be() {
+    let place = Place::new(3);
+    let open = |seconds| {
+        let mut network = NetworkOptions::new(Security::Secret(place.file.clone()));
+        network.host = Some(HostName::new("here").unwrap());
+        network.listen = (place.address, 0).into();
+        network.silence = Duration::from_secs(seconds);
+        let mut options = Options::named("quiet").in_namespace(&place.namespace);
+        options.network = NetworkUse::On(Box::new(network));
+        Owner::open(options).map(|_| ())
+    };
+    assert_eq!(open(60), Ok(()));
+    let refused = open(61).unwrap_err().to_string();
+    assert!(
+        refused.contains("silence") && refused.contains("61"),
+        "{refused}"
+    );
+}

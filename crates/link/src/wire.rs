@@ -13,7 +13,7 @@ mod probing;
 mod state;
 
 pub use ends::{Arrived, WireLink, WireReceive, WireTransmit};
-pub use post::{Post, PostParts, WireEnd};
+pub use post::{Post, PostParts};
 pub use state::WireState;
 
 use std::collections::VecDeque;

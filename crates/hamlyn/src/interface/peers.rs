@@ -157,7 +157,7 @@ impl<H: Host> Interface<H> {
     /// A sender may find a link ended before anybody has told of it.
     fn end_on_wire(&self, link: LinkId) -> Option<LinkEnd> {
         let end = self.wire_state(link)?.end?;
-        LossCause::of_wire(end).map(LinkEnd::Lost)
+        LossCause::of(end).map(LinkEnd::Lost)
     }
 
     /// A packet that was sent to an interface of another host and was not delivered: refused there, or without an

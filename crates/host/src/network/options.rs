@@ -42,7 +42,7 @@ pub struct NetworkOptions {
     pub paths: u8,
     /// How long a peer with which nothing is under way may be silent before it is asked whether it is there: after about 5 s
     /// without an answer it counts as gone. By default 2 s; zero: it is never asked, and its death is noticed when something is
-    /// sent.
+    /// sent. At most a minute.
     pub silence: Duration,
     /// How long a peer may take nothing, though it answers, before it counts as unreachable. By default 60 s.
     pub no_progress: Duration,
@@ -51,6 +51,8 @@ pub struct NetworkOptions {
 /// Flows at most.
 pub const PATHS_MAX: u8 = 16;
 const PATHS: u8 = 1;
+/// Longer silence than this is not waited for.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(2);
 const NO_PROGRESS: Duration = Duration::from_secs(60);
 

@@ -22,7 +22,7 @@ use hamlyn_link::wire::{PostParts, Wire, WireLink};
 use super::NetworkError;
 use super::hosts::HostName;
 use super::letter::{Answer, Request, Side, Sought};
-use super::options::{NetworkOptions, Security};
+use super::options::{NetworkOptions, SILENCE_MAX, Security};
 use super::trace::of_this_process;
 use crate::process::clock::{self, now_ns};
 use crate::process::name::{Name, Namespace};
@@ -134,6 +134,13 @@ impl Network {
             Some(host) => host.clone(),
             None => HostName::own()?,
         };
+        if options.silence > SILENCE_MAX {
+            return Err(HostError::BadSetting {
+                setting: "the silence before a peer is asked, in seconds",
+                value: options.silence.as_secs(),
+                reason: "it can be a minute at most",
+            });
+        }
         let credentials = credentials(&options.security)?;
         if matches!(credentials, Credentials::Insecure) {
             tracing::warn!(

@@ -654,7 +654,7 @@ impl Registry {
                 _ => None,
             });
         for (token, end) in ended.collect::<Vec<_>>() {
-            if let Some(cause) = LossCause::of_wire(end) {
+            if let Some(cause) = LossCause::of(end) {
                 self.lose(&mut state, token, cause);
             }
         }

@@ -7,8 +7,8 @@ mod sending;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
@@ -57,41 +57,6 @@ pub struct PostParts {
     pub tap: Option<Tap>,
 }
 
-/// How a link over the wire ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WireEnd {
-    /// The peer closed it.
-    Closed,
-    /// The peer does not answer.
-    NoAnswer,
-    /// The peer answers, but takes nothing.
-    NoProgress,
-    /// Its program, or its host, is gone, as its host says.
-    Died,
-    /// This side closed it.
-    ClosedHere,
-}
-
-impl WireEnd {
-    const ALL: [Self; 5] = [
-        Self::Closed,
-        Self::NoAnswer,
-        Self::NoProgress,
-        Self::Died,
-        Self::ClosedHere,
-    ];
-
-    fn of(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::ClosedByPeer => Self::Closed,
-            Verdict::NoProgress => Self::NoProgress,
-            Verdict::Closed => Self::ClosedHere,
-            Verdict::PeerDead | Verdict::PeerRestarted => Self::Died,
-            _ => Self::NoAnswer,
-        }
-    }
-}
-
 /// See the module.
 pub struct Post {
     /// By which number frames for it go.
@@ -108,8 +73,8 @@ pub struct Post {
     deadline_ns: AtomicU64,
     /// Whether somebody has the link.
     held: AtomicBool,
-    /// One more than the place in [`WireEnd::ALL`] of how it ended; zero as long as it has not.
-    end: AtomicU8,
+    /// How it ended.
+    end: OnceLock<Verdict>,
 }
 
 struct State {
@@ -193,7 +158,7 @@ impl Post {
             // The first probe is due.
             deadline_ns: AtomicU64::new(0),
             held: AtomicBool::new(true),
-            end: AtomicU8::new(0),
+            end: OnceLock::new(),
             state: Mutex::new(State {
                 association,
                 sealer,
@@ -232,9 +197,8 @@ impl Post {
     }
 
     /// How the link ended, if it has.
-    pub fn end(&self) -> Option<WireEnd> {
-        let place = self.end.load(Ordering::Acquire).checked_sub(1)?;
-        WireEnd::ALL.get(usize::from(place)).copied()
+    pub fn end(&self) -> Option<Verdict> {
+        self.end.get().copied()
     }
 
     /// What is under way is brought to its end if the peer answers; then the peer is told that the link is closed.
@@ -469,15 +433,11 @@ impl Post {
             state.association.fail(Verdict::PeerDead);
         }
         if let Some(verdict) = state.association.verdict()
-            && self.end.load(Ordering::Relaxed) == 0
+            && self.end.set(verdict).is_ok()
         {
-            let end = WireEnd::of(verdict);
-            let place = WireEnd::ALL.iter().position(|one| *one == end);
-            self.end
-                .store(place.unwrap_or(0) as u8 + 1, Ordering::Release);
             wire.tell_of_end();
         }
-        if state.is_left && self.end.load(Ordering::Relaxed) != 0 {
+        if state.is_left && self.end().is_some() {
             // It can be forgotten.
             wire.wants(now_ns);
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hamlyn_engine::memory::{Part, Payload as _, Unsent};
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{Association, Settings};
+use hamlyn_engine::transport::{Association, Settings, Verdict};
 use hamlyn_ring::area::Area;
 
 use super::*;
@@ -148,7 +148,7 @@ fn whoever_leaves_says_so() {
         });
         drop(receive);
         let post = Arc::clone(held.post());
-        until(&wires, || post.end() == Some(WireEnd::Closed));
+        until(&wires, || post.end() == Some(Verdict::ClosedByPeer));
         drop(held);
         let until_ns = clock() + PATIENCE_NS;
         for wire in &wires {

@@ -14,7 +14,7 @@ use hamlyn_engine::memory::{self, Unsent};
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
-    self, Association, Incoming, NotNow, Packets, Return, Settings, Taking, Verdict,
+    self, Association, Incoming, NotNow, Packets, Return, Settings, Taking,
 };
 use hamlyn_host::LossCause;
 use hamlyn_ring::area::Area;
@@ -129,15 +129,6 @@ impl Post {
     fn clock_ns(&mut self, local: Time) -> u64 {
         self.clock = self.clock.max(local);
         self.clock.as_ns()
-    }
-}
-
-fn cause_of(verdict: Verdict) -> LossCause {
-    match verdict {
-        Verdict::ClosedByPeer | Verdict::Closed => LossCause::Closed,
-        Verdict::NoProgress => LossCause::NoProgress,
-        Verdict::PeerDead | Verdict::PeerRestarted => LossCause::Died,
-        _ => LossCause::NoAnswer,
     }
 }
 
@@ -410,7 +401,11 @@ impl Kernel {
         if let Some(verdict) = ended {
             self.trace
                 .note(now, || format!("post {number} has ended: {verdict}"));
-            self.end_link(interface, token, cause_of(verdict));
+            self.end_link(
+                interface,
+                token,
+                LossCause::of(verdict).unwrap_or(LossCause::Closed),
+            );
         }
     }
 }
