@@ -5,7 +5,7 @@
 //! pass it believes the local system alone.
 //!
 //! A search goes upwards through the usual lengths, so that it waits for nothing as long as probes pass, then halves what is left.
-//! When datagrams are lost in a row, the path has become a *black hole*: the length falls to the least
+//! When datagrams are lost in a row, a probe of their length tells whether the path has become a *black hole*: then the length falls to the least
 //! at once, and is searched for anew. Now and then a longer one is tried again.
 
 use super::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN};
@@ -65,6 +65,9 @@ pub struct PathMtu {
     /// To be tried before anything else.
     hint: Option<usize>,
     probe: Option<Probe>,
+    /// What passed is tried again; and when it may be next.
+    suspected: Option<Probe>,
+    trusted_ns: u64,
     /// When a longer one is tried again; while searching, the past.
     search_ns: u64,
     black_holes: u64,
@@ -88,6 +91,8 @@ impl PathMtu {
             system_fails: ceiling + 1,
             hint: None,
             probe: None,
+            suspected: None,
+            trusted_ns: 0,
             search_ns: now_ns,
             black_holes: 0,
         }
@@ -101,7 +106,7 @@ impl PathMtu {
 
     /// Whether nothing is to be tried at present.
     pub fn is_settled(&self) -> bool {
-        self.probe.is_none() && self.next_length().is_none()
+        self.probe.is_none() && self.suspected.is_none() && self.next_length().is_none()
     }
 
     /// How often the path became a black hole.
@@ -132,6 +137,7 @@ impl PathMtu {
     fn fall_below(&mut self, bytes: usize) {
         if self.passes >= bytes {
             self.passes = self.settings.floor_bytes;
+            self.suspected = None;
         }
         self.hint = self.hint.filter(|&hint| hint < bytes);
         self.probe = self.probe.filter(|probe| probe.bytes < bytes);
@@ -139,6 +145,9 @@ impl PathMtu {
 
     /// The length of a probe to be sent now, if one is.
     pub fn poll(&mut self, now_ns: u64) -> Option<usize> {
+        if let Some(bytes) = self.poll_suspected(now_ns) {
+            return Some(bytes);
+        }
         if let Some(probe) = &mut self.probe {
             if now_ns < probe.until_ns {
                 return None;
@@ -201,11 +210,20 @@ impl PathMtu {
 
     /// When [`PathMtu::poll`] is to be called next.
     pub fn deadline_ns(&self) -> u64 {
-        self.probe.map_or(self.search_ns, |probe| probe.until_ns)
+        let search_ns = self.probe.map_or(self.search_ns, |probe| probe.until_ns);
+        let suspected_ns = self.suspected.map_or(u64::MAX, |probe| probe.until_ns);
+        search_ns.min(suspected_ns)
     }
 
     /// A probe of so many bytes was answered. One that nobody sent means nothing.
     pub fn probe_arrived(&mut self, now_ns: u64, bytes: usize) {
+        if self
+            .suspected
+            .take_if(|probe| bytes >= probe.bytes)
+            .is_some()
+        {
+            self.trusted_ns = now_ns.saturating_add(self.settings.probe_ns);
+        }
         let is_awaited = self.probe.is_some_and(|probe| probe.bytes == bytes);
         let is_late = self.probe.is_none() && self.fails == bytes && bytes < self.system_fails;
         if !is_awaited && !is_late || bytes <= self.passes {
@@ -222,19 +240,41 @@ impl PathMtu {
         self.settle(now_ns);
     }
 
-    /// Datagrams are lost, one after the other, that were no probes. If those may have been longer than the least, the path has become a black
-    /// hole: they are shorter from now on. Whether that is so.
-    pub fn black_hole(&mut self, now_ns: u64) -> bool {
-        if self.passes == self.settings.floor_bytes {
-            return false;
+    /// Long datagrams, which were no probes, are lost one after the other. If what is known to pass is more than the least, that is
+    /// tried once more, and believed no longer if it does not pass. Each time so much, and no more often than probes are.
+    pub fn suspect(&mut self, now_ns: u64) {
+        if self.passes > self.settings.floor_bytes
+            && self.suspected.is_none()
+            && now_ns >= self.trusted_ns
+        {
+            self.suspected = Some(Probe {
+                bytes: self.passes,
+                tries: 0,
+                until_ns: now_ns,
+            });
+        }
+    }
+
+    /// The next probe of what passed until now, if it is due and there is one.
+    fn poll_suspected(&mut self, now_ns: u64) -> Option<usize> {
+        let settings = &self.settings;
+        let probe = self.suspected.as_mut()?;
+        if now_ns < probe.until_ns {
+            return None;
+        }
+        if probe.tries < settings.probes_max {
+            probe.tries += 1;
+            probe.until_ns = now_ns.saturating_add(settings.probe_ns);
+            return Some(probe.bytes);
         }
         self.black_holes += 1;
-        self.passes = self.settings.floor_bytes;
+        self.passes = settings.floor_bytes;
         self.fails = self.system_fails;
         self.hint = None;
         self.probe = None;
+        self.suspected = None;
         self.search_ns = now_ns;
-        true
+        None
     }
 }
 

@@ -1,8 +1,8 @@
 //! How long the datagrams of a link may be: each path is tried with probes, and frames are no longer than the narrowest carries.
 //!
 //! A link begins with what every path carries, so that nothing waits for a probe; the first one has the length that the
-//! system believes in, and mostly it passes. If frames are lost in a row, a path may have become narrower: frames are short from then on, and those
-//! that are long already may be cut to pieces on the way, until a long probe passes.
+//! system believes in, and mostly it passes. If frames are lost in a row, a path may have become narrower, or just loses much: a probe of that length tells. If none passes, frames are short
+//! from then on, and those that are long already may be cut to pieces on the way.
 
 use crate::udp::DATAGRAM_BYTES_MIN;
 use crate::udp::mtu::{MtuSettings, PathMtu};
@@ -67,8 +67,11 @@ impl Probing {
                 return Some(Trial::Answer(path, bytes));
             }
         }
+        let narrowest_bytes = self.datagram_bytes();
         let mut paths = (0..).zip(&mut self.paths);
-        paths.find_map(|(path, mtu)| Some(Trial::Probe(path, mtu.poll(now_ns)?)))
+        let probe = paths.find_map(|(path, mtu)| Some(Trial::Probe(path, mtu.poll(now_ns)?)));
+        self.has_narrowed |= self.datagram_bytes() < narrowest_bytes;
+        probe
     }
 
     /// A probe came, of so many bytes, that says this.
@@ -105,7 +108,7 @@ impl Probing {
             && least_bytes > DATAGRAM_BYTES_MIN
             && let Some(mtu) = self.paths.get_mut(usize::from(path))
         {
-            self.has_narrowed |= mtu.black_hole(now_ns);
+            mtu.suspect(now_ns);
         }
     }
 
