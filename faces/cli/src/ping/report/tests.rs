@@ -39,6 +39,7 @@ fn with_one_clock_each_way_is_what_it_took() {
 #[test]
 fn with_two_clocks_nothing_is_measured_but_the_round_trip() {
     let mut report = report(Times::halved("two hosts have two clocks"));
+    report.sent = 1;
     report.note_answer(1_000, &answer(77, 50), 1_850);
     let one_way = &report.to_json()["one_way"];
     assert_eq!(one_way["measured"], false);
@@ -49,6 +50,7 @@ fn with_two_clocks_nothing_is_measured_but_the_round_trip() {
 #[test]
 fn clocks_that_contradict_each_other_are_not_believed() {
     let mut report = report(Times::measured());
+    report.sent = 3;
     report.note_answer(1_000, &answer(1_300, 50), 1_850);
     // It came there before it was sent.
     report.note_answer(2_000, &answer(1_999, 0), 2_600);
