@@ -298,9 +298,14 @@ impl Kernel {
             return;
         };
         let now_ns = post.clock_ns(now);
-        let duplicates = post.association.statistics().duplicates;
+        // Those that wait to be taken are told apart from those that were taken.
+        let again = |association: &Association| {
+            let statistics = association.statistics();
+            statistics.duplicates + statistics.stale
+        };
+        let before = again(&post.association);
         let incoming = post.association.take_frame(now_ns, 0, bytes);
-        let came_before = post.association.statistics().duplicates != duplicates;
+        let came_before = again(&post.association) != before;
         let interface = post.interface;
         let mut heard = false;
         if let Incoming::Packets(taking) = incoming {
