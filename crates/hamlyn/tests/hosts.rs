@@ -36,14 +36,7 @@ struct Cluster {
 impl Cluster {
     /// Nothing, said aloud, for a user who may not have one.
     fn new(test: &str, hosts: usize, address: impl Fn(&TestHost) -> IpAddr) -> Option<Self> {
-        let testbed = match Testbed::new(hosts) {
-            Ok(testbed) => testbed,
-            Err(why) if why.is_want_of_rights() => {
-                eprintln!("SKIPPED: {why}");
-                return None;
-            }
-            Err(why) => panic!("{why}"),
-        };
+        let testbed = Testbed::or_skip(hosts)?;
         let name = format!("hosts-{}-{test}", std::process::id());
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&directory).unwrap();

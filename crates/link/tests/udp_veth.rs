@@ -11,18 +11,6 @@ use hamlyn_link::udp::socket::{Flow, FlowSettings, SendError};
 use hamlyn_testbed::Testbed;
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// Two hosts, on one cable.
-fn testbed() -> Option<Testbed> {
-    match Testbed::new(2) {
-        Ok(testbed) => Some(testbed),
-        Err(why) if why.is_want_of_rights() => {
-            println!("SKIPPED: {why}");
-            None
-        }
-        Err(why) => panic!("{why}"),
-    }
-}
-
 /// The addresses of both, and what headers take of each datagram.
 fn ways(testbed: &Testbed) -> [([SocketAddr; 2], usize); 2] {
     let [one, other] = testbed.hosts() else {
@@ -64,7 +52,9 @@ fn take(flow: &Flow, inbox: &mut Inbox, count: usize, mut each: impl FnMut(&mut 
 
 #[test]
 fn sealed_runs_cross_a_wire_of_any_width() {
-    let Some(testbed) = testbed() else { return };
+    let Some(testbed) = Testbed::or_skip(2) else {
+        return;
+    };
     for (at, headers_bytes) in ways(&testbed) {
         for mtu in [1_500, 9_000, 1_280] {
             testbed.set_mtu_bytes(mtu as u32).expect("set");
@@ -126,7 +116,9 @@ fn settle(mtu: &mut PathMtu, now_ns: &mut u64, one: &mut Flow, other: &Flow, inb
 
 #[test]
 fn the_length_is_found_and_follows_the_wire() {
-    let Some(testbed) = testbed() else { return };
+    let Some(testbed) = Testbed::or_skip(2) else {
+        return;
+    };
     for (at, headers_bytes) in ways(&testbed) {
         testbed.set_mtu_bytes(9_000).expect("set");
         let (mut one, other) = flows(&testbed, at);
@@ -151,7 +143,9 @@ fn the_length_is_found_and_follows_the_wire() {
 /// What became too long for the way can still be sent, if it may be cut.
 #[test]
 fn what_may_be_cut_passes_a_narrow_wire() {
-    let Some(testbed) = testbed() else { return };
+    let Some(testbed) = Testbed::or_skip(2) else {
+        return;
+    };
     for (at, headers_bytes) in ways(&testbed) {
         testbed.set_mtu_bytes(1_500).expect("set");
         let (mut one, other) = flows(&testbed, at);

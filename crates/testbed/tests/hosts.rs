@@ -8,18 +8,6 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 const PORT: u16 = 7;
 const ROLE: &str = "HAMLYN_TESTBED_TEST_CHILD";
 
-/// Nothing, said aloud, for a user who may not have one.
-fn testbed(hosts: usize) -> Option<Testbed> {
-    match Testbed::new(hosts) {
-        Ok(testbed) => Some(testbed),
-        Err(why) if why.is_want_of_rights() => {
-            eprintln!("SKIPPED: {why}");
-            None
-        }
-        Err(why) => panic!("{why}"),
-    }
-}
-
 /// A process of a host that listens, and says what it is told to.
 struct Resident {
     child: Child,
@@ -121,7 +109,7 @@ fn reaches(from: &mut Resident, to: &mut Resident, address: IpAddr, word: &str) 
 }
 
 fn visit(hosts: usize, own: impl Fn(&TestHost) -> IpAddr) {
-    let Some(testbed) = testbed(hosts) else {
+    let Some(testbed) = Testbed::or_skip(hosts) else {
         return;
     };
     let hosts = testbed.hosts();
@@ -157,7 +145,7 @@ fn a_cable_is_cut_and_mended() {
 }
 
 fn cut(hosts: usize, own: impl Fn(&TestHost) -> IpAddr) {
-    let Some(testbed) = testbed(hosts) else {
+    let Some(testbed) = Testbed::or_skip(hosts) else {
         return;
     };
     let [from, to, ..] = testbed.hosts() else {
@@ -193,7 +181,7 @@ fn cut(hosts: usize, own: impl Fn(&TestHost) -> IpAddr) {
 
 #[test]
 fn what_is_taken_away_is_gone() {
-    let Some(testbed) = testbed(3) else {
+    let Some(testbed) = Testbed::or_skip(3) else {
         return;
     };
     let mark = format!("hamlyn-{}-", std::process::id());

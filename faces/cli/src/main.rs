@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod keygen;
 mod network;
+mod partners;
 mod ping;
 mod pipe;
 mod reproduce;

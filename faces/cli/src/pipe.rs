@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hamlyn::host::Supply;
-use hamlyn::host::process::{Access, Options, ProcessHost};
+use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
-use hamlyn::{Address, Manager, ManagerOptions, ReceiveError, Wait};
+use hamlyn::{Address, Manager, ReceiveError, Wait};
 
-use crate::network::NetworkArguments;
+use crate::partners::Partners;
 
 /// What the seed is offered as.
 const ITEM: &str = "pipe";
@@ -29,15 +29,6 @@ pub(crate) struct Arguments {
     /// Receive: write to standard output what arrives under this name.
     #[arg(long)]
     listen: bool,
-    /// Receivers and senders of different namespaces do not see each other.
-    #[arg(long, env = "HAMLYN_NAMESPACE")]
-    namespace: Option<String>,
-    /// Also allow this user at the other end (a number; may be repeated).
-    #[arg(long = "user")]
-    users: Vec<u32>,
-    /// Allow every user of this machine at the other end.
-    #[arg(long, conflicts_with = "users")]
-    anyone: bool,
     /// How long the sender waits for the receiver to appear, in seconds.
     #[arg(long, default_value_t = 10)]
     wait: u64,
@@ -45,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
-    network: NetworkArguments,
+    partners: Partners,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -58,25 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn open(arguments: &Arguments) -> Result<Manager<ProcessHost>> {
-    let mut options = Options::default();
-    options.namespace.clone_from(&arguments.namespace);
-    if arguments.listen {
-        options.name = Some(arguments.name.clone());
-    }
-    options.network = arguments.network.network()?;
-    options.access = if arguments.anyone {
-        Access::Anyone
-    } else if arguments.users.is_empty() {
-        Access::SameUser
-    } else {
-        let mut users = arguments.users.clone();
-        users.push(rustix::process::geteuid().as_raw());
-        Access::Listed {
-            users,
-            groups: Vec::new(),
-        }
-    };
-    Ok(hamlyn::open_with(options, ManagerOptions::default())?)
+    let name = arguments.listen.then_some(arguments.name.as_str());
+    arguments.partners.open(name)
 }
 
 fn bar(arguments: &Arguments, label: &str) -> indicatif::ProgressBar {

@@ -150,7 +150,7 @@ impl Network {
         }
         let settings = FlowSettings::default();
         let open = |at| Wire::open(at, &settings, now_ns, tell);
-        let wire = open(listening(options.listen)).map_err(HostError::from)?;
+        let wire = open(listening(options.listen))?;
         let responder = Responder::new(&credentials).map_err(|_| HostError::System {
             call: "getrandom",
             errno: Errno(0),

@@ -327,11 +327,7 @@ impl Attendant {
         descriptors: [OwnedFd; DESCRIPTORS],
     ) -> Result<(), Outcome> {
         let registry = &self.interior.registry;
-        let key = PeerKey {
-            interface: offer.interface,
-            node: 0,
-            user: credentials.user,
-        };
+        let key = PeerKey::neighbour(offer.interface, credentials.user);
         registry.begin_incoming(key)?;
         let made = self.make(socket, credentials, offer, descriptors);
         let (entrant, outcome) = match made {

@@ -69,11 +69,7 @@ impl Lendings {
     ) -> Option<Result<(), Errno>> {
         let mut lendings = self.lock();
         let lending = lendings.get(&secret)?;
-        let asker = PeerKey {
-            interface,
-            node: 0,
-            user: credentials.user,
-        };
+        let asker = PeerKey::neighbour(interface, credentials.user);
         if lending.borrower != asker || lending.process != credentials.process {
             return None;
         }

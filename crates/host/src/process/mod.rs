@@ -106,11 +106,7 @@ pub(crate) struct Interior {
 
 impl Interior {
     fn own_key(&self) -> PeerKey {
-        PeerKey {
-            interface: self.identity.interface,
-            node: 0,
-            user: self.identity.user,
-        }
+        PeerKey::neighbour(self.identity.interface, self.identity.user)
     }
 
     fn allows(&self, credentials: &Credentials) -> bool {
@@ -156,12 +152,7 @@ impl ProcessHost {
         }
         let (lender, notes) = Lender::new(interface, &settings)?;
         let user = rustix::process::geteuid().as_raw();
-        let node = 0;
-        let own_key = PeerKey {
-            interface,
-            node,
-            user,
-        };
+        let own_key = PeerKey::neighbour(interface, user);
         let registry = Registry::new(own_key, settings.links_max)?;
         let network = match settings.network.clone() {
             Some(options) => {

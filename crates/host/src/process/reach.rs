@@ -314,11 +314,7 @@ impl Target {
 
 impl Contact<'_> {
     pub(super) fn key(&self) -> PeerKey {
-        PeerKey {
-            interface: self.interface,
-            node: 0,
-            user: self.credentials.user,
-        }
+        PeerKey::neighbour(self.interface, self.credentials.user)
     }
 
     pub(super) fn say(

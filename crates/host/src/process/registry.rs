@@ -34,6 +34,15 @@ pub(crate) struct PeerKey {
 }
 
 impl PeerKey {
+    /// Of an interface of this host.
+    pub(crate) const fn neighbour(interface: u64, user: u32) -> Self {
+        Self {
+            interface,
+            node: 0,
+            user,
+        }
+    }
+
     /// Of a peer, as hosts name them.
     pub(crate) fn of(peer: &Destination) -> Self {
         Self {
@@ -371,7 +380,7 @@ impl Registry {
         entrant: Entrant,
     ) -> Result<Result<(Peer, EitherLink), u64>, HostError> {
         let mut state = self.lock();
-        let key = key_of(&entrant.peer);
+        let key = PeerKey::of(&entrant.peer.destination);
         state.connecting = None;
         if let Some(token) = self.linked_to(&mut state, key) {
             return Ok(Err(token));
@@ -576,7 +585,7 @@ impl Registry {
             tie,
             link,
         } = entrant;
-        let key = key_of(&peer);
+        let key = PeerKey::of(&peer.destination);
         let token = state.new_token();
         peer.token = token;
         let entry = Entry {
@@ -665,10 +674,6 @@ impl Registry {
         self.attention.store(true, Ordering::Relaxed);
         self.alarm.ring();
     }
-}
-
-fn key_of(peer: &Peer) -> PeerKey {
-    PeerKey::of(&peer.destination)
 }
 
 fn release(state: &mut State, key: PeerKey, token: u64) {

@@ -216,13 +216,6 @@ impl Post {
         self.deadline_ns.store(0, Ordering::Release);
     }
 
-    /// The peer is known to be gone: somebody who must know said so.
-    pub fn condemn(&self, wire: &Wire) {
-        let mut state = lock(&self.state);
-        state.association.fail(Verdict::PeerDead);
-        self.leave(&mut state, wire, wire.now_ns());
-    }
-
     /// The peer has given the link up without a word that came: it asks for another.
     pub fn forsake(&self, wire: &Wire) {
         let mut state = lock(&self.state);

@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use hamlyn::host::process::{Access, Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions};
+use hamlyn::Manager;
+use hamlyn::host::process::ProcessHost;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::network::NetworkArguments;
+use crate::partners::Partners;
 use message::{SIZE_BYTES_MAX, SIZE_BYTES_MIN};
 
 #[derive(clap::Args)]
@@ -51,17 +51,8 @@ pub(crate) struct Arguments {
     /// How long to wait for somebody of that name to appear, in seconds.
     #[arg(long, default_value_t = 10)]
     wait: u64,
-    /// Both sides must be in the same namespace.
-    #[arg(long, env = "HAMLYN_NAMESPACE")]
-    namespace: Option<String>,
-    /// Also allow this user at the other end (a number; may be repeated).
-    #[arg(long = "user")]
-    users: Vec<u32>,
-    /// Allow every user at the other end.
-    #[arg(long, conflicts_with = "users")]
-    anyone: bool,
     #[command(flatten)]
-    network: NetworkArguments,
+    partners: Partners,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -82,27 +73,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn open(arguments: &Arguments) -> Result<Manager<ProcessHost>> {
-    let mut options = Options::default();
-    options.namespace.clone_from(&arguments.namespace);
-    options.name = arguments.listen.then(|| arguments.name.clone());
-    options.network = arguments.network.network()?;
-    options.access = access(arguments);
-    Ok(hamlyn::open_with(options, ManagerOptions::default())?)
-}
-
-fn access(arguments: &Arguments) -> Access {
-    if arguments.anyone {
-        return Access::Anyone;
-    }
-    if arguments.users.is_empty() {
-        return Access::SameUser;
-    }
-    let mut users = arguments.users.clone();
-    users.push(rustix::process::geteuid().as_raw());
-    Access::Listed {
-        users,
-        groups: Vec::new(),
-    }
+    let name = arguments.listen.then_some(arguments.name.as_str());
+    arguments.partners.open(name)
 }
 
 /// Whether somebody wants this program to end: then it sums up first. Who wants it twice has it at once.

@@ -3,18 +3,10 @@ use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::shared::{Mapping, PAGE_BYTES};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-const OWN: PeerKey = PeerKey {
-    interface: 1,
-    node: 0,
-    user: 1000,
-};
+const OWN: PeerKey = PeerKey::neighbour(1, 1000);
 
 fn key(interface: u64, user: u32) -> PeerKey {
-    PeerKey {
-        interface,
-        node: 0,
-        user,
-    }
+    PeerKey::neighbour(interface, user)
 }
 
 fn wake_word() -> WakeWord {
