@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use crate::udp::batch::{Batch, Inbox};
-use crate::udp::envelope::Envelope;
+use crate::udp::batch::{Batch, Datagram, Inbox};
+use crate::udp::envelope::{Envelope, association_of};
 use crate::udp::socket::{CallFailed, Flow, FlowSettings, SendError};
 
 /// Datagrams of strangers that wait for the host at most; more are dropped.
@@ -421,33 +421,15 @@ impl Reception {
             // It came after nothing was there; perhaps while this process was not running at all.
             let late_max_ns = LATE_MAX_NS + self.away_ns;
             let late_ns = now_ns.saturating_sub(self.empty_ns).min(late_max_ns);
-            let mut last: Option<&Arc<Post>> = None;
-            while let Some(datagram) = self.inbox.next() {
-                let Some(envelope) = Envelope::parse(datagram.bytes) else {
-                    continue;
-                };
-                if !envelope.kind.is_sealed() {
-                    if let Some(from) = datagram.source {
-                        wire.heed(from, datagram.bytes);
+            while let Some(datagram) = self.inbox.peek() {
+                let number = association_of(datagram);
+                let post = number.and_then(|number| self.table.get(place_of(number)));
+                match post {
+                    Some(Some(post)) if Some(post.number()) == number => {
+                        came |= post.take_in(wire, now_ns, late_ns, &mut self.inbox);
                     }
-                    continue;
+                    _ => wire.heed(self.inbox.next()),
                 }
-                let post = self.table.get(place_of(envelope.association));
-                let Some(Some(post)) = post else { continue };
-                if post.number() != envelope.association {
-                    continue;
-                }
-                if let Some(last) = last
-                    && !Arc::ptr_eq(last, post)
-                {
-                    last.turn(wire, now_ns);
-                }
-                last = Some(post);
-                let (from, bytes) = (datagram.source, datagram.bytes);
-                came |= post.take_in(wire, now_ns, late_ns, envelope.path, from, bytes);
-            }
-            if let Some(last) = last {
-                last.turn(wire, now_ns);
             }
         }
         came
@@ -457,7 +439,18 @@ impl Reception {
 impl Wire {
     /// Keeps what a stranger says for the host.
     #[cold]
-    fn heed(&self, from: SocketAddr, bytes: &[u8]) {
+    fn heed(&self, datagram: Option<Datagram<'_>>) {
+        let Some(Datagram {
+            source: Some(from),
+            bytes,
+            ..
+        }) = datagram
+        else {
+            return;
+        };
+        if Envelope::parse(bytes).is_none_or(|envelope| envelope.kind.is_sealed()) {
+            return;
+        }
         let mut strangers = lock(&self.strangers);
         if strangers.len() < STRANGERS_MAX {
             let bytes = bytes.to_vec();

@@ -91,6 +91,8 @@ pub struct Association {
     pub(super) open: Option<Open>,
     /// Paths, as bits, on which the peer asked for an acknowledgement.
     pub(super) asked: u16,
+    /// Since when.
+    pub(super) asked_ns: u64,
     /// Path of the last answer.
     pub(super) answered: u8,
     /// NACKs without an acknowledgement, one round after the other; then frames are sent one by one.
@@ -132,6 +134,7 @@ impl Association {
             paths: vec![Path::new(&settings); usize::from(settings.paths)].into(),
             open: None,
             asked: 0,
+            asked_ns: 0,
             answered: 0,
             put_off_rounds: 0,
             again_ns: 0,

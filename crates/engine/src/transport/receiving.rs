@@ -113,6 +113,9 @@ impl Association {
             return Incoming::Nothing;
         }
         if header.flags & ASK != 0 {
+            if self.asked == 0 {
+                self.asked_ns = now_ns;
+            }
             self.asked |= 1 << path;
         }
         if !brings {

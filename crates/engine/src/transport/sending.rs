@@ -269,9 +269,18 @@ impl Association {
         }
     }
 
+    /// When an answer that was asked for is due. What is just being taken is part of it, if that does not take long.
+    pub(super) fn answer_ns(&self) -> Option<u64> {
+        let wait_ns = match self.receive.given() {
+            0 => 0,
+            _ => self.asked_ns.saturating_add(self.settings.acknowledge_ns),
+        };
+        (self.asked != 0).then_some(wait_ns)
+    }
+
     /// A path on which the peer asked for an answer, or that was left and is to be tried; and the flags for it.
     fn path_answer(&mut self, now_ns: u64) -> Option<(u8, u8)> {
-        if self.asked != 0 {
+        if self.answer_ns().is_some_and(|at_ns| now_ns >= at_ns) {
             return Some((self.asked.trailing_zeros() as u8, 0));
         }
         if self.send.is_all_free() {

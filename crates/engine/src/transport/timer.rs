@@ -33,7 +33,7 @@ impl Association {
             return (self.closing != 0).then_some(0);
         }
         let is_full = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames);
-        let mut first = if self.asked != 0 || is_full {
+        let mut first = if is_full {
             Some(0)
         } else {
             let due_ns = |since_ns: u64| since_ns + self.settings.acknowledge_ns;
@@ -45,6 +45,7 @@ impl Association {
                 (first, at) => first.or(at),
             };
         };
+        earlier(self.answer_ns());
         earlier(self.ask_ns());
         if self.send.is_all_free() {
             return first;

@@ -16,7 +16,7 @@ pub const BATCH_DATAGRAMS: usize = 64;
 /// So many lying datagrams at the beginning of a run are seen through; with more it is lost.
 const LIARS_MAX: usize = 4;
 /// What one call of the kernel may bring: joined datagrams are as long as one packet of IP at most.
-pub(super) const INBOX_BYTES: usize = 65_536;
+pub(crate) const INBOX_BYTES: usize = 65_536;
 
 /// Datagrams to be sent to one peer, in order.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ pub(super) struct Run<'a> {
 /// Datagrams that came.
 #[derive(Debug)]
 pub struct Inbox {
-    pub(super) bytes: Box<[u8]>,
+    pub(super) bytes: Vec<u8>,
     /// What is not given out yet.
     rest: Range<usize>,
     /// How long each is, not zero if there are any; the last may be shorter.
@@ -161,6 +161,8 @@ pub struct Inbox {
 /// One datagram that came. It stays where it is until the next one is asked for.
 #[derive(Debug)]
 pub struct Datagram<'a> {
+    /// Where in the inbox it begins.
+    pub at: usize,
     /// Its bytes, which may be opened in place.
     pub bytes: &'a mut [u8],
     /// Who sent it; nothing if the flow is connected: then its peer did.
@@ -177,7 +179,7 @@ impl Inbox {
     /// An empty one. Allocates 64 KiB; nothing else does. One serves any number of flows, in turn.
     pub fn new() -> Self {
         Self {
-            bytes: vec![0; INBOX_BYTES].into_boxed_slice(),
+            bytes: vec![0; INBOX_BYTES],
             rest: 0..0,
             segment_bytes: 0,
             source: None,
@@ -199,9 +201,31 @@ impl Inbox {
         self.current = self.rest.start..end;
         self.rest.start = end;
         Some(Datagram {
+            at: self.current.start,
             bytes: &mut self.bytes[self.current.clone()],
             source: self.source,
         })
+    }
+
+    /// The datagram that [`Inbox::next`] would give out.
+    #[inline]
+    pub fn peek(&self) -> Option<&[u8]> {
+        let end = self.rest.end.min(self.rest.start + self.segment_bytes);
+        (!self.rest.is_empty()).then(|| &self.bytes[self.rest.start..end])
+    }
+
+    /// All its memory, as it is; offsets of datagrams are offsets in it.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives its memory away, with the datagrams that were given out in it, for another. What it still held is gone. Allocates if the
+    /// other one is shorter.
+    pub fn exchange(&mut self, memory: &mut Vec<u8>) {
+        self.fill(0, None, None);
+        memory.resize(INBOX_BYTES, 0);
+        core::mem::swap(&mut self.bytes, memory);
     }
 
     /// The datagram that was given out last, as it is now; empty if there was none since the inbox was filled.

@@ -114,6 +114,13 @@ impl Envelope {
     }
 }
 
+/// For which association a datagram is, if it is a sealed one.
+#[inline]
+pub(crate) fn association_of(datagram: &[u8]) -> Option<u32> {
+    let envelope = Envelope::parse(datagram)?;
+    envelope.kind.is_sealed().then_some(envelope.association)
+}
+
 /// How long the datagram says it is that begins here; nothing if none can.
 #[inline]
 pub(super) fn claimed_bytes(bytes: &[u8]) -> Option<usize> {

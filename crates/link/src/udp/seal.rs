@@ -351,6 +351,8 @@ impl fmt::Debug for Opener {
 pub struct Opened<'a> {
     /// What it is; one of those that are sealed.
     pub kind: Kind,
+    /// Over which flow of its sender it came.
+    pub path: u8,
     /// Its number.
     pub packet_number: u64,
     /// The frame, in its place.
@@ -439,6 +441,7 @@ impl Opener {
         }
         Ok(Opened {
             kind: envelope.kind,
+            path: envelope.path,
             packet_number,
             frame: &mut datagram[ENVELOPE_BYTES..ENVELOPE_BYTES + frame_bytes],
         })

@@ -11,7 +11,7 @@ use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
-use super::post::{Frame, Post};
+use super::post::{Arrivals, Post};
 use super::{Wire, WireState};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
@@ -162,8 +162,8 @@ impl TransmitEnd for WireTransmit {
 pub struct WireReceive {
     wire: Arc<Wire>,
     post: Arc<Post>,
-    /// The frame whose packets are being taken.
-    current: Option<Frame>,
+    /// The frames whose packets are being taken.
+    current: Option<Arrivals>,
     taken: u64,
 }
 
@@ -198,10 +198,10 @@ impl WireReceive {
         judge: impl FnOnce(&R) -> Option<Refusal>,
     ) -> Option<R> {
         if self.current.is_none() {
-            self.current = self.post.next_frame();
+            self.current = self.post.next_arrivals();
         }
-        let frame = self.current.as_mut()?;
-        let result = frame.next().map(|packet| match packet {
+        let arrivals = self.current.as_mut()?;
+        let result = arrivals.next().map(|packet| match packet {
             Packet::Short(short) => {
                 let (word, data) = (short.word.to_le_bytes(), short.bytes());
                 let metadata = if short.has_metadata { &word[..] } else { &[] };
@@ -217,13 +217,13 @@ impl WireReceive {
         if let Some(result) = &result {
             self.taken += 1;
             if let Some(refusal) = judge(result) {
-                frame.note_refusal(refusal);
+                arrivals.note_refusal(refusal);
             }
         }
-        if frame.is_through()
-            && let Some(frame) = self.current.take()
+        if arrivals.is_through()
+            && let Some(arrivals) = self.current.take()
         {
-            self.post.taken(&self.wire, frame);
+            self.post.taken(&self.wire, arrivals);
         }
         result
     }
@@ -308,8 +308,8 @@ impl ReceiveEnd for WireReceive {
 
 impl Drop for WireReceive {
     fn drop(&mut self) {
-        if let Some(frame) = self.current.take() {
-            self.post.put_off(frame);
+        if let Some(arrivals) = self.current.take() {
+            self.post.put_off(arrivals);
         }
         self.post.hang_up();
         self.wire.wants(0);

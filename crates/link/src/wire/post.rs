@@ -3,37 +3,33 @@
 //! It is shared by the two ends of its link, whoever looks at the socket, and the attendant; each holds its lock
 //! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
 
+mod arrivals;
 mod sending;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
-use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{
-    Association, Incoming, NotNow, Packet, Packets, Place, Return, Taking, Verdict,
-};
+use hamlyn_engine::transport::{Association, Incoming, NotNow, Return, Verdict};
+
+pub(super) use arrivals::Arrivals;
+use arrivals::{Arrival, Spare};
 
 use super::probing::Probing;
 use super::state::WireState;
 use super::{Wire, lock};
 use crate::trace::Tap;
-use crate::udp::batch::Batch;
-use crate::udp::envelope::Kind;
+use crate::udp::batch::{Batch, Datagram, Inbox};
+use crate::udp::envelope::{ENVELOPE_BYTES, Kind, association_of};
 use crate::udp::seal::{Opener, Sealer};
 use crate::udp::socket::Flow;
 
 /// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
 const WAITING_BYTES_MAX: usize = 4 << 20;
-/// Buffers kept for frames.
-const SPARE_FRAMES_MAX: usize = 64;
 /// Full frames that wait for more of their kind, so that one call sends them.
 const HELD_FRAMES_MAX: usize = 32;
-/// Frames that are acknowledged together, if so many came.
-const TAKEN_TOGETHER: usize = 32;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
 /// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing.
@@ -88,9 +84,11 @@ struct State {
     /// The longest frame that there can be, and at present.
     frame_bytes_max: usize,
     frame_bytes: usize,
-    frames: VecDeque<Frame>,
+    arrivals: VecDeque<Arrivals>,
     waiting_bytes: usize,
-    spare: Vec<Vec<u8>>,
+    /// Frames of a call that is being looked through.
+    fresh: Vec<Arrival>,
+    spare: Spare,
     /// A datagram that does not go with those before it.
     aside: Vec<u8>,
     /// What the socket of that path had no room for.
@@ -101,38 +99,6 @@ struct State {
     is_left: bool,
     /// What came back, the oldest first.
     returned: VecDeque<(Header, Return)>,
-}
-
-/// A frame that was let in, and the packets of it that are still to be taken.
-pub(super) struct Frame {
-    bytes: Vec<u8>,
-    taking: Taking,
-    /// How far it was read.
-    place: Place,
-    index: u16,
-    refusals: Vec<(u16, Refusal)>,
-}
-
-impl Frame {
-    /// The next packet.
-    pub(super) fn next(&mut self) -> Option<Packet<'_>> {
-        let mut packets = Packets::resume(&self.bytes, self.place);
-        let packet = packets.next()?;
-        self.place = packets.place(self.place);
-        self.index += 1;
-        Some(packet)
-    }
-
-    /// Whether all packets were taken.
-    pub(super) fn is_through(&self) -> bool {
-        self.index >= self.taking.count()
-    }
-
-    /// The packet that was taken last is not welcome.
-    #[cold]
-    pub(super) fn note_refusal(&mut self, refusal: Refusal) {
-        self.refusals.push((self.index - 1, refusal));
-    }
 }
 
 impl Post {
@@ -169,9 +135,10 @@ impl Post {
                 is_cutting: false,
                 frame_bytes_max,
                 frame_bytes: frame_bytes.min(frame_bytes_max),
-                frames: VecDeque::new(),
+                arrivals: VecDeque::new(),
                 waiting_bytes: 0,
-                spare: Vec::new(),
+                fresh: Vec::new(),
+                spare: Spare::default(),
                 aside: Vec::new(),
                 stuck: None,
                 unheard: 0,
@@ -207,9 +174,8 @@ impl Post {
         state.is_left = true;
         self.held.store(false, Ordering::Release);
         let heard_ns = state.heard_ns;
-        while let Some(frame) = state.frames.pop_front() {
-            let nobody = NotNow::NotResident;
-            state.association.not_now(heard_ns, frame.taking, nobody);
+        while let Some(arrivals) = state.arrivals.pop_front() {
+            state.put_off(heard_ns, arrivals);
         }
         self.waiting.store(0, Ordering::Release);
         // Whoever looks next sees to the rest.
@@ -279,34 +245,25 @@ impl Post {
         given.map(|()| waits)
     }
 
-    /// The frame that waits for longest.
-    pub(super) fn next_frame(&self) -> Option<Frame> {
+    /// The frames that wait for longest, all that came with them.
+    pub(super) fn next_arrivals(&self) -> Option<Arrivals> {
         if !self.has_frames() {
             return None;
         }
         let mut state = lock(&self.state);
-        let frame = state.frames.pop_front();
-        state.waiting_bytes -= frame.as_ref().map_or(0, |frame| frame.bytes.len());
-        self.waiting.store(state.frames.len(), Ordering::Release);
-        frame
+        let arrivals = state.arrivals.pop_front();
+        state.waiting_bytes -= arrivals.as_ref().map_or(0, Arrivals::packet_bytes);
+        self.waiting.store(state.arrivals.len(), Ordering::Release);
+        arrivals
     }
 
-    /// All packets of a frame were taken.
-    pub(super) fn taken(&self, wire: &Wire, mut frame: Frame) {
+    /// All packets of these frames were taken. What came together is acknowledged together.
+    pub(super) fn taken(&self, wire: &Wire, mut arrivals: Arrivals) {
         let now_ns = wire.now_ns();
         let mut state = lock(&self.state);
-        for &(index, refusal) in &frame.refusals {
-            state.association.refused(&frame.taking, index, refusal);
-        }
-        state.association.taken(now_ns, frame.taking);
-        if state.spare.len() < SPARE_FRAMES_MAX {
-            frame.bytes.clear();
-            state.spare.push(frame.bytes);
-        }
-        // What came together is acknowledged together.
-        if state.frames.len().is_multiple_of(TAKEN_TOGETHER) {
-            state.pump(wire, now_ns);
-        }
+        state.take(now_ns, &mut arrivals);
+        state.spare.put(arrivals);
+        state.pump(wire, now_ns);
         self.leave(&mut state, wire, now_ns);
     }
 
@@ -315,83 +272,55 @@ impl Post {
         self.turn(wire, wire.now_ns());
     }
 
-    /// Nobody takes the rest of a frame.
-    pub(super) fn put_off(&self, frame: Frame) {
+    /// Nobody takes the rest of these frames.
+    pub(super) fn put_off(&self, mut arrivals: Arrivals) {
         let mut state = lock(&self.state);
         let heard_ns = state.heard_ns;
-        let nobody = NotNow::NotResident;
-        state.association.not_now(heard_ns, frame.taking, nobody);
+        state.take(heard_ns, &mut arrivals);
+        state.put_off(heard_ns, arrivals);
     }
 
     /// Sends what is to be sent by now.
     pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
         let mut state = lock(&self.state);
+        self.turn_locked(&mut state, wire, now_ns);
+    }
+
+    fn turn_locked(&self, state: &mut State, wire: &Wire, now_ns: u64) {
         state.pump(wire, now_ns);
-        self.leave(&mut state, wire, now_ns);
+        self.leave(state, wire, now_ns);
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
         if state.is_left && state.association.is_idle() && state.association.verdict().is_none() {
             state.association.close();
             state.pump(wire, now_ns);
-            self.leave(&mut state, wire, now_ns);
+            self.leave(state, wire, now_ns);
         }
     }
 
-    /// A datagram for this post has come, over that path. Whether there is something to be taken.
+    /// Takes in all datagrams that the inbox gives out one after the other and that are for this post, and sends what is to be sent then.
+    /// Whether there is something to be taken.
     pub(super) fn take_in(
         &self,
         wire: &Wire,
         now_ns: u64,
         late_ns: u64,
-        path: u8,
-        from: Option<SocketAddr>,
-        datagram: &mut [u8],
+        inbox: &mut Inbox,
     ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
-        let datagram_bytes = datagram.len();
-        let Ok(opened) = state.opener.open(datagram) else {
-            return false;
-        };
-        state.heard_ns = now_ns;
-        state.unheard = 0;
-        let plain = opened.frame;
-        match opened.kind {
-            Kind::Data => {}
-            Kind::Probe => {
-                state.probing.came(path, plain, datagram_bytes);
-                return false;
-            }
-            Kind::ProbeAnswer => {
-                state.probing.answered(now_ns, path, plain);
-                return false;
-            }
-            _ => return false,
+        while inbox.peek().and_then(association_of) == Some(self.number)
+            && let Some(datagram) = inbox.next()
+        {
+            state.take_in(wire, now_ns, late_ns, datagram);
         }
-        if let Some(tap) = &state.tap {
-            let to = state.own_address(wire, path);
-            tap.came(path, from.unwrap_or(to), to, plain);
+        let came = !state.fresh.is_empty();
+        if came {
+            let arrivals = state.spare.keep(&mut state.fresh, inbox);
+            state.arrivals.push_back(arrivals);
+            self.waiting.store(state.arrivals.len(), Ordering::Release);
         }
-        let association = &mut state.association;
-        let incoming = association.take_late_frame(now_ns, late_ns, path, plain);
-        let Incoming::Packets(taking) = incoming else {
-            return false;
-        };
-        if state.is_left || state.waiting_bytes >= WAITING_BYTES_MAX {
-            state.association.not_now(now_ns, taking, NotNow::NoRoom);
-            return false;
-        }
-        let mut bytes = state.spare.pop().unwrap_or_default();
-        bytes.extend_from_slice(&plain[taking.range()]);
-        state.waiting_bytes += bytes.len();
-        state.frames.push_back(Frame {
-            bytes,
-            taking,
-            place: Place::default(),
-            index: 0,
-            refusals: Vec::new(),
-        });
-        self.waiting.store(state.frames.len(), Ordering::Release);
-        true
+        self.turn_locked(state, wire, now_ns);
+        came
     }
 
     /// To be called before the lock is given back.
@@ -440,8 +369,7 @@ impl Post {
 
     pub(super) fn give_back(&self) -> usize {
         let mut state = lock(&self.state);
-        let spare: usize = state.spare.iter().map(Vec::capacity).sum();
-        state.spare = Vec::new();
+        let spare = state.spare.give_back();
         let buffers = state.association.buffer_bytes();
         state.association.give_back();
         spare + buffers - state.association.buffer_bytes()
@@ -474,6 +402,59 @@ impl Post {
 
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
         lock(&self.state).returned.pop_front()
+    }
+}
+
+impl State {
+    /// A datagram has come.
+    fn take_in(&mut self, wire: &Wire, now_ns: u64, late_ns: u64, datagram: Datagram<'_>) {
+        let datagram_bytes = datagram.bytes.len();
+        let Ok(opened) = self.opener.open(datagram.bytes) else {
+            return;
+        };
+        self.heard_ns = now_ns;
+        self.unheard = 0;
+        let (path, plain) = (opened.path, opened.frame);
+        match opened.kind {
+            Kind::Data => {}
+            Kind::Probe => return self.probing.came(path, plain, datagram_bytes),
+            Kind::ProbeAnswer => return self.probing.answered(now_ns, path, plain),
+            _ => return,
+        }
+        if let Some(tap) = &self.tap {
+            let to = self.own_address(wire, path);
+            tap.came(path, datagram.source.unwrap_or(to), to, plain);
+        }
+        let association = &mut self.association;
+        let incoming = association.take_late_frame(now_ns, late_ns, path, plain);
+        let Incoming::Packets(taking) = incoming else {
+            return;
+        };
+        if self.is_left || self.waiting_bytes >= WAITING_BYTES_MAX {
+            self.association.not_now(now_ns, taking, NotNow::NoRoom);
+            return;
+        }
+        let arrival = Arrival::new(taking, datagram.at + ENVELOPE_BYTES);
+        self.waiting_bytes += arrival.packet_bytes();
+        self.fresh.push(arrival);
+    }
+
+    /// The interface has seen all packets of those frames that were read to their end.
+    fn take(&mut self, now_ns: u64, arrivals: &mut Arrivals) {
+        arrivals.take_through(|taking, refusals| {
+            for &(_, index, refusal) in refusals {
+                self.association.refused(&taking, index, refusal);
+            }
+            self.association.taken(now_ns, taking);
+        });
+    }
+
+    /// Nobody takes these frames, as far as they were not taken yet.
+    fn put_off(&mut self, heard_ns: u64, arrivals: Arrivals) {
+        for taking in arrivals.into_takings() {
+            let nobody = NotNow::NotResident;
+            self.association.not_now(heard_ns, taking, nobody);
+        }
     }
 }
 

@@ -1,0 +1,174 @@
+//! Frames that came by one call and wait to be taken.
+//!
+//! If they fill half of what a call can bring, they keep the memory in which they came, and are read where they lie; of fewer, the packets
+//! are copied, so that no more than twice as much memory waits as bytes in it.
+
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::{Packet, Packets, Place, Taking};
+
+use crate::udp::batch::{INBOX_BYTES, Inbox};
+
+/// So many bytes of packets keep the memory in which they came.
+const KEPT_BYTES_MIN: usize = INBOX_BYTES / 2;
+/// Memory of either kind that is kept for later.
+const SPARE_MAX: usize = 16;
+
+/// A frame that was let in.
+pub(super) struct Arrival {
+    taking: Taking,
+    /// Where its packets lie.
+    start: usize,
+    end: usize,
+}
+
+impl Arrival {
+    /// Of a frame that begins there.
+    #[inline]
+    pub(super) fn new(taking: Taking, frame_at: usize) -> Self {
+        let packets = taking.range();
+        Self {
+            start: frame_at + packets.start,
+            end: frame_at + packets.end,
+            taking,
+        }
+    }
+
+    #[inline]
+    pub(super) fn packet_bytes(&self) -> usize {
+        self.end - self.start
+    }
+}
+
+/// See the module. Frames and their packets are read in order.
+#[derive(Default)]
+pub(in crate::wire) struct Arrivals {
+    memory: Vec<u8>,
+    frames: Vec<Arrival>,
+    packet_bytes: usize,
+    /// Those before it were read to their end.
+    at: usize,
+    /// How far that one was read, and which of its packets is the next.
+    place: Place,
+    index: u16,
+    /// Frame and packet that were read last.
+    last: (usize, u16),
+    /// Packets that were not welcome: frame, packet, why. In order.
+    refusals: Vec<(usize, u16, Refusal)>,
+}
+
+impl Arrivals {
+    /// Bytes of all packets.
+    pub(super) fn packet_bytes(&self) -> usize {
+        self.packet_bytes
+    }
+
+    /// The next packet.
+    #[inline]
+    pub(in crate::wire) fn next(&mut self) -> Option<Packet<'_>> {
+        let frame = self.frames.get(self.at)?;
+        let bytes = self.memory.get(frame.start..frame.end)?;
+        let mut packets = Packets::resume(bytes, self.place);
+        let packet = packets.next()?;
+        self.last = (self.at, self.index);
+        self.index += 1;
+        if self.index < frame.taking.count() {
+            self.place = packets.place(self.place);
+        } else {
+            self.at += 1;
+            (self.place, self.index) = (Place::default(), 0);
+        }
+        Some(packet)
+    }
+
+    /// Whether all packets of all frames were read.
+    #[inline]
+    pub(in crate::wire) fn is_through(&self) -> bool {
+        self.at >= self.frames.len()
+    }
+
+    /// The packet that was read last is not welcome.
+    #[cold]
+    pub(in crate::wire) fn note_refusal(&mut self, refusal: Refusal) {
+        self.refusals.push((self.last.0, self.last.1, refusal));
+    }
+
+    /// Gives out the frames that were read to their end, each with what was refused of it. They are forgotten.
+    pub(super) fn take_through(&mut self, mut take: impl FnMut(Taking, &[(usize, u16, Refusal)])) {
+        let mut refusals = &self.refusals[..];
+        for (at, frame) in self.frames.drain(..self.at).enumerate() {
+            let of_it = refusals.iter().take_while(|refusal| refusal.0 == at);
+            let (refused, rest) = refusals.split_at(of_it.count());
+            refusals = rest;
+            take(frame.taking, refused);
+        }
+        self.at = 0;
+        self.refusals.clear();
+    }
+
+    /// All frames that were not taken.
+    pub(super) fn into_takings(self) -> impl Iterator<Item = Taking> {
+        self.frames.into_iter().map(|frame| frame.taking)
+    }
+}
+
+/// Memory for what comes next.
+#[derive(Default)]
+pub(super) struct Spare {
+    /// As long as what a call brings.
+    whole: Vec<Arrivals>,
+    /// As long as what was copied into it.
+    small: Vec<Arrivals>,
+}
+
+impl Spare {
+    /// Keeps frames that lie in an inbox, which is given other memory if it needs that.
+    pub(super) fn keep(&mut self, fresh: &mut Vec<Arrival>, inbox: &mut Inbox) -> Arrivals {
+        let packet_bytes: usize = fresh.iter().map(Arrival::packet_bytes).sum();
+        // What is left in the inbox is for others.
+        let is_whole = packet_bytes >= KEPT_BYTES_MIN && inbox.is_empty();
+        let spare = match is_whole {
+            true => &mut self.whole,
+            false => &mut self.small,
+        };
+        let mut arrivals = spare.pop().unwrap_or_default();
+        if is_whole {
+            inbox.exchange(&mut arrivals.memory);
+        } else {
+            arrivals.memory.clear();
+            for frame in &mut *fresh {
+                let start = arrivals.memory.len();
+                let packets = inbox.bytes().get(frame.start..frame.end);
+                arrivals
+                    .memory
+                    .extend_from_slice(packets.unwrap_or_default());
+                (frame.start, frame.end) = (start, arrivals.memory.len());
+            }
+        }
+        core::mem::swap(&mut arrivals.frames, fresh);
+        arrivals.packet_bytes = packet_bytes;
+        arrivals
+    }
+
+    /// They were taken.
+    pub(super) fn put(&mut self, arrivals: Arrivals) {
+        let spare = match arrivals.memory.len() {
+            INBOX_BYTES => &mut self.whole,
+            _ => &mut self.small,
+        };
+        if arrivals.frames.is_empty() && spare.len() < SPARE_MAX {
+            spare.push(arrivals);
+        }
+    }
+
+    /// Gives the memory back; how many bytes.
+    pub(super) fn give_back(&mut self) -> usize {
+        let bytes = self.whole.iter().chain(&self.small);
+        let bytes = bytes.map(|arrivals| arrivals.memory.capacity()).sum();
+        *self = Self::default();
+        bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.small.is_empty()
+    }
+}
