@@ -43,6 +43,10 @@ pub const MESSAGE_BYTES_MAX: u64 = 1 << 37;
 pub const CHANNELS_MAX: usize = 4096;
 /// Flows that the frames of an association are sprayed over.
 pub const PATHS_MAX: usize = 16;
+/// Bytes that the carrier of an association may write before and behind a frame where it is kept.
+pub const CARRIER_HEAD_BYTES: usize = 16;
+/// See [`CARRIER_HEAD_BYTES`].
+pub const CARRIER_TAIL_BYTES: usize = 16;
 /// Smallest frame that an association may be told to make do with.
 pub const FRAME_BYTES_MIN: usize = 256;
 /// Largest frame: a UDP datagram's 65,507 bytes, less 32 for the wire's own.

@@ -75,6 +75,6 @@ pub use packets::{Packet, Packets, Place};
 pub use path::PathStatistics;
 pub use receiving::{Incoming, Taking};
 pub use residence::Saved;
-pub use sending::Outgoing;
+pub use sending::{Kept, Outgoing};
 pub use settings::{BadSettings, Settings};
 pub use verdict::{NotNow, Return, Returned, Verdict};

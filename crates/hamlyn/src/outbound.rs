@@ -47,7 +47,10 @@ impl<T: TransmitEnd> Outbound<T> {
             return 0;
         }
         let pumped = self.transmitter.pump(&mut self.outlets, BURST_PACKETS);
-        self.outlets.hand_over();
+        // If more follows at once, it may go with what waits.
+        if !pumped.waiting || pumped.packets < BURST_PACKETS {
+            self.outlets.hand_over();
+        }
         pumped.packets
     }
 }

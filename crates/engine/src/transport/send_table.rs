@@ -9,9 +9,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::frame::{ACKNOWLEDGE_ROOM_BYTES, HEADER_BYTES};
 use super::marks::Marks;
 use super::packets::SLACK_BYTES;
-use crate::limits::PATHS_MAX;
+use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES, PATHS_MAX};
 
 const NONE: u16 = u16::MAX;
 
@@ -297,6 +298,13 @@ impl SendTable {
     }
 }
 
+/// Bytes before the packets in a buffer: for whatever the carrier puts before a frame, and for the frame's header and acknowledgements.
+pub(super) const FRONT_BYTES: usize = 128;
+const _: () = assert!(
+    FRONT_BYTES >= CARRIER_HEAD_BYTES + HEADER_BYTES + ACKNOWLEDGE_ROOM_BYTES
+        && SLACK_BYTES >= CARRIER_TAIL_BYTES
+);
+
 /// Buffers of frames: made when they are needed first, used again in the order in which caches like it.
 #[derive(Debug)]
 pub(super) struct Buffers {
@@ -306,10 +314,15 @@ pub(super) struct Buffers {
     most: usize,
 }
 
+/// Bytes of a buffer for so many bytes of packets.
+pub(super) const fn buffer_bytes(room_bytes: usize) -> usize {
+    FRONT_BYTES + room_bytes + SLACK_BYTES
+}
+
 impl Buffers {
     /// None yet; of so many bytes of packets each, so many bytes in all at most.
     pub(super) fn new(room_bytes: usize, bytes_max: usize, channels: u16) -> Self {
-        let bytes = room_bytes + SLACK_BYTES;
+        let bytes = buffer_bytes(room_bytes);
         Self {
             all: Vec::new(),
             stock: Vec::new(),
@@ -342,15 +355,27 @@ impl Buffers {
         self.stock.push(buffer);
     }
 
-    /// Its bytes.
+    /// Its bytes for packets.
     #[inline]
     pub(super) fn bytes(&mut self, buffer: u16) -> &mut [u8] {
-        &mut self.all[usize::from(buffer)]
+        &mut self.all[usize::from(buffer)][FRONT_BYTES..]
     }
 
     /// The same, to be read.
+    #[inline]
     pub(super) fn peek(&self, buffer: u16) -> &[u8] {
+        &self.all[usize::from(buffer)][FRONT_BYTES..]
+    }
+
+    /// All of it.
+    #[inline]
+    pub(super) fn whole(&self, buffer: u16) -> &[u8] {
         &self.all[usize::from(buffer)]
+    }
+
+    #[inline]
+    pub(super) fn whole_mut(&mut self, buffer: u16) -> &mut [u8] {
+        &mut self.all[usize::from(buffer)]
     }
 
     /// Gives the memory back, if none is in use.

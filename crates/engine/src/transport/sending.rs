@@ -7,14 +7,31 @@
 use super::association::Association;
 use super::frame::{ASK, CLOSING, ECHO, FrameHeader, HEADER_BYTES, NO_CHANNEL, stamp_of};
 use super::path::Path;
-use super::send_table::{Entry, ListId};
+use super::send_table::{Entry, FRONT_BYTES, ListId};
 use super::settings::Settings;
 use super::timer::ASKED_MIN;
 use super::verdict::Verdict;
+use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES};
 use crate::mutation::{Mutation, is_on};
 
 /// Doublings of the time after which a frame is sent again that was put off.
 const PUT_OFF_DOUBLINGS: u8 = 6;
+
+/// A frame with packets, in the memory in which it is kept until it is acknowledged. It can be read there until the association is told
+/// of a frame that came, or asked for what comes back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    buffer: u16,
+    start: usize,
+    end: usize,
+}
+
+impl Kept {
+    /// Bytes of the frame.
+    pub fn length_bytes(&self) -> usize {
+        self.end - self.start
+    }
+}
 
 /// A frame to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,23 +51,90 @@ impl Association {
     /// otherwise there is none. Call it until there is none: after offering, after taking frames, and at
     /// the deadline.
     pub fn next_frame(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
+        let (next, kept) = self.next_in_place(now_ns, into)?;
+        if let Some(kept) = kept {
+            into.get_mut(..kept.length_bytes())?
+                .copy_from_slice(self.kept(&kept));
+        }
+        Some(next)
+    }
+
+    /// As [`Association::next_frame`], but a frame with packets stays where it is kept: nothing is copied, and `into` is for
+    /// those without.
+    pub fn next_in_place(
+        &mut self,
+        now_ns: u64,
+        into: &mut [u8],
+    ) -> Option<(Outgoing, Option<Kept>)> {
         let into = into.get_mut(..self.settings.frame_bytes)?;
         if self.verdict.is_none() {
             self.expire(now_ns);
         }
         if self.verdict.is_some() {
-            return self.say_closing(now_ns, into);
+            return self.say_closing(now_ns, into).map(|next| (next, None));
         }
         // What concerns one path alone does not wait until data happen to take it, or until there are none.
         if self.paths.len() > 1
             && let Some((path, flags)) = self.path_answer(now_ns)
         {
-            return Some(self.send_answer(now_ns, path, flags, into));
+            return Some((self.send_answer(now_ns, path, flags, into), None));
         }
         match self.choose(now_ns) {
-            Some((channel, path)) => Some(self.send_data(now_ns, channel, path, into)),
-            None => self.answer(now_ns, into),
+            Some((channel, path)) => {
+                let (next, kept) = self.send_data(now_ns, channel, path);
+                Some((next, Some(kept)))
+            }
+            None => self.answer(now_ns, into).map(|next| (next, None)),
         }
+    }
+
+    /// The bytes of a frame that is kept.
+    #[inline]
+    pub fn kept(&self, kept: &Kept) -> &[u8] {
+        self.kept_among(kept, 0, 0)
+    }
+
+    /// The same, with so many bytes before and behind it.
+    #[inline]
+    pub fn kept_among(&self, kept: &Kept, head_bytes: usize, tail_bytes: usize) -> &[u8] {
+        let bytes = self.buffers.whole(kept.buffer);
+        &bytes[kept.start - head_bytes..kept.end + tail_bytes]
+    }
+
+    /// The same, for a carrier that wants to write before and behind it: [`CARRIER_HEAD_BYTES`] and [`CARRIER_TAIL_BYTES`] at most.
+    /// The frame itself must stay as it is.
+    #[inline]
+    pub fn kept_among_mut(
+        &mut self,
+        kept: &Kept,
+        head_bytes: usize,
+        tail_bytes: usize,
+    ) -> &mut [u8] {
+        let bytes = self.buffers.whole_mut(kept.buffer);
+        &mut bytes[kept.start - head_bytes..kept.end + tail_bytes]
+    }
+
+    /// Fills a frame up to that length with zeros, which is padding, if it is shorter and no frame would be too long then.
+    pub fn lengthen(&mut self, kept: &mut Kept, frame_bytes: usize) {
+        let end = kept.start + frame_bytes;
+        let bytes = self.buffers.whole_mut(kept.buffer);
+        let last = bytes.len() - CARRIER_TAIL_BYTES;
+        if kept.end < end && end <= last {
+            bytes[kept.end..end].fill(0);
+            kept.end = end;
+        }
+    }
+
+    /// Whether a fresh frame may go, as far as can be told without knowing the time: full ones that are ready, or a few that are not.
+    pub fn has_fresh(&self) -> bool {
+        let is_ready = self.send.count(ListId::READY) > 0;
+        let is_eager = || self.under_way() < usize::from(self.settings.eager_frames);
+        let has_room = |path: u8| {
+            let known = &self.paths[usize::from(path)];
+            let under_way = self.send.count(ListId::under_way(path));
+            !known.is_left() && known.window.room(u64::MAX, under_way) > 0
+        };
+        (is_ready || self.has_open() && is_eager()) && (0..self.settings.paths).any(has_room)
     }
 
     /// Of the paths that have room the one with the least under way, but for `avoided` if there is another: so each has
@@ -129,7 +213,7 @@ impl Association {
         self.settings.again_ns << doublings
     }
 
-    fn send_data(&mut self, now_ns: u64, channel: u16, path: u8, into: &mut [u8]) -> Outgoing {
+    fn send_data(&mut self, now_ns: u64, channel: u16, path: u8) -> (Outgoing, Kept) {
         if self.outstanding() == 0 {
             self.progress_ns = now_ns;
         }
@@ -181,20 +265,20 @@ impl Association {
             ..self.header(now_ns, path, stamp)
         };
         // It may be longer than frames are by now.
-        let whole = self.frame_bytes.max(HEADER_BYTES + length).min(into.len());
-        let end = whole - length;
-        let packets_at = self.finish(header, path, into, end);
-        let packets = self.buffers.peek(buffer).get(..length);
-        let place = into.get_mut(packets_at..packets_at + length);
-        if let (Some(packets), Some(place)) = (packets, place) {
-            place.copy_from_slice(packets);
-        }
-        Outgoing {
-            length_bytes: packets_at + length,
+        let left = self.frame_bytes.saturating_sub(HEADER_BYTES + length);
+        let mut front = [0; FRONT_BYTES - CARRIER_HEAD_BYTES];
+        let room = front.len().min(HEADER_BYTES + left);
+        let front_bytes = self.finish(header, path, &mut front[..room]);
+        let (start, end) = (FRONT_BYTES - front_bytes, FRONT_BYTES + length);
+        self.buffers.whole_mut(buffer)[start..FRONT_BYTES].copy_from_slice(&front[..front_bytes]);
+        let kept = Kept { buffer, start, end };
+        let next = Outgoing {
+            length_bytes: kept.length_bytes(),
             path,
             is_data: true,
             is_again,
-        }
+        };
+        (next, kept)
     }
 
     /// A header with what the path brought.
@@ -213,14 +297,14 @@ impl Association {
         }
     }
 
-    /// Writes header and acknowledgements, as many as fit before `end`. Gives where they end.
-    fn finish(&mut self, mut header: FrameHeader, path: u8, into: &mut [u8], end: usize) -> usize {
+    /// Writes header and acknowledgements, as many as fit. Gives where they end.
+    fn finish(&mut self, mut header: FrameHeader, path: u8, into: &mut [u8]) -> usize {
         let known = &mut self.paths[usize::from(path)];
         if known.echo(0).is_some() {
             header.flags |= ECHO;
             known.has_news = false;
         }
-        let room = into.get_mut(HEADER_BYTES..end).unwrap_or_default();
+        let room = into.get_mut(HEADER_BYTES..).unwrap_or_default();
         let told = self.receive.tell(room);
         if self.receive.waiting() == 0 {
             self.asked &= !(1 << path);
@@ -259,7 +343,7 @@ impl Association {
         };
         let end = self.frame_bytes.min(into.len());
         self.asked &= !(1 << path);
-        let length_bytes = self.finish(header, path, into, end);
+        let length_bytes = self.finish(header, path, &mut into[..end]);
         self.statistics.answers += 1;
         Outgoing {
             length_bytes,

@@ -1,7 +1,8 @@
 //! What an association is made with, and the bounds of that.
 
 use super::frame::{ACKNOWLEDGE_ROOM_BYTES, HEADER_BYTES};
-use super::packets::{GENERAL_BYTES_MAX, SLACK_BYTES};
+use super::packets::GENERAL_BYTES_MAX;
+use super::send_table::buffer_bytes;
 use crate::limits::{CHANNELS_MAX, FRAME_BYTES_MAX, FRAME_BYTES_MIN, PATHS_MAX};
 
 /// What an association is made with. Both ends must have the same `channels` and `frame_bytes`; the handshake of
@@ -14,7 +15,7 @@ pub struct Settings {
     pub frame_bytes: usize,
     /// Flows that frames are sprayed over, 1 to [`PATHS_MAX`].
     pub paths: u8,
-    /// Bytes of buffers at most; at least two, of 12 bytes more than a frame has. They are allocated when they are needed first.
+    /// Bytes of buffers at most; at least two, of 140 bytes more than a frame has. They are allocated when they are needed first.
     pub buffer_bytes_max: usize,
     /// Full frames that may wait to be sent; more are not accepted, so that termini are served in turn. At least 1.
     pub ready_frames_max: u16,
@@ -120,7 +121,7 @@ impl Settings {
         if self.paths == 0 || usize::from(self.paths) > PATHS_MAX {
             return Err(BadSettings::Paths(self.paths));
         }
-        if self.buffer_bytes_max / 2 < self.room_bytes() + SLACK_BYTES {
+        if self.buffer_bytes_max / 2 < buffer_bytes(self.room_bytes()) {
             return Err(BadSettings::BufferBytes(self.buffer_bytes_max));
         }
         let counts = [
@@ -204,8 +205,8 @@ mod tests {
         assert_eq!(wrong(|s| s.paths = 0), BadSettings::Paths(0));
         assert_eq!(wrong(|s| s.paths = 17), BadSettings::Paths(17));
         assert_eq!(
-            wrong(|s| s.buffer_bytes_max = 2_823),
-            BadSettings::BufferBytes(2_823)
+            wrong(|s| s.buffer_bytes_max = 3_079),
+            BadSettings::BufferBytes(3_079)
         );
         assert_eq!(wrong(|s| s.eager_frames = 0), BadSettings::Zero);
         assert_eq!(wrong(|s| s.window_max_frames = 15), BadSettings::Window);

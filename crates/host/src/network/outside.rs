@@ -34,6 +34,11 @@ const DATAGRAM_BYTES_MAX: usize = 8_952;
 /// Without a word of the system, the way is taken for Ethernet.
 const DATAGRAM_BYTES_USUAL: usize = 1_452;
 
+/// Frames that are acknowledged together if they come together: most of what one call of the system brings, of the length usual on Ethernet.
+const ACKNOWLEDGE_FRAMES: u16 = 40;
+/// Full frames that wait to be sent: two calls full.
+const READY_FRAMES_MAX: u16 = 88;
+
 /// An interface of another host, as somebody looks for it.
 pub(crate) struct Abroad {
     host: String,
@@ -538,6 +543,8 @@ impl Prospect<'_> {
             paths: self.flows.len() as u8,
             silence_ns: options.silence.as_nanos() as u64,
             no_progress_ns: options.no_progress.as_nanos() as u64,
+            acknowledge_frames: ACKNOWLEDGE_FRAMES,
+            ready_frames_max: READY_FRAMES_MAX,
             ..Settings::default()
         };
         let association = Association::new(settings).map_err(|_| HostError::BadSetting {

@@ -7,13 +7,16 @@
 //! `sendmmsg` and `recvmmsg` would save a tenth of a microsecond of the one or two that a datagram costs without runs, and cost more
 //! than that where there is one datagram; they are not used.
 
+use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Once;
 
 use rustix::net::sockopt;
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType,
+};
 
 use super::batch::{Batch, Inbox};
 use super::offload::Offload;
@@ -271,6 +274,28 @@ impl Flow {
             }
         }
         Ok(sent)
+    }
+
+    /// Sends datagrams of which each but the last has so many bytes, and the last no more, in one call, from wherever they lie. Either all
+    /// of them are sent, or none: then [`Flow::send`] tells why, or can do what one call cannot. At most 64; the flow must be
+    /// connected.
+    pub fn send_gathered(&mut self, datagrams: &[IoSlice<'_>], segment_bytes: usize) -> bool {
+        let most = match self.cuts {
+            true => 1,
+            false => self.offload.datagrams_max(),
+        };
+        datagrams.len() <= most
+            && u16::try_from(segment_bytes).is_ok_and(|segment_bytes| {
+                self.offload
+                    .prepare(self.socket.as_fd(), datagrams.len(), segment_bytes)
+            })
+            && rustix::net::sendmsg(
+                &self.socket,
+                datagrams,
+                &mut SendAncillaryBuffer::default(),
+                SendFlags::empty(),
+            )
+            .is_ok()
     }
 
     /// Sends one datagram to the peer, without a batch.

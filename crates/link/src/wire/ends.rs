@@ -76,13 +76,12 @@ impl TransmitEnd for WireTransmit {
         metadata: &[u8],
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
-        let now_ns = self.wire.now_ns();
         let bytes = metadata.len() + parts.iter().map(Part::length_bytes).sum::<usize>();
         let give = |association: &mut Association| association.offer(header, metadata, parts);
         if bytes < self.payload_max_bytes() {
-            self.post.offer(&self.wire, now_ns, give)?;
+            self.post.offer(&self.wire, give)?;
         } else {
-            self.holds = self.post.offer_part(&self.wire, now_ns, give)?;
+            self.holds = self.post.offer_part(&self.wire, give)?;
         }
         self.sent += 1;
         Ok(())
@@ -105,10 +104,9 @@ impl TransmitEnd for WireTransmit {
     #[cold]
     #[inline(never)]
     fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
-        let now_ns = self.wire.now_ns();
         let mut count = 0;
         // What was taken is counted; why no more was, the next call tells.
-        let _ = self.post.offer(&self.wire, now_ns, |association| {
+        let _ = self.post.offer(&self.wire, |association| {
             while association.has_room()
                 && let Some(short) = next()
             {

@@ -4,6 +4,7 @@
 //! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
 
 mod arrivals;
+mod run;
 mod sending;
 
 use std::collections::VecDeque;
@@ -16,20 +17,22 @@ use hamlyn_engine::transport::{Association, Incoming, NotNow, Return, Verdict};
 
 pub(super) use arrivals::Arrivals;
 use arrivals::{Arrival, Spare};
+use run::Run;
 
 use super::probing::Probing;
 use super::state::WireState;
 use super::{Wire, lock};
 use crate::trace::Tap;
-use crate::udp::batch::{Batch, Datagram, Inbox};
+use crate::udp::DATAGRAM_BYTES_MAX;
+use crate::udp::batch::{BATCH_DATAGRAMS, Batch, Datagram, Inbox};
 use crate::udp::envelope::{ENVELOPE_BYTES, Kind, association_of};
 use crate::udp::seal::{Opener, Sealer};
 use crate::udp::socket::Flow;
 
 /// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
 const WAITING_BYTES_MAX: usize = 4 << 20;
-/// Full frames that wait for more of their kind, so that one call sends them.
-const HELD_FRAMES_MAX: usize = 32;
+/// How long full frames wait for more of their kind, unless nothing follows.
+const HELD_NS: u64 = 10_000;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
 /// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing.
@@ -81,6 +84,10 @@ struct State {
     tap: Option<Tap>,
     probing: Probing,
     is_cutting: bool,
+    /// Frames that are about to be sent.
+    run: Run,
+    /// Since when full frames wait for more of their kind.
+    held_ns: Option<u64>,
     /// The longest frame that there can be, and at present.
     frame_bytes_max: usize,
     frame_bytes: usize,
@@ -133,6 +140,8 @@ impl Post {
                 tap,
                 probing,
                 is_cutting: false,
+                run: Run::default(),
+                held_ns: None,
                 frame_bytes_max,
                 frame_bytes: frame_bytes.min(frame_bytes_max),
                 arrivals: VecDeque::new(),
@@ -217,13 +226,16 @@ impl Post {
     pub(super) fn offer(
         &self,
         wire: &Wire,
-        now_ns: u64,
         give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
     ) -> Result<(), Unsent> {
         let mut state = lock(&self.state);
         let given = give(&mut state.association);
-        state.pump(wire, now_ns);
-        self.leave(&mut state, wire, now_ns);
+        // What can go only after an acknowledgement is sent when that comes.
+        if given.is_err() || state.association.has_fresh() {
+            let now_ns = wire.now_ns();
+            state.pump(wire, now_ns);
+            self.leave(&mut state, wire, now_ns);
+        }
         given
     }
 
@@ -232,16 +244,20 @@ impl Post {
     pub(super) fn offer_part(
         &self,
         wire: &Wire,
-        now_ns: u64,
         give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
     ) -> Result<bool, Unsent> {
         let mut state = lock(&self.state);
         let given = give(&mut state.association);
-        let waits = given.is_ok() && state.association.ready() < HELD_FRAMES_MAX;
-        if !waits {
-            state.pump(wire, now_ns);
+        let ready = state.association.ready();
+        let waits = given.is_ok() && ready < state.run_frames();
+        if !waits || state.held_ns.is_none() {
+            let now_ns = wire.now_ns();
+            match waits {
+                true => state.held_ns = Some(now_ns),
+                false => state.pump(wire, now_ns),
+            }
+            self.leave(&mut state, wire, now_ns);
         }
-        self.leave(&mut state, wire, now_ns);
         given.map(|()| waits)
     }
 
@@ -319,7 +335,12 @@ impl Post {
             state.arrivals.push_back(arrivals);
             self.waiting.store(state.arrivals.len(), Ordering::Release);
         }
-        self.turn_locked(state, wire, now_ns);
+        if state.held_ns.is_none() {
+            self.turn_locked(state, wire, now_ns);
+        } else {
+            // Whoever fills the next frames sends them soon, and with them what is to be said of these.
+            self.leave(state, wire, now_ns);
+        }
         came
     }
 
@@ -347,6 +368,9 @@ impl Post {
         let mut deadline_ns = state.association.deadline_ns().unwrap_or(u64::MAX);
         if state.association.verdict().is_none() {
             deadline_ns = deadline_ns.min(state.probing.deadline_ns());
+        }
+        if let Some(held_ns) = state.held_ns {
+            deadline_ns = deadline_ns.max(held_ns + HELD_NS);
         }
         if state.stuck.is_some() {
             deadline_ns = deadline_ns.min(now_ns + FULL_NS);
@@ -406,6 +430,12 @@ impl Post {
 }
 
 impl State {
+    /// So many full frames one call sends; fewer wait for more of their kind.
+    fn run_frames(&self) -> usize {
+        let datagram_bytes = self.frame_bytes + self.sealer.overhead_bytes();
+        (DATAGRAM_BYTES_MAX / datagram_bytes).min(BATCH_DATAGRAMS)
+    }
+
     /// A datagram has come.
     fn take_in(&mut self, wire: &Wire, now_ns: u64, late_ns: u64, datagram: Datagram<'_>) {
         let datagram_bytes = datagram.bytes.len();

@@ -9,14 +9,24 @@ use super::super::probing::{PROBE_BYTES, Trial};
 use super::State;
 use crate::udp::batch::Batch;
 use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
+use crate::udp::seal::Sealer;
 use crate::udp::socket::SendError;
 
 /// A frame of a batch is filled up to the length of the others if it lacks no more than this part of it.
 const FILL_PART: usize = 8;
 
+/// Seals a frame that lies behind the room for its envelope; false if there are no packet numbers any more.
+#[inline]
+fn seal(sealer: &mut Sealer, path: u8, room: &mut [u8], frame_bytes: usize) -> bool {
+    sealer
+        .seal_in_place(Kind::Data, path, room, frame_bytes)
+        .is_ok()
+}
+
 impl State {
     /// Sends frames until there is none to be sent, or no room.
     pub(super) fn pump(&mut self, wire: &Wire, now_ns: u64) {
+        self.held_ns = None;
         if !self.unstick(wire, now_ns) {
             return;
         }
@@ -25,14 +35,14 @@ impl State {
         {
             return;
         }
-        let room_bytes = self.frame_bytes_max + self.sealer.overhead_bytes();
-        let mut batch = wire.take_batch();
-        let mut path = 0;
+        let overhead_bytes = self.sealer.overhead_bytes();
+        let room_bytes = self.frame_bytes_max + overhead_bytes;
+        let (mut batch, mut path) = (wire.take_batch(), 0);
         loop {
             if batch.room(room_bytes).is_none() {
                 match self.send(wire, now_ns, path, batch) {
                     true => batch = wire.take_batch(),
-                    false => return,
+                    false => return self.run.clear(),
                 }
             }
             let is_empty = batch.is_empty();
@@ -43,39 +53,47 @@ impl State {
             let Some(frame) = room.get_mut(whole) else {
                 break;
             };
-            let Some(next) = self.association.next_frame(now_ns, frame) else {
+            let Some((next, kept)) = self.association.next_in_place(now_ns, frame) else {
                 break;
             };
-            // Frames of one length go in one call.
-            let mut length_bytes = next.length_bytes;
-            let full_bytes = self.frame_bytes;
-            let is_nearly_full = length_bytes + full_bytes / FILL_PART >= full_bytes;
-            if next.is_data && is_nearly_full && length_bytes < full_bytes {
-                frame[length_bytes..full_bytes].fill(0);
-                length_bytes = full_bytes;
+            let mut frame_bytes = next.length_bytes;
+            if let Some(mut kept) = kept {
+                // Frames of one length go in one call.
+                if frame_bytes + self.frame_bytes / FILL_PART >= self.frame_bytes {
+                    self.association.lengthen(&mut kept, self.frame_bytes);
+                    frame_bytes = kept.length_bytes();
+                }
+                self.show(next.path, self.association.kept(&kept));
+                if !self.sealer.is_encrypting() {
+                    if !self.run.has_room(next.path, frame_bytes + overhead_bytes)
+                        && !self.send_run(wire, now_ns)
+                    {
+                        // What is not sent now is sent again.
+                        return wire.put_batch(batch);
+                    }
+                    let tail_bytes = overhead_bytes - ENVELOPE_BYTES;
+                    let room = (self.association).kept_among_mut(&kept, ENVELOPE_BYTES, tail_bytes);
+                    if !seal(&mut self.sealer, next.path, room, frame_bytes) {
+                        break;
+                    }
+                    self.run.push(next.path, kept);
+                    continue;
+                }
+                frame[..frame_bytes].copy_from_slice(self.association.kept(&kept));
+            } else {
+                self.show(next.path, &frame[..frame_bytes]);
             }
-            if let Some(tap) = &self.tap
-                && let Some(flow) = self.flows.get(usize::from(next.path))
-                && let Some(to) = flow.peer()
-            {
-                tap.sent(next.path, flow.local(), to, &frame[..length_bytes]);
-            }
-            let sealed = self
-                .sealer
-                .seal_in_place(Kind::Data, next.path, room, length_bytes);
-            let Ok(sealed) = sealed else {
-                // All packet numbers are used, which takes centuries.
-                self.association.fail(Verdict::NoWay);
+            if !seal(&mut self.sealer, next.path, room, frame_bytes) {
                 break;
-            };
+            }
+            let sealed = frame_bytes + overhead_bytes;
             if next.path != path && !is_empty {
                 // The others are for another path, and go first: the order is kept where that costs nothing.
                 self.aside.clear();
                 self.aside.extend_from_slice(&room[..sealed]);
                 match self.send(wire, now_ns, path, batch) {
                     true => batch = wire.take_batch(),
-                    // What is not sent now is sent again.
-                    false => return,
+                    false => return self.run.clear(),
                 }
                 if let Some(room) = batch.room(sealed) {
                     room.copy_from_slice(&self.aside);
@@ -84,7 +102,44 @@ impl State {
             path = next.path;
             batch.push(sealed);
         }
-        self.send(wire, now_ns, path, batch);
+        if self.sealer.is_exhausted() {
+            // All packet numbers are used, which takes centuries.
+            self.association.fail(Verdict::NoWay);
+        }
+        match self.send_run(wire, now_ns) {
+            true => {
+                self.send(wire, now_ns, path, batch);
+            }
+            false => wire.put_batch(batch),
+        }
+    }
+
+    /// Shows a frame to whoever looks on.
+    #[inline]
+    fn show(&self, path: u8, frame: &[u8]) {
+        if let Some(tap) = &self.tap
+            && let Some(flow) = self.flows.get(usize::from(path))
+            && let Some(to) = flow.peer()
+        {
+            tap.sent(path, flow.local(), to, frame);
+        }
+    }
+
+    /// Sends frames from where they are kept; whether the socket had room for them. There are none then.
+    fn send_run(&mut self, wire: &Wire, now_ns: u64) -> bool {
+        if self.run.is_empty() {
+            return true;
+        }
+        let path = self.run.path();
+        let flow = self.flows.get_mut(usize::from(path));
+        let is_sent = flow.is_some_and(|flow| self.run.send(&self.association, flow));
+        let mut batch = None;
+        if !is_sent {
+            // Why not, and what then, the longer way tells.
+            self.run.copy(&self.association, batch.insert(wire.take_batch()));
+        }
+        self.run.clear();
+        batch.is_none_or(|batch| self.send(wire, now_ns, path, batch))
     }
 
     /// Where the peer's frames come to: the address that this side has on the way to it.
