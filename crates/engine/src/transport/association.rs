@@ -105,6 +105,8 @@ pub struct Association {
     /// When a frame came last, or the first look at the clock was; and what was asked since.
     pub(super) heard_ns: Option<u64>,
     pub(super) asking: Option<Asking>,
+    /// At which time it was looked last for what is lost; not since a frame came.
+    pub(super) expired_ns: Option<u64>,
     pub(super) returns: VecDeque<Coming>,
     pub(super) verdict: Option<Verdict>,
     /// Paths, as bits, over which the peer is still to be told that this side has closed.
@@ -142,6 +144,7 @@ impl Association {
             progress_ns: 0,
             heard_ns: None,
             asking: None,
+            expired_ns: None,
             returns: VecDeque::new(),
             verdict: None,
             closing: 0,

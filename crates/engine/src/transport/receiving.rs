@@ -183,6 +183,7 @@ impl Association {
         let header = frame.header;
         self.heard_ns = Some(now_ns);
         self.asking = None;
+        self.expired_ns = None;
         let came_ns = now_ns.saturating_sub(late_ns);
         self.paths[usize::from(path)].heard(came_ns, header.stamp);
         let took_ns = self.echo(now_ns, path, &header);

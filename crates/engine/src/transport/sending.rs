@@ -266,11 +266,23 @@ impl Association {
         };
         // It may be longer than frames are by now.
         let left = self.frame_bytes.saturating_sub(HEADER_BYTES + length);
-        let mut front = [0; FRONT_BYTES - CARRIER_HEAD_BYTES];
-        let room = front.len().min(HEADER_BYTES + left);
-        let front_bytes = self.finish(header, path, &mut front[..room]);
+        let front_bytes = if self.receive.waiting() == 0 {
+            // The common case of who only sends: nothing is to be told.
+            let header = self.echoing(header, path);
+            let front = self.buffers.whole_mut(buffer)[..FRONT_BYTES].last_chunk_mut();
+            if let Some(place) = front {
+                header.write(place);
+            }
+            HEADER_BYTES
+        } else {
+            let mut front = [0; FRONT_BYTES - CARRIER_HEAD_BYTES];
+            let room = front.len().min(HEADER_BYTES + left);
+            let front_bytes = self.finish(header, path, &mut front[..room]);
+            let place = &mut self.buffers.whole_mut(buffer)[..FRONT_BYTES];
+            place[FRONT_BYTES - front_bytes..].copy_from_slice(&front[..front_bytes]);
+            front_bytes
+        };
         let (start, end) = (FRONT_BYTES - front_bytes, FRONT_BYTES + length);
-        self.buffers.whole_mut(buffer)[start..FRONT_BYTES].copy_from_slice(&front[..front_bytes]);
         let kept = Kept { buffer, start, end };
         let next = Outgoing {
             length_bytes: kept.length_bytes(),
@@ -297,13 +309,21 @@ impl Association {
         }
     }
 
-    /// Writes header and acknowledgements, as many as fit. Gives where they end.
-    fn finish(&mut self, mut header: FrameHeader, path: u8, into: &mut [u8]) -> usize {
+    /// The same, its echo said to be one if there is one.
+    fn echoing(&mut self, header: FrameHeader, path: u8) -> FrameHeader {
         let known = &mut self.paths[usize::from(path)];
-        if known.echo(0).is_some() {
-            header.flags |= ECHO;
-            known.has_news = false;
+        let has_echo = known.echo(0).is_some();
+        known.has_news &= !has_echo;
+        let flag = if has_echo { ECHO } else { 0 };
+        FrameHeader {
+            flags: header.flags | flag,
+            ..header
         }
+    }
+
+    /// Writes header and acknowledgements, as many as fit. Gives where they end.
+    fn finish(&mut self, header: FrameHeader, path: u8, into: &mut [u8]) -> usize {
+        let mut header = self.echoing(header, path);
         let room = into.get_mut(HEADER_BYTES..).unwrap_or_default();
         let told = self.receive.tell(room);
         if self.receive.waiting() == 0 {

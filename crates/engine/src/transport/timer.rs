@@ -181,9 +181,11 @@ impl Association {
 
     /// Gives up on what is lost at this time, and on the association if it is time for that.
     pub(super) fn expire(&mut self, now_ns: u64) {
-        if self.send.is_all_free() {
+        // What was sent since is not older.
+        if self.send.is_all_free() || self.expired_ns == Some(now_ns) {
             return;
         }
+        self.expired_ns = Some(now_ns);
         for path in 0..self.settings.paths {
             self.expire_path(now_ns, path);
         }

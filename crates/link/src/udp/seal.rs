@@ -24,7 +24,7 @@ pub const TAG_BYTES: usize = 16;
 /// Bytes of the checksum that stands in its place without keys.
 pub const CHECKSUM_BYTES: usize = 4;
 /// Bytes that the checksum covers, or all there are.
-pub const CHECKED_BYTES: usize = 256;
+pub const CHECKED_BYTES: usize = 128;
 /// The most that sealing adds to a frame, in bytes.
 pub const OVERHEAD_BYTES_MAX: usize = ENVELOPE_BYTES + TAG_BYTES;
 /// Packets under one key. RFC 9001 allows twice as many of any length.
