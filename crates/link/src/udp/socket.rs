@@ -276,26 +276,27 @@ impl Flow {
         Ok(sent)
     }
 
-    /// Sends datagrams of which each but the last has so many bytes, and the last no more, in one call, from wherever they lie. Either all
-    /// of them are sent, or none: then [`Flow::send`] tells why, or can do what one call cannot. At most 64; the flow must be
-    /// connected.
-    pub fn send_gathered(&mut self, datagrams: &[IoSlice<'_>], segment_bytes: usize) -> bool {
+    /// Sends datagrams of which each but the last has so many bytes, and the last no more, in one call, from wherever they lie: all of
+    /// them or none. False if one call cannot, but [`Flow::send`] may. At most 64; the flow must be connected.
+    pub fn send_gathered(
+        &mut self,
+        datagrams: &[IoSlice<'_>],
+        segment_bytes: u16,
+    ) -> Result<bool, SendError> {
+        let (socket, count) = (self.socket.as_fd(), datagrams.len());
         let most = match self.cuts {
             true => 1,
             false => self.offload.datagrams_max(),
         };
-        datagrams.len() <= most
-            && u16::try_from(segment_bytes).is_ok_and(|segment_bytes| {
-                self.offload
-                    .prepare(self.socket.as_fd(), datagrams.len(), segment_bytes)
-            })
-            && rustix::net::sendmsg(
-                &self.socket,
-                datagrams,
-                &mut SendAncillaryBuffer::default(),
-                SendFlags::empty(),
-            )
-            .is_ok()
+        if count > most || !self.offload.prepare(socket, count, segment_bytes) {
+            return Ok(false);
+        }
+        let mut nothing = SendAncillaryBuffer::default();
+        match rustix::net::sendmsg(socket, datagrams, &mut nothing, SendFlags::empty()) {
+            Ok(_) => Ok(true),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => self.unsent(errno, count, segment_bytes).map(|()| false),
+        }
     }
 
     /// Sends one datagram to the peer, without a batch.

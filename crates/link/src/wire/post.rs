@@ -96,7 +96,7 @@ struct State {
     /// Frames of a call that is being looked through.
     fresh: Vec<Arrival>,
     spare: Spare,
-    /// A datagram that does not go with those before it.
+    /// A frame that goes alone, as a datagram.
     aside: Vec<u8>,
     /// What the socket of that path had no room for.
     stuck: Option<(u8, Batch)>,
@@ -148,7 +148,7 @@ impl Post {
                 waiting_bytes: 0,
                 fresh: Vec::new(),
                 spare: Spare::default(),
-                aside: Vec::new(),
+                aside: vec![0; datagram_bytes],
                 stuck: None,
                 unheard: 0,
                 heard_ns: now_ns,
@@ -231,12 +231,12 @@ impl Post {
         let mut state = lock(&self.state);
         let given = give(&mut state.association);
         // What can go only after an acknowledgement is sent when that comes.
-        if given.is_err() || state.association.has_fresh() {
+        if state.association.has_fresh() {
             let now_ns = wire.now_ns();
             state.pump(wire, now_ns);
             self.leave(&mut state, wire, now_ns);
         }
-        given
+        self.note_room(&mut state, given)
     }
 
     /// As [`Post::offer`], of a packet that fills a frame, so that others are likely to follow at once: it waits for them. Whether it does: then
@@ -258,7 +258,16 @@ impl Post {
             }
             self.leave(&mut state, wire, now_ns);
         }
-        given.map(|()| waits)
+        self.note_room(&mut state, given).map(|()| waits)
+    }
+
+    /// Whoever found no room is told when there is some.
+    #[inline]
+    fn note_room(&self, state: &mut State, given: Result<(), Unsent>) -> Result<(), Unsent> {
+        if given.is_err() && !state.association.has_room() {
+            self.has_room.store(false, Ordering::Relaxed);
+        }
+        given
     }
 
     /// The frames that wait for longest, all that came with them.
@@ -275,12 +284,15 @@ impl Post {
 
     /// All packets of these frames were taken. What came together is acknowledged together.
     pub(super) fn taken(&self, wire: &Wire, mut arrivals: Arrivals) {
-        let now_ns = wire.now_ns();
         let mut state = lock(&self.state);
-        state.take(now_ns, &mut arrivals);
+        // What is to be said of them is due no later than if they were taken at once.
+        let heard_ns = state.heard_ns;
+        state.take(heard_ns, &mut arrivals);
         state.spare.put(arrivals);
-        state.pump(wire, now_ns);
-        self.leave(&mut state, wire, now_ns);
+        match state.association.may_go_now(heard_ns) {
+            true => self.turn_locked(&mut state, wire, wire.now_ns()),
+            false => self.leave(&mut state, wire, heard_ns),
+        }
     }
 
     /// What came is acknowledged as soon as that can be.
@@ -302,8 +314,17 @@ impl Post {
         self.turn_locked(&mut state, wire, now_ns);
     }
 
+    /// Has frames as long as the paths carry.
+    fn follow(&self, state: &mut State, now_ns: u64) {
+        state.follow(now_ns);
+        let payload_max_bytes = state.association.payload_max_bytes();
+        self.payload_max_bytes
+            .store(payload_max_bytes, Ordering::Relaxed);
+    }
+
     fn turn_locked(&self, state: &mut State, wire: &Wire, now_ns: u64) {
         state.pump(wire, now_ns);
+        self.follow(state, now_ns);
         self.leave(state, wire, now_ns);
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
         if state.is_left && state.association.is_idle() && state.association.verdict().is_none() {
@@ -329,16 +350,17 @@ impl Post {
         {
             state.take_in(wire, now_ns, late_ns, datagram);
         }
+        self.follow(state, now_ns);
         let came = !state.fresh.is_empty();
         if came {
             let arrivals = state.spare.keep(&mut state.fresh, inbox);
             state.arrivals.push_back(arrivals);
             self.waiting.store(state.arrivals.len(), Ordering::Release);
         }
-        if state.held_ns.is_none() {
+        // Whoever fills the next frames sends them soon, and with them what is to be said of these.
+        if state.due_ns(now_ns) <= now_ns || state.is_left {
             self.turn_locked(state, wire, now_ns);
         } else {
-            // Whoever fills the next frames sends them soon, and with them what is to be said of these.
             self.leave(state, wire, now_ns);
         }
         came
@@ -354,27 +376,11 @@ impl Post {
             state.returned.push_back(back);
             wire.stir();
         }
-        if let Some(payload_max_bytes) = state.follow(now_ns) {
-            self.payload_max_bytes
-                .store(payload_max_bytes, Ordering::Relaxed);
+        if !self.has_room.load(Ordering::Relaxed) && state.association.has_room() {
+            self.has_room.store(true, Ordering::Relaxed);
+            wire.stir();
         }
-        let has_room = state.association.has_room();
-        if has_room != self.has_room.load(Ordering::Relaxed) {
-            self.has_room.store(has_room, Ordering::Relaxed);
-            if has_room {
-                wire.stir();
-            }
-        }
-        let mut deadline_ns = state.association.deadline_ns().unwrap_or(u64::MAX);
-        if state.association.verdict().is_none() {
-            deadline_ns = deadline_ns.min(state.probing.deadline_ns());
-        }
-        if let Some(held_ns) = state.held_ns {
-            deadline_ns = deadline_ns.max(held_ns + HELD_NS);
-        }
-        if state.stuck.is_some() {
-            deadline_ns = deadline_ns.min(now_ns + FULL_NS);
-        }
+        let deadline_ns = state.due_ns(now_ns);
         if state.unheard >= UNHEARD_MAX && now_ns.saturating_sub(state.heard_ns) > UNHEARD_NS {
             state.association.fail(Verdict::PeerDead);
         }
@@ -434,6 +440,21 @@ impl State {
     fn run_frames(&self) -> usize {
         let datagram_bytes = self.frame_bytes + self.sealer.overhead_bytes();
         (DATAGRAM_BYTES_MAX / datagram_bytes).min(BATCH_DATAGRAMS)
+    }
+
+    /// When it wants to be looked after, at the latest.
+    fn due_ns(&self, now_ns: u64) -> u64 {
+        let mut due_ns = self.association.deadline_ns().unwrap_or(u64::MAX);
+        if self.association.verdict().is_none() {
+            due_ns = due_ns.min(self.probing.deadline_ns());
+        }
+        if let Some(held_ns) = self.held_ns {
+            due_ns = due_ns.max(held_ns + HELD_NS);
+        }
+        if self.stuck.is_some() {
+            due_ns = due_ns.min(now_ns + FULL_NS);
+        }
+        due_ns
     }
 
     /// A datagram has come.

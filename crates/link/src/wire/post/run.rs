@@ -1,6 +1,5 @@
-//! Frames that one call sends from where they are kept: nothing is copied but by the system.
-//!
-//! Only what goes in the clear: what is encrypted must stay as it is where it is kept, as it may be sent again, or come back.
+//! Frames that one call sends: in the clear from where they are kept, so that nothing copies them but the system; encrypted from a batch,
+//! as what is kept must stay what it is: it may be sent again, or come back.
 
 use std::io::IoSlice;
 
@@ -11,7 +10,8 @@ use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch};
 use crate::udp::envelope::ENVELOPE_BYTES;
 use crate::udp::seal::CHECKSUM_BYTES;
-use crate::udp::socket::Flow;
+use crate::udp::socket::{Flow, SendError};
+use crate::wire::Wire;
 
 const _: () = assert!(ENVELOPE_BYTES <= CARRIER_HEAD_BYTES && CHECKSUM_BYTES <= CARRIER_TAIL_BYTES);
 
@@ -19,6 +19,8 @@ const _: () = assert!(ENVELOPE_BYTES <= CARRIER_HEAD_BYTES && CHECKSUM_BYTES <= 
 #[derive(Default)]
 pub(super) struct Run {
     frames: Vec<Kept>,
+    /// Their datagrams, if they are not sent from where they are kept.
+    batch: Option<Batch>,
     path: u8,
     bytes: usize,
     /// Of each datagram but the last, which may be shorter.
@@ -52,10 +54,15 @@ impl Run {
                 && self.bytes + datagram_bytes <= DATAGRAM_BYTES_MAX
     }
 
+    /// For the datagrams, if they are not sent from where they are kept.
+    #[inline]
+    pub(super) fn batch(&mut self, wire: &Wire) -> &mut Batch {
+        self.batch.get_or_insert_with(|| wire.take_batch())
+    }
+
     /// One more, for which there is room.
     #[inline]
-    pub(super) fn push(&mut self, path: u8, kept: Kept) {
-        let datagram_bytes = kept.length_bytes() + ENVELOPE_BYTES + CHECKSUM_BYTES;
+    pub(super) fn push(&mut self, path: u8, datagram_bytes: usize, kept: Kept) {
         if self.is_empty() {
             (self.path, self.segment_bytes) = (path, datagram_bytes);
         }
@@ -64,30 +71,48 @@ impl Run {
         self.frames.push(kept);
     }
 
-    /// Sends all of it, or nothing.
-    pub(super) fn send(&self, association: &Association, flow: &mut Flow) -> bool {
+    /// Sends it. If that is not true, [`Run::take`] has what was not sent.
+    pub(super) fn send(
+        &mut self,
+        association: &Association,
+        flow: &mut Flow,
+    ) -> Result<bool, SendError> {
+        if let Some(batch) = &mut self.batch {
+            return flow.send(batch).map(|_| true);
+        }
+        if let [kept] = &self.frames[..] {
+            return flow.send_one(datagram(association, kept)).map(|()| true);
+        }
         let mut slices = [IoSlice::new(&[]); BATCH_DATAGRAMS];
         for (slice, kept) in slices.iter_mut().zip(&self.frames) {
             *slice = IoSlice::new(datagram(association, kept));
         }
         let slices = slices.get(..self.frames.len()).unwrap_or_default();
-        flow.send_gathered(slices, self.segment_bytes)
+        flow.send_gathered(slices, self.segment_bytes as u16)
     }
 
-    /// The same, to be sent from there.
-    pub(super) fn copy(&self, association: &Association, batch: &mut Batch) {
-        for kept in &self.frames {
-            let datagram = datagram(association, kept);
-            if let Some(room) = batch.room(datagram.len()) {
-                room.copy_from_slice(datagram);
-                batch.push(datagram.len());
+    /// What was not sent of it.
+    #[cold]
+    pub(super) fn take(&mut self, association: &Association, wire: &Wire) -> Batch {
+        self.batch.take().unwrap_or_else(|| {
+            let mut batch = wire.take_batch();
+            for kept in &self.frames {
+                let datagram = datagram(association, kept);
+                if let Some(room) = batch.room(datagram.len()) {
+                    room.copy_from_slice(datagram);
+                    batch.push(datagram.len());
+                }
             }
-        }
+            batch
+        })
     }
 
     /// It is done with.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&mut self, wire: &Wire) {
         self.frames.clear();
         (self.bytes, self.is_last_shorter) = (0, false);
+        if let Some(batch) = self.batch.take() {
+            wire.put_batch(batch);
+        }
     }
 }

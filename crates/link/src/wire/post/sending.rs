@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 
-use hamlyn_engine::transport::Verdict;
+use hamlyn_engine::transport::{Kept, Outgoing, Verdict};
 
 use super::super::Wire;
 use super::super::probing::{PROBE_BYTES, Trial};
 use super::State;
 use crate::udp::batch::Batch;
 use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
-use crate::udp::seal::Sealer;
+use crate::udp::seal::{CHECKSUM_BYTES, Sealer};
 use crate::udp::socket::SendError;
 
 /// A frame of a batch is filled up to the length of the others if it lacks no more than this part of it.
@@ -30,87 +30,95 @@ impl State {
         if !self.unstick(wire, now_ns) {
             return;
         }
-        if now_ns >= self.probing.deadline_ns() && !self.probe(wire, now_ns)
-            || !self.association.may_go_now(now_ns)
-        {
+        if now_ns >= self.probing.deadline_ns() && !self.probe(wire, now_ns) {
             return;
         }
-        let overhead_bytes = self.sealer.overhead_bytes();
-        let room_bytes = self.frame_bytes_max + overhead_bytes;
-        let (mut batch, mut path) = (wire.take_batch(), 0);
-        loop {
-            if batch.room(room_bytes).is_none() {
-                match self.send(wire, now_ns, path, batch) {
-                    true => batch = wire.take_batch(),
-                    false => return self.run.clear(),
-                }
-            }
-            let is_empty = batch.is_empty();
-            let Some(room) = batch.room(room_bytes) else {
-                break;
+        while let Some(aside) = self.aside.get_mut(ENVELOPE_BYTES..)
+            && let Some((next, kept)) = self.association.next_in_place(now_ns, aside)
+        {
+            let has_room = match kept {
+                Some(kept) => self.add(wire, now_ns, next.path, kept),
+                None => self.send_aside(wire, now_ns, next),
             };
-            let whole = ENVELOPE_BYTES..ENVELOPE_BYTES + self.frame_bytes_max;
-            let Some(frame) = room.get_mut(whole) else {
-                break;
-            };
-            let Some((next, kept)) = self.association.next_in_place(now_ns, frame) else {
-                break;
-            };
-            let mut frame_bytes = next.length_bytes;
-            if let Some(mut kept) = kept {
-                // Frames of one length go in one call.
-                if frame_bytes + self.frame_bytes / FILL_PART >= self.frame_bytes {
-                    self.association.lengthen(&mut kept, self.frame_bytes);
-                    frame_bytes = kept.length_bytes();
-                }
-                self.show(next.path, self.association.kept(&kept));
-                if !self.sealer.is_encrypting() {
-                    if !self.run.has_room(next.path, frame_bytes + overhead_bytes)
-                        && !self.send_run(wire, now_ns)
-                    {
-                        // What is not sent now is sent again.
-                        return wire.put_batch(batch);
-                    }
-                    let tail_bytes = overhead_bytes - ENVELOPE_BYTES;
-                    let room = (self.association).kept_among_mut(&kept, ENVELOPE_BYTES, tail_bytes);
-                    if !seal(&mut self.sealer, next.path, room, frame_bytes) {
-                        break;
-                    }
-                    self.run.push(next.path, kept);
-                    continue;
-                }
-                frame[..frame_bytes].copy_from_slice(self.association.kept(&kept));
-            } else {
-                self.show(next.path, &frame[..frame_bytes]);
+            if !has_room {
+                // What is not sent now is sent again.
+                return self.run.clear(wire);
             }
-            if !seal(&mut self.sealer, next.path, room, frame_bytes) {
-                break;
-            }
-            let sealed = frame_bytes + overhead_bytes;
-            if next.path != path && !is_empty {
-                // The others are for another path, and go first: the order is kept where that costs nothing.
-                self.aside.clear();
-                self.aside.extend_from_slice(&room[..sealed]);
-                match self.send(wire, now_ns, path, batch) {
-                    true => batch = wire.take_batch(),
-                    false => return self.run.clear(),
-                }
-                if let Some(room) = batch.room(sealed) {
-                    room.copy_from_slice(&self.aside);
-                }
-            }
-            path = next.path;
-            batch.push(sealed);
         }
-        if self.sealer.is_exhausted() {
+        self.send_run(wire, now_ns);
+    }
+
+    /// Puts a frame to those that one call sends; whether there was room in the socket for those that could not wait for it.
+    #[inline]
+    fn add(&mut self, wire: &Wire, now_ns: u64, path: u8, mut kept: Kept) -> bool {
+        // Frames of one length go in one call.
+        if kept.length_bytes() + self.frame_bytes / FILL_PART >= self.frame_bytes {
+            self.association.lengthen(&mut kept, self.frame_bytes);
+        }
+        self.show(path, self.association.kept(&kept));
+        let frame_bytes = kept.length_bytes();
+        let datagram_bytes = frame_bytes + self.sealer.overhead_bytes();
+        if !self.run.has_room(path, datagram_bytes) && !self.send_run(wire, now_ns) {
+            return false;
+        }
+        let is_sealed = if self.sealer.is_encrypting() {
+            let batch = self.run.batch(wire);
+            let sealed = batch.room(datagram_bytes).is_some_and(|room| {
+                room[ENVELOPE_BYTES..ENVELOPE_BYTES + frame_bytes]
+                    .copy_from_slice(self.association.kept(&kept));
+                seal(&mut self.sealer, path, room, frame_bytes)
+            });
+            if sealed {
+                batch.push(datagram_bytes);
+            }
+            sealed
+        } else {
+            let tail_bytes = CHECKSUM_BYTES;
+            let room = (self.association).kept_among_mut(&kept, ENVELOPE_BYTES, tail_bytes);
+            seal(&mut self.sealer, path, room, frame_bytes)
+        };
+        if is_sealed {
+            self.run.push(path, datagram_bytes, kept);
+        } else {
             // All packet numbers are used, which takes centuries.
             self.association.fail(Verdict::NoWay);
         }
-        match self.send_run(wire, now_ns) {
-            true => {
-                self.send(wire, now_ns, path, batch);
-            }
-            false => wire.put_batch(batch),
+        true
+    }
+
+    /// Sends a frame that has no packets; whether there was room in the socket.
+    fn send_aside(&mut self, wire: &Wire, now_ns: u64, next: Outgoing) -> bool {
+        let Outgoing {
+            path, length_bytes, ..
+        } = next;
+        let frame = ENVELOPE_BYTES..ENVELOPE_BYTES + length_bytes;
+        self.show(path, &self.aside[frame]);
+        if !seal(&mut self.sealer, path, &mut self.aside, length_bytes) {
+            self.association.fail(Verdict::NoWay);
+            return true;
+        }
+        let datagram = &self.aside[..length_bytes + self.sealer.overhead_bytes()];
+        let Some(flow) = self.flows.get_mut(usize::from(path)) else {
+            return true;
+        };
+        let sent = flow.send_one(datagram);
+        if sent.is_ok() {
+            return true;
+        }
+        let mut batch = wire.take_batch();
+        if let Some(room) = batch.room(datagram.len()) {
+            room.copy_from_slice(datagram);
+            batch.push(datagram.len());
+        }
+        self.note_refusal(sent);
+        self.send(wire, now_ns, path, batch)
+    }
+
+    /// Nobody listens at the peer's port, if that is why nothing was sent.
+    #[cold]
+    fn note_refusal<T>(&mut self, sent: Result<T, SendError>) {
+        if let Err(SendError::Refused) = sent {
+            self.unheard = self.unheard.saturating_add(1);
         }
     }
 
@@ -132,14 +140,17 @@ impl State {
         }
         let path = self.run.path();
         let flow = self.flows.get_mut(usize::from(path));
-        let is_sent = flow.is_some_and(|flow| self.run.send(&self.association, flow));
-        let mut batch = None;
-        if !is_sent {
-            // Why not, and what then, the longer way tells.
-            self.run.copy(&self.association, batch.insert(wire.take_batch()));
-        }
-        self.run.clear();
-        batch.is_none_or(|batch| self.send(wire, now_ns, path, batch))
+        let sent = flow.map(|flow| self.run.send(&self.association, flow));
+        let unsent = match sent {
+            None | Some(Ok(true)) => None,
+            Some(why) => {
+                self.note_refusal(why);
+                // What then, the longer way tells.
+                Some(self.run.take(&self.association, wire))
+            }
+        };
+        self.run.clear(wire);
+        unsent.is_none_or(|batch| self.send(wire, now_ns, path, batch))
     }
 
     /// Where the peer's frames come to: the address that this side has on the way to it.
@@ -202,8 +213,8 @@ impl State {
         true
     }
 
-    /// Has frames as long as the paths carry; how long the payload of a packet may be, if that is another than before.
-    pub(super) fn follow(&mut self, now_ns: u64) -> Option<usize> {
+    /// Has frames as long as the paths carry.
+    pub(super) fn follow(&mut self, now_ns: u64) {
         let overhead_bytes = self.sealer.overhead_bytes();
         for path in 0..self.flows.len() as u8 {
             let (frames, least_bytes) = self.association.losses(path);
@@ -217,12 +228,10 @@ impl State {
         } else if self.is_cutting && self.association.longest_frame_bytes() <= frame_bytes {
             self.cut(false);
         }
-        if frame_bytes == self.frame_bytes {
-            return None;
+        if frame_bytes != self.frame_bytes {
+            self.frame_bytes = frame_bytes;
+            self.association.limit_frames(frame_bytes);
         }
-        self.frame_bytes = frame_bytes;
-        self.association.limit_frames(frame_bytes);
-        Some(self.association.payload_max_bytes())
     }
 
     /// What is too long for a path by now may be cut on the way, or need not be any more.
