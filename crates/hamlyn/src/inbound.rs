@@ -59,6 +59,15 @@ impl Polled {
     };
 }
 
+/// What became of the next packet.
+enum Next {
+    /// It announces itself in the queue that is waited for.
+    Handed(Notification),
+    Taken,
+    /// There is none.
+    Nothing,
+}
+
 impl<R: ReceiveEnd> Inbound<R> {
     pub(crate) fn new(receiver: Receiver<Area>, notes: Option<Notes>) -> Self {
         Self {
@@ -201,6 +210,27 @@ impl<R: ReceiveEnd> Inbound<R> {
         count
     }
 
+    /// Packets of any kind, as long as this turn lasts: those that announce themselves in `queue`, which is empty, at most so many. How many of them.
+    pub(crate) fn take_more(
+        &mut self,
+        queue: QueueId,
+        most: usize,
+        each: &mut impl FnMut(Notification),
+    ) -> usize {
+        let mut count = 0;
+        while count < most && self.turn_packets() < BURST_PACKETS {
+            match self.take_next(Some(queue)) {
+                Next::Handed(notification) => {
+                    each(notification);
+                    count += 1;
+                }
+                Next::Taken => {}
+                Next::Nothing => break,
+            }
+        }
+        count
+    }
+
     /// As [`Inbound::take_handed`], for a message to a one-shot entry.
     #[inline(always)]
     pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
@@ -335,37 +365,47 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Takes packets of the link whose turn it is until there is none, the turn is over, or one announces itself
     /// in `waiting`.
     fn poll_link(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
-        let end = self.turn_from + BURST_PACKETS;
-        loop {
-            let inlet = self.inlets.at_hand()?;
-            if inlet.end.taken() >= end {
-                return None;
-            }
-            let receiver = &mut self.receiver;
-            let token = inlet.token;
-            let taken = inlet.end.receive_judged(|header, payload| {
-                let holder = || Some(Holder(token));
-                receiver.receive_for(holder, header, payload, waiting)
-            });
-            match taken {
-                Ok(Some(received)) => match received {
-                    Ok(Received::Handed(notification)) => return Some(notification),
-                    Ok(_) => {}
-                    Err(refusal) => self.refused(refusal),
-                },
-                Ok(None) => {
-                    inlet.end.settle_bulk();
-                    if let Some(cause) = inlet.lost {
-                        self.end(LinkEnd::Lost(cause));
-                    }
-                    return None;
-                }
-                Err(fault) => {
-                    self.end(LinkEnd::Fault(fault));
-                    return None;
-                }
+        while self.turn_packets() < BURST_PACKETS {
+            match self.take_next(waiting) {
+                Next::Handed(notification) => return Some(notification),
+                Next::Taken => {}
+                Next::Nothing => break,
             }
         }
+        None
+    }
+
+    /// Takes the next packet of the link whose turn it is.
+    #[inline]
+    fn take_next(&mut self, waiting: Option<QueueId>) -> Next {
+        let Some(inlet) = self.inlets.at_hand() else {
+            return Next::Nothing;
+        };
+        let receiver = &mut self.receiver;
+        let token = inlet.token;
+        let taken = inlet.end.receive_judged(|header, payload| {
+            let holder = || Some(Holder(token));
+            receiver.receive_for(holder, header, payload, waiting)
+        });
+        match taken {
+            Ok(Some(received)) => match received {
+                Ok(Received::Handed(notification)) => return Next::Handed(notification),
+                Ok(_) => {}
+                Err(refusal) => self.refused(refusal),
+            },
+            Ok(None) => {
+                inlet.end.settle_bulk();
+                if let Some(cause) = inlet.lost {
+                    self.end(LinkEnd::Lost(cause));
+                }
+                return Next::Nothing;
+            }
+            Err(fault) => {
+                self.end(LinkEnd::Fault(fault));
+                return Next::Nothing;
+            }
+        }
+        Next::Taken
     }
 
     /// A packet of the link whose turn it is was refused.

@@ -49,6 +49,11 @@ impl<H: Host> Interface<H> {
                 }
                 None => break,
             }
+            if let Half::Own(inbound) = &mut self.inbound
+                && queue.empty_at == inbound.receiver.announced()
+            {
+                count += inbound.take_more(queue.id, most - count, &mut each);
+            }
         }
         Ok(count)
     }
