@@ -417,16 +417,15 @@ impl Reception {
                 Err(_) => continue,
             }
             self.follow(wire);
-            let now_ns = wire.now_ns();
             // It came after nothing was there; perhaps while this process was not running at all.
             let late_max_ns = LATE_MAX_NS + self.away_ns;
-            let late_ns = now_ns.saturating_sub(self.empty_ns).min(late_max_ns);
+            let late_ns = looked_ns.saturating_sub(self.empty_ns).min(late_max_ns);
             while let Some(datagram) = self.inbox.peek() {
                 let number = association_of(datagram);
                 let post = number.and_then(|number| self.table.get(place_of(number)));
                 match post {
                     Some(Some(post)) if Some(post.number()) == number => {
-                        came |= post.take_in(wire, now_ns, late_ns, &mut self.inbox);
+                        came |= post.take_in(wire, looked_ns, late_ns, &mut self.inbox);
                     }
                     _ => wire.heed(self.inbox.next()),
                 }

@@ -3,10 +3,16 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use crate::limits::CHANNELS_MAX;
+
+const _: () = assert!(CHANNELS_MAX <= 64 * 64);
+
 /// A set of channels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Marks {
     words: Box<[u64]>,
+    /// Which of the words are not zero.
+    used: u64,
     count: usize,
 }
 
@@ -15,6 +21,7 @@ impl Marks {
     pub(super) fn none(channels: u16) -> Self {
         Self {
             words: vec![0; usize::from(channels).div_ceil(64)].into(),
+            used: 0,
             count: 0,
         }
     }
@@ -44,6 +51,7 @@ impl Marks {
             let bit = 1 << (channel % 64);
             self.count += usize::from(*word & bit == 0);
             *word |= bit;
+            self.used |= 1 << (channel / 64);
         }
     }
 
@@ -54,42 +62,43 @@ impl Marks {
             let bit = 1 << (channel % 64);
             self.count -= usize::from(*word & bit != 0);
             *word &= !bit;
+            if *word == 0 {
+                self.used &= !(1 << (channel / 64));
+            }
         }
     }
 
     /// The first at or behind that channel.
     #[inline]
     pub(super) fn next(&self, from: u16) -> Option<u16> {
-        next_of(from, self.words.len(), |at| {
-            self.words.get(at).copied().unwrap_or(0)
-        })
+        next_of(from, self.used, |at| self.word(at))
     }
 
     /// The first at or behind that channel in one of the two.
+    #[inline]
     pub(super) fn next_in_either(&self, other: &Self, from: u16) -> Option<u16> {
-        next_of(from, self.words.len(), |at| {
-            let word = |marks: &Self| marks.words.get(at).copied().unwrap_or(0);
-            word(self) | word(other)
+        next_of(from, self.used | other.used, |at| {
+            self.word(at) | other.word(at)
         })
+    }
+
+    #[inline]
+    fn word(&self, at: u32) -> u64 {
+        self.words.get(at as usize).copied().unwrap_or(0)
     }
 }
 
+/// The first bit from there on, of words of which those in `used` are not zero.
 #[inline]
-fn next_of(from: u16, words: usize, word: impl Fn(usize) -> u64) -> Option<u16> {
-    let first = usize::from(from / 64);
-    if first >= words {
-        return None;
+fn next_of(from: u16, used: u64, word: impl Fn(u32) -> u64) -> Option<u16> {
+    let first = u32::from(from / 64);
+    let here = word(first) & (u64::MAX << (from % 64));
+    if here != 0 {
+        return Some((first * 64 + here.trailing_zeros()) as u16);
     }
-    let mut found = word(first) & (u64::MAX << (from % 64));
-    let mut at = first;
-    while found == 0 {
-        at += 1;
-        if at >= words {
-            return None;
-        }
-        found = word(at);
-    }
-    Some((at * 64) as u16 + found.trailing_zeros() as u16)
+    let later = u64::MAX.checked_shl(first + 1).unwrap_or(0) & used;
+    let at = later.trailing_zeros();
+    (later != 0).then(|| (at * 64 + word(at).trailing_zeros()) as u16)
 }
 
 #[cfg(test)]
@@ -116,6 +125,14 @@ mod tests {
         other.set(7);
         assert_eq!(marks.next_in_either(&other, 6), Some(7));
         assert_eq!(Marks::all(65).count(), 65);
+        marks.clear(199);
+        assert_eq!(marks.next(65), None);
+        let last = CHANNELS_MAX as u16 - 1;
+        let mut all = Marks::all(last + 1);
+        assert_eq!((all.next(last), all.next(last + 1)), (Some(last), None));
+        all.clear(last);
+        assert_eq!(all.next(last - 64), Some(last - 64));
+        assert_eq!(all.next(last), None);
         // A channel that there is not.
         marks.set(60_000);
         assert!(!marks.contains(60_000));

@@ -32,20 +32,13 @@ impl Association {
         if self.verdict.is_some() {
             return (self.closing != 0).then_some(0);
         }
-        let is_full = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames);
-        let mut first = if is_full {
-            Some(0)
-        } else {
-            let due_ns = |since_ns: u64| since_ns + self.settings.acknowledge_ns;
-            self.receive.waiting_since_ns().map(due_ns)
-        };
+        let mut first = self.tell_ns();
         let mut earlier = |at_ns: Option<u64>| {
             first = match (first, at_ns) {
                 (Some(first), Some(at)) => Some(first.min(at)),
                 (first, at) => first.or(at),
             };
         };
-        earlier(self.answer_ns());
         earlier(self.ask_ns());
         if self.send.is_all_free() {
             return first;
@@ -94,6 +87,21 @@ impl Association {
             ));
         }
         first
+    }
+
+    /// When the peer is to be told what was taken, at the latest; part of [`deadline_ns`](Self::deadline_ns).
+    #[inline]
+    pub fn tell_ns(&self) -> Option<u64> {
+        let is_full = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames);
+        let due_ns = |since_ns: u64| match is_full {
+            true => 0,
+            false => since_ns + self.settings.acknowledge_ns,
+        };
+        let told_ns = self.receive.waiting_since_ns().map(due_ns);
+        match (told_ns, self.answer_ns()) {
+            (Some(told_ns), Some(answer_ns)) => Some(told_ns.min(answer_ns)),
+            (told_ns, answer_ns) => told_ns.or(answer_ns),
+        }
     }
 
     /// Whether [`next_frame`](Self::next_frame) would have anything to do at this time.

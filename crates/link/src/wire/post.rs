@@ -289,9 +289,12 @@ impl Post {
         let heard_ns = state.heard_ns;
         state.take(heard_ns, &mut arrivals);
         state.spare.put(arrivals);
-        match state.association.may_go_now(heard_ns) {
-            true => self.turn_locked(&mut state, wire, wire.now_ns()),
-            false => self.leave(&mut state, wire, heard_ns),
+        let due_ns = state.association.tell_ns().unwrap_or(u64::MAX);
+        if due_ns <= heard_ns {
+            self.turn_locked(&mut state, wire, wire.now_ns());
+        } else if due_ns < self.deadline_ns() {
+            // Nothing else has changed.
+            self.want(wire, due_ns);
         }
     }
 
@@ -358,16 +361,23 @@ impl Post {
             self.waiting.store(state.arrivals.len(), Ordering::Release);
         }
         // Whoever fills the next frames sends them soon, and with them what is to be said of these.
-        if state.due_ns(now_ns) <= now_ns || state.is_left {
+        let due_ns = state.due_ns(now_ns);
+        if due_ns <= now_ns || state.is_left {
             self.turn_locked(state, wire, now_ns);
         } else {
-            self.leave(state, wire, now_ns);
+            self.leave_until(state, wire, now_ns, due_ns);
         }
         came
     }
 
     /// To be called before the lock is given back.
     fn leave(&self, state: &mut State, wire: &Wire, now_ns: u64) {
+        let due_ns = state.due_ns(now_ns);
+        self.leave_until(state, wire, now_ns, due_ns);
+    }
+
+    /// As [`Post::leave`], if it is known when it wants to be looked after.
+    fn leave_until(&self, state: &mut State, wire: &Wire, now_ns: u64, due_ns: u64) {
         while let Some(returned) = state.association.next_return() {
             if state.returned.len() == RETURNED_MAX {
                 state.returned.pop_front();
@@ -380,7 +390,6 @@ impl Post {
             self.has_room.store(true, Ordering::Relaxed);
             wire.stir();
         }
-        let deadline_ns = state.due_ns(now_ns);
         if state.unheard >= UNHEARD_MAX && now_ns.saturating_sub(state.heard_ns) > UNHEARD_NS {
             state.association.fail(Verdict::PeerDead);
         }
@@ -393,8 +402,12 @@ impl Post {
             // It can be forgotten.
             wire.wants(now_ns);
         }
-        self.deadline_ns.store(deadline_ns, Ordering::Release);
-        wire.wants(deadline_ns);
+        self.want(wire, due_ns);
+    }
+
+    fn want(&self, wire: &Wire, due_ns: u64) {
+        self.deadline_ns.store(due_ns, Ordering::Release);
+        wire.wants(due_ns);
     }
 
     pub(super) fn give_back(&self) -> usize {
