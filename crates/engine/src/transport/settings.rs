@@ -15,7 +15,7 @@ pub struct Settings {
     pub frame_bytes: usize,
     /// Flows that frames are sprayed over, 1 to [`PATHS_MAX`].
     pub paths: u8,
-    /// Bytes of buffers at most; at least two, of 140 bytes more than a frame has. They are allocated when they are needed first.
+    /// Bytes of buffers at most; at least two of [`Settings::one_buffer_bytes`]. They are allocated when they are needed first.
     pub buffer_bytes_max: usize,
     /// Full frames that may wait to be sent; more are not accepted, so that termini are served in turn. At least 1.
     pub ready_frames_max: u16,
@@ -121,7 +121,7 @@ impl Settings {
         if self.paths == 0 || usize::from(self.paths) > PATHS_MAX {
             return Err(BadSettings::Paths(self.paths));
         }
-        if self.buffer_bytes_max / 2 < buffer_bytes(self.room_bytes()) {
+        if self.buffer_bytes_max / 2 < Self::one_buffer_bytes(self.frame_bytes) {
             return Err(BadSettings::BufferBytes(self.buffer_bytes_max));
         }
         let counts = [
@@ -152,6 +152,11 @@ impl Settings {
             return Err(BadSettings::Times);
         }
         Ok(())
+    }
+
+    /// Bytes of a buffer for a frame of at most so many bytes, [`FRAME_BYTES_MIN`] at least.
+    pub const fn one_buffer_bytes(frame_bytes: usize) -> usize {
+        buffer_bytes(room_bytes(frame_bytes))
     }
 
     /// Bytes of packets that a frame has room for.

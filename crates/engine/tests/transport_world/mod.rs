@@ -62,7 +62,8 @@ impl Plan {
             channels,
             frame_bytes,
             paths: [1, 1, 2, 4][random.below(4) as usize],
-            buffer_bytes_max: (frame_bytes + 12) * (2 + random.below(100) as usize),
+            buffer_bytes_max: Settings::one_buffer_bytes(frame_bytes)
+                * (2 + random.below(100) as usize),
             ready_frames_max: 1 + random.below(20) as u16,
             eager_frames: 1 + random.below(6) as u16,
             acknowledge_frames: 1 + random.below(20) as u16,

@@ -99,7 +99,8 @@ impl Posts {
             channels,
             frame_bytes,
             paths: 1,
-            buffer_bytes_max: (frame_bytes + 64) * usize::from(channels.max(2)),
+            buffer_bytes_max: Settings::one_buffer_bytes(frame_bytes)
+                * usize::from(channels.max(2)),
             ready_frames_max: (channels / 2).max(1),
             eager_frames: 4,
             retries_max: 80,
