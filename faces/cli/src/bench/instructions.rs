@@ -67,7 +67,12 @@ fn profile_of(protocol: Protocol) -> Result<String> {
 
 fn callgrind(program: &Path, profile: &Path, protocol: Protocol) -> Result<String> {
     let mut child = Command::new("valgrind")
-        .args(["--tool=callgrind", "--compress-strings=no"])
+        // Threads take turns, or one that polls can keep its attendant waiting for seconds.
+        .args([
+            "--tool=callgrind",
+            "--compress-strings=no",
+            "--fair-sched=try",
+        ])
         .arg(format!("--callgrind-out-file={}", profile.display()))
         .arg(program)
         .args(["actor", "count"])
