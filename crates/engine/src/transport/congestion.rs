@@ -9,7 +9,7 @@
 //! is slow by itself, and has an aim of its own. Until the aim is first missed the window doubles each round trip, as a
 //! fat pipe would take a thousand of them otherwise. A lost frame by itself is no sign of congestion: placement needs
 //! no order, so loss costs little, and delay tells of queues earlier; only when more than one frame in six is lost, or one
-//! in thirty-two and round trips take twice the smallest, does the window shrink, by half of that part.
+//! in thirty-two and a queue shows in the round trips, does the window shrink, by half of that part.
 
 use super::round_trip::RoundTrip;
 
@@ -29,8 +29,13 @@ const MISSED_MAX: u32 = 4;
 /// Part of the frames that may be lost while no queue shows: one sixth; and if one does: one thirty-second.
 const LOSS_CLEAR: u32 = 6;
 const LOSS_QUEUED: u32 = 32;
-/// What is lost is counted among so many frames at least.
-const ROUND_FRAMES: u32 = 64;
+/// What is lost is counted among so many frames at least: while no queue shows, among several calls full of them, as a call may be lost as
+/// a whole.
+const ROUND_CLEAR_FRAMES: u32 = 512;
+const ROUND_QUEUED_FRAMES: u32 = 64;
+/// A queue shows in round trips of this part of the aim, if they also take twice the smallest. That one alone may be of a moment when
+/// the peer thought that a frame had waited there.
+const QUEUED_PART: u64 = 4;
 /// Windows beyond this many frames have no longer aim; below a tenth of a frame it grows no further.
 const SCALED_MAX_ROOT: u64 = 10;
 
@@ -199,11 +204,17 @@ impl Window {
     /// When a round trip is over, what was lost in it counts.
     fn end_round(&mut self, now_ns: u64, trip: &RoundTrip) {
         let all = self.lost + self.acknowledged;
-        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) || all < ROUND_FRAMES {
+        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) {
             return;
         }
-        let is_queued = self.trips.1 > u64::from(self.trips.0) * 2 * trip.least_ns();
-        let part = if is_queued { LOSS_QUEUED } else { LOSS_CLEAR };
+        let queued_ns = (2 * trip.least_ns()).max(self.target_ns / QUEUED_PART);
+        let (part, least) = match self.trips.1 > u64::from(self.trips.0) * queued_ns {
+            true => (LOSS_QUEUED, ROUND_QUEUED_FRAMES),
+            false => (LOSS_CLEAR, ROUND_CLEAR_FRAMES),
+        };
+        if all < least {
+            return;
+        }
         if self.lost > all / part {
             self.start_until = 0;
             let part = ONE * u64::from(self.lost) / u64::from(all);
@@ -245,5 +256,45 @@ impl Window {
         self.start_until = u64::MAX;
         self.before = None;
         (self.lost, self.acknowledged) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The window after calls of 44 frames of which every twentieth is lost as a whole, and round trips that take that.
+    fn after_losses(took_ns: u64) -> u64 {
+        let mut trip = RoundTrip::new();
+        trip.measured(0, 10_000);
+        let mut window = Window::new(256, 256, 250_000);
+        for call in 1..1_000 {
+            let now_ns = call * 20_000;
+            match call % 20 {
+                0 => window.lost(now_ns, 44, &trip),
+                _ => window.acknowledged(now_ns, 44, took_ns, &trip, false),
+            }
+        }
+        window.milliframes() / 1000
+    }
+
+    #[test]
+    fn calls_lost_whole_close_a_window_only_where_a_queue_shows() {
+        assert_eq!(after_losses(15_000), 256);
+        assert_eq!(after_losses(60_000), 256);
+        assert!(after_losses(100_000) < 128, "{}", after_losses(100_000));
+    }
+
+    #[test]
+    fn heavy_losses_close_a_window_though_no_queue_shows() {
+        let mut trip = RoundTrip::new();
+        trip.measured(0, 10_000);
+        let mut window = Window::new(256, 256, 250_000);
+        for call in 1..100 {
+            let now_ns = call * 20_000;
+            window.lost(now_ns, 22, &trip);
+            window.acknowledged(now_ns, 22, 10_000, &trip, false);
+        }
+        assert!(window.milliframes() < 200_000, "{}", window.milliframes());
     }
 }
