@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use hamlyn_engine::memory::{Part, Payload as _, Unsent};
+use hamlyn_engine::packet::Header;
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{Association, Settings, Verdict};
+use hamlyn_engine::transport::{Association, Return, Settings, Verdict};
 use hamlyn_ring::area::Area;
 
 use super::*;
@@ -217,4 +218,61 @@ fn short_messages_do_not_wait() {
         assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
     }
     assert!(receive.receive(|_, _| ()).unwrap().is_some());
+}
+
+/// Many frames that came by one call, which are read where they came, and few, which are copied; frames of one packet and of many: of
+/// all of them just those packets come back that were not welcome, and the others were seen once and whole.
+#[test]
+fn of_what_came_together_only_what_is_refused_comes_back() {
+    for is_long in [true, false] {
+        let wires = wires();
+        let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+        let length = if is_long {
+            transmit.payload_max_bytes()
+        } else {
+            100
+        };
+        let area = Area::new(length as u64).unwrap();
+        let (sent, is_refused) = (200_u64, |number: u64| number % 7 == 3);
+        let (mut offered, mut seen, mut back) = (0, vec![0; sent as usize], Vec::new());
+        until(&wires, || {
+            while offered < sent {
+                let data = vec![offered as u8; length];
+                let numbered = Header {
+                    offset: offered,
+                    ..header(0, length)
+                };
+                match transmit.try_send(&numbered, &[], &[Part::Bytes(&data)]) {
+                    Ok(()) => offered += 1,
+                    Err(Unsent::Full) => break,
+                    Err(gone) => panic!("{gone:?}"),
+                }
+            }
+            let judged = receive.receive_judged(|header, payload| {
+                payload.deposit(&area, 0).unwrap();
+                let mut bytes = vec![0; length];
+                area.read_at(0, &mut bytes).unwrap();
+                assert!(bytes.iter().all(|byte| *byte == header.offset as u8));
+                seen[header.offset as usize] += 1;
+                match is_refused(header.offset) {
+                    true => Err(Refusal::BadKey),
+                    false => Ok(()),
+                }
+            });
+            judged.unwrap();
+            while let Some((header, reason)) = transmit.next_returned() {
+                assert_eq!(reason, Return::Refused(Refusal::BadKey));
+                back.push(header.offset);
+            }
+            seen.iter().all(|times| *times > 0)
+                && back.len() == (0..sent).filter(|number| is_refused(*number)).count()
+        });
+        assert!(seen.iter().all(|times| *times == 1));
+        back.sort_unstable();
+        assert!(
+            back.iter()
+                .copied()
+                .eq((0..sent).filter(|number| is_refused(*number)))
+        );
+    }
 }
