@@ -24,7 +24,8 @@ pub const GATHER_PIECES_MAX: usize = 8;
 pub const DIRECT_BYTES_MAX: usize = 128;
 /// Bytes of data in a packet that goes the shortest way.
 pub const SHORT_BYTES: usize = 16;
-/// Packets of a borrowed message that are sent before the caller may look at what came in.
+/// Packets of a borrowed message that are sent before the caller may look at what came in: on Ethernet as many
+/// as one call of the system takes, and a few.
 pub const BORROWED_BURST: usize = 48;
 /// Smallest payload limit a link may have.
 pub const PACKET_PAYLOAD_MIN: usize = 64;

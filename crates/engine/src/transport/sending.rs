@@ -125,16 +125,15 @@ impl Association {
         }
     }
 
-    /// Whether a fresh frame may go, as far as can be told without knowing the time: full ones that are ready, or a few that are not.
+    /// Whether there is a fresh frame for the window: full ones that are ready, or few enough under way that one need not be full.
+    pub(super) fn wants_to_go(&self) -> bool {
+        self.send.count(ListId::READY) > 0
+            || self.has_open() && self.under_way() < usize::from(self.settings.eager_frames)
+    }
+
+    /// Whether a fresh frame may go, as far as can be told without knowing the time.
     pub fn has_fresh(&self) -> bool {
-        let is_ready = self.send.count(ListId::READY) > 0;
-        let is_eager = || self.under_way() < usize::from(self.settings.eager_frames);
-        let has_room = |path: u8| {
-            let known = &self.paths[usize::from(path)];
-            let under_way = self.send.count(ListId::under_way(path));
-            !known.is_left() && known.window.room(u64::MAX, under_way) > 0
-        };
-        (is_ready || self.has_open() && is_eager()) && (0..self.settings.paths).any(has_room)
+        self.wants_to_go() && self.best_path(u64::MAX, None).is_some()
     }
 
     /// Of the paths that have room the one with the least under way, but for `avoided` if there is another: so each has
@@ -171,13 +170,11 @@ impl Association {
         if self.put_off_rounds > 0 || self.is_winding_down {
             return None;
         }
-        let is_ready = self.send.count(ListId::READY) > 0;
-        let is_eager = || self.under_way() < usize::from(self.settings.eager_frames);
-        if !(is_ready || self.has_open() && is_eager()) {
+        if !self.wants_to_go() {
             return None;
         }
         let path = self.best_path(now_ns, None)?;
-        if !is_ready {
+        if self.send.count(ListId::READY) == 0 {
             self.seal();
         }
         Some((self.send.first(ListId::READY)?, path))

@@ -46,9 +46,7 @@ impl Association {
         let has_lost = self.send.count(ListId::LOST) > 0;
         let has_put_off = self.send.count(ListId::PUT_OFF) > 0 && !self.is_winding_down;
         let is_held = self.put_off_rounds > 0 || self.is_winding_down;
-        let is_eager = || self.under_way() < usize::from(self.settings.eager_frames);
-        let has_fresh =
-            !is_held && (self.send.count(ListId::READY) > 0 || self.has_open() && is_eager());
+        let has_fresh = !is_held && self.wants_to_go();
         let may_send_ns = if has_put_off && self.put_off_rounds > 0 {
             self.again_ns
         } else {

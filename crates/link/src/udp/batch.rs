@@ -197,9 +197,8 @@ impl Inbox {
         if self.rest.is_empty() {
             return None;
         }
-        let end = self.rest.end.min(self.rest.start + self.segment_bytes);
-        self.current = self.rest.start..end;
-        self.rest.start = end;
+        self.current = self.first();
+        self.rest.start = self.current.end;
         Some(Datagram {
             at: self.current.start,
             bytes: &mut self.bytes[self.current.clone()],
@@ -210,8 +209,13 @@ impl Inbox {
     /// The datagram that [`Inbox::next`] would give out.
     #[inline]
     pub fn peek(&self) -> Option<&[u8]> {
-        let end = self.rest.end.min(self.rest.start + self.segment_bytes);
-        (!self.rest.is_empty()).then(|| &self.bytes[self.rest.start..end])
+        (!self.rest.is_empty()).then(|| &self.bytes[self.first()])
+    }
+
+    /// Where the first that is not given out lies, if there is one.
+    #[inline]
+    fn first(&self) -> Range<usize> {
+        self.rest.start..self.rest.end.min(self.rest.start + self.segment_bytes)
     }
 
     /// All its memory, as it is; offsets of datagrams are offsets in it.

@@ -213,11 +213,6 @@ impl Sealer {
         self.packets
     }
 
-    /// Whether all packet numbers are used.
-    pub fn is_exhausted(&self) -> bool {
-        self.packets >= PACKETS_MAX
-    }
-
     /// Whether frames are encrypted; otherwise they are in the clear.
     pub fn is_encrypting(&self) -> bool {
         matches!(self.suite, SealerSuite::Sealed { .. })

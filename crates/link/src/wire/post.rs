@@ -317,17 +317,8 @@ impl Post {
         self.turn_locked(&mut state, wire, now_ns);
     }
 
-    /// Has frames as long as the paths carry.
-    fn follow(&self, state: &mut State, now_ns: u64) {
-        state.follow(now_ns);
-        let payload_max_bytes = state.association.payload_max_bytes();
-        self.payload_max_bytes
-            .store(payload_max_bytes, Ordering::Relaxed);
-    }
-
     fn turn_locked(&self, state: &mut State, wire: &Wire, now_ns: u64) {
         state.pump(wire, now_ns);
-        self.follow(state, now_ns);
         self.leave(state, wire, now_ns);
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
         if state.is_left && state.association.is_idle() && state.association.verdict().is_none() {
@@ -337,8 +328,8 @@ impl Post {
         }
     }
 
-    /// Takes in all datagrams that the inbox gives out one after the other and that are for this post, and sends what is to be sent then.
-    /// Whether there is something to be taken.
+    /// Takes in the next datagram of the inbox, which is for this post, and those after it as long as they are, too; and sends what is to be sent
+    /// then. Whether there is something to be taken.
     pub(super) fn take_in(
         &self,
         wire: &Wire,
@@ -348,19 +339,20 @@ impl Post {
     ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
-        while inbox.peek().and_then(association_of) == Some(self.number)
-            && let Some(datagram) = inbox.next()
-        {
+        while let Some(datagram) = inbox.next() {
             state.take_in(wire, now_ns, late_ns, datagram);
+            if inbox.peek().and_then(association_of) != Some(self.number) {
+                break;
+            }
         }
-        self.follow(state, now_ns);
         let came = !state.fresh.is_empty();
         if came {
             let arrivals = state.spare.keep(&mut state.fresh, inbox);
             state.arrivals.push_back(arrivals);
             self.waiting.store(state.arrivals.len(), Ordering::Release);
         }
-        // Whoever fills the next frames sends them soon, and with them what is to be said of these.
+        // If full frames wait for more, it is not yet due: whoever fills these sends them soon, and what is to be said with them.
+        state.follow(now_ns);
         let due_ns = state.due_ns(now_ns);
         if due_ns <= now_ns || state.is_left {
             self.turn_locked(state, wire, now_ns);
@@ -372,11 +364,12 @@ impl Post {
 
     /// To be called before the lock is given back.
     fn leave(&self, state: &mut State, wire: &Wire, now_ns: u64) {
+        state.follow(now_ns);
         let due_ns = state.due_ns(now_ns);
         self.leave_until(state, wire, now_ns, due_ns);
     }
 
-    /// As [`Post::leave`], if it is known when it wants to be looked after.
+    /// As [`Post::leave`], if frames are as long as the paths carry, and it is known when it wants to be looked after.
     fn leave_until(&self, state: &mut State, wire: &Wire, now_ns: u64, due_ns: u64) {
         while let Some(returned) = state.association.next_return() {
             if state.returned.len() == RETURNED_MAX {
@@ -386,6 +379,9 @@ impl Post {
             state.returned.push_back(back);
             wire.stir();
         }
+        let payload_max_bytes = state.association.payload_max_bytes();
+        self.payload_max_bytes
+            .store(payload_max_bytes, Ordering::Relaxed);
         if !self.has_room.load(Ordering::Relaxed) && state.association.has_room() {
             self.has_room.store(true, Ordering::Relaxed);
             wire.stir();

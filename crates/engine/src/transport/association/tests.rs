@@ -6,7 +6,6 @@ use crate::key::Key;
 use crate::limits::FRAME_BYTES_MIN;
 use crate::packet::SlotName;
 use crate::transport::frame::{ASK, Frame, FrameHeader, HEADER_BYTES, NO_CHANNEL};
-use crate::transport::send_table::buffer_bytes;
 use crate::transport::{Incoming, Packets};
 
 fn short(number: u64) -> Short {
@@ -226,7 +225,7 @@ fn offers_are_bounded() {
     }
     assert_eq!(sender.offer_short(&short(0)), Err(Unsent::Full));
     assert_eq!(sender.send.count(ListId::READY), 3);
-    let one_bytes = buffer_bytes(settings.room_bytes());
+    let one_bytes = Settings::one_buffer_bytes(settings.frame_bytes);
     assert_eq!(sender.buffer_bytes(), 3 * one_bytes);
     // Two buffers, and nothing acknowledged: two frames.
     let settings = Settings {

@@ -73,8 +73,8 @@ impl State {
             }
             sealed
         } else {
-            let tail_bytes = CHECKSUM_BYTES;
-            let room = (self.association).kept_among_mut(&kept, ENVELOPE_BYTES, tail_bytes);
+            let association = &mut self.association;
+            let room = association.kept_among_mut(&kept, ENVELOPE_BYTES, CHECKSUM_BYTES);
             seal(&mut self.sealer, path, room, frame_bytes)
         };
         if is_sealed {
@@ -101,25 +101,15 @@ impl State {
         let Some(flow) = self.flows.get_mut(usize::from(path)) else {
             return true;
         };
-        let sent = flow.send_one(datagram);
-        if sent.is_ok() {
+        let Err(why) = flow.send_one(datagram) else {
             return true;
-        }
+        };
         let mut batch = wire.take_batch();
         if let Some(room) = batch.room(datagram.len()) {
             room.copy_from_slice(datagram);
             batch.push(datagram.len());
         }
-        self.note_refusal(sent);
-        self.send(wire, now_ns, path, batch)
-    }
-
-    /// Nobody listens at the peer's port, if that is why nothing was sent.
-    #[cold]
-    fn note_refusal<T>(&mut self, sent: Result<T, SendError>) {
-        if let Err(SendError::Refused) = sent {
-            self.unheard = self.unheard.saturating_add(1);
-        }
+        self.send_rest(wire, now_ns, path, batch, Some(why))
     }
 
     /// Shows a frame to whoever looks on.
@@ -133,7 +123,7 @@ impl State {
         }
     }
 
-    /// Sends frames from where they are kept; whether the socket had room for them. There are none then.
+    /// Sends the frames that were put together; whether the socket had room for them. There are none then.
     fn send_run(&mut self, wire: &Wire, now_ns: u64) -> bool {
         if self.run.is_empty() {
             return true;
@@ -141,16 +131,13 @@ impl State {
         let path = self.run.path();
         let flow = self.flows.get_mut(usize::from(path));
         let sent = flow.map(|flow| self.run.send(&self.association, flow));
-        let unsent = match sent {
-            None | Some(Ok(true)) => None,
-            Some(why) => {
-                self.note_refusal(why);
-                // What then, the longer way tells.
-                Some(self.run.take(&self.association, wire))
-            }
-        };
+        let is_sent = matches!(sent, None | Some(Ok(true)));
+        let unsent = (!is_sent).then(|| self.run.take(&self.association, wire));
         self.run.clear(wire);
-        unsent.is_none_or(|batch| self.send(wire, now_ns, path, batch))
+        unsent.is_none_or(|batch| {
+            let why = sent.and_then(Result::err);
+            self.send_rest(wire, now_ns, path, batch, why)
+        })
     }
 
     /// Where the peer's frames come to: the address that this side has on the way to it.
@@ -245,24 +232,42 @@ impl State {
     }
 
     /// Sends a batch; whether the socket had room for it.
-    fn send(&mut self, wire: &Wire, now_ns: u64, path: u8, mut batch: Batch) -> bool {
-        if let Some(flow) = self.flows.get_mut(usize::from(path)) {
-            while !batch.is_empty() {
-                match flow.send(&mut batch) {
-                    Ok(_) => break,
-                    Err(SendError::Full) => {
-                        self.stuck = Some((path, batch));
-                        return false;
-                    }
-                    Err(SendError::Refused) => self.unheard = self.unheard.saturating_add(1),
-                    // Whatever it is, it may pass; and if not, nobody answers.
-                    Err(error) => {
-                        if let SendError::TooLong { bytes } = error {
-                            self.probing.too_long(now_ns, path, bytes);
-                        }
-                        batch.drop_first();
-                    }
+    fn send(&mut self, wire: &Wire, now_ns: u64, path: u8, batch: Batch) -> bool {
+        self.send_rest(wire, now_ns, path, batch, None)
+    }
+
+    /// The same, if it was tried before, and why its first datagram was not sent.
+    fn send_rest(
+        &mut self,
+        wire: &Wire,
+        now_ns: u64,
+        path: u8,
+        mut batch: Batch,
+        mut why: Option<SendError>,
+    ) -> bool {
+        loop {
+            match why {
+                None => {}
+                Some(SendError::Full) => {
+                    self.stuck = Some((path, batch));
+                    return false;
                 }
+                Some(SendError::Refused) => self.unheard = self.unheard.saturating_add(1),
+                // Whatever it is, it may pass; and if not, nobody answers.
+                Some(error) => {
+                    if let SendError::TooLong { bytes } = error {
+                        self.probing.too_long(now_ns, path, bytes);
+                    }
+                    batch.drop_first();
+                }
+            }
+            let flow = self.flows.get_mut(usize::from(path));
+            let Some(flow) = flow.filter(|_| !batch.is_empty()) else {
+                break;
+            };
+            match flow.send(&mut batch) {
+                Ok(_) => break,
+                Err(error) => why = Some(error),
             }
         }
         wire.put_batch(batch);
