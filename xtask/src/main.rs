@@ -1,17 +1,20 @@
-//! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine`.
+//! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine | check-planted`; and `plant`
+//! makes a copy of the tree with all planted bugs (decision 0016).
 //!
 //! Each check is a pure function of texts, so its tests can show that it fails.
 #![forbid(unsafe_code)]
 
 mod engine;
-mod mutations;
 mod papers;
+mod planted;
 mod source;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use planted::Planted;
 
 /// The rows that `docs/papers.md` must have.
 const REQUIRED: &str = concat!(
@@ -22,6 +25,16 @@ const PAPERS: &str = "docs/papers.md";
 /// Cites tests, but has no rows that it must have.
 const SECURITY: &str = "docs/security.md";
 const ENGINE: &str = "crates/engine";
+/// The planted bugs, the module of their switch, and the tests that must find them.
+const PLANTED: &str = "planted";
+/// The tree that has them: these parts of ours,
+const COPY: &str = "target/planted";
+const COPIED: [&str; 4] = ["crates", "docs", "faces", "xtask"];
+/// and their tests among those of two crates.
+const TESTS: [(&str, &str); 2] = [
+    ("planted/tests/engine", "crates/engine/tests"),
+    ("planted/tests/sim", "crates/sim/tests"),
+];
 
 fn main() -> ExitCode {
     match run() {
@@ -46,7 +59,11 @@ fn run() -> Result<bool> {
     {
         ["check-papers"] => check_papers(&root),
         ["check-engine"] => check_engine(&root),
-        _ => bail!("usage: cargo run -p xtask -- check-papers | check-engine"),
+        ["check-planted"] => Ok(planted(&root)?.is_some()),
+        ["plant"] => plant(&root),
+        _ => bail!(
+            "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | plant"
+        ),
     }
 }
 
@@ -85,7 +102,8 @@ fn check_papers(root: &Path) -> Result<bool> {
 
 fn check_engine(root: &Path) -> Result<bool> {
     let mut files = Vec::new();
-    collect(&root.join(ENGINE).join("src"), &mut files)?;
+    let mut is_source = |path: &Path| path.extension().is_some_and(|extension| extension == "rs");
+    collect(&root.join(ENGINE).join("src"), &mut is_source, &mut files)?;
     let mut sources = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file)
@@ -99,49 +117,123 @@ fn check_engine(root: &Path) -> Result<bool> {
     }
     sources.sort();
     let manifest = read(root, &format!("{ENGINE}/Cargo.toml"))?;
-    let mut problems = engine::check(&manifest, &sources);
-    problems.extend(mutations::check(&manifests(root)?));
+    let problems = engine::check(&manifest, &sources);
     for problem in &problems {
         eprintln!("{problem}");
     }
     if problems.is_empty() {
         println!(
-            "{ENGINE}: {} files, no_std, no unsafe, no I/O, clock or thread; no product with deliberate bugs",
+            "{ENGINE}: {} files, no_std, no unsafe, no I/O, clock or thread",
             sources.len()
         );
     }
     Ok(problems.is_empty())
 }
 
-/// All manifests of the workspace, with their names.
-fn manifests(root: &Path) -> Result<Vec<(String, String)>> {
-    let workspace = read(root, "Cargo.toml")?;
-    let members = workspace
-        .lines()
-        .find_map(|line| line.strip_prefix("members = ["))
-        .context("the workspace lists its members in one line")?;
-    let members = members.split('"').skip(1).step_by(2);
-    let mut names: Vec<String> = members.map(|name| format!("{name}/Cargo.toml")).collect();
-    names.push("Cargo.toml".to_owned());
-    names
-        .into_iter()
-        .map(|name| Ok((name.clone(), read(root, &name)?)))
-        .collect()
+/// Applies the edits of all planted bugs: the copy's texts, or nothing if some do not apply.
+fn planted(root: &Path) -> Result<Option<Planted>> {
+    let mut bugs = Vec::new();
+    let mut names: Vec<PathBuf> = std::fs::read_dir(root.join(PLANTED))?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    names.sort();
+    for name in names {
+        if name
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let text = std::fs::read_to_string(&name)?;
+            bugs.extend(planted::parse(&name.display().to_string(), &text)?);
+        }
+    }
+    let module = read(root, &format!("{PLANTED}/mutation.rs"))?;
+    let in_tree = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    match planted::plant(&bugs, &module, &in_tree) {
+        Ok(planted) => {
+            println!(
+                "{PLANTED}: {} bugs, each of their {} edits applies once",
+                planted.bugs, planted.edits
+            );
+            Ok(Some(planted))
+        }
+        Err(problems) => {
+            for problem in &problems {
+                eprintln!("{PLANTED}: {problem}");
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Makes the copy of the tree that has the planted bugs and their tests, or brings it up to date.
+fn plant(root: &Path) -> Result<bool> {
+    let Some(planted) = planted(root)? else {
+        return Ok(false);
+    };
+    let copy = root.join(COPY);
+    let mut texts: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+    let mut add = |from: &Path, to: &Path| -> Result<()> {
+        let mut files = Vec::new();
+        collect(from, &mut |_| true, &mut files)?;
+        for file in files {
+            let bytes = std::fs::read(&file)?;
+            texts.insert(to.join(file.strip_prefix(from)?), bytes);
+        }
+        Ok(())
+    };
+    for part in COPIED {
+        add(&root.join(part), Path::new(part))?;
+    }
+    for (tests, of) in TESTS {
+        add(&root.join(tests), Path::new(of))?;
+    }
+    for name in ["Cargo.toml", "Cargo.lock", "rustfmt.toml"] {
+        texts.insert(PathBuf::from(name), std::fs::read(root.join(name))?);
+    }
+    for (name, text) in planted.files {
+        texts.insert(PathBuf::from(name), text.into_bytes());
+    }
+    let mut stale = Vec::new();
+    if copy.exists() {
+        collect(&copy, &mut |_| true, &mut stale)?;
+    }
+    for file in stale {
+        if !texts.contains_key(file.strip_prefix(&copy)?) {
+            std::fs::remove_file(file)?;
+        }
+    }
+    // A file that is as before is left alone, so that cargo builds only what changed.
+    for (name, bytes) in texts {
+        let file = copy.join(name);
+        if std::fs::read(&file).is_ok_and(|found| found == bytes) {
+            continue;
+        }
+        std::fs::create_dir_all(file.parent().context("a file lies in a directory")?)?;
+        std::fs::write(&file, bytes).with_context(|| format!("writing {}", file.display()))?;
+    }
+    println!("{COPY}: the tree with all of them");
+    Ok(true)
 }
 
 fn read(root: &Path, path: &str) -> Result<String> {
     std::fs::read_to_string(root.join(path)).with_context(|| format!("reading {path}"))
 }
 
-/// All Rust sources under a directory.
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// All files under a directory that are wanted, but those of builds.
+fn collect(
+    directory: &Path,
+    is_wanted: &mut dyn FnMut(&Path) -> bool,
+    files: &mut Vec<PathBuf>,
+) -> Result<()> {
     let entries =
         std::fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))?;
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            if !path.ends_with("target") {
+                collect(&path, is_wanted, files)?;
+            }
+        } else if is_wanted(&path) {
             files.push(path);
         }
     }

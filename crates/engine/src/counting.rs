@@ -11,7 +11,6 @@
 //! it back to zero. Whatever would break the rule is refused before the first packet.
 
 use crate::limits::USER_METADATA_BYTES;
-use crate::mutation::{Mutation, is_on};
 
 /// Width of the accumulators of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,9 +35,6 @@ impl Counting {
     /// Adds a delta to an accumulator.
     #[inline]
     pub(crate) fn add(self, accumulator: u64, delta: u64) -> u64 {
-        if is_on(Mutation::WidthIgnored) {
-            return accumulator.wrapping_add(delta) & Counting::Bits32.mask();
-        }
         accumulator.wrapping_add(delta) & self.mask()
     }
 
@@ -201,9 +197,8 @@ impl Share {
         for &packets in needed {
             let extra = u128::from(odd > 0);
             odd -= extra;
-            let twice = u128::from(is_on(Mutation::MemberTwice) && parts > 1 && extra == 1);
             // The sum of all parts is at most 2^64, so each less one fits.
-            let amount = u128::from(packets.max(1)) + each + extra + twice;
+            let amount = u128::from(packets.max(1)) + each + extra;
             give(Share {
                 less_one: (amount - 1) as u64,
                 counting: self.counting,

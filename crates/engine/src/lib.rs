@@ -22,7 +22,6 @@ pub mod key;
 pub mod limits;
 pub mod memory;
 pub mod metadata;
-pub mod mutation;
 pub mod notification;
 pub mod packet;
 pub mod receive;

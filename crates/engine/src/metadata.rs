@@ -19,7 +19,6 @@ use crate::atomic::{
 };
 use crate::key::Key;
 use crate::limits::{METADATA_ENTRIES_MAX, USER_METADATA_BYTES};
-use crate::mutation::{Mutation, is_on};
 
 /// Set in [`MetadataEntry::state`] while messages are welcome.
 const ARMED: u32 = 1;
@@ -87,9 +86,7 @@ impl MetadataEntry {
     /// metadata length start from zero.
     #[inline]
     pub fn arm(&self) {
-        if !is_on(Mutation::CountKept) {
-            self.accumulator.store(0, Relaxed);
-        }
+        self.accumulator.store(0, Relaxed);
         self.metadata_length.store(0, Relaxed);
         self.state.store(ARMED, Release);
     }
@@ -150,12 +147,11 @@ impl MetadataEntry {
         length_bytes: u64,
     ) -> Option<(u64, u64)> {
         let version = self.version.load(Acquire);
-        if self.key.load(Relaxed) != key.to_bits() && !is_on(Mutation::EntryKeySkippedOnce) {
+        if self.key.load(Relaxed) != key.to_bits() {
             return None;
         }
         let (low, high) = (self.low.load(Relaxed), self.high.load(Relaxed));
-        let below = offset < low && !is_on(Mutation::LowSkippedOnce);
-        if below || high.checked_sub(offset)? < length_bytes || !self.is_armed() {
+        if offset < low || high.checked_sub(offset)? < length_bytes || !self.is_armed() {
             return None;
         }
         fence(Acquire);
@@ -220,8 +216,7 @@ impl MetadataEntry {
         let (first, rest) = from.split_at(FIRST_BYTES);
         let first = first.try_into().unwrap_or([0; FIRST_BYTES]);
         self.first.store(u64::from_le_bytes(first), Relaxed);
-        let cut = if is_on(Mutation::MetadataCut) { 3 } else { 0 };
-        let words = length_bytes.saturating_sub(FIRST_BYTES + cut).div_ceil(4);
+        let words = length_bytes.saturating_sub(FIRST_BYTES).div_ceil(4);
         for (bytes, word) in rest.chunks_exact(4).zip(&self.rest).take(words) {
             let bytes: [u8; 4] = bytes.try_into().unwrap_or([0; 4]);
             word.store(u32::from_le_bytes(bytes), Relaxed);

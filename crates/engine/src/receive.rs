@@ -12,7 +12,6 @@ use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, Payload, Window};
 use crate::metadata::{MetadataArea, MetadataEntry};
-use crate::mutation::{Mutation, is_on};
 use crate::notification::{
     BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
 };
@@ -146,9 +145,7 @@ impl<A: Area> Receiver<A> {
     /// Changes a slot's key; who holds the old one is shut out. Undoes a revocation.
     pub fn rekey_slot(&mut self, name: SlotName, key: Key) -> Result<(), SlotError> {
         self.slots.change(name, |slot| {
-            if !is_on(Mutation::KeyKept) {
-                slot.key = key;
-            }
+            slot.key = key;
             slot.revoked = false;
         })
     }
@@ -266,7 +263,7 @@ impl<A: Area> Receiver<A> {
         let to = short.to();
         let way = self.slots.way(to)?;
         if P::HAS_METADATA
-            || (way.key != short.key() && !is_on(Mutation::KeySkippedShort))
+            || way.key != short.key()
             || way.queue != waiting
             || !way.window.write_words(short.offset(), short.data())
         {
@@ -305,9 +302,7 @@ impl<A: Area> Receiver<A> {
             .ok()?;
         entry.store_metadata_word(short.word, size_of_val(&short.word));
         let word = entry.receive_class();
-        if !is_on(Mutation::SpendForgottenGuarded) {
-            entry.spend();
-        }
+        entry.spend();
         Some(Notification {
             slot: short.to.slot(),
             metadata_index,
@@ -337,7 +332,7 @@ impl<A: Area> Receiver<A> {
         if offset.wrapping_sub(awaited.low) > awaited.spread
             || offset > slot.last_short
             || slot.queue != Some(*waiting)
-            || !(entry.is_armed() || is_on(Mutation::ArmedSkippedAwaited))
+            || !entry.is_armed()
         {
             return None;
         }
@@ -373,7 +368,7 @@ impl<A: Area> Receiver<A> {
             return None;
         }
         let end = single.offset.checked_add(u64::from(single.length_bytes))?;
-        if end > slot.length_bytes + u64::from(is_on(Mutation::BoundOffByOneSingle)) {
+        if end > slot.length_bytes {
             return None;
         }
         let metadata_index = single.to.metadata_index();
@@ -384,7 +379,7 @@ impl<A: Area> Receiver<A> {
         };
         let mut limits = None;
         match (slot.mode, entry) {
-            (Mode::Normal, _) if slot.key == single.key || is_on(Mutation::KeySkippedSingle) => {}
+            (Mode::Normal, _) if slot.key == single.key => {}
             (Mode::ParanoidOneShot, Some(entry)) => {
                 let length = u64::from(single.length_bytes);
                 let (low, high) = entry.admit_once(single.key, single.offset, length)?;
@@ -395,11 +390,7 @@ impl<A: Area> Receiver<A> {
         match entry {
             None if single.has_metadata => return None,
             // A delta that counts.
-            Some(_)
-                if !single.has_metadata && single.word != 0 && !is_on(Mutation::AnnouncedPart) =>
-            {
-                return None;
-            }
+            Some(_) if !single.has_metadata && single.word != 0 => return None,
             _ => {}
         }
         if single.is_placed {
@@ -461,7 +452,7 @@ impl<A: Area> Receiver<A> {
             return Err(Refusal::SlotRevoked);
         }
         // Hamlyn 2.7: in the paranoid modes the entry's key supersedes the slot's.
-        if slot.mode == Mode::Normal && slot.key != header.key && !is_on(Mutation::KeySkipped) {
+        if slot.mode == Mode::Normal && slot.key != header.key {
             return Err(Refusal::BadKey);
         }
         let length = u64::from(header.length_bytes);
@@ -469,12 +460,11 @@ impl<A: Area> Receiver<A> {
             .offset
             .checked_add(length)
             .ok_or(Refusal::OutOfBounds)?;
-        let spare = u64::from(is_on(Mutation::BoundOffByOne));
-        if end > slot.length_bytes + spare && !is_on(Mutation::BoundSkipped) {
+        if end > slot.length_bytes {
             return Err(Refusal::OutOfBounds);
         }
         let entry = match (&slot.metadata, header.metadata_index) {
-            (_, FAST_INDEX) if slot.mode == Mode::Normal || is_on(Mutation::FastToParanoid) => None,
+            (_, FAST_INDEX) if slot.mode == Mode::Normal => None,
             (_, FAST_INDEX) => return Err(Refusal::FastToParanoid),
             (Some(area), index) => Some(area.entry(index).ok_or(Refusal::NoMetadataEntry)?),
             (None, _) => return Err(Refusal::NoMetadataEntry),
@@ -486,11 +476,10 @@ impl<A: Area> Receiver<A> {
             let (permission, armed) = entry
                 .admission(slot.mode == Mode::ParanoidOneShot)
                 .ok_or(Refusal::BadEntryKey)?;
-            let above = end > permission.high && !is_on(Mutation::LimitSkipped);
-            if header.offset < permission.low || above {
+            if header.offset < permission.low || end > permission.high {
                 return Err(Refusal::OutOfLimits);
             }
-            if header.key != permission.key && !is_on(Mutation::EntryKeySkipped) {
+            if header.key != permission.key {
                 return Err(Refusal::BadEntryKey);
             }
             if !armed {
@@ -498,14 +487,14 @@ impl<A: Area> Receiver<A> {
             }
             limits = (permission.low, permission.high.min(slot.length_bytes));
         }
-        if header.kind != Kind::WRITE && !is_on(Mutation::KindSkipped) {
+        if header.kind != Kind::WRITE {
             return Err(Refusal::UnknownKind);
         }
         let placed = header.flags.0 & !Flags::SILENT.0 != 0;
         if placed && header.flags.0 & !Flags::SILENT.with(Flags::PLACED).0 != 0 {
             return Err(Refusal::UnknownFlag);
         }
-        if !slot.rights.grant(Rights::WRITE) && !is_on(Mutation::RightsSkipped) {
+        if !slot.rights.grant(Rights::WRITE) {
             return Err(Refusal::NoRight);
         }
         let metadata_length = usize::from(header.metadata_length_bytes);
@@ -519,13 +508,8 @@ impl<A: Area> Receiver<A> {
             let holder = holder().ok_or(Refusal::NotGranted)?;
             slot.grants.cover(holder, header.offset..end)?;
         } else {
-            let base = if is_on(Mutation::BaseForgotten) {
-                0
-            } else {
-                slot.base
-            };
             payload
-                .deposit(&slot.area, base + header.offset)
+                .deposit(&slot.area, slot.base + header.offset)
                 .map_err(|denied| match denied {
                     Denied::InUse => Refusal::PlaceInUse,
                     Denied::OutOfArea => Refusal::OutOfBounds,
@@ -535,12 +519,6 @@ impl<A: Area> Receiver<A> {
         let mut word = header.word;
         if let Some(entry) = entry {
             if metadata_length != 0 {
-                let entry = match &slot.metadata {
-                    Some(area) if is_on(Mutation::NeighbourWritten) => {
-                        area.entry(header.metadata_index + 1).unwrap_or(entry)
-                    }
-                    _ => entry,
-                };
                 match payload.metadata_word() {
                     Some(word) if metadata_length <= size_of::<u64>() => {
                         entry.store_metadata_word(word, metadata_length);
@@ -553,9 +531,7 @@ impl<A: Area> Receiver<A> {
             if delta != 0 {
                 let sum = slot.counting.add(entry.accumulator(), delta);
                 entry.set_accumulator(sum);
-                let early = is_on(Mutation::AnnouncedEarly) && slot.counting.add(sum, 1) == 0;
-                let late = is_on(Mutation::AnnouncedByLast) && delta == 1;
-                if (sum != 0 && !early) || late {
+                if sum != 0 {
                     return Ok(Received::Deposited);
                 }
             }
@@ -564,15 +540,13 @@ impl<A: Area> Receiver<A> {
                 // Spent last: from then on the application may give the place and the entry away again.
                 slot.area
                     .message_complete(slot.base + limits.0, slot.base + limits.1);
-                if !is_on(Mutation::SpendForgotten) {
-                    entry.spend();
-                }
+                entry.spend();
             }
         }
         let Some(queue) = slot.queue else {
             return Ok(Received::Complete);
         };
-        if header.flags.is_silent() && !is_on(Mutation::SilentAnnounced) {
+        if header.flags.is_silent() {
             return Ok(Received::Complete);
         }
         let notification = Notification {

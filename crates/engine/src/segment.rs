@@ -2,7 +2,6 @@
 //! each, all metadata travel in the first, and the deltas sum to the message's share.
 
 use crate::counting::{Share, ShareTooSmall, packets_needed};
-use crate::mutation::{Mutation, is_on};
 use crate::packet::Header;
 
 /// A message on its way out: what its next packet is.
@@ -72,25 +71,18 @@ impl Segmenter {
         let length_bytes = if last { left as u32 } else { room as u32 };
         let word = match (self.template.is_fast(), last) {
             (true, _) => self.template.word,
-            (false, true) if is_on(Mutation::DeltaWrong) && self.started => 1,
             (false, true) => self.counter,
             (false, false) => 1,
         };
-        let kept = if is_on(Mutation::OffsetKept) && self.sent_bytes > payload_max_bytes as u64 {
-            payload_max_bytes as u64
-        } else {
-            0
-        };
-        let doubled = u64::from(is_on(Mutation::ByteDoubled) && self.started);
         Segment {
             header: Header {
-                offset: self.template.offset + self.sent_bytes - kept,
+                offset: self.template.offset + self.sent_bytes,
                 length_bytes,
                 word,
                 metadata_length_bytes,
                 ..self.template
             },
-            start: self.sent_bytes.saturating_sub(doubled),
+            start: self.sent_bytes,
             last,
         }
     }
@@ -99,8 +91,7 @@ impl Segmenter {
     #[inline]
     pub fn advance(&mut self, segment: &Segment) {
         self.started = true;
-        let lost = u64::from(is_on(Mutation::ByteLost) && !segment.last);
-        self.sent_bytes += u64::from(segment.header.length_bytes) + lost;
+        self.sent_bytes += u64::from(segment.header.length_bytes);
         self.counter = self.share.decrement(self.counter);
     }
 

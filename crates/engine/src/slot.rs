@@ -10,7 +10,6 @@ use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES, SLOTS_MAX};
 use crate::memory::{Area, Window};
 use crate::metadata::MetadataArea;
-use crate::mutation::{Mutation, is_on};
 use crate::packet::{Address, Header, SlotName};
 use crate::refusal::{Refusal, Refusals};
 
@@ -159,8 +158,7 @@ pub(crate) struct Slot<A> {
 impl<A> Slot<A> {
     /// Whether nothing about the slot itself keeps short data out.
     fn takes_short(&self) -> bool {
-        let writable = self.rights.grant(Rights::WRITE) || is_on(Mutation::RightsSkippedShort);
-        !self.revoked && writable && self.length_bytes >= SHORT_BYTES as u64
+        !self.revoked && self.rights.grant(Rights::WRITE) && self.length_bytes >= SHORT_BYTES as u64
     }
 }
 
@@ -242,9 +240,6 @@ impl<A: Area> SlotTable<A> {
     pub(crate) fn set_gate(&mut self, open: bool) {
         if self.gate_is_open != open {
             self.gate_is_open = open;
-            if is_on(Mutation::WayOpenLapsed) && !open {
-                return;
-            }
             for index in 0..self.places.len() {
                 self.note_ways(index as u16);
             }
@@ -339,10 +334,7 @@ impl<A: Area> SlotTable<A> {
         self.note_ways(name.index());
         let place = &mut self.places[usize::from(name.index())];
         // A place whose generations are used up is never opened again.
-        if let Some(generation) = place
-            .generation
-            .checked_add(u16::from(!is_on(Mutation::GenerationReused)))
-        {
+        if let Some(generation) = place.generation.checked_add(1) {
             place.generation = generation;
             self.free.push(name.index());
         }
@@ -356,9 +348,7 @@ impl<A: Area> SlotTable<A> {
         change: impl FnOnce(&mut Slot<A>),
     ) -> Result<(), SlotError> {
         change(self.get_mut(name).ok_or(SlotError::NotOpen(name))?);
-        if !is_on(Mutation::WayKept) {
-            self.note_ways(name.index());
-        }
+        self.note_ways(name.index());
         Ok(())
     }
 
@@ -425,15 +415,7 @@ impl<A: Area> SlotTable<A> {
         let Some(slot) = self.get_mut(header.slot) else {
             return;
         };
-        if !is_on(Mutation::RefusalUncounted) {
-            slot.refusals.add(reason);
-        }
-        let area = slot.metadata.as_ref();
-        if is_on(Mutation::CountedFirst)
-            && let Some(entry) = area.and_then(|area| area.entry(header.metadata_index))
-        {
-            entry.set_accumulator(slot.counting.add(entry.accumulator(), header.word));
-        }
+        slot.refusals.add(reason);
     }
 
     pub(crate) fn info(&self, name: SlotName) -> Result<SlotInfo, SlotError> {

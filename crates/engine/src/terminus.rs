@@ -15,7 +15,6 @@ use crate::limits::{
     WORK_QUEUE_ENTRIES, WORK_QUEUE_ENTRIES_MAX,
 };
 use crate::memory::{Area, LinkId, Part};
-use crate::mutation::{Mutation, is_on};
 use crate::segment::{Segment, Segmenter};
 
 /// Names a terminus of an interface.
@@ -216,7 +215,7 @@ impl CompletionWord {
     /// What became of the message with that sequence number. A failure is
     /// remembered until as many messages as the queue holds came after it.
     pub fn completion(&self, sequence: u64) -> Completion {
-        if self.done() + u64::from(is_on(Mutation::CompletionEarly)) < sequence {
+        if self.done() < sequence {
             return Completion::Pending;
         }
         let place = (sequence % self.failed.len() as u64) as usize;
@@ -382,7 +381,7 @@ impl<A: Area> Terminus<A> {
                 .iter()
                 .any(|piece| piece.tag == tag),
         });
-        if in_use && !is_on(Mutation::UnboundInUse) {
+        if in_use {
             return Err(TerminusError::InUse { tag });
         }
         *place = None;
@@ -418,7 +417,7 @@ impl<A: Area> Terminus<A> {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.queue.len() >= self.queue_entries && !is_on(Mutation::QueueOverwritten)
+        self.queue.len() >= self.queue_entries
     }
 
     pub(crate) fn queued(&self) -> usize {
@@ -493,9 +492,6 @@ impl<A: Area> Terminus<A> {
     fn enqueue(&mut self, link: LinkId, segmenter: Segmenter, metadata: &[u8], data: Data) -> u64 {
         let mut kept = [0; USER_METADATA_BYTES];
         kept[..metadata.len()].copy_from_slice(metadata);
-        if is_on(Mutation::QueueOverwritten) && self.queue.len() >= self.queue_entries {
-            self.queue.pop_back();
-        }
         self.queue.push_back(Work {
             link,
             segmenter,
@@ -550,12 +546,7 @@ impl<A: Area> Terminus<A> {
                     if let Ok((area, offset)) = self.locate(piece) {
                         parts.push(Part::Area {
                             area,
-                            offset: offset
-                                + if is_on(Mutation::PieceOffsetLost) {
-                                    0
-                                } else {
-                                    start
-                                },
+                            offset: offset + start,
                             length_bytes: take as u32,
                         });
                     }
@@ -581,12 +572,10 @@ impl<A: Area> Terminus<A> {
     pub(crate) fn finish(&mut self, failed: bool) {
         let sequence = self.next_done();
         self.queue.pop_front();
-        if failed && !is_on(Mutation::FailureForgotten) {
+        if failed {
             let place = (sequence % self.word.failed.len() as u64) as usize;
             self.word.failed[place].store(sequence, Relaxed);
         }
-        if !is_on(Mutation::CompletionLost) {
-            self.word.done.store(sequence, Release);
-        }
+        self.word.done.store(sequence, Release);
     }
 }

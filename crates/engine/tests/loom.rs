@@ -30,8 +30,6 @@ mod limits;
 mod memory;
 #[path = "../src/metadata.rs"]
 mod metadata;
-#[path = "../src/mutation.rs"]
-mod mutation;
 #[path = "../src/notification.rs"]
 mod notification;
 #[path = "../src/packet.rs"]

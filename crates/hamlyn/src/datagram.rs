@@ -9,7 +9,6 @@
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::metadata::MetadataEntry;
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -235,8 +234,7 @@ impl Sender {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let base = self.target.ticket().base;
-        let cut = usize::from(is_on(Mutation::DatagramCut) && !data.is_empty());
-        let word = (base + u64::from(offset)) & 0xFFFF_FFFF | ((data.len() - cut) as u64) << 32;
+        let word = (base + u64::from(offset)) & 0xFFFF_FFFF | (data.len() as u64) << 32;
         let terminus = manager.terminus();
         let mut message = Message::new(data).at(u64::from(offset));
         match reply {

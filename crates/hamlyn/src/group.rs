@@ -7,7 +7,6 @@
 
 use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -245,11 +244,7 @@ impl Sender {
             .take(packets_most(data.len() as u64))
             .map_err(hamlyn_engine::terminus::PostError::Share)?;
         let handle = self.send_share(manager, offset, data, Some(part), wait)?;
-        self.left = Some(if is_on(Mutation::ShareKept) {
-            left
-        } else {
-            rest
-        });
+        self.left = Some(rest);
         Ok(handle)
     }
 

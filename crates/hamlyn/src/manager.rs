@@ -21,7 +21,6 @@ use std::collections::VecDeque;
 
 use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::metadata::MetadataArea;
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::notification::Overrun;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Awaited;
@@ -276,7 +275,6 @@ impl<H: Host> Manager<H> {
             return;
         }
         match self.place(word).and_then(|place| place.class.as_mut()) {
-            Some(Class::Queued(_)) if is_on(Mutation::ArrivalDropped) => {}
             Some(Class::Queued(arrivals)) => {
                 arrivals.push_back(arrival);
                 self.waiting += 1;

@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -123,9 +122,7 @@ impl Receiver {
                     self.passed_lost += 1;
                     return Err(hamlyn_engine::notification::Overrun { lost: 1 }.into());
                 }
-                if !is_on(Mutation::TagForgotten) {
-                    self.passed.push_back(notification.word);
-                }
+                self.passed.push_back(notification.word);
             }
             if wait != Wait::Poll
                 && let Some(lost) = manager.interface().next_loss(&mut self.queue.losses_seen)

@@ -8,7 +8,6 @@
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_host::Destination;
 
@@ -89,13 +88,7 @@ impl Ticket {
     pub fn narrow(&self, offset: u64, length_bytes: u64) -> Result<Ticket, OutsideTicket> {
         self.place(offset, length_bytes)?;
         Ok(Ticket {
-            base: self
-                .base
-                .wrapping_add(if is_on(Mutation::NarrowedBaseKept) {
-                    0
-                } else {
-                    offset
-                }),
+            base: self.base.wrapping_add(offset),
             length_bytes,
             ..*self
         })

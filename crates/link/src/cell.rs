@@ -16,7 +16,6 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, Single, SlotName};
 use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
 use hamlyn_ring::shared::LINE_BYTES;
@@ -258,7 +257,7 @@ pub fn decode(
         ));
     }
     let offset = (cell[4] >> 32) as u32;
-    let data_after = if in_word || is_on(Mutation::DataMisplaced) {
+    let data_after = if in_word {
         0
     } else {
         Placement::data_after(metadata_length)

@@ -15,7 +15,6 @@ use crate::bulk::{Bulk, Place};
 use crate::cells::{Cell, CellMemory, FIRST_LAP, FLAG_MASK, LAST, STEP_BYTES, lap_after};
 use crate::geometry::{CELLS_FAST, CELLS_IDLE, Geometry};
 use crate::shared::ticks;
-use hamlyn_engine::mutation::{Mutation, is_on};
 
 /// Ends of laps in a row at which the ring must be nearly empty before laps become shorter.
 const SHALLOW_LAPS: u32 = 64;
@@ -92,8 +91,7 @@ impl Lap {
         if self.known >= self.base {
             self.depth
         } else {
-            let spare = u64::from(is_on(Mutation::CellOverwritten));
-            (self.known.saturating_sub(self.before) + spare).min(self.depth)
+            self.known.saturating_sub(self.before).min(self.depth)
         }
     }
 

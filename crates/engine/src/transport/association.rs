@@ -14,7 +14,6 @@ use super::settings::{BadSettings, Settings, payload_max_bytes, room_bytes};
 use super::verdict::{Returned, Verdict};
 use crate::limits::{FRAME_BYTES_MIN, SHORT_BYTES};
 use crate::memory::{Area, Part, Unsent};
-use crate::mutation::{Mutation, is_on};
 use crate::packet::{Address, Header, Short};
 
 /// What an association did. Counters never go down.
@@ -346,7 +345,7 @@ impl Association {
         self.verdict = Some(why);
         self.asked = 0;
         if let Some(open) = self.open.take() {
-            if open.packets > 0 && !is_on(Mutation::OpenFrameForgotten) {
+            if open.packets > 0 {
                 self.open = Some(open);
                 self.seal();
             } else {

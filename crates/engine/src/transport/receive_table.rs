@@ -15,7 +15,6 @@ use super::frame::{
 };
 use super::marks::Marks;
 use super::verdict::NotNow;
-use crate::mutation::{Mutation, is_on};
 use crate::refusal::Refusal;
 
 /// NACKs of whole frames that wait to be sent; further ones are left out, and the frames come again.
@@ -101,16 +100,14 @@ impl ReceiveTable {
         let Some(&taken) = self.taken.get(usize::from(channel)) else {
             return Standing::NoSuchChannel;
         };
-        if self.giving.contains(channel) && !is_on(Mutation::GivenTwice) {
+        if self.giving.contains(channel) {
             // Of an honest sender it is that one: there is one at a time that is newer.
             if is_after(sequence, taken) {
                 Standing::Giving
             } else {
                 Standing::Stale
             }
-        } else if is_after(sequence, taken)
-            || is_on(Mutation::DuplicateTaken) && sequence == taken && taken % 8 == 3
-        {
+        } else if is_after(sequence, taken) {
             Standing::Fresh
         } else if sequence == taken {
             Standing::Taken
@@ -120,15 +117,11 @@ impl ReceiveTable {
     }
 
     /// The frame of this channel is given out.
-    pub(super) fn give(&mut self, now_ns: u64, channel: u16, sequence: u32) {
+    pub(super) fn give(&mut self, channel: u16) {
         self.giving.set(channel);
         // That the channel is used again shows that its sender knows what became of the frame before.
         if !self.refused.is_empty() && self.refused.remove(&channel).is_some() {
             self.partly.clear(channel);
-        }
-        if is_on(Mutation::AcknowledgedEarly) {
-            self.taken[usize::from(channel)] = sequence;
-            self.owe(now_ns, channel);
         }
     }
 
@@ -166,9 +159,7 @@ impl ReceiveTable {
     /// All packets of the frame were given to the interface.
     pub(super) fn take(&mut self, now_ns: u64, channel: u16, sequence: u32) {
         self.giving.clear(channel);
-        if !(is_on(Mutation::TakenForgotten) && sequence % 8 == 5) {
-            self.taken[usize::from(channel)] = sequence;
-        }
+        self.taken[usize::from(channel)] = sequence;
         // A duplicate that came meanwhile was told about the frame before.
         self.told.clear(channel);
         self.owe(now_ns, channel);
@@ -178,12 +169,8 @@ impl ReceiveTable {
     pub(super) fn owe(&mut self, now_ns: u64, channel: u16) {
         self.came(now_ns);
         if !self.refused.is_empty() && self.refused.contains_key(&channel) {
-            if is_on(Mutation::RefusalUntold) {
-                self.owed.set(channel);
-            } else {
-                self.owed.clear(channel);
-                self.partly.set(channel);
-            }
+            self.owed.clear(channel);
+            self.partly.set(channel);
         } else {
             self.owed.set(channel);
         }
@@ -314,9 +301,8 @@ impl ReceiveTable {
                 self.cursor = first;
                 return self.owed.count() == 0;
             };
-            let mut run = self.run_from(first);
+            let run = self.run_from(first);
             from = run.first + run.count;
-            run.count += u16::from(is_on(Mutation::RunTooLong));
             place.copy_from_slice(&run.to_bytes());
             told.length_bytes += RUN_BYTES;
             told.runs += 1;

@@ -16,7 +16,6 @@ use super::receive_table::Standing;
 use super::returns::Coming;
 use super::send_table::{Entry, ListId};
 use super::verdict::{NotNow, Verdict};
-use crate::mutation::{Mutation, is_on};
 use crate::refusal::Refusal;
 
 /// What a frame that came brings.
@@ -97,7 +96,6 @@ impl Association {
         if brings && standing == Standing::Fresh {
             match packets::count(plain.get(frame.packets_at..).unwrap_or_default()) {
                 Some(packets) if packets > 0 => count = packets,
-                _ if is_on(Mutation::HalfTaken) => count = 1,
                 _ => {
                     self.statistics.malformed += 1;
                     return Incoming::Nothing;
@@ -123,7 +121,7 @@ impl Association {
         }
         match standing {
             Standing::Fresh => {
-                self.receive.give(now_ns, header.channel, header.sequence);
+                self.receive.give(header.channel);
                 Incoming::Packets(Taking {
                     channel: header.channel,
                     sequence: header.sequence,
@@ -140,7 +138,7 @@ impl Association {
             Standing::Giving => {
                 self.statistics.stale += 1;
                 // Who takes it may be stopped, or compute: that is an answer, or its sender would give up.
-                if header.flags & ASK != 0 && !is_on(Mutation::WaitingUntold) {
+                if header.flags & ASK != 0 {
                     let (channel, sequence) = (header.channel, header.sequence);
                     let full = NotNow::NoRoom;
                     self.receive
@@ -250,9 +248,7 @@ impl Association {
         let is_sent =
             |entry: &Entry| entry.list() != ListId::READY && entry.list() != ListId::NOWHERE;
         let found = self.send.occupied(channel).map(|entry| *entry);
-        let found = found.filter(|entry| {
-            is_sent(entry) && (entry.sequence == sequence || is_on(Mutation::NumberSkipped))
-        });
+        let found = found.filter(|entry| is_sent(entry) && entry.sequence == sequence);
         let is_never = is_after(sequence, known.sequence)
             || sequence == known.sequence && known.list() == ListId::READY;
         if found.is_none() && is_never {
@@ -305,13 +301,11 @@ impl Association {
             return;
         }
         self.statistics.put_off += 1;
-        let is_latest = nack.stamp == entry.stamp || is_on(Mutation::EarlierNackBelieved);
+        let is_latest = nack.stamp == entry.stamp;
         let this = self.send.entry(nack.channel);
         // 4.4.4: there was an answer, so retries are counted anew; it is sent again when its time comes.
-        if !is_on(Mutation::RetriesKept) {
-            this.retries = 0;
-            this.unanswered_ns = now_ns;
-        }
+        this.retries = 0;
+        this.unanswered_ns = now_ns;
         self.paths[usize::from(entry.path)].trip.answered();
         if is_latest && entry.list() != ListId::PUT_OFF {
             self.send.enlist(nack.channel, ListId::PUT_OFF);

@@ -8,7 +8,6 @@ use super::packets::{Packet, Packets, Place};
 use super::send_table::Entry;
 use super::verdict::{Return, Returned, Verdict};
 use crate::limits::USER_METADATA_BYTES;
-use crate::mutation::{Mutation, is_on};
 
 /// Which packets of a frame come back.
 #[derive(Debug)]
@@ -30,7 +29,6 @@ pub(super) struct Coming {
     place: Place,
     /// The one that came back last: where it lies, and why.
     current: Option<(Place, Return)>,
-    repeated: bool,
 }
 
 impl Coming {
@@ -44,7 +42,6 @@ impl Coming {
             index: 0,
             place: Place::default(),
             current: None,
-            repeated: false,
         }
     }
 
@@ -64,11 +61,6 @@ impl Coming {
 
     fn why(&self, index: u16) -> Option<Return> {
         match &self.which {
-            Which::All(_)
-                if is_on(Mutation::ReturnLost) && index + 1 == self.packets && index > 0 =>
-            {
-                None
-            }
             Which::All(verdict) => Some(Return::Ended(*verdict)),
             Which::Refused(runs) => runs
                 .iter()
@@ -79,14 +71,6 @@ impl Coming {
 
     /// Goes to the next packet that comes back; false if there is none.
     pub(super) fn advance(&mut self, buffer: &[u8]) -> bool {
-        if is_on(Mutation::ReturnTwice)
-            && matches!(self.which, Which::Refused(_))
-            && self.current.is_some()
-            && !self.repeated
-        {
-            self.repeated = true;
-            return true;
-        }
         while self.index < self.packets {
             let (place, why) = (self.place, self.why(self.index));
             let mut packets = self.packets_at(buffer, place);

@@ -12,7 +12,6 @@ use super::settings::Settings;
 use super::timer::ASKED_MIN;
 use super::verdict::Verdict;
 use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES};
-use crate::mutation::{Mutation, is_on};
 
 /// Doublings of the time after which a frame is sent again that was put off.
 const PUT_OFF_DOUBLINGS: u8 = 6;
@@ -229,9 +228,6 @@ impl Association {
             }
             entry.retries = entry.retries.saturating_add(1);
             entry.is_sent_again = true;
-            if is_on(Mutation::SequenceNew) {
-                entry.sequence = entry.sequence.wrapping_add(1);
-            }
             self.statistics.sent_again += 1;
         } else {
             entry.unanswered_ns = now_ns;

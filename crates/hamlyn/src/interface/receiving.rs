@@ -1,7 +1,6 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
 use hamlyn_engine::metadata::MetadataArea;
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::slot::QueueId;
@@ -348,13 +347,8 @@ impl<H: Host> Interface<H> {
         });
         self.other_activity += u64::from(has_room);
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
-            if !is_on(Mutation::ListenedLate) {
-                driver.prepare_sleep();
-            }
+            driver.prepare_sleep();
             inbound.announce_sleep();
-            if is_on(Mutation::ListenedLate) {
-                driver.prepare_sleep();
-            }
             driver.pass_barrier();
             inbound.look_everywhere();
         }

@@ -3,7 +3,6 @@
 mod dialogue;
 
 use hamlyn_engine::limits::SHORT_BYTES;
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 
@@ -448,7 +447,7 @@ impl Receiver {
             Some(Packed { at: next, ..packed })
         };
         // The piece goes back with its last record, not before.
-        let release = if last || is_on(Mutation::PieceReleasedEarly) {
+        let release = if last {
             packed.position + 1
         } else {
             packed.position

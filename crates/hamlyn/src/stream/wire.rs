@@ -2,7 +2,6 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, SHORT_BYTES, USER_METADATA_BYTES};
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_engine::packet::SlotName;
 
 use crate::error::GrowError;
@@ -95,11 +94,6 @@ pub(crate) fn packed_record(packed: &[u8], at: usize) -> Option<(usize, usize, u
     let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
     let end = start.checked_add(length)?;
     let next = start.checked_add(length.checked_next_multiple_of(8)?)?;
-    let end = if is_on(Mutation::PaddingDelivered) {
-        next
-    } else {
-        end
-    };
     (next <= packed.len()).then_some((start, end, next))
 }
 

@@ -2,7 +2,6 @@
 //! is, where it ends, what was released, and whether there is more memory.
 
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
-use hamlyn_engine::mutation::{Mutation, is_on};
 use hamlyn_host::Host;
 
 use super::{Receiver, malformed};
@@ -70,21 +69,18 @@ impl Receiver {
     fn end(&mut self, heard: &[u8]) -> Result<(), ReceiveError> {
         let newest = self.newest();
         let end = match Place::from_bytes(heard) {
-            Some(Place { extent, position }) if extent == newest => {
-                let early = u64::from(is_on(Mutation::EndEarly) && position > 0);
-                Some((position, early))
-            }
+            Some(Place { extent, position }) if extent == newest => Some(position),
             // It closed before it heard of the newest extent, which stays empty.
             Some(Place { extent, position })
                 if extent.checked_add(1) == Some(newest) && self.ended == Some(position) =>
             {
-                Some((0, 0))
+                Some(0)
             }
             _ => None,
         };
         match (end, self.extents.last_mut()) {
-            (Some((position, early)), Some(extent)) if extent.may_end_at(position) => {
-                extent.end = Some(position - early);
+            (Some(position), Some(extent)) if extent.may_end_at(position) => {
+                extent.end = Some(position);
                 self.closed = true;
                 Ok(())
             }

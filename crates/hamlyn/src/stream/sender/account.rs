@@ -2,8 +2,6 @@
 //! the receiver says, in whatever order and however often, it leads to an account that is possible: never more
 //! is released than was filled, never less than before, and no answer counts but that to the demand under way.
 
-use hamlyn_engine::mutation::{Mutation, is_on};
-
 use crate::stream::wire::{Credit, Demand, EXTENT_MASK, ExtentNote, Place, after};
 
 /// See the module.
@@ -118,8 +116,7 @@ impl Account {
             let behind = (self.next as u32).wrapping_sub(credit.released);
             // Hostile: never more than was filled, never less than before.
             if let Some(released) = self.next.checked_sub(u64::from(behind)) {
-                let twice = u64::from(is_on(Mutation::CreditTwice) && released < self.next);
-                self.released = self.released.max(released + twice);
+                self.released = self.released.max(released);
             }
         } else if credit.extent == self.extent.wrapping_add(1) as u16 & EXTENT_MASK {
             self.is_moving = true;

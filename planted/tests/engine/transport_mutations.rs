@@ -1,7 +1,7 @@
 //! Every deliberate bug of the transport is found by the judge of random histories or by a single rule; and nothing is
 //! found without one.
 //!
-//! Run by itself, with its feature: `cargo test -p hamlyn-engine --features mutations --test transport_mutations`.
+//! It runs in the copy of the tree that has the planted bugs: `make mutations`.
 
 mod transport_world;
 

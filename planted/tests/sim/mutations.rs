@@ -2,16 +2,18 @@
 //!
 //! Each is found by driving what it is in; and by scenarios, if programs that use the library can see it.
 //!
-//! Run by itself, with its feature: `cargo test -p hamlyn-sim --features mutations --test mutations`.
+//! It runs in the copy of the tree that has the planted bugs: `make mutations`.
 
 mod driver;
 mod library;
+mod sleepers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use hamlyn::Strategy;
 use hamlyn_engine::mutation::{self, Level, Mutation};
 use hamlyn_sim::scenario::{self, Plan};
 
@@ -69,7 +71,7 @@ fn judge(level: Level, seed: u64) -> Option<String> {
             Ok(_) => None,
             Err(found) => Some((found.step, found.act, found.violation)),
         },
-        // The test `wakeups` has them, and the engine's test `transport_mutations`.
+        // `a_lost_wake_up_is_found` has them, and the engine's test `transport_mutations`.
         Level::World | Level::Transport => None,
     };
     match catch_unwind(AssertUnwindSafe(run)) {
@@ -163,4 +165,20 @@ fn every_mutation_is_found() {
     }
     std::panic::set_hook(hook);
     assert_eq!(missed, Vec::<&str>::new(), "not found");
+}
+
+#[test]
+fn a_lost_wake_up_is_found() {
+    let _alone = ALONE.lock().unwrap();
+    assert_eq!(sleepers::sleeper(Strategy::Proc), None, "without any bug");
+    mutation::switch(Some(Mutation::ListenedLate));
+    let found = sleepers::sleeper(Strategy::Proc);
+    mutation::switch(None);
+    let (seed, failures) = found.expect("a lost wake-up is not found");
+    println!("seed {seed}: {failures:?}");
+    assert!(
+        failures
+            .iter()
+            .any(|failure| failure.contains("nothing can wake it"))
+    );
 }
