@@ -1,7 +1,6 @@
-//! A world between hosts: what goes over the wire, with every check and every fault of it but loss.
+//! Hosts of a network: what goes over the wire, with every check and every fault of it but loss.
 
 use std::io::Write as _;
-use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
@@ -9,25 +8,15 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
 use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
-use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions, Strategy};
 
-use crate::world::{Driven, Role, World, namespace, run_as_threads};
-
-/// Every party a thread with an interface of its own, each on a host of its own: they have addresses of the loopback device, and
-/// share the secret of a cluster, or trust the network.
-pub(crate) struct Hosts<S, const SEALED: bool> {
-    strategy: PhantomData<fn() -> S>,
-    namespace: String,
-    /// Hosts of this cluster so far.
+/// Hosts that share the secret of a cluster, or trust the network. They have addresses of the loopback device.
+pub(crate) struct Cluster {
+    /// Hosts so far.
     opened: AtomicU8,
     secret: Option<PathBuf>,
-    /// The address of its first host.
+    /// The address of the first host.
     network: Ipv4Addr,
 }
-
-pub(crate) type SealedHosts<S> = Hosts<S, true>;
-pub(crate) type ClearHosts<S> = Hosts<S, false>;
 
 /// Hosts of a cluster at most: their addresses differ in the last five bits.
 const HOSTS_MAX: u8 = 1 << 5;
@@ -52,7 +41,15 @@ fn new_secret(namespace: &str) -> PathBuf {
     secret
 }
 
-impl<S, const SEALED: bool> Hosts<S, SEALED> {
+impl Cluster {
+    pub(crate) fn new(namespace: &str, is_sealed: bool) -> Self {
+        Self {
+            opened: AtomicU8::new(0),
+            secret: is_sealed.then(|| new_secret(namespace)),
+            network: new_network(),
+        }
+    }
+
     fn host(&self, number: u8) -> (HostName, IpAddr) {
         let address = Ipv4Addr::from_bits(self.network.to_bits() + u32::from(number) + 1);
         (
@@ -61,7 +58,8 @@ impl<S, const SEALED: bool> Hosts<S, SEALED> {
         )
     }
 
-    fn network(&self) -> NetworkOptions {
+    /// One host more.
+    pub(crate) fn next_host(&self) -> NetworkOptions {
         let mut options = NetworkOptions::new(match &self.secret {
             Some(file) => Security::Secret(file.clone()),
             None => Security::Insecure,
@@ -80,38 +78,10 @@ impl<S, const SEALED: bool> Hosts<S, SEALED> {
     }
 }
 
-impl<S, const SEALED: bool> Drop for Hosts<S, SEALED> {
+impl Drop for Cluster {
     fn drop(&mut self) {
         if let Some(secret) = &self.secret {
             let _ = std::fs::remove_file(secret);
         }
-    }
-}
-
-impl<S: Driven, const SEALED: bool> World for Hosts<S, SEALED> {
-    type Host = ProcessHost;
-    const STRATEGY: Strategy = S::STRATEGY;
-    const IN_ORDER: bool = false;
-
-    fn new(test: &str) -> Self {
-        let namespace = namespace(test);
-        Self {
-            strategy: PhantomData,
-            opened: AtomicU8::new(0),
-            secret: SEALED.then(|| new_secret(&namespace)),
-            network: new_network(),
-            namespace,
-        }
-    }
-
-    fn open(&self, mut options: ManagerOptions) -> Manager<ProcessHost> {
-        options.strategy = S::STRATEGY;
-        let mut host = Options::default().in_namespace(&self.namespace);
-        host.network = NetworkUse::On(Box::new(self.network()));
-        hamlyn::open_with(host, options).unwrap()
-    }
-
-    fn run(&self, roles: &[Role<'_, Self>]) {
-        run_as_threads(self, roles);
     }
 }

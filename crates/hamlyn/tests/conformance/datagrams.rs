@@ -4,20 +4,21 @@ use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::{Message, ReceiveError, Ticket, Wait};
 
+use crate::World;
 use crate::low_level::{send, target};
-use crate::world::{Party, World, pattern};
+use crate::party::{Party, pattern};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn inbox<W: World>(party: &Party<W>, bytes: u32) -> Receiver {
+fn inbox(party: &Party, bytes: u32) -> Receiver {
     party.with(|manager| Receiver::new(manager, bytes).unwrap())
 }
 
-fn outbox<W: World>(party: &Party<W>, ticket: &Ticket) -> Sender {
+fn outbox(party: &Party, ticket: &Ticket) -> Sender {
     party.with(|manager| Sender::grow(manager, ticket, GROW).unwrap())
 }
 
-fn refused<W: World>(party: &Party<W>, inbox: &Receiver, reason: Refusal, count: u64) {
+fn refused(party: &Party, inbox: &Receiver, reason: Refusal, count: u64) {
     party.until("a refusal", |manager, _| {
         manager.interface_mut().poll();
         let refusals = inbox.info(manager).unwrap().refusals;
@@ -27,14 +28,14 @@ fn refused<W: World>(party: &Party<W>, inbox: &Receiver, reason: Refusal, count:
 }
 
 /// Waits for a datagram and copies it.
-fn next<W: World>(party: &Party<W>, inbox: &mut Receiver) -> (u32, Vec<u8>, Option<Ticket>) {
+fn next(party: &Party, inbox: &mut Receiver) -> (u32, Vec<u8>, Option<Ticket>) {
     party.receive("a datagram", |manager, wait| {
         let found = inbox.receive(manager, wait)?;
         Ok(found.map(|datagram| (datagram.offset, datagram.data.to_vec(), datagram.reply)))
     })
 }
 
-pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready<W: World>(world: &W) {
+pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
     world.run(&[
         &|party| {
             let mut inbox = inbox(party, 100);
@@ -81,7 +82,7 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready<W: World>(world: &W)
     ]);
 }
 
-pub(crate) fn a_reply_ticket_makes_a_round_trip<W: World>(world: &W) {
+pub(crate) fn a_reply_ticket_makes_a_round_trip(world: &World) {
     const ROUNDS: u32 = 200;
     world.run(&[
         &|party| {
@@ -114,7 +115,7 @@ pub(crate) fn a_reply_ticket_makes_a_round_trip<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn datagrams_of_many_packets_arrive<W: World>(world: &W) {
+pub(crate) fn datagrams_of_many_packets_arrive(world: &World) {
     world.run(&[
         &|party| {
             let mut inbox = inbox(party, 2 << 20);
@@ -140,7 +141,7 @@ pub(crate) fn datagrams_of_many_packets_arrive<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_revoked_datagram_ticket_is_worthless<W: World>(world: &W) {
+pub(crate) fn a_revoked_datagram_ticket_is_worthless(world: &World) {
     world.run(&[
         &|party| {
             let mut inbox = inbox(party, 64);
@@ -185,7 +186,7 @@ fn malformed() -> Vec<Vec<u8>> {
     ]
 }
 
-pub(crate) fn malformed_datagrams_are_named_and_harmless<W: World>(world: &W) {
+pub(crate) fn malformed_datagrams_are_named_and_harmless(world: &World) {
     world.run(&[
         &|party| {
             let mut inbox = inbox(party, 64);
@@ -232,7 +233,7 @@ pub(crate) fn malformed_datagrams_are_named_and_harmless<W: World>(world: &W) {
 }
 
 /// The first part of a message of two packets, and no more: as if its sender had died.
-pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset<W: World>(world: &W) {
+pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset(world: &World) {
     world.run(&[
         &|party| {
             let mut inbox = inbox(party, 100_000);

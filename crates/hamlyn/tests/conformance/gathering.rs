@@ -5,11 +5,12 @@ use hamlyn::engine::terminus::{
 };
 use hamlyn::{Message, SendError, Wait};
 
+use crate::World;
 use crate::low_level::{Inlet, send, target};
-use crate::world::{Party, World, pattern};
+use crate::party::{Party, pattern};
 
 /// An area of that content, bound to the manager's terminus.
-fn bound<W: World>(party: &Party<W>, content: &[u8]) -> SendTag {
+fn bound(party: &Party, content: &[u8]) -> SendTag {
     party.with(|manager| {
         let terminus = manager.terminus();
         let interface = manager.interface_mut();
@@ -29,7 +30,7 @@ fn piece(tag: SendTag, offset: u64, length_bytes: u64) -> GatherPiece {
     }
 }
 
-pub(crate) fn a_message_is_gathered_from_several_areas<W: World>(world: &W) {
+pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
     let contents = || [pattern(1, 50_000), pattern(2, 7), pattern(3, 20_000)];
     world.run(&[
         &|party| {
@@ -83,7 +84,7 @@ pub(crate) fn a_message_is_gathered_from_several_areas<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn metadata_are_gathered_too<W: World>(world: &W) {
+pub(crate) fn metadata_are_gathered_too(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -121,7 +122,7 @@ pub(crate) fn metadata_are_gathered_too<W: World>(world: &W) {
 }
 
 /// A buffer of one area is used again and again; what arrives is never a mixture.
-pub(crate) fn a_completion_says_when_a_buffer_is_free<W: World>(world: &W) {
+pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
     const BYTES: u64 = 100_000;
     const MESSAGES: u8 = 50;
     world.run(&[
@@ -183,7 +184,7 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn bad_gather_lists_are_refused<W: World>(world: &W) {
+pub(crate) fn bad_gather_lists_are_refused(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));

@@ -5,32 +5,33 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::group::{Member, Receiver, Sender, SplitError};
 use hamlyn::{SendError, Wait};
 
-use crate::world::{Party, Role, World, pattern};
+use crate::World;
+use crate::party::{Party, Role, pattern};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn receiver<W: World>(party: &Party<W>, bytes: u32, counting: Counting) -> Receiver {
+fn receiver(party: &Party, bytes: u32, counting: Counting) -> Receiver {
     party.with(|manager| Receiver::new(manager, bytes, counting).unwrap())
 }
 
-fn begin<W: World>(party: &Party<W>, receiver: &mut Receiver) -> Member {
+fn begin(party: &Party, receiver: &mut Receiver) -> Member {
     party.with(|manager| receiver.begin(manager).unwrap())
 }
 
 /// Waits for the whole group, and copies its place.
-fn whole<W: World>(party: &Party<W>, receiver: &mut Receiver) -> Vec<u8> {
+fn whole(party: &Party, receiver: &mut Receiver) -> Vec<u8> {
     party.receive("the group", |manager, wait| {
         Ok(receiver.receive(manager, wait)?.map(<[u8]>::to_vec))
     })
 }
 
-fn incomplete<W: World>(party: &Party<W>, receiver: &mut Receiver) {
+fn incomplete(party: &Party, receiver: &mut Receiver) {
     let found = party.with(|manager| receiver.receive(manager, Wait::Poll).map(|g| g.is_some()));
     assert_eq!(found, Ok(false), "too early");
 }
 
 /// Takes the one packet that is sent between two words.
-fn take_one<W: World>(party: &Party<W>, go: &str, sent: &str) {
+fn take_one(party: &Party, go: &str, sent: &str) {
     party.linked();
     let before = party.activity();
     party.tell(go, &[]);
@@ -38,20 +39,20 @@ fn take_one<W: World>(party: &Party<W>, go: &str, sent: &str) {
     party.taken(before, 1);
 }
 
-fn tell<W: World>(party: &Party<W>, word: &str, member: &Member) {
+fn tell(party: &Party, word: &str, member: &Member) {
     party.tell(word, &member.to_bytes());
 }
 
-fn hear<W: World>(party: &Party<W>, word: &str) -> Member {
+fn hear(party: &Party, word: &str) -> Member {
     Member::from_bytes(&party.hear(word)).unwrap()
 }
 
-fn grow<W: World>(party: &Party<W>, member: &Member) -> Sender {
+fn grow(party: &Party, member: &Member) -> Sender {
     party.with(|manager| Sender::grow(manager, member, GROW).unwrap())
 }
 
 /// Sends in several parts of uneven length; the last one may be empty.
-fn scatter<W: World>(party: &Party<W>, member: &Member, data: &[u8], parts: usize) {
+fn scatter(party: &Party, member: &Member, data: &[u8], parts: usize) {
     let mut sender = grow(party, member);
     let mut at = 0;
     for part in 1..parts {
@@ -76,10 +77,10 @@ fn scatter<W: World>(party: &Party<W>, member: &Member, data: &[u8], parts: usiz
     assert_eq!(error, SendError::Finished);
 }
 
-pub(crate) fn one_notification_for_all_members<W: World>(world: &W) {
+pub(crate) fn one_notification_for_all_members(world: &World) {
     const PART: u64 = 150_001;
     let member = |number: usize| {
-        move |party: &mut Party<W>| {
+        move |party: &mut Party| {
             for round in 0..3 {
                 let member = hear(party, &format!("member {number} of {round}"));
                 let data = pattern(round * 10 + number as u64, PART as usize);
@@ -88,7 +89,7 @@ pub(crate) fn one_notification_for_all_members<W: World>(world: &W) {
         }
     };
     let (one, two, three) = (member(0), member(1), member(2));
-    let roles: [Role<'_, W>; 4] = [
+    let roles: [Role<'_>; 4] = [
         &|party| {
             let mut receiver = receiver(party, 3 * PART as u32, Counting::Bits32);
             for round in 0..3 {
@@ -113,7 +114,7 @@ pub(crate) fn one_notification_for_all_members<W: World>(world: &W) {
     world.run(&roles);
 }
 
-pub(crate) fn members_are_divided_among_delegates<W: World>(world: &W) {
+pub(crate) fn members_are_divided_among_delegates(world: &World) {
     // The third gets its part from the second, whom alone the receiver knows.
     world.run(&[
         &|party| {
@@ -145,10 +146,10 @@ pub(crate) fn members_are_divided_among_delegates<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_barrier_has_no_bytes<W: World>(world: &W) {
+pub(crate) fn a_barrier_has_no_bytes(world: &World) {
     const ROUNDS: usize = 20;
     let member = |number: usize| {
-        move |party: &mut Party<W>| {
+        move |party: &mut Party| {
             for round in 0..ROUNDS {
                 scatter(
                     party,
@@ -176,7 +177,7 @@ pub(crate) fn a_barrier_has_no_bytes<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_late_member_of_an_earlier_round_is_refused<W: World>(world: &W) {
+pub(crate) fn a_late_member_of_an_earlier_round_is_refused(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, 64, Counting::Bits32);
@@ -191,12 +192,15 @@ pub(crate) fn a_late_member_of_an_earlier_round_is_refused<W: World>(world: &W) 
             tell(party, "again 1", &again[1]);
             assert_eq!(whole(party, &mut receiver), [[2; 32], [3; 32]].concat());
             party.until("the refusal", |manager, _| {
-                if !W::IN_ORDER {
+                if !party.is_in_order {
                     manager.interface_mut().poll();
                 }
                 let refused = receiver.info(manager).unwrap().refusals;
                 let refused = refused.count(Refusal::BadEntryKey);
-                assert!(refused == 1 || refused == 0 && !W::IN_ORDER, "{refused}");
+                assert!(
+                    refused == 1 || refused == 0 && !party.is_in_order,
+                    "{refused}"
+                );
                 (refused == 1).then_some(())
             });
         },
@@ -214,7 +218,7 @@ pub(crate) fn a_late_member_of_an_earlier_round_is_refused<W: World>(world: &W) 
     ]);
 }
 
-pub(crate) fn a_round_that_completed_unseen_is_not_taken_for_the_next<W: World>(world: &W) {
+pub(crate) fn a_round_that_completed_unseen_is_not_taken_for_the_next(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, 0, Counting::Bits32);
@@ -239,7 +243,7 @@ pub(crate) fn a_round_that_completed_unseen_is_not_taken_for_the_next<W: World>(
     ]);
 }
 
-pub(crate) fn divisions_too_small_are_refused<W: World>(world: &W) {
+pub(crate) fn divisions_too_small_are_refused(world: &World) {
     world.alone(&|party| {
         let mut receiver = receiver(party, 1 << 20, Counting::Bits32);
         let member = begin(party, &mut receiver);
@@ -270,7 +274,7 @@ pub(crate) fn divisions_too_small_are_refused<W: World>(world: &W) {
     });
 }
 
-pub(crate) fn accumulators_of_64_bits_divide_further<W: World>(world: &W) {
+pub(crate) fn accumulators_of_64_bits_divide_further(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, 3, Counting::Bits64);

@@ -6,7 +6,8 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::terminus::{Completion, PostError, TerminusOptions};
 use hamlyn::{Area, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait};
 
-use crate::world::{Party, World, pattern};
+use crate::World;
+use crate::party::{Party, pattern};
 
 /// The largest packet of a link that was not told otherwise.
 pub(crate) const PACKET: usize = PACKET_PAYLOAD_MAX;
@@ -19,11 +20,7 @@ pub(crate) struct Inlet {
 }
 
 impl Inlet {
-    pub(crate) fn new<W: World>(
-        party: &Party<W>,
-        bytes: u64,
-        shape: impl FnOnce(NewSlot) -> NewSlot,
-    ) -> Self {
+    pub(crate) fn new(party: &Party, bytes: u64, shape: impl FnOnce(NewSlot) -> NewSlot) -> Self {
         party.with(|manager| {
             let interface = manager.interface_mut();
             let area = interface.allocate(bytes).unwrap();
@@ -36,14 +33,14 @@ impl Inlet {
     }
 
     /// The next notification.
-    pub(crate) fn next<W: World>(&mut self, party: &Party<W>) -> Notification {
+    pub(crate) fn next(&mut self, party: &Party) -> Notification {
         party.receive("a message", |manager, wait| {
             manager.interface_mut().rcv_block(&mut self.queue, wait)
         })
     }
 
     /// Moves packets; there must be no notification.
-    pub(crate) fn nothing<W: World>(&mut self, party: &Party<W>) {
+    pub(crate) fn nothing(&mut self, party: &Party) {
         let found = party.with(|manager| manager.interface_mut().rcv(&mut self.queue));
         assert_eq!(found, Ok(None));
     }
@@ -62,7 +59,7 @@ impl Inlet {
     }
 
     /// Waits until the slot has refused that often for that reason.
-    pub(crate) fn refused<W: World>(&self, party: &Party<W>, reason: Refusal, count: u64) {
+    pub(crate) fn refused(&self, party: &Party, reason: Refusal, count: u64) {
         party.until("a refusal", |manager, _| {
             manager.interface_mut().poll();
             let info = manager.interface().slot_info(&self.slot).unwrap();
@@ -73,7 +70,7 @@ impl Inlet {
 }
 
 /// Makes a ticket usable.
-pub(crate) fn target<W: World>(party: &Party<W>, ticket: &Ticket) -> Target {
+pub(crate) fn target(party: &Party, ticket: &Ticket) -> Target {
     party.with(|manager| {
         manager
             .interface_mut()
@@ -83,7 +80,7 @@ pub(crate) fn target<W: World>(party: &Party<W>, ticket: &Ticket) -> Target {
 }
 
 /// Sends, for as long as it takes.
-pub(crate) fn send<W: World>(party: &Party<W>, target: &Target, message: &Message<'_>) {
+pub(crate) fn send(party: &Party, target: &Target, message: &Message<'_>) {
     party
         .with(|manager| {
             let terminus = manager.terminus();
@@ -105,11 +102,7 @@ pub(crate) fn packet_bytes(error: &SendError) -> usize {
     }
 }
 
-pub(crate) fn refused<W: World>(
-    party: &Party<W>,
-    target: &Target,
-    message: &Message<'_>,
-) -> SendError {
+pub(crate) fn refused(party: &Party, target: &Target, message: &Message<'_>) -> SendError {
     party.with(|manager| {
         let terminus = manager.terminus();
         manager
@@ -140,7 +133,7 @@ pub(crate) fn sizes() -> Vec<usize> {
     sizes
 }
 
-pub(crate) fn messages_of_all_sizes_arrive_whole<W: World>(world: &W) {
+pub(crate) fn messages_of_all_sizes_arrive_whole(world: &World) {
     const AREA: u64 = 512 << 10;
     world.run(&[
         &|party| {
@@ -174,7 +167,7 @@ pub(crate) fn messages_of_all_sizes_arrive_whole<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn metadata_of_every_length_arrives<W: World>(world: &W) {
+pub(crate) fn metadata_of_every_length_arrives(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 100_000, |slot| slot.entries(61));
@@ -208,7 +201,7 @@ pub(crate) fn metadata_of_every_length_arrives<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn metadata_of_61_bytes_are_refused_and_nothing_is_sent<W: World>(world: &W) {
+pub(crate) fn metadata_of_61_bytes_are_refused_and_nothing_is_sent(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -239,7 +232,7 @@ pub(crate) fn metadata_of_61_bytes_are_refused_and_nothing_is_sent<W: World>(wor
     ]);
 }
 
-pub(crate) fn a_message_without_bytes_is_announced<W: World>(world: &W) {
+pub(crate) fn a_message_without_bytes_is_announced(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 0, |slot| slot.entries(1));
@@ -264,7 +257,7 @@ pub(crate) fn a_message_without_bytes_is_announced<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn several_slots_share_an_area_and_a_queue<W: World>(world: &W) {
+pub(crate) fn several_slots_share_an_area_and_a_queue(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 300, |slot| slot.range(0..100).entries(1));
@@ -287,7 +280,7 @@ pub(crate) fn several_slots_share_an_area_and_a_queue<W: World>(world: &W) {
             }
             let names = [inlet.slot.name(), others[0].name(), others[1].name()];
             let mut came: Vec<_> = names.map(|_| inlet.next(party).slot).into();
-            if !W::IN_ORDER {
+            if !party.is_in_order {
                 came.sort_unstable_by_key(|name| names.iter().position(|known| known == name));
             }
             assert_eq!(came, names);
@@ -308,7 +301,7 @@ pub(crate) fn several_slots_share_an_area_and_a_queue<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn slots_feed_queues_of_their_own<W: World>(world: &W) {
+pub(crate) fn slots_feed_queues_of_their_own(world: &World) {
     world.run(&[
         &|party| {
             let mut one = Inlet::new(party, 16, |slot| slot.entries(1));
@@ -330,7 +323,7 @@ pub(crate) fn slots_feed_queues_of_their_own<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_ticket_travels_in_a_message_and_serves_for_the_answer<W: World>(world: &W) {
+pub(crate) fn a_ticket_travels_in_a_message_and_serves_for_the_answer(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -354,7 +347,7 @@ pub(crate) fn a_ticket_travels_in_a_message_and_serves_for_the_answer<W: World>(
     ]);
 }
 
-pub(crate) fn a_narrowed_ticket_reaches_its_part_only<W: World>(world: &W) {
+pub(crate) fn a_narrowed_ticket_reaches_its_part_only(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 100, |slot| slot.entries(1));
@@ -386,7 +379,7 @@ pub(crate) fn a_narrowed_ticket_reaches_its_part_only<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn offsets_that_overflow_are_refused<W: World>(world: &W) {
+pub(crate) fn offsets_that_overflow_are_refused(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 100, |slot| slot.entries(1));
@@ -425,7 +418,7 @@ pub(crate) fn offsets_that_overflow_are_refused<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_full_work_queue_says_so_and_loses_nothing<W: World>(world: &W) {
+pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
     // More than any ring holds, in messages that need a place in the bulk.
     const DATA: [u8; 100] = [3; 100];
     world.run(&[

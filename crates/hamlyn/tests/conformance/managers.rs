@@ -9,8 +9,9 @@ use hamlyn::{
     ManagerOptions, Message, NewSlot, OpenError, Wait, datagram, group, stream, tagged_write,
 };
 
+use crate::World;
 use crate::low_level::{send, target};
-use crate::world::World;
+use crate::party::{self};
 
 const GROW: Wait = Wait::millis(10_000);
 
@@ -23,7 +24,7 @@ impl ReceiverClass for Recorder {
     }
 }
 
-pub(crate) fn an_own_receiver_class_records_arrivals<W: World>(world: &W) {
+pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
     world.run(&[
         &|party| {
             let arrivals = Arc::default();
@@ -87,7 +88,7 @@ pub(crate) fn an_own_receiver_class_records_arrivals<W: World>(world: &W) {
 
 /// A slot in normal mode that names the manager's queue is open to fast mode, whose word is
 /// the sender's: it must not reach a receiver it was not meant for.
-pub(crate) fn a_class_named_by_a_fast_word_is_not_believed<W: World>(world: &W) {
+pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
     world.run(&[
         &|party| {
             let arrivals: Arc<Mutex<Vec<Arrival>>> = Arc::default();
@@ -139,7 +140,7 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed<W: World>(world: &W) 
     ]);
 }
 
-pub(crate) fn the_room_of_the_queue_is_kept<W: World>(world: &W) {
+pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
     world.alone(&|_| {
         let manager = &mut world.open(ManagerOptions {
             queue_entries: 16,
@@ -187,7 +188,7 @@ pub(crate) fn the_room_of_the_queue_is_kept<W: World>(world: &W) {
 }
 
 /// An end point that is asked finds what is for another; whoever waits then must not sleep.
-pub(crate) fn waiting_overlooks_nothing_found_for_another<W: World>(world: &W) {
+pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
     world.run(&[
         &|party| {
             let (mut one, mut two, mut tagged) = party.with(|manager| {
@@ -213,26 +214,26 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another<W: World>(world: &W) {
             party.with(|manager| {
                 // The datagram and the tag are for others than the one who is asked.
                 assert!(two.receive(manager, Wait::Poll).unwrap().is_none());
-                let begun = W::now();
+                let begun = party::now();
                 manager.wait(Wait::millis(5_000)).unwrap();
                 assert!(
-                    W::now() - begun < std::time::Duration::from_secs(4),
+                    party::now() - begun < std::time::Duration::from_secs(4),
                     "it slept"
                 );
             });
             // Between hosts the other of the two may still be on its way.
-            let wait = |wait| if W::IN_ORDER { Wait::Poll } else { wait };
+            let wait = |wait| if party.is_in_order { Wait::Poll } else { wait };
             let data = party.receive("the datagram", |manager, rest| {
                 let found = one.receive(manager, wait(rest))?;
                 Ok(found.map(|datagram| datagram.data.to_vec()).or_else(|| {
-                    assert!(!W::IN_ORDER, "it was overlooked");
+                    assert!(!party.is_in_order, "it was overlooked");
                     None
                 }))
             });
             assert_eq!(data, b"x");
             let tag = party.receive("the tag", |manager, rest| {
                 let found = tagged.get_tag(manager, wait(rest))?;
-                assert!(found.is_some() || !W::IN_ORDER, "it was overlooked");
+                assert!(found.is_some() || !party.is_in_order, "it was overlooked");
                 Ok(found)
             });
             assert_eq!(tag, 7);
@@ -259,7 +260,7 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn everything_opened_is_given_back<W: World>(world: &W) {
+pub(crate) fn everything_opened_is_given_back(world: &World) {
     world.run(&[
         &|party| {
             let baseline = party.with(|manager| manager.interface().slots_open());

@@ -4,15 +4,12 @@ use hamlyn::engine::notification::Notification;
 use hamlyn::engine::terminus::Completion;
 use hamlyn::{Message, SendError, Sent, Target, Wait};
 
+use crate::World;
 use crate::low_level::{Inlet, target};
-use crate::world::{Party, World, pattern};
+use crate::party::{Party, pattern};
 
 /// One call, which must send something.
-fn send_many<W: World>(
-    party: &Party<W>,
-    target: &Target,
-    messages: &[Message<'_>],
-) -> Result<Sent, SendError> {
+fn send_many(party: &Party, target: &Target, messages: &[Message<'_>]) -> Result<Sent, SendError> {
     party.send(|manager, wait| {
         let terminus = manager.terminus();
         let messages = messages.iter().copied();
@@ -23,7 +20,7 @@ fn send_many<W: World>(
 }
 
 /// As many calls as it takes; the last one's handle is of the last message.
-fn send_all<W: World>(party: &Party<W>, target: &Target, messages: &[Message<'_>]) {
+fn send_all(party: &Party, target: &Target, messages: &[Message<'_>]) {
     let mut from = 0;
     while from < messages.len() {
         let sent = send_many(party, target, &messages[from..]).unwrap();
@@ -34,8 +31,8 @@ fn send_all<W: World>(party: &Party<W>, target: &Target, messages: &[Message<'_>
 }
 
 /// Takes at most so many, and at least one.
-fn receive_some<W: World>(
-    party: &Party<W>,
+fn receive_some(
+    party: &Party,
     inlet: &mut Inlet,
     most: usize,
     mut each: impl FnMut(Notification),
@@ -50,7 +47,7 @@ fn receive_some<W: World>(
     })
 }
 
-pub(crate) fn many_of_all_sizes_arrive_in_order<W: World>(world: &W) {
+pub(crate) fn many_of_all_sizes_arrive_in_order(world: &World) {
     // Fewer at a time than the queue holds, whoever fills it.
     const BATCH: usize = 200;
     const BATCHES: usize = 30;
@@ -112,7 +109,7 @@ pub(crate) fn many_of_all_sizes_arrive_in_order<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn many_are_received_as_they_are_asked_for<W: World>(world: &W) {
+pub(crate) fn many_are_received_as_they_are_asked_for(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 16, |slot| slot);
@@ -160,7 +157,7 @@ pub(crate) fn many_are_received_as_they_are_asked_for<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn many_end_at_the_first_that_cannot_be_sent<W: World>(world: &W) {
+pub(crate) fn many_end_at_the_first_that_cannot_be_sent(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot);
@@ -187,7 +184,7 @@ pub(crate) fn many_end_at_the_first_that_cannot_be_sent<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn many_with_metadata_arrive_at_their_entries<W: World>(world: &W) {
+pub(crate) fn many_with_metadata_arrive_at_their_entries(world: &World) {
     const ENTRIES: u16 = 8;
     world.run(&[
         &|party| {

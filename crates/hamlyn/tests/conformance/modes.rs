@@ -7,10 +7,10 @@ use hamlyn::engine::slot::{Mode, Rights};
 use hamlyn::engine::terminus::PostError;
 use hamlyn::{Message, NewSlot, SendError, Ticket};
 
+use crate::World;
 use crate::low_level::{Inlet, PACKET, packet_bytes, refused, send, target};
-use crate::world::World;
 
-pub(crate) fn a_fast_message_carries_one_word<W: World>(world: &W) {
+pub(crate) fn a_fast_message_carries_one_word(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot);
@@ -37,7 +37,7 @@ pub(crate) fn a_fast_message_carries_one_word<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W) {
+pub(crate) fn a_fast_message_is_one_packet_without_metadata(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 100_000, |slot| slot);
@@ -70,7 +70,7 @@ pub(crate) fn a_fast_message_is_one_packet_without_metadata<W: World>(world: &W)
     ]);
 }
 
-pub(crate) fn a_silent_message_lands_unannounced<W: World>(world: &W) {
+pub(crate) fn a_silent_message_lands_unannounced(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -78,7 +78,7 @@ pub(crate) fn a_silent_message_lands_unannounced<W: World>(world: &W) {
             party.tell_ticket("fast", &inlet.slot.fast_ticket(0, 64).unwrap());
             // Sent last, announced first; what came before it is there.
             assert_eq!(inlet.next(party).word, 3);
-            if !W::IN_ORDER {
+            if !party.is_in_order {
                 party.until("the silent ones", |manager, _| {
                     manager.interface_mut().poll();
                     (inlet.bytes(0, 3) == [1, 2, 3]).then_some(())
@@ -97,7 +97,7 @@ pub(crate) fn a_silent_message_lands_unannounced<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key<W: World>(world: &W) {
+pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 100, |slot| slot.mode(Mode::Paranoid).entries(2));
@@ -179,7 +179,7 @@ pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key<W: World>(world: &W) 
     ]);
 }
 
-pub(crate) fn a_paranoid_slot_takes_no_fast_message<W: World>(world: &W) {
+pub(crate) fn a_paranoid_slot_takes_no_fast_message(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.mode(Mode::Paranoid).entries(1));
@@ -196,7 +196,7 @@ pub(crate) fn a_paranoid_slot_takes_no_fast_message<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_one_shot_entry_takes_one_message<W: World>(world: &W) {
+pub(crate) fn a_one_shot_entry_takes_one_message(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| {
@@ -234,7 +234,7 @@ pub(crate) fn a_one_shot_entry_takes_one_message<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn whoever_holds_an_old_key_is_refused<W: World>(world: &W) {
+pub(crate) fn whoever_holds_an_old_key_is_refused(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -256,7 +256,7 @@ pub(crate) fn whoever_holds_an_old_key_is_refused<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_revoked_slot_refuses_until_rekeyed<W: World>(world: &W) {
+pub(crate) fn a_revoked_slot_refuses_until_rekeyed(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -285,7 +285,7 @@ pub(crate) fn a_revoked_slot_refuses_until_rekeyed<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again<W: World>(world: &W) {
+pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again(world: &World) {
     world.run(&[
         &|party| {
             let inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -306,11 +306,14 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again<W: World>(wor
             assert_eq!(inlet.next(party).slot, inlet.slot.name());
             assert_eq!(inlet.bytes(0, 3), b"new");
             party.until("the refusal", |manager, _| {
-                if !W::IN_ORDER {
+                if !party.is_in_order {
                     manager.interface_mut().poll();
                 }
                 let refused = manager.interface().refusals().count(Refusal::SlotClosed);
-                assert!(refused == 1 || refused == 0 && !W::IN_ORDER, "{refused}");
+                assert!(
+                    refused == 1 || refused == 0 && !party.is_in_order,
+                    "{refused}"
+                );
                 (refused == 1).then_some(())
             });
         },
@@ -323,7 +326,7 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again<W: World>(wor
     ]);
 }
 
-pub(crate) fn a_slot_without_the_right_to_write_discards<W: World>(world: &W) {
+pub(crate) fn a_slot_without_the_right_to_write_discards(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |mut slot| {
@@ -347,7 +350,7 @@ pub(crate) fn a_slot_without_the_right_to_write_discards<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_forged_key_is_refused_and_counted<W: World>(world: &W) {
+pub(crate) fn a_forged_key_is_refused_and_counted(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
@@ -376,7 +379,7 @@ pub(crate) fn a_forged_key_is_refused_and_counted<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_forged_ticket_beyond_the_slot_is_out_of_bounds<W: World>(world: &W) {
+pub(crate) fn a_forged_ticket_beyond_the_slot_is_out_of_bounds(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 200, |slot| slot.range(0..100).entries(1));

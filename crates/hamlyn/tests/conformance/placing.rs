@@ -4,15 +4,16 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::terminus::Completion;
 use hamlyn::{Grant, GrantTicket, Message, NewSlot, Slot, Target, Wait};
 
+use crate::World;
 use crate::low_level::{Inlet, send, target};
-use crate::world::{PATIENCE, Party, World, pattern};
+use crate::party::{PATIENCE, Party, pattern};
 
 const PAGE: u64 = 4096;
 const AREA: u64 = 64 * PAGE;
 const WAIT: Wait = Wait::For(PATIENCE);
 
 /// An inlet over memory that can be granted.
-fn inlet<W: World>(party: &Party<W>, entries: usize) -> Inlet {
+fn inlet(party: &Party, entries: usize) -> Inlet {
     party.with(|manager| {
         let interface = manager.interface_mut();
         let area = interface.allocate_shared(AREA).unwrap();
@@ -24,7 +25,7 @@ fn inlet<W: World>(party: &Party<W>, entries: usize) -> Inlet {
 }
 
 /// Grants pages to the one peer that there is, as soon as it is linked.
-fn grant<W: World>(party: &Party<W>, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
+fn grant(party: &Party, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
     let peer = party.until("a peer", |manager, _| {
         manager.interface_mut().poll();
         let mut peers = manager.interface().peers().map(|(link, _)| link);
@@ -38,7 +39,7 @@ fn grant<W: World>(party: &Party<W>, slot: &Slot, pages: std::ops::Range<u64>) -
 }
 
 /// Makes the ticket usable, and takes up the grant.
-fn accept<W: World>(party: &Party<W>) -> (Target, GrantTicket) {
+fn accept(party: &Party) -> (Target, GrantTicket) {
     let target = target(party, &party.hear_ticket("ticket"));
     let ticket = GrantTicket::from_bytes(&party.hear("grant")).unwrap();
     party.with(|manager| {
@@ -49,7 +50,7 @@ fn accept<W: World>(party: &Party<W>) -> (Target, GrantTicket) {
     (target, ticket)
 }
 
-pub(crate) fn a_placed_message_is_there_before_it_is_announced<W: World>(world: &W) {
+pub(crate) fn a_placed_message_is_there_before_it_is_announced(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = inlet(party, 1);
@@ -94,7 +95,7 @@ fn cases() -> Vec<(u64, usize)> {
     cases
 }
 
-pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not<W: World>(world: &W) {
+pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = inlet(party, 2);
@@ -120,7 +121,7 @@ pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not<W: World>(world: &W
     ]);
 }
 
-pub(crate) fn after_revocation_messages_go_as_copies<W: World>(world: &W) {
+pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = inlet(party, 1);
@@ -165,7 +166,7 @@ pub(crate) fn after_revocation_messages_go_as_copies<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn an_announcement_that_finds_no_room_waits<W: World>(world: &W) {
+pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
     // More than the deepest ring and the work queue hold.
     const MESSAGES: u64 = 10_000;
     world.run(&[
@@ -210,7 +211,7 @@ pub(crate) fn an_announcement_that_finds_no_room_waits<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_closed_slot_takes_its_grants_with_it<W: World>(world: &W) {
+pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = inlet(party, 1);

@@ -3,11 +3,12 @@
 use hamlyn::stream::{Receiver, Record, Sender, StreamSeed};
 use hamlyn::{ReceiveError, SendError, Wait};
 
+use crate::World;
+use crate::party::{self};
 use crate::streams::{GROW, close, ended, next, options, receiver, release, send, sender};
-use crate::world::World;
 
 /// The receiver makes more memory of its own accord while the sender closes.
-pub(crate) fn closing_right_after_filling_the_extent<W: World>(world: &W) {
+pub(crate) fn closing_right_after_filling_the_extent(world: &World) {
     world.run(&[
         &|party| {
             for round in 0..30 {
@@ -39,7 +40,7 @@ pub(crate) fn closing_right_after_filling_the_extent<W: World>(world: &W) {
 
 /// The receiver goes over to another extent of its own accord and gives the old one back at once, while
 /// the sender, which has not heard of it, closes in the old one: at a moment that differs from round to round.
-pub(crate) fn closing_while_everything_moves_on<W: World>(world: &W) {
+pub(crate) fn closing_while_everything_moves_on(world: &World) {
     const ROUNDS: u8 = 40;
     world.run(&[
         &|party| {
@@ -73,7 +74,7 @@ pub(crate) fn closing_while_everything_moves_on<W: World>(world: &W) {
                 }
                 for _ in 0..round {
                     party.with(|manager| manager.interface_mut().poll());
-                    W::pause();
+                    party::pause();
                 }
                 close(party, sender);
             }
@@ -83,7 +84,7 @@ pub(crate) fn closing_while_everything_moves_on<W: World>(world: &W) {
 
 /// A sender asks for memory and closes before it is answered; its receiver, which holds nothing, goes over
 /// to the larger extent at the demand, and only then hears of the end.
-pub(crate) fn closing_before_a_demand_is_met<W: World>(world: &W) {
+pub(crate) fn closing_before_a_demand_is_met(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, options(4, 64, 4096));
@@ -95,7 +96,10 @@ pub(crate) fn closing_before_a_demand_is_met<W: World>(world: &W) {
             ended(party, &mut receiver);
             // Between hosts the end may come before the demand.
             let memory = receiver.memory_bytes();
-            assert!(memory == 1024 || !W::IN_ORDER && memory == 256, "{memory}");
+            assert!(
+                memory == 1024 || !party.is_in_order && memory == 256,
+                "{memory}"
+            );
         },
         &|party| {
             let mut sender = sender(party);
@@ -110,7 +114,7 @@ pub(crate) fn closing_before_a_demand_is_met<W: World>(world: &W) {
 }
 
 /// More is said to a sender than can wait there, and the answer to its demand comes first.
-pub(crate) fn an_answer_that_is_overwritten_is_not_lost<W: World>(world: &W) {
+pub(crate) fn an_answer_that_is_overwritten_is_not_lost(world: &World) {
     // More than twice as many as the words that can wait.
     const PIECES: u8 = 200;
     let bytes = u64::from(PIECES) * 64;

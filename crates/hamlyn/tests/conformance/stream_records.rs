@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use crate::World;
+use crate::party::{self, PATIENCE, Party, pattern};
 use crate::streams;
-use crate::world::{Party, World, pattern};
 
 #[derive(Clone, Debug)]
 struct Record {
@@ -72,7 +73,7 @@ fn histories(count: usize) -> Vec<History> {
         .collect()
 }
 
-pub(crate) fn random_records_arrive_whatever_is_held<W: World>(world: &W) {
+pub(crate) fn random_records_arrive_whatever_is_held(world: &World) {
     let histories = histories(24);
     world.run(&[
         &|party| {
@@ -95,7 +96,7 @@ impl History {
     }
 }
 
-fn receive<W: World>(party: &Party<W>, number: usize, history: &History) {
+fn receive(party: &Party, number: usize, history: &History) {
     let options = history.options();
     let mut receiver =
         party.with(|manager| hamlyn::stream::Receiver::new(manager, options).unwrap());
@@ -103,7 +104,7 @@ fn receive<W: World>(party: &Party<W>, number: usize, history: &History) {
     party.tell(&format!("seed {number}"), &seed.to_bytes());
     let mut held: VecDeque<(usize, hamlyn::stream::Record)> = VecDeque::new();
     let mut holds = history.records.iter().map(|record| record.hold);
-    let begun = W::now();
+    let begun = party::now();
     loop {
         let found = party.with(|manager| {
             receiver.receive(
@@ -136,7 +137,7 @@ fn receive<W: World>(party: &Party<W>, number: usize, history: &History) {
                 }
             }
             Ok(None) => {
-                W::pause();
+                party::pause();
                 // At the limit, only releasing helps.
                 if let Some((_, oldest)) = held.pop_front() {
                     party.with(|manager| receiver.release(manager, &oldest));
@@ -146,7 +147,7 @@ fn receive<W: World>(party: &Party<W>, number: usize, history: &History) {
             Err(error) => panic!("history {number}: {error}"),
         }
         assert!(
-            W::now() - begun < crate::world::PATIENCE,
+            party::now() - begun < PATIENCE,
             "history {number} stalls: {history:?}"
         );
     }
@@ -179,7 +180,7 @@ fn content(index: usize, length: usize) -> Vec<u8> {
     bytes
 }
 
-fn send<W: World>(party: &Party<W>, number: usize, history: &History) {
+fn send(party: &Party, number: usize, history: &History) {
     let seed = party.hear(&format!("seed {number}"));
     let seed = hamlyn::stream::StreamSeed::from_bytes(&seed).unwrap();
     let mut sender = party.with(|manager| {

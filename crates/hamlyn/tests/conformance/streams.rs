@@ -3,7 +3,8 @@
 use hamlyn::stream::{Receiver, Record, Sender, StreamOptions, StreamSeed};
 use hamlyn::{ReceiveError, SendError, Wait};
 
-use crate::world::{Party, World, pattern};
+use crate::World;
+use crate::party::{Party, pattern};
 
 pub(crate) const GROW: Wait = Wait::millis(10_000);
 
@@ -16,44 +17,44 @@ pub(crate) fn options(pieces: u32, piece_bytes: u32, limit_bytes: u64) -> Stream
 }
 
 /// Opens the receiving end and says the seed.
-pub(crate) fn receiver<W: World>(party: &Party<W>, options: StreamOptions) -> Receiver {
+pub(crate) fn receiver(party: &Party, options: StreamOptions) -> Receiver {
     let receiver = party.with(|manager| Receiver::new(manager, options).unwrap());
     let seed = party.with(|manager| receiver.make_seed(manager));
     party.tell("seed", &seed.to_bytes());
     receiver
 }
 
-pub(crate) fn sender<W: World>(party: &Party<W>) -> Sender {
+pub(crate) fn sender(party: &Party) -> Sender {
     let seed = StreamSeed::from_bytes(&party.hear("seed")).unwrap();
     party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap())
 }
 
-pub(crate) fn next<W: World>(party: &Party<W>, receiver: &mut Receiver) -> Record {
+pub(crate) fn next(party: &Party, receiver: &mut Receiver) -> Record {
     party.receive("a record", |manager, wait| receiver.receive(manager, wait))
 }
 
-pub(crate) fn send<W: World>(party: &Party<W>, sender: &mut Sender, data: &[u8]) {
+pub(crate) fn send(party: &Party, sender: &mut Sender, data: &[u8]) {
     party
         .send(|manager, wait| sender.send(manager, data, wait))
         .unwrap();
 }
 
-pub(crate) fn flush<W: World>(party: &Party<W>, sender: &mut Sender) {
+pub(crate) fn flush(party: &Party, sender: &mut Sender) {
     party
         .send(|manager, wait| sender.flush(manager, wait))
         .unwrap();
 }
 
-pub(crate) fn close<W: World>(party: &Party<W>, mut sender: Sender) {
+pub(crate) fn close(party: &Party, mut sender: Sender) {
     flush(party, &mut sender);
     party.with(|manager| sender.close(manager, GROW)).unwrap();
 }
 
-pub(crate) fn release<W: World>(party: &Party<W>, receiver: &mut Receiver, record: &Record) {
+pub(crate) fn release(party: &Party, receiver: &mut Receiver, record: &Record) {
     party.with(|manager| receiver.release(manager, record));
 }
 
-pub(crate) fn ended<W: World>(party: &Party<W>, receiver: &mut Receiver) {
+pub(crate) fn ended(party: &Party, receiver: &mut Receiver) {
     party.until("the end", |manager, wait| {
         match receiver.receive(manager, wait) {
             Err(ReceiveError::Closed) => Some(()),
@@ -66,7 +67,7 @@ pub(crate) fn ended<W: World>(party: &Party<W>, receiver: &mut Receiver) {
     assert_eq!(again, Err(ReceiveError::Closed));
 }
 
-pub(crate) fn records_of_every_size_arrive_in_order<W: World>(world: &W) {
+pub(crate) fn records_of_every_size_arrive_in_order(world: &World) {
     const PIECE: usize = 1024;
     let lengths = || {
         (0..=300)
@@ -112,7 +113,7 @@ pub(crate) fn records_of_every_size_arrive_in_order<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn small_records_are_packed_and_flushed<W: World>(world: &W) {
+pub(crate) fn small_records_are_packed_and_flushed(world: &World) {
     const RECORDS: u32 = 100;
     world.run(&[
         &|party| {
@@ -144,7 +145,7 @@ pub(crate) fn small_records_are_packed_and_flushed<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_receiver_that_holds_everything_gets_more_memory<W: World>(world: &W) {
+pub(crate) fn a_receiver_that_holds_everything_gets_more_memory(world: &World) {
     const RECORDS: u64 = 60;
     world.run(&[
         &|party| {
@@ -173,7 +174,7 @@ pub(crate) fn a_receiver_that_holds_everything_gets_more_memory<W: World>(world:
     ]);
 }
 
-pub(crate) fn a_record_longer_than_the_extent_enlarges_it<W: World>(world: &W) {
+pub(crate) fn a_record_longer_than_the_extent_enlarges_it(world: &World) {
     let lengths = [10, 5_000, 100, 40_000, 3, 200_000, 0, 199_999];
     world.run(&[
         &|party| {
@@ -205,7 +206,7 @@ pub(crate) fn a_record_longer_than_the_extent_enlarges_it<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_record_of_exactly_the_limit_arrives<W: World>(world: &W) {
+pub(crate) fn a_record_of_exactly_the_limit_arrives(world: &World) {
     const LIMIT: usize = 1 << 18;
     world.run(&[
         &|party| {
@@ -231,7 +232,7 @@ pub(crate) fn a_record_of_exactly_the_limit_arrives<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_record_beyond_the_limit_is_refused<W: World>(world: &W) {
+pub(crate) fn a_record_beyond_the_limit_is_refused(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, options(4, 256, 4096));
@@ -269,7 +270,7 @@ pub(crate) fn a_record_beyond_the_limit_is_refused<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn release_gives_back_all_records_before<W: World>(world: &W) {
+pub(crate) fn release_gives_back_all_records_before(world: &World) {
     const ROUNDS: u64 = 50;
     world.run(&[
         &|party| {
@@ -301,7 +302,7 @@ pub(crate) fn release_gives_back_all_records_before<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_sender_that_polls_is_told_that_it_would_block<W: World>(world: &W) {
+pub(crate) fn a_sender_that_polls_is_told_that_it_would_block(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, options(4, 64, 4 * 64));
@@ -344,7 +345,7 @@ pub(crate) fn a_sender_that_polls_is_told_that_it_would_block<W: World>(world: &
     ]);
 }
 
-pub(crate) fn a_staged_record_arrives_whole<W: World>(world: &W) {
+pub(crate) fn a_staged_record_arrives_whole(world: &World) {
     // Far more than fits a work queue of 63 pieces.
     let lengths = [300, 70_000, 129, 150_000, 128, 150_000];
     world.run(&[
@@ -376,7 +377,7 @@ pub(crate) fn a_staged_record_arrives_whole<W: World>(world: &W) {
 }
 
 /// Together they are longer than a packet, and than what may be copied into a queue.
-pub(crate) fn packed_records_go_though_their_sender_only_polls<W: World>(world: &W) {
+pub(crate) fn packed_records_go_though_their_sender_only_polls(world: &World) {
     const RECORDS: u64 = 9;
     const BYTES: usize = 32000;
     world.run(&[
@@ -405,7 +406,7 @@ pub(crate) fn packed_records_go_though_their_sender_only_polls<W: World>(world: 
 }
 
 /// What may be copied into a queue may be longer than a piece, and there may be room for one of them only.
-pub(crate) fn a_polled_record_in_several_pieces_is_never_cut<W: World>(world: &W) {
+pub(crate) fn a_polled_record_in_several_pieces_is_never_cut(world: &World) {
     const RECORDS: u64 = 300;
     world.run(&[
         &|party| {
@@ -432,7 +433,7 @@ pub(crate) fn a_polled_record_in_several_pieces_is_never_cut<W: World>(world: &W
 
 /// At the limit, with everything held, a receiver gives back single pieces: less than it
 /// would report on its own account.
-pub(crate) fn small_releases_at_the_limit_do_not_stall<W: World>(world: &W) {
+pub(crate) fn small_releases_at_the_limit_do_not_stall(world: &World) {
     const PIECES: usize = 16;
     world.run(&[
         &|party| {
@@ -466,7 +467,7 @@ pub(crate) fn small_releases_at_the_limit_do_not_stall<W: World>(world: &W) {
 
 /// A record is held while pieces after it are passed over, because the next does not fit
 /// before the end.
-pub(crate) fn pieces_passed_over_are_given_back<W: World>(world: &W) {
+pub(crate) fn pieces_passed_over_are_given_back(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, options(4, 64, 4 * 64));
@@ -494,7 +495,7 @@ pub(crate) fn pieces_passed_over_are_given_back<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_receiver_that_closes_is_noticed<W: World>(world: &W) {
+pub(crate) fn a_receiver_that_closes_is_noticed(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, options(4, 64, 256));
@@ -520,7 +521,7 @@ pub(crate) fn a_receiver_that_closes_is_noticed<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_sender_that_closes_without_records_is_noticed<W: World>(world: &W) {
+pub(crate) fn a_sender_that_closes_without_records_is_noticed(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, options(4, 64, 256));

@@ -6,26 +6,27 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::tagged_write::{Receiver, Sender};
 use hamlyn::{ReceiveError, SendError, Ticket, Wait, datagram};
 
+use crate::World;
 use crate::low_level::packet_bytes;
-use crate::world::{Party, World, pattern};
+use crate::party::{Party, pattern};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn receiver<W: World>(party: &Party<W>, bytes: u64, tags: usize) -> Receiver {
+fn receiver(party: &Party, bytes: u64, tags: usize) -> Receiver {
     party.with(|manager| Receiver::new(manager, bytes, tags).unwrap())
 }
 
-fn sender<W: World>(party: &Party<W>, ticket: &Ticket) -> Sender {
+fn sender(party: &Party, ticket: &Ticket) -> Sender {
     party.with(|manager| Sender::grow(manager, ticket, GROW).unwrap())
 }
 
-fn send<W: World>(party: &Party<W>, sender: &Sender, offset: u64, data: &[u8], tag: u64) {
+fn send(party: &Party, sender: &Sender, offset: u64, data: &[u8], tag: u64) {
     party
         .send(|manager, _| sender.send(manager, offset, data, tag, GROW))
         .unwrap();
 }
 
-pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
+pub(crate) fn tags_arrive_with_their_data(world: &World) {
     const TAGS: u64 = 500;
     world.run(&[
         &|party| {
@@ -78,7 +79,7 @@ pub(crate) fn tags_arrive_with_their_data<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_specific_tag_is_found_and_the_others_wait<W: World>(world: &W) {
+pub(crate) fn a_specific_tag_is_found_and_the_others_wait(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, 64, 16);
@@ -108,7 +109,7 @@ pub(crate) fn a_specific_tag_is_found_and_the_others_wait<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver<W: World>(world: &W) {
+pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver(world: &World) {
     const SENT: u64 = 1000;
     world.run(&[
         &|party| {
@@ -148,7 +149,7 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver<W: World>(world:
                     tag.unwrap().unwrap()
                 })
                 .collect();
-            if W::IN_ORDER {
+            if party.is_in_order {
                 assert_eq!(tags, (SENT - 16..SENT).collect::<Vec<_>>());
             } else {
                 // The latest to come, whichever those are.
@@ -175,7 +176,7 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver<W: World>(world:
     ]);
 }
 
-pub(crate) fn tags_passed_over_without_room_are_counted<W: World>(world: &W) {
+pub(crate) fn tags_passed_over_without_room_are_counted(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, 64, 4);
@@ -216,7 +217,7 @@ pub(crate) fn tags_passed_over_without_room_are_counted<W: World>(world: &W) {
     ]);
 }
 
-pub(crate) fn a_revoked_tagged_ticket_is_worthless<W: World>(world: &W) {
+pub(crate) fn a_revoked_tagged_ticket_is_worthless(world: &World) {
     world.run(&[
         &|party| {
             let mut receiver = receiver(party, 64, 16);
@@ -227,12 +228,15 @@ pub(crate) fn a_revoked_tagged_ticket_is_worthless<W: World>(world: &W) {
             let tag = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
             assert_eq!(tag, 2);
             party.until("the refusal", |manager, _| {
-                if !W::IN_ORDER {
+                if !party.is_in_order {
                     manager.interface_mut().poll();
                 }
                 let refused = receiver.info(manager).unwrap().refusals;
                 let refused = refused.count(Refusal::BadKey);
-                assert!(refused == 1 || refused == 0 && !W::IN_ORDER, "{refused}");
+                assert!(
+                    refused == 1 || refused == 0 && !party.is_in_order,
+                    "{refused}"
+                );
                 (refused == 1).then_some(())
             });
             let mut bytes = [0; 10];

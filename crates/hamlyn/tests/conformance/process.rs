@@ -1,0 +1,267 @@
+//! What the library promises, in processes: parties as threads, as processes, as hosts of a network, and as one interface
+//! that talks to itself, with every strategy.
+
+#[macro_use]
+mod table;
+
+mod cluster;
+mod datagrams;
+mod gathering;
+mod groups;
+mod low_level;
+mod managers;
+mod many;
+mod modes;
+mod party;
+mod placing;
+mod stream_races;
+mod stream_records;
+mod streams;
+mod tagged_writes;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
+
+use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
+use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
+
+use cluster::Cluster;
+use party::{Party, Post, Role, SLICE};
+
+everything!(threads, Threads, Proc);
+everything!(processes, Processes, Proc);
+everything!(loopback, Loopback, Proc);
+everything!(threads_np, Threads, Np);
+everything!(processes_np, Processes, Np);
+everything!(loopback_np, Loopback, Np);
+everything!(threads_inject, Threads, Inject);
+everything!(processes_inject, Processes, Inject);
+everything!(loopback_inject, Loopback, Inject);
+everything!(threads_receive, Threads, Receive);
+everything!(processes_receive, Processes, Receive);
+everything!(loopback_receive, Loopback, Receive);
+everything!(hosts, SealedHosts, Proc);
+everything!(hosts_np, SealedHosts, Np);
+everything!(hosts_inject, SealedHosts, Inject);
+everything!(hosts_receive, SealedHosts, Receive);
+everything!(clear_hosts, ClearHosts, Proc);
+everything!(clear_hosts_np, ClearHosts, Np);
+between_interfaces!(placing_threads, Threads, Proc);
+between_interfaces!(placing_processes, Processes, Proc);
+between_interfaces!(placing_threads_np, Threads, Np);
+between_interfaces!(placing_processes_np, Processes, Np);
+between_interfaces!(placing_threads_inject, Threads, Inject);
+between_interfaces!(placing_processes_inject, Processes, Inject);
+between_interfaces!(placing_threads_receive, Threads, Receive);
+between_interfaces!(placing_processes_receive, Processes, Receive);
+while_nobody_receives!(full_threads, Threads, Proc);
+while_nobody_receives!(full_processes, Processes, Proc);
+
+pub(crate) type Host = ProcessHost;
+
+/// Where the parties live.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Every party a thread with an interface of its own, in one process.
+    Threads,
+    /// Every party a process. The first is the test itself, the others are the same test run anew.
+    Processes,
+    /// All parties share one interface, which sends to itself. They take turns.
+    Loopback,
+    /// Every party a thread on a host of its own; the hosts share the secret of a cluster,
+    SealedHosts,
+    /// or trust the network.
+    ClearHosts,
+}
+
+pub(crate) struct World {
+    layout: Layout,
+    strategy: Strategy,
+    /// The name under which the test harness knows the test.
+    test: &'static str,
+    namespace: String,
+    /// Which party this process is.
+    role: usize,
+    cluster: Option<Cluster>,
+}
+
+const NAMESPACE: &str = "HAMLYN_TEST_NAMESPACE";
+const ROLE: &str = "HAMLYN_TEST_ROLE";
+
+impl World {
+    pub(crate) fn new(layout: Layout, strategy: Strategy, test: &'static str) -> Self {
+        let again = std::env::var(ROLE).ok();
+        let namespace = match &again {
+            Some(_) => std::env::var(NAMESPACE).unwrap(),
+            None => namespace(test),
+        };
+        let cluster = match layout {
+            Layout::SealedHosts => Some(Cluster::new(&namespace, true)),
+            Layout::ClearHosts => Some(Cluster::new(&namespace, false)),
+            Layout::Threads | Layout::Processes | Layout::Loopback => None,
+        };
+        Self {
+            layout,
+            strategy,
+            test,
+            role: again.map_or(0, |role| role.parse().unwrap()),
+            namespace,
+            cluster,
+        }
+    }
+
+    /// A manager in this world.
+    pub(crate) fn open(&self, mut options: ManagerOptions) -> Manager<Host> {
+        options.strategy = self.strategy;
+        let mut host = Options::default().in_namespace(&self.namespace);
+        if let Some(cluster) = &self.cluster {
+            host.network = NetworkUse::On(Box::new(cluster.next_host()));
+        }
+        hamlyn::open_with(host, options).unwrap()
+    }
+
+    /// Runs the parties, all of which know each other's words.
+    pub(crate) fn run(&self, roles: &[Role<'_>]) {
+        let shared = match self.layout {
+            Layout::Processes => return self.run_as_processes(roles),
+            Layout::Loopback => Some(self.open_shared()),
+            Layout::Threads | Layout::SealedHosts | Layout::ClearHosts => None,
+        };
+        let wait = if shared.is_some() { Wait::Poll } else { SLICE };
+        let post: Arc<dyn Post> = Arc::new(Board::default());
+        std::thread::scope(|scope| {
+            for (number, &role) in roles.iter().enumerate() {
+                let (shared, post) = (shared.clone(), post.clone());
+                scope.spawn(move || {
+                    let manager = shared.unwrap_or_else(|| self.open_shared());
+                    let mut party = self.party(manager, post, wait);
+                    party.play(role, number, roles.len());
+                });
+            }
+        });
+    }
+
+    /// Runs a party that needs no other.
+    pub(crate) fn alone(&self, role: Role<'_>) {
+        self.run(&[role]);
+    }
+
+    fn run_as_processes(&self, roles: &[Role<'_>]) {
+        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(&self.namespace);
+        std::fs::create_dir_all(&directory).unwrap();
+        let post = Arc::new(Files(directory.clone()));
+        let _rest = (self.role == 0).then(|| Rest(directory));
+        let mut children = Vec::new();
+        if self.role == 0 {
+            for role in 1..roles.len() {
+                let child = Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", self.test, "--nocapture", "--test-threads=1"])
+                    .env(ROLE, role.to_string())
+                    .env(NAMESPACE, &self.namespace)
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .unwrap();
+                children.push(Child(child));
+            }
+        }
+        let mut party = self.party(self.open_shared(), post, SLICE);
+        party.play(roles[self.role], self.role, roles.len());
+        for mut child in children {
+            assert!(child.0.wait().unwrap().success(), "another party failed");
+        }
+    }
+
+    fn open_shared(&self) -> Arc<Mutex<Manager<Host>>> {
+        Arc::new(Mutex::new(self.open(ManagerOptions::default())))
+    }
+
+    fn party(&self, manager: Arc<Mutex<Manager<Host>>>, post: Arc<dyn Post>, wait: Wait) -> Party {
+        Party {
+            manager,
+            post,
+            strategy: self.strategy,
+            is_in_order: self.cluster.is_none(),
+            wait,
+        }
+    }
+}
+
+/// Time, by whatever clock there is.
+pub(crate) fn now() -> Duration {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed()
+}
+
+/// Called between two looks at something that has not come.
+pub(crate) fn pause() {
+    std::thread::yield_now();
+}
+
+/// Waits for a manager that parties share.
+pub(crate) fn lock(manager: &Mutex<Manager<Host>>) -> MutexGuard<'_, Manager<Host>> {
+    manager
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn namespace(test: &str) -> String {
+    // Namespaces are short; a sum of the name tells tests of one process apart.
+    let sum = test.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("c{}-{:x}", std::process::id(), sum >> 24)
+}
+
+/// Words of threads.
+#[derive(Default)]
+struct Board(Mutex<HashMap<String, Vec<u8>>>);
+
+impl Post for Board {
+    fn put(&self, word: &str, bytes: &[u8]) {
+        self.0
+            .lock()
+            .unwrap()
+            .insert(word.to_owned(), bytes.to_vec());
+    }
+
+    fn get(&self, word: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(word).cloned()
+    }
+}
+
+/// Words as files, put in place whole.
+struct Files(PathBuf);
+
+impl Post for Files {
+    fn put(&self, word: &str, bytes: &[u8]) {
+        let making = self.0.join(format!("{word}.{}", std::process::id()));
+        std::fs::write(&making, bytes).unwrap();
+        std::fs::rename(&making, self.0.join(word)).unwrap();
+    }
+
+    fn get(&self, word: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.0.join(word)).ok()
+    }
+}
+
+/// Killed when dropped, so that a failed test leaves no process.
+struct Child(std::process::Child);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What processes said, removed in the end.
+struct Rest(PathBuf);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,183 @@
+//! What the library promises, in the simulator: parties on nodes of their own, on one node, and as one interface that talks
+//! to itself, with every strategy.
+
+#[macro_use]
+mod table;
+
+mod datagrams;
+mod gathering;
+mod groups;
+mod low_level;
+mod managers;
+mod many;
+mod modes;
+mod party;
+mod placing;
+mod stream_races;
+mod stream_records;
+mod streams;
+mod tagged_writes;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use hamlyn::engine::limits::PACKET_PAYLOAD_MAX;
+use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
+use hamlyn_sim::host::SimHost;
+use hamlyn_sim::time::{Span, Time};
+use hamlyn_sim::world::{Settings, Simulation};
+
+use party::{Party, Post, Role, SLICE};
+
+everything!(simulated, Apart, Proc);
+everything!(simulated_loopback, Shared, Proc);
+everything!(simulated_np, Apart, Np);
+everything!(simulated_loopback_np, Shared, Np);
+everything!(simulated_inject, Apart, Inject);
+everything!(simulated_loopback_inject, Shared, Inject);
+everything!(simulated_receive, Apart, Receive);
+everything!(simulated_loopback_receive, Shared, Receive);
+between_interfaces!(placing_simulated, Near, Proc);
+between_interfaces!(placing_simulated_np, Near, Np);
+between_interfaces!(placing_simulated_inject, Near, Inject);
+between_interfaces!(placing_simulated_receive, Near, Receive);
+while_nobody_receives!(full_simulated, Near, Proc);
+
+pub(crate) type Host = SimHost;
+
+/// Where the parties live; each is a process of the simulator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Each on a node of its own.
+    Apart,
+    /// All on one node, where they can grant each other pages.
+    Near,
+    /// All share one interface. They take turns.
+    Shared,
+}
+
+pub(crate) struct World {
+    layout: Layout,
+    strategy: Strategy,
+    seed: u64,
+}
+
+impl World {
+    pub(crate) fn new(layout: Layout, strategy: Strategy, test: &'static str) -> Self {
+        let seed = seed(test);
+        Self {
+            layout,
+            strategy,
+            seed,
+        }
+    }
+
+    /// A manager in this world.
+    pub(crate) fn open(&self, mut options: ManagerOptions) -> Manager<Host> {
+        options.strategy = self.strategy;
+        hamlyn_sim::host::open(None, options).unwrap()
+    }
+
+    /// Runs the parties, all of which know each other's words.
+    pub(crate) fn run(&self, roles: &[Role<'_>]) {
+        let post: Arc<dyn Post> = Arc::new(Mail::default());
+        let shared = Arc::new(Mutex::new(None));
+        let mut world = simulation(self.seed);
+        let one_node = world.node(2);
+        for (number, &role) in roles.iter().enumerate() {
+            let (post, shared) = (post.clone(), shared.clone());
+            let node = if self.layout == Layout::Apart {
+                world.node(2)
+            } else {
+                one_node
+            };
+            world.process(node, &format!("party {number}"), move || {
+                let open = || Arc::new(Mutex::new(self.open(ManagerOptions::default())));
+                let (manager, wait) = if self.layout == Layout::Shared {
+                    let mut shared = shared.lock().unwrap();
+                    (Arc::clone(shared.get_or_insert_with(open)), Wait::Poll)
+                } else {
+                    (open(), SLICE)
+                };
+                Party {
+                    manager,
+                    post,
+                    strategy: self.strategy,
+                    is_in_order: true,
+                    wait,
+                }
+                .play(role, number, roles.len());
+                // The last to end closes the interface, within the world.
+                shared.lock().unwrap().take();
+            });
+        }
+        let outcome = world.run(END);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    }
+
+    /// Runs a party that needs no other.
+    pub(crate) fn alone(&self, role: Role<'_>) {
+        self.run(&[role]);
+    }
+}
+
+/// Time, by the clock of the world.
+pub(crate) fn now() -> Duration {
+    Duration::from_nanos(hamlyn_sim::world::now().as_ns())
+}
+
+/// Called between two looks at something that has not come.
+pub(crate) fn pause() {
+    hamlyn_sim::world::pause(Span::from_us(1));
+}
+
+/// Waits for a manager that parties share.
+pub(crate) fn lock(manager: &Mutex<Manager<Host>>) -> MutexGuard<'_, Manager<Host>> {
+    // All parties are on one thread: whoever blocked it would wait for himself.
+    loop {
+        match manager.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => pause(),
+        }
+    }
+}
+
+/// Longer than any test, by the clock of the world.
+const END: Time = Time::from_ns(600_000_000_000);
+
+fn seed(test: &str) -> u64 {
+    test.bytes().fold(17, |seed, byte| {
+        seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+    })
+}
+
+fn simulation<'a>(seed: u64) -> Simulation<'a> {
+    Simulation::new(Settings {
+        seed,
+        packet_payload_bytes: PACKET_PAYLOAD_MAX,
+        ..Settings::default()
+    })
+}
+
+/// A board whose words take longer than packets: elsewhere a packet is there when its sender says so.
+#[derive(Default)]
+struct Mail(Mutex<HashMap<String, (Time, Vec<u8>)>>);
+
+/// Longer than any packet.
+const MAIL: Span = Span::from_us(500);
+
+impl Post for Mail {
+    fn put(&self, word: &str, bytes: &[u8]) {
+        let at = hamlyn_sim::world::now() + MAIL;
+        let mut words = self.0.lock().unwrap();
+        words.insert(word.to_owned(), (at, bytes.to_vec()));
+    }
+
+    fn get(&self, word: &str) -> Option<Vec<u8>> {
+        let words = self.0.lock().unwrap();
+        let (at, bytes) = words.get(word)?;
+        (*at <= hamlyn_sim::world::now()).then(|| bytes.clone())
+    }
+}

@@ -1,0 +1,117 @@
+//! The tests, as a table for each kind of world. A program names its worlds: `everything!(threads_np, Threads, Np)` makes
+//! a module `threads_np` with one test for each row.
+
+macro_rules! in_world {
+    ($name:ident, $layout:ident, $strategy:ident, $($module:ident :: $test:ident)+) => {
+        mod $name { $(
+            #[test]
+            fn $test() {
+                let test = concat!(stringify!($name), "::", stringify!($test));
+                let (layout, strategy) = (crate::Layout::$layout, hamlyn::Strategy::$strategy);
+                crate::$module::$test(&crate::World::new(layout, strategy, test));
+            }
+        )+ }
+    };
+}
+
+/// Tests for every world.
+macro_rules! everything {
+    ($name:ident, $layout:ident, $strategy:ident) => {
+        in_world! { $name, $layout, $strategy,
+            low_level::messages_of_all_sizes_arrive_whole
+            low_level::metadata_of_every_length_arrives
+            low_level::metadata_of_61_bytes_are_refused_and_nothing_is_sent
+            low_level::a_message_without_bytes_is_announced
+            low_level::several_slots_share_an_area_and_a_queue
+            low_level::slots_feed_queues_of_their_own
+            low_level::a_ticket_travels_in_a_message_and_serves_for_the_answer
+            low_level::a_narrowed_ticket_reaches_its_part_only
+            low_level::offsets_that_overflow_are_refused
+            low_level::a_full_work_queue_says_so_and_loses_nothing
+            many::many_of_all_sizes_arrive_in_order
+            many::many_are_received_as_they_are_asked_for
+            many::many_end_at_the_first_that_cannot_be_sent
+            many::many_with_metadata_arrive_at_their_entries
+            modes::a_fast_message_carries_one_word
+            modes::a_fast_message_is_one_packet_without_metadata
+            modes::a_silent_message_lands_unannounced
+            modes::a_paranoid_entry_enforces_its_limits_and_key
+            modes::a_paranoid_slot_takes_no_fast_message
+            modes::a_one_shot_entry_takes_one_message
+            modes::whoever_holds_an_old_key_is_refused
+            modes::a_revoked_slot_refuses_until_rekeyed
+            modes::a_closed_slot_refuses_though_its_place_is_used_again
+            modes::a_slot_without_the_right_to_write_discards
+            modes::a_forged_key_is_refused_and_counted
+            modes::a_forged_ticket_beyond_the_slot_is_out_of_bounds
+            gathering::a_message_is_gathered_from_several_areas
+            gathering::metadata_are_gathered_too
+            gathering::a_completion_says_when_a_buffer_is_free
+            gathering::bad_gather_lists_are_refused
+            datagrams::datagrams_arrive_and_a_receiver_must_be_ready
+            datagrams::a_reply_ticket_makes_a_round_trip
+            datagrams::datagrams_of_many_packets_arrive
+            datagrams::a_revoked_datagram_ticket_is_worthless
+            datagrams::malformed_datagrams_are_named_and_harmless
+            datagrams::a_datagram_cut_in_the_middle_is_forgotten_on_reset
+            tagged_writes::tags_arrive_with_their_data
+            tagged_writes::a_specific_tag_is_found_and_the_others_wait
+            tagged_writes::an_overrun_is_counted_and_hurts_no_other_receiver
+            tagged_writes::tags_passed_over_without_room_are_counted
+            tagged_writes::a_revoked_tagged_ticket_is_worthless
+            groups::one_notification_for_all_members
+            groups::members_are_divided_among_delegates
+            groups::a_barrier_has_no_bytes
+            groups::a_late_member_of_an_earlier_round_is_refused
+            groups::a_round_that_completed_unseen_is_not_taken_for_the_next
+            groups::divisions_too_small_are_refused
+            groups::accumulators_of_64_bits_divide_further
+            streams::records_of_every_size_arrive_in_order
+            streams::small_records_are_packed_and_flushed
+            streams::a_receiver_that_holds_everything_gets_more_memory
+            streams::a_record_longer_than_the_extent_enlarges_it
+            streams::a_record_of_exactly_the_limit_arrives
+            streams::a_record_beyond_the_limit_is_refused
+            streams::release_gives_back_all_records_before
+            streams::a_sender_that_polls_is_told_that_it_would_block
+            streams::a_staged_record_arrives_whole
+            streams::packed_records_go_though_their_sender_only_polls
+            streams::a_polled_record_in_several_pieces_is_never_cut
+            streams::small_releases_at_the_limit_do_not_stall
+            streams::pieces_passed_over_are_given_back
+            streams::a_receiver_that_closes_is_noticed
+            streams::a_sender_that_closes_without_records_is_noticed
+            stream_races::closing_right_after_filling_the_extent
+            stream_races::closing_while_everything_moves_on
+            stream_races::closing_before_a_demand_is_met
+            stream_races::an_answer_that_is_overwritten_is_not_lost
+            stream_records::random_records_arrive_whatever_is_held
+            managers::an_own_receiver_class_records_arrivals
+            managers::a_class_named_by_a_fast_word_is_not_believed
+            managers::the_room_of_the_queue_is_kept
+            managers::waiting_overlooks_nothing_found_for_another
+            managers::everything_opened_is_given_back
+        }
+    };
+}
+
+/// Nobody grants anything to itself: these are for parties with interfaces of their own.
+macro_rules! between_interfaces {
+    ($name:ident, $layout:ident, $strategy:ident) => {
+        in_world! { $name, $layout, $strategy,
+            placing::a_placed_message_is_there_before_it_is_announced
+            placing::messages_of_all_sizes_are_whole_granted_or_not
+            placing::after_revocation_messages_go_as_copies
+            placing::a_closed_slot_takes_its_grants_with_it
+        }
+    };
+}
+
+/// Whether a sender finds room depends here on nobody receiving by himself.
+macro_rules! while_nobody_receives {
+    ($name:ident, $layout:ident, $strategy:ident) => {
+        in_world! { $name, $layout, $strategy,
+            placing::an_announcement_that_finds_no_room_waits
+        }
+    };
+}
