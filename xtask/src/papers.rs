@@ -191,7 +191,7 @@ fn check_tests(
 }
 
 /// A function is a test if it says so itself; or, as tests that run in several worlds
-/// are, if `main.rs` beside it lists it as `module::name`.
+/// are, if `table.rs` beside it lists it as `module::name`.
 fn is_test(path: &str, code: &str, name: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
     if has_test(code, name) {
         return true;
@@ -201,7 +201,7 @@ fn is_test(path: &str, code: &str, name: &str, read: &dyn Fn(&str) -> Option<Str
     };
     let listed = format!("{}::{name}", file.trim_end_matches(".rs"));
     has_function(code, name)
-        && read(&format!("{directory}/main.rs"))
+        && read(&format!("{directory}/table.rs"))
             .is_some_and(|root| words(&code_of(&root), &listed).next().is_some())
 }
 
@@ -243,7 +243,7 @@ mod tests {
             "crates/a/src/lib.rs" => "struct Thing; impl Thing { fn act() {} } // absent",
             "crates/a/tests/t.rs" => "fn helper() {}\n#[test]\nfn it_holds() {}",
             "docs/x.md" => "words",
-            "crates/a/tests/all/main.rs" => "mod w; run! { w::in_all_worlds } // w::in_none",
+            "crates/a/tests/all/table.rs" => "mod w; run! { w::in_all_worlds } // w::in_none",
             "crates/a/tests/all/w.rs" => "fn in_all_worlds<W>(w: &W) {} fn in_none<W>(w: &W) {}",
             _ => return None,
         };
@@ -305,7 +305,7 @@ mod tests {
     fn a_test_may_be_listed_in_the_file_that_runs_it() {
         let cite = |test: &str| problems_of(&GOOD.replace("t.rs::it_holds", test));
         assert_eq!(cite("all/w.rs::in_all_worlds"), Vec::<String>::new());
-        for not_run in ["all/w.rs::in_none", "all/w.rs::worlds", "all/main.rs::run"] {
+        for not_run in ["all/w.rs::in_none", "all/w.rs::worlds", "all/table.rs::run"] {
             assert!(!cite(not_run).is_empty(), "{not_run}");
         }
     }
