@@ -11,7 +11,7 @@ use std::rc::Rc;
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, NoWindow, Payload};
+use hamlyn_engine::memory::{Area, Denied, LinkId, NoWindow, Payload};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
@@ -24,6 +24,11 @@ pub const AREA_BYTES: usize = 512;
 pub const ENTRIES: u16 = 4;
 /// Operations, and so meanings of the first byte of each, modulo this.
 pub const OPERATIONS: u8 = 16;
+
+const PEER: LinkId = LinkId {
+    index: 0,
+    generation: 1,
+};
 
 #[derive(Clone)]
 struct Memory(Rc<RefCell<Vec<u8>>>);
@@ -288,7 +293,7 @@ fn packet(
     let data = vec![choice | 1; (header.length_bytes as usize).min(AREA_BYTES + 1)];
     let mut expected = world.memory.0.borrow().clone();
     let refused = world.receiver.refusals().total();
-    let outcome = world.receiver.receive(&header, &Bytes(&data));
+    let outcome = world.receiver.receive(PEER, &header, &Bytes(&data), None);
     match outcome {
         Ok(received) => {
             let slot = world

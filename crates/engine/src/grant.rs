@@ -9,12 +9,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::limits::GRANTS_PER_SLOT_MAX;
+use crate::memory::LinkId;
 use crate::packet::SlotName;
 use crate::refusal::Refusal;
-
-/// A peer as the host knows it: a number that is never used twice for different peers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Holder(pub u64);
 
 /// Names a grant of an interface. Never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -63,7 +60,7 @@ pub enum GrantRefused {
 #[derive(Debug)]
 struct Granted {
     serial: u64,
-    holder: Holder,
+    holder: LinkId,
     range: Range<u64>,
 }
 
@@ -76,7 +73,7 @@ impl Grants {
         &mut self,
         slot_bytes: u64,
         range: Range<u64>,
-        holder: Holder,
+        holder: LinkId,
         serial: u64,
     ) -> Result<(), GrantRefused> {
         let start = range.start;
@@ -114,13 +111,13 @@ impl Grants {
         self.0.len() < before
     }
 
-    pub(crate) fn end_all_of(&mut self, holder: Holder) {
+    pub(crate) fn end_all_of(&mut self, holder: LinkId) {
         self.0.retain(|granted| granted.holder != holder);
     }
 
-    /// Whether `holder` may have stored there.
+    /// Whether the peer of that link may have stored there.
     #[cold]
-    pub(crate) fn cover(&self, holder: Holder, place: Range<u64>) -> Result<(), Refusal> {
+    pub(crate) fn cover(&self, holder: LinkId, place: Range<u64>) -> Result<(), Refusal> {
         let covers = |granted: &Granted| {
             let inside = granted.range.start <= place.start && place.end <= granted.range.end;
             granted.holder == holder && inside

@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod atomic;
 mod awaited;
+mod backlog;
 pub mod counting;
 pub mod grant;
 pub mod key;
@@ -28,6 +29,7 @@ pub mod receive;
 pub mod refusal;
 pub mod segment;
 pub mod slot;
+pub mod table;
 pub mod terminus;
 pub mod transmit;
 pub mod transport;

@@ -27,12 +27,18 @@ pub const SHORT_BYTES: usize = 16;
 /// Packets of a borrowed message that are sent before the caller may look at what came in: on Ethernet as many
 /// as one call of the system takes, and a few.
 pub const BORROWED_BURST: usize = 48;
+/// Packets of queued messages that are sent to one link before the next link has its turn.
+pub const BACKLOG_BURST: usize = 16;
+/// Links without room that are asked one after the other for room in a pump.
+pub const BACKLOGS_BLOCKED_MAX: usize = 8;
 /// Smallest payload limit a link may have.
 pub const PACKET_PAYLOAD_MIN: usize = 64;
 /// Largest payload limit a link may have.
 pub const PACKET_PAYLOAD_MAX: usize = 64 * 1024;
 /// Termini of one interface.
 pub const TERMINI_MAX: usize = 256;
+/// Notification queues of one interface.
+pub const QUEUES_MAX: usize = 1 << 15;
 /// Entries of the largest notification queue.
 pub const NOTIFICATION_ENTRIES_MAX: usize = 1 << 20;
 /// Grants that a slot may have at a time.

@@ -3,7 +3,7 @@
 //! copying itself is done by whoever lends the memory.
 
 use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
-use crate::packet::{Header, Short, Single};
+use crate::packet::{Header, Short};
 
 /// Why a host would not carry out a copy that the engine had checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -180,25 +180,6 @@ pub trait Outlet<A: Area> {
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
         self.offer(link, &header, metadata, &[Part::Bytes(&bytes)])
             .is_ok()
-    }
-
-    /// As [`Outlet::offer_short`], for a single packet; `data` are as many as it says, or none if they are in their
-    /// place. It is not taken if it is longer than packets of the link.
-    #[inline]
-    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> bool {
-        let header = single.header();
-        let metadata = single.word.to_le_bytes();
-        let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
-        let length_bytes = metadata.len() + data.len();
-        if self
-            .payload_max_bytes(link)
-            .is_none_or(|max_bytes| length_bytes > max_bytes)
-        {
-            return false;
-        }
-        let data = [Part::Bytes(data)];
-        let parts = if single.is_placed { &data[1..] } else { &data };
-        self.offer(link, &header, metadata, parts).is_ok()
     }
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there

@@ -230,6 +230,12 @@ impl MetadataEntry {
         self.metadata_length.store(length_bytes as u32, Relaxed);
     }
 
+    /// A message begins that has brought no metadata so far.
+    #[inline]
+    pub(crate) fn forget_metadata(&self) {
+        self.metadata_length.store(0, Relaxed);
+    }
+
     #[inline]
     pub(crate) fn set_accumulator(&self, value: u64) {
         self.accumulator.store(value, Relaxed);
@@ -262,7 +268,9 @@ pub struct BadEntryCount {
 /// A vector of metadata entries (`Hamlyn 2.4`). Clones name the same entries.
 #[derive(Clone, Debug)]
 pub struct MetadataArea {
+    /// Padded to a power of two: an index that a peer chose is masked, so that not even speculation leaves them.
     entries: Arc<[MetadataEntry]>,
+    length: usize,
 }
 
 impl MetadataArea {
@@ -271,9 +279,11 @@ impl MetadataArea {
         if entries == 0 || entries > METADATA_ENTRIES_MAX {
             return Err(BadEntryCount { asked: entries });
         }
-        let entries: Vec<_> = (0..entries).map(|_| MetadataEntry::new()).collect();
+        let padded = 0..entries.next_power_of_two();
+        let storage: Vec<_> = padded.map(|_| MetadataEntry::new()).collect();
         Ok(Self {
-            entries: entries.into(),
+            entries: storage.into(),
+            length: entries,
         })
     }
 
@@ -281,12 +291,12 @@ impl MetadataArea {
     #[expect(clippy::len_without_is_empty, reason = "an area is never empty")]
     #[inline]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.length
     }
 
     /// The entries of those indices, as far as there are any.
     pub fn entries(&self, indices: Range<u32>) -> &[MetadataEntry] {
-        let end = (indices.end as usize).min(self.entries.len());
+        let end = (indices.end as usize).min(self.length);
         let start = (indices.start as usize).min(end);
         &self.entries[start..end]
     }
@@ -294,6 +304,10 @@ impl MetadataArea {
     /// The entry of that index, if there is one.
     #[inline]
     pub fn entry(&self, index: u16) -> Option<&MetadataEntry> {
-        self.entries.get(usize::from(index))
+        let index = usize::from(index);
+        if index >= self.length {
+            return None;
+        }
+        self.entries.get(index & (self.entries.len() - 1))
     }
 }

@@ -16,15 +16,17 @@ use crate::atomic::{
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
-use crate::limits::{FAST_INDEX, NOTIFICATION_ENTRIES_MAX};
+use crate::limits::{FAST_INDEX, NOTIFICATION_ENTRIES_MAX, QUEUES_MAX};
+use crate::memory::LinkId;
 use crate::packet::SlotName;
 
-/// Two words: lap, notification index and slot in the first; in the second
-/// the receive class of the metadata entry or, in fast mode, the word of metadata.
-#[repr(C, align(16))]
+/// Three words: lap, notification index and slot in the first; in the second
+/// the receive class of the metadata entry or, in fast mode, the word of metadata; in the third the link.
+#[repr(C, align(32))]
 struct Entry {
     head: AtomicU64,
     word: AtomicU64,
+    from: AtomicU64,
 }
 
 /// What the application learns of a message.
@@ -37,6 +39,8 @@ pub struct Notification {
     /// In fast mode the message's word of metadata; otherwise the receive class
     /// of its metadata entry.
     pub word: u64,
+    /// The link over which its last packet came: so whose it is, as the host vouches.
+    pub from: LinkId,
 }
 
 impl Notification {
@@ -57,24 +61,32 @@ pub struct Overrun {
     pub lost: u64,
 }
 
-/// A queue was asked for with an impossible number of entries.
+/// A queue could not be opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a notification queue has 2 to {NOTIFICATION_ENTRIES_MAX} entries, not {asked}")]
-pub struct BadQueueLength {
-    /// How many were asked for.
-    pub asked: usize,
+#[non_exhaustive]
+pub enum QueueError {
+    /// The number of entries is impossible.
+    #[error("a notification queue has 2 to {NOTIFICATION_ENTRIES_MAX} entries, not {asked}")]
+    Length {
+        /// How many were asked for.
+        asked: usize,
+    },
+    /// All queues are in use.
+    #[error("all {QUEUES_MAX} notification queues of the interface are in use: close one")]
+    TooMany,
 }
 
 /// Makes a queue of at least `entries` entries (rounded up to a power of two).
-pub fn queue(entries: usize) -> Result<(NotificationWriter, NotificationReader), BadQueueLength> {
+pub fn queue(entries: usize) -> Result<(NotificationWriter, NotificationReader), QueueError> {
     if !(2..=NOTIFICATION_ENTRIES_MAX).contains(&entries) {
-        return Err(BadQueueLength { asked: entries });
+        return Err(QueueError::Length { asked: entries });
     }
     let length = entries.next_power_of_two();
     let storage: Vec<_> = (0..length)
         .map(|_| Entry {
             head: AtomicU64::new(0),
             word: AtomicU64::new(0),
+            from: AtomicU64::new(0),
         })
         .collect();
     let entries: Arc<[Entry]> = storage.into();
@@ -159,6 +171,7 @@ impl NotificationWriter {
             .store(u64::from(lap(self.next, self.lap_shift) | WRITING), Relaxed);
         fence(Release);
         entry.word.store(notification.word, Relaxed);
+        entry.from.store(notification.from.to_bits(), Relaxed);
         entry.head.store(
             u64::from(lap(self.next, self.lap_shift))
                 | u64::from(notification.metadata_index) << 16
@@ -199,6 +212,7 @@ impl NotificationReader {
         }
         if let Look::Ready = seen {
             let word = entry.word.load(Relaxed);
+            let from = LinkId::from_bits(entry.from.load(Relaxed));
             fence(Acquire);
             if entry.head.load(Relaxed) == head {
                 self.next += 1;
@@ -206,6 +220,7 @@ impl NotificationReader {
                     slot: SlotName::from_bits((head >> 32) as u32),
                     metadata_index: (head >> 16) as u16,
                     word,
+                    from,
                 }));
             }
         }

@@ -3,21 +3,21 @@
 //!
 //! Reception never waits for anything: not for transmission, and not for the application.
 
-use alloc::vec::Vec;
 use core::ops::Range;
 
 pub use crate::awaited::Awaited;
-use crate::grant::{GrantId, GrantRefused, Holder};
+use crate::grant::{GrantId, GrantRefused};
 use crate::key::Key;
-use crate::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
-use crate::memory::{Area, Denied, Payload, Window};
-use crate::metadata::{MetadataArea, MetadataEntry};
+use crate::limits::{FAST_INDEX, QUEUES_MAX, SHORT_BYTES, USER_METADATA_BYTES};
+use crate::memory::{Area, Denied, LinkId, Payload, Window};
+use crate::metadata::MetadataEntry;
 use crate::notification::{
-    BadQueueLength, Notification, NotificationReader, NotificationWriter, queue,
+    Notification, NotificationReader, NotificationWriter, QueueError, queue,
 };
-use crate::packet::{Flags, Header, Kind, ShortInPlace, Single, SlotName};
+use crate::packet::{Address, Flags, Header, Kind, ShortInPlace, SlotName};
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
+use crate::table::Table;
 
 /// What became of a packet that was let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,8 +26,32 @@ pub enum Received {
     Deposited,
     /// Deposited, and its message or group is complete; announced, if it was to be.
     Complete,
-    /// Complete, and the announcement is here instead of in the queue: see [`Receiver::receive_for`].
+    /// Complete, and the announcement is here instead of in the queue: see [`Receiver::receive`].
     Handed(Notification),
+}
+
+/// A short packet that came the fast path ([`Receiver::receive_short`]): deposited, complete, and to be announced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShortReceived {
+    /// Its address.
+    pub to: Address,
+    /// What its notification says: in fast mode its word, otherwise its entry's receive class.
+    pub word: u64,
+    /// Its metadata, unless it is in fast mode.
+    pub metadata: u64,
+}
+
+impl ShortReceived {
+    /// Its notification, if it came over that link.
+    #[inline(always)]
+    pub const fn notification(&self, from: LinkId) -> Notification {
+        Notification {
+            slot: self.to.slot(),
+            metadata_index: self.to.metadata_index(),
+            word: self.word,
+            from,
+        }
+    }
 }
 
 /// Whether the interface takes packets (`Hamlyn 2.8`).
@@ -43,11 +67,11 @@ enum Gate {
 /// * For the owner: `open_slot`, `close_slot`, `rekey_slot`, `revoke_slot`,
 ///   `slot_info`, `open_queue`, `close_queue`, `refusals`, `grant`, `end_grant`, `end_grants_of`.
 /// * For the host: `set_up`, `handshake`, `tick`.
-/// * For the links: `receive`, `receive_from`.
+/// * For the links: `receive`, and beside it the one fast path, `receive_short`.
 #[derive(Debug)]
 pub struct Receiver<A: Area> {
     slots: SlotTable<A>,
-    queues: Vec<Option<NotificationWriter>>,
+    queues: Table<NotificationWriter>,
     refusals: Refusals,
     /// Notifications put into queues, all together.
     announced: u64,
@@ -64,7 +88,7 @@ impl<A: Area> Receiver<A> {
     pub fn new(handshake_period_ns: Option<u64>) -> Self {
         Self {
             slots: SlotTable::new(),
-            queues: Vec::new(),
+            queues: Table::new(QUEUES_MAX, u32::MAX - 1),
             refusals: Refusals::default(),
             announced: 0,
             gate: Gate::NotSetUp,
@@ -106,31 +130,21 @@ impl<A: Area> Receiver<A> {
     pub fn open_queue(
         &mut self,
         entries: usize,
-    ) -> Result<(QueueId, NotificationReader), BadQueueLength> {
+    ) -> Result<(QueueId, NotificationReader), QueueError> {
         let (writer, reader) = queue(entries)?;
-        let index = match self.queues.iter().position(Option::is_none) {
-            Some(index) => index,
-            None => {
-                self.queues.push(None);
-                self.queues.len() - 1
-            }
-        };
-        self.queues[index] = Some(writer);
-        Ok((QueueId::at(index), reader))
+        let name = self.queues.insert(writer).ok_or(QueueError::TooMany)?;
+        Ok((QueueId::new(name), reader))
     }
 
-    /// Closes a queue. Slots that still name it announce nothing any more, so
-    /// close them first: the number is used again.
+    /// Closes a queue. Slots that still name it announce nothing any more.
     pub fn close_queue(&mut self, queue: QueueId) {
-        if let Some(place) = self.queues.get_mut(queue.place()) {
-            *place = None;
-        }
+        self.queues.remove(queue.name());
     }
 
     /// Opens a slot (`Hamlyn 2.2`). Allocates.
     pub fn open_slot(&mut self, options: SlotOptions<A>) -> Result<SlotName, SlotError> {
         if let Some(queue) = options.queue
-            && self.queues.get(queue.place()).is_none_or(Option::is_none)
+            && !self.queues.contains(queue.name())
         {
             return Err(SlotError::NoSuchQueue);
         }
@@ -155,12 +169,12 @@ impl<A: Area> Receiver<A> {
         self.slots.change(name, |slot| slot.revoked = true)
     }
 
-    /// Lets `holder` store into that range of the slot by itself. Allocates.
+    /// Lets the peer of that link store into that range of the slot by itself. Allocates.
     pub fn grant(
         &mut self,
         name: SlotName,
         range: Range<u64>,
-        holder: Holder,
+        holder: LinkId,
     ) -> Result<GrantId, GrantRefused> {
         let slot = self
             .slots
@@ -193,7 +207,7 @@ impl<A: Area> Receiver<A> {
     }
 
     /// Ends all grants of a peer that is gone.
-    pub fn end_grants_of(&mut self, holder: Holder) {
+    pub fn end_grants_of(&mut self, holder: LinkId) {
         for slot in self.slots.iter_mut() {
             slot.grants.end_all_of(holder);
         }
@@ -221,208 +235,95 @@ impl<A: Area> Receiver<A> {
         self.announced
     }
 
-    /// Takes one packet. `header` must be a private copy; `payload` may change
+    /// Takes one packet, which came over that link. `header` must be a private copy; `payload` may change
     /// at any time. Nothing that a packet can say panics, blocks or writes
     /// outside the bounds its key opens.
-    /// It comes from nobody who could have a grant; otherwise see [`Receiver::receive_for`].
+    ///
+    /// A caller who just found the queue `waiting` empty, and would take the notification out of it at once, has it
+    /// handed over without the detour.
     #[inline(always)]
     pub fn receive<P: Payload<A>>(
         &mut self,
-        header: &Header,
-        payload: &P,
-    ) -> Result<Received, Refusal> {
-        self.receive_for(|| None, header, payload, None)
-    }
-
-    /// As [`Receiver::receive`], for a caller who just found the queue `waiting` empty and would
-    /// take the notification out of it at once: it is handed over without the detour. `holder` is asked
-    /// only if the packet says that it was placed.
-    #[inline(always)]
-    pub fn receive_for<P: Payload<A>>(
-        &mut self,
-        holder: impl FnOnce() -> Option<Holder>,
+        from: LinkId,
         header: &Header,
         payload: &P,
         waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
-        match self.admit(holder, header, payload, waiting) {
+        match self.admit(from, header, payload, waiting) {
             Ok(received) => Ok(received),
             Err(reason) => Err(self.refuse(header, reason)),
         }
     }
 
-    /// The shortest way: for a packet in fast mode to a slot whose key alone decides, announced in
-    /// the empty queue `waiting`. Nothing for any other packet, and for one that is refused: that has
-    /// had no effect, and [`Receiver::receive_for`] is to judge it.
+    /// The fast path, for a short packet that is announced in the empty queue `waiting`: in fast mode to a slot whose
+    /// key alone decides, or with a word of metadata to an entry of a `paranoid_one_shot` slot. Nothing for
+    /// any other packet, and for one that is refused: that has had no effect, and
+    /// [`Receiver::receive`] is to judge it.
+    ///
+    /// An application that awaits a message to one entry, and knows what it has permitted there, says so by
+    /// `awaited`; then only whether the entry is armed is looked up, and a packet to another entry is left.
     #[inline(always)]
     pub fn receive_short<P: ShortInPlace>(
         &mut self,
         short: &P,
         waiting: QueueId,
-    ) -> Option<Notification> {
+        awaited: Option<&Awaited>,
+    ) -> Option<ShortReceived> {
         let to = short.to();
-        let way = self.slots.way(to)?;
-        if P::HAS_METADATA
-            || way.key != short.key()
-            || way.queue != waiting
-            || !way.window.write_words(short.offset(), short.data())
-        {
-            return None;
-        }
-        Some(Notification {
-            slot: to.slot(),
-            metadata_index: FAST_INDEX,
-            word: short.word(),
-        })
-    }
-
-    /// As [`Receiver::receive_short`], for a packet with a word of metadata to an entry of a
-    /// `paranoid_one_shot` slot.
-    #[inline(always)]
-    pub fn receive_guarded<P: ShortInPlace>(
-        &mut self,
-        short: &P,
-        waiting: QueueId,
-    ) -> Option<Notification> {
-        let short = &short.copied();
-        let slot = self.slots.guarded(short.to)?;
-        let metadata_index = short.to.metadata_index();
-        let entry = slot.metadata.as_ref()?.entry(metadata_index)?;
-        if !short.has_metadata || slot.queue != Some(waiting) {
-            return None;
-        }
-        let (low, high) = entry.admit_once(short.key, short.offset, SHORT_BYTES as u64)?;
-        if high > slot.length_bytes {
-            return None;
-        }
-        // What is at most `high` lies in the slot, so nothing overflows.
-        let at = slot.base + short.offset;
-        slot.area
-            .complete_with_words(at, short.data, slot.base + low, slot.base + high)
-            .ok()?;
-        entry.store_metadata_word(short.word, size_of_val(&short.word));
-        let word = entry.receive_class();
-        entry.spend();
-        Some(Notification {
-            slot: short.to.slot(),
-            metadata_index,
-            word,
-        })
-    }
-
-    /// As [`Receiver::receive_guarded`], for the application that awaits the message to one entry and
-    /// knows what it has permitted there, so that only whether it is armed need be looked up. Its word
-    /// of metadata, if the message came; it is not announced. `metadata` are the entries of the slot.
-    #[inline(always)]
-    pub fn receive_awaited<P: ShortInPlace>(
-        &mut self,
-        short: &P,
-        waiting: &QueueId,
-        awaited: &Awaited,
-        metadata: &MetadataArea,
-    ) -> Option<u64> {
-        let to = awaited.to;
-        if !P::HAS_METADATA || short.to() != to || short.key() != awaited.key {
-            return None;
-        }
-        let slot = self.slots.guarded(to)?;
-        let entry = metadata.entry(to.metadata_index())?;
-        debug_assert!(awaited.is_permitted(slot, entry));
-        let offset = short.offset();
-        if offset.wrapping_sub(awaited.low) > awaited.spread
-            || offset > slot.last_short
-            || slot.queue != Some(*waiting)
-            || !entry.is_armed()
-        {
-            return None;
-        }
-        let at = slot.base + offset;
-        // The limits lie in one piece, so the piece of the data is all that changes hands.
-        let end = at + SHORT_BYTES as u64;
-        slot.area
-            .complete_with_words(at, short.data(), at, end)
-            .ok()?;
-        let word = short.word();
-        entry.store_metadata_word(word, size_of_val(&word));
-        entry.spend();
-        Some(word)
-    }
-
-    /// As [`Receiver::receive_for`], for a single packet that is announced in the empty queue `waiting`: each
-    /// check once. Nothing for one that is refused, a part of a message, announced elsewhere, or for a `paranoid`
-    /// slot: that has had no effect, and the other is to judge it.
-    /// `single` must be a private copy; `payload` may change at any time.
-    #[inline(always)]
-    pub fn receive_single<P: Payload<A>>(
-        &mut self,
-        holder: impl FnOnce() -> Option<Holder>,
-        single: &Single,
-        payload: &P,
-        waiting: QueueId,
-    ) -> Option<Notification> {
-        if !self.slots.gate_is_open() {
-            return None;
-        }
-        let slot = self.slots.named(single.to.slot()).ok()?;
-        if slot.revoked || slot.queue != Some(waiting) || !slot.rights.grant(Rights::WRITE) {
-            return None;
-        }
-        let end = single.offset.checked_add(u64::from(single.length_bytes))?;
-        if end > slot.length_bytes {
-            return None;
-        }
-        let metadata_index = single.to.metadata_index();
-        let entry = if single.to.is_fast() {
-            None
-        } else {
-            Some(slot.metadata.as_ref()?.entry(metadata_index)?)
-        };
-        let mut limits = None;
-        match (slot.mode, entry) {
-            (Mode::Normal, _) if slot.key == single.key => {}
-            (Mode::ParanoidOneShot, Some(entry)) => {
-                let length = u64::from(single.length_bytes);
-                let (low, high) = entry.admit_once(single.key, single.offset, length)?;
-                limits = Some((low, high.min(slot.length_bytes)));
+        if !P::HAS_METADATA {
+            let way = self.slots.way(to)?;
+            if way.key != short.key()
+                || way.queue != Some(waiting)
+                || !way.window.write_words(short.offset(), short.data())
+            {
+                return None;
             }
-            _ => return None,
-        }
-        match entry {
-            None if single.has_metadata => return None,
-            // A delta that counts.
-            Some(_) if !single.has_metadata && single.word != 0 => return None,
-            _ => {}
-        }
-        if single.is_placed {
-            let place = single.offset..end;
-            slot.grants.cover(holder()?, place).ok()?;
-        } else {
-            // `base + offset` cannot overflow: the slot fits its area and the packet fits the slot.
-            let at = slot.base + single.offset;
-            payload.deposit(&slot.area, at).ok()?;
-        }
-        let Some(entry) = entry else {
-            return Some(Notification {
-                slot: single.to.slot(),
-                metadata_index,
-                word: single.word,
+            let word = short.word();
+            return Some(ShortReceived {
+                to,
+                word,
+                metadata: 0,
             });
+        }
+        // Each field is read once.
+        let (key, offset) = (short.key(), short.offset());
+        if let Some(awaited) = awaited
+            && !awaited.permits(to, key, offset)
+        {
+            return None;
+        }
+        let slot = self.slots.guarded(to.slot())?;
+        let entry = slot.metadata.as_ref()?.entry(to.metadata_index())?;
+        if slot.queue != Some(waiting) || offset > slot.last_short {
+            return None;
+        }
+        // All limits of an awaited message lie in one piece of the area, so the piece of the data is all that changes hands.
+        let (low, high) = match awaited {
+            Some(awaited) => {
+                debug_assert!(awaited.says_what(entry));
+                if !entry.is_armed() {
+                    return None;
+                }
+                (offset, offset + SHORT_BYTES as u64)
+            }
+            None => entry.admit_once(key, offset, SHORT_BYTES as u64)?,
         };
-        if single.has_metadata {
-            entry.store_metadata_word(single.word, size_of_val(&single.word));
-        }
+        let high = high.min(slot.length_bytes);
+        // The slot fits its area and the data fit the slot, so nothing overflows.
+        slot.area
+            .complete_with_words(
+                slot.base + offset,
+                short.data(),
+                slot.base + low,
+                slot.base + high,
+            )
+            .ok()?;
+        let metadata = short.word();
+        entry.store_metadata_word(metadata, size_of_val(&metadata));
         let word = entry.receive_class();
-        if let Some((low, high)) = limits {
-            slot.area
-                .message_complete(slot.base + low, slot.base + high);
-            // Last: from then on the application may give the place and the entry away again.
-            entry.spend();
-        }
-        Some(Notification {
-            slot: single.to.slot(),
-            metadata_index,
-            word,
-        })
+        // Last: from then on the application may give the place and the entry away again.
+        entry.spend();
+        Some(ShortReceived { to, word, metadata })
     }
 
     #[cold]
@@ -436,7 +337,7 @@ impl<A: Area> Receiver<A> {
     #[inline(always)]
     fn admit<P: Payload<A>>(
         &mut self,
-        holder: impl FnOnce() -> Option<Holder>,
+        from: LinkId,
         header: &Header,
         payload: &P,
         waiting: Option<QueueId>,
@@ -505,8 +406,7 @@ impl<A: Area> Receiver<A> {
         // From here on the packet is welcome. `base + offset` cannot overflow:
         // the slot fits its area and the packet fits the slot.
         if placed {
-            let holder = holder().ok_or(Refusal::NotGranted)?;
-            slot.grants.cover(holder, header.offset..end)?;
+            slot.grants.cover(from, header.offset..end)?;
         } else {
             payload
                 .deposit(&slot.area, slot.base + header.offset)
@@ -518,18 +418,23 @@ impl<A: Area> Receiver<A> {
 
         let mut word = header.word;
         if let Some(entry) = entry {
-            if metadata_length != 0 {
-                match payload.metadata_word() {
-                    Some(word) if metadata_length <= size_of::<u64>() => {
-                        entry.store_metadata_word(word, metadata_length);
-                    }
-                    _ => store_metadata(entry, payload, metadata_length),
-                }
-            }
             // Hamlyn 2.5: a delta of zero announces the message without a look at the accumulator.
             let delta = slot.counting.delta(header.word);
+            let before = if delta == 0 { 0 } else { entry.accumulator() };
+            match payload.metadata_word() {
+                // The first packet of a message that comes: nothing is known of its metadata yet.
+                _ if metadata_length == 0 => {
+                    if before == 0 {
+                        entry.forget_metadata();
+                    }
+                }
+                Some(word) if metadata_length <= size_of::<u64>() => {
+                    entry.store_metadata_word(word, metadata_length);
+                }
+                _ => store_metadata(entry, payload, metadata_length),
+            }
             if delta != 0 {
-                let sum = slot.counting.add(entry.accumulator(), delta);
+                let sum = slot.counting.add(before, delta);
                 entry.set_accumulator(sum);
                 if sum != 0 {
                     return Ok(Received::Deposited);
@@ -553,11 +458,12 @@ impl<A: Area> Receiver<A> {
             slot: header.slot,
             metadata_index: header.metadata_index,
             word,
+            from,
         };
         if waiting == Some(queue) {
             return Ok(Received::Handed(notification));
         }
-        if let Some(Some(writer)) = self.queues.get_mut(queue.place()) {
+        if let Some(writer) = self.queues.get_mut(queue.name()) {
             writer.push(notification);
             self.announced += 1;
         }

@@ -95,6 +95,15 @@ impl Segmenter {
         self.counter = self.share.decrement(self.counter);
     }
 
+    /// Whether what is left can go in packets of that payload: a message in fast mode is one packet, whatever its
+    /// link has become since it was accepted.
+    #[inline]
+    pub fn fits(&self, payload_max_bytes: usize) -> bool {
+        !self.template.is_fast()
+            || self.template.flags.is_placed()
+            || self.data_bytes <= payload_max_bytes as u64
+    }
+
     /// Whether a packet of the message was taken already.
     pub fn is_started(&self) -> bool {
         self.started

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::num::NonZeroU32;
+use core::num::NonZeroU64;
 
 use crate::counting::Counting;
 use crate::grant::Grants;
@@ -12,6 +12,7 @@ use crate::memory::{Area, Window};
 use crate::metadata::MetadataArea;
 use crate::packet::{Address, Header, SlotName};
 use crate::refusal::{Refusal, Refusals};
+use crate::table::{Name, Table};
 
 /// What holders of the key may do. Reading and atomic operations will join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,20 +43,25 @@ pub enum Mode {
     ParanoidOneShot,
 }
 
-/// Names a notification queue of an interface.
+/// Names a notification queue of an interface. Never used twice for different queues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct QueueId(pub(crate) NonZeroU32);
+pub struct QueueId(NonZeroU64);
 
 impl QueueId {
-    /// The queue at that place of the table.
-    pub(crate) const fn at(place: usize) -> Self {
-        Self(NonZeroU32::MIN.saturating_add(place as u32))
+    /// The queue of that name, as one number: so it is compared at once, and nothing but a queue is zero.
+    pub(crate) const fn new(name: Name) -> Self {
+        let bits = (name.generation as u64) << 32 | name.index as u64;
+        Self(NonZeroU64::MIN.saturating_add(bits))
     }
 
-    /// Its place in the table.
+    /// Its name in the table.
     #[inline]
-    pub(crate) const fn place(self) -> usize {
-        self.0.get() as usize - 1
+    pub(crate) const fn name(self) -> Name {
+        let bits = self.0.get() - 1;
+        Name {
+            index: bits as u32,
+            generation: (bits >> 32) as u32,
+        }
     }
 }
 
@@ -151,6 +157,8 @@ pub(crate) struct Slot<A> {
     pub(crate) queue: Option<QueueId>,
     /// The last offset at which short data fit.
     pub(crate) last_short: u64,
+    /// Whether short packets to its entries may take the fast path: what [`SlotTable::note_way`] found.
+    takes_guarded: bool,
     pub(crate) grants: Grants,
     refusals: Box<Refusals>,
 }
@@ -158,20 +166,20 @@ pub(crate) struct Slot<A> {
 impl<A> Slot<A> {
     /// Whether nothing about the slot itself keeps short data out.
     fn takes_short(&self) -> bool {
-        !self.revoked && self.rights.grant(Rights::WRITE) && self.length_bytes >= SHORT_BYTES as u64
+        let writable = self.rights.grant(Rights::WRITE);
+        !self.revoked && writable && self.length_bytes >= SHORT_BYTES as u64
     }
 }
 
-/// The shortest way into a slot, for short packets in fast mode that its key alone lets in: all that
-/// decides about them, side by side.
+/// What decides about short packets in fast mode that a slot's key alone lets in, side by side.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Way<W> {
     /// The address of those packets, or [`Address::NOBODY`]. So one comparison says that the interface
     /// takes packets and the slot is open under that name, in normal mode, writable and not revoked.
-    pub(crate) to: Address,
+    to: Address,
     pub(crate) key: Key,
-    pub(crate) queue: QueueId,
+    pub(crate) queue: Option<QueueId>,
     /// The slot, by its bounds.
     pub(crate) window: W,
 }
@@ -181,51 +189,38 @@ impl<W: Window> Way<W> {
         Self {
             to: Address::NOBODY,
             key: Key::from_bits(0),
-            // Of no matter: no packet has that address.
-            queue: QueueId::at(0),
+            queue: None,
             window: W::empty(),
         }
     }
 }
 
 #[derive(Debug)]
-struct Place<A> {
-    /// The address of entry 0 of a `paranoid_one_shot` slot, as [`Way::to`].
-    guarded: Address,
-    generation: u16,
-    slot: Option<Slot<A>>,
-}
-
-impl<A> Place<A> {
-    const VACANT: Self = Self {
-        guarded: Address::NOBODY,
-        generation: 0,
-        slot: None,
-    };
-}
-
-#[derive(Debug)]
 pub(crate) struct SlotTable<A: Area> {
-    /// Padded to a power of two with closed places, so that a masked index is always inside.
-    places: Vec<Place<A>>,
+    slots: Table<Slot<A>>,
     /// Of each place.
     ways: Vec<Way<A::Window>>,
     /// What an address is masked with to find its way: not even speculation leaves the table, and as the
     /// whole address is compared, no more is needed.
     index_mask: u64,
-    free: Vec<u16>,
-    used: usize,
     gate_is_open: bool,
+}
+
+/// A slot's name as the table has it.
+#[inline(always)]
+const fn place(name: SlotName) -> Name {
+    Name {
+        index: name.index() as u32,
+        generation: name.generation() as u32,
+    }
 }
 
 impl<A: Area> SlotTable<A> {
     pub(crate) fn new() -> Self {
         Self {
-            places: Vec::new(),
+            slots: Table::new(SLOTS_MAX, u16::MAX as u32),
             ways: Vec::new(),
             index_mask: 0,
-            free: Vec::new(),
-            used: 0,
             gate_is_open: false,
         }
     }
@@ -240,34 +235,31 @@ impl<A: Area> SlotTable<A> {
     pub(crate) fn set_gate(&mut self, open: bool) {
         if self.gate_is_open != open {
             self.gate_is_open = open;
-            for index in 0..self.places.len() {
-                self.note_ways(index as u16);
+            for index in 0..self.ways.len() {
+                self.note_way(index);
             }
         }
     }
 
     /// To be called after every change of the slot of that place, or of the gate.
-    fn note_ways(&mut self, index: u16) {
-        let place = &mut self.places[usize::from(index)];
-        let way = &mut self.ways[usize::from(index)];
-        (place.guarded, *way) = (Address::NOBODY, Way::closed());
-        let name = SlotName::new(index, place.generation);
-        match &place.slot {
-            Some(slot) if self.gate_is_open && slot.takes_short() => {
-                match (slot.mode, slot.queue) {
-                    (Mode::Normal, Some(queue)) => {
-                        *way = Way {
-                            to: Address::new(name, FAST_INDEX),
-                            key: slot.key,
-                            queue,
-                            window: slot.area.window(slot.base, slot.length_bytes),
-                        };
-                    }
-                    (Mode::ParanoidOneShot, _) => place.guarded = Address::new(name, 0),
-                    _ => {}
-                }
-            }
-            _ => {}
+    fn note_way(&mut self, index: usize) {
+        let Some(way) = self.ways.get_mut(index) else {
+            return;
+        };
+        *way = Way::closed();
+        let Some((name, slot)) = self.slots.at_mut(index) else {
+            return;
+        };
+        let takes_short = self.gate_is_open && slot.takes_short();
+        slot.takes_guarded = takes_short && slot.mode == Mode::ParanoidOneShot;
+        if takes_short && slot.mode == Mode::Normal && slot.queue.is_some() {
+            let name = SlotName::new(name.index as u16, name.generation as u16);
+            *way = Way {
+                to: Address::new(name, FAST_INDEX),
+                key: slot.key,
+                queue: slot.queue,
+                window: slot.area.window(slot.base, slot.length_bytes),
+            };
         }
     }
 
@@ -291,24 +283,7 @@ impl<A: Area> SlotTable<A> {
         if options.mode != Mode::Normal && !options.area.is_private() {
             return Err(SlotError::SharedArea);
         }
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                if self.used == SLOTS_MAX {
-                    return Err(SlotError::TooMany);
-                }
-                if self.used == self.places.len() {
-                    let length = (self.used * 2).clamp(8, SLOTS_MAX);
-                    self.places.resize_with(length, || Place::VACANT);
-                    self.ways.resize_with(length, Way::closed);
-                    self.index_mask = length as u64 - 1;
-                }
-                self.used += 1;
-                (self.used - 1) as u16
-            }
-        };
-        let place = &mut self.places[usize::from(index)];
-        place.slot = Some(Slot {
+        let slot = Slot {
             area: options.area,
             base: options.base,
             length_bytes: options.length_bytes,
@@ -320,24 +295,23 @@ impl<A: Area> SlotTable<A> {
             metadata: options.metadata,
             queue: options.queue,
             last_short: options.length_bytes.saturating_sub(SHORT_BYTES as u64),
+            takes_guarded: false,
             grants: Grants::default(),
             refusals: Box::default(),
-        });
-        let name = SlotName::new(index, place.generation);
-        self.note_ways(index);
-        Ok(name)
+        };
+        let name = self.slots.insert(slot).ok_or(SlotError::TooMany)?;
+        if self.ways.len() < self.slots.places() {
+            self.ways.resize_with(self.slots.places(), Way::closed);
+            self.index_mask = self.ways.len() as u64 - 1;
+        }
+        self.note_way(name.index as usize);
+        Ok(SlotName::new(name.index as u16, name.generation as u16))
     }
 
     pub(crate) fn close(&mut self, name: SlotName) -> Result<(), SlotError> {
-        self.get_mut(name).ok_or(SlotError::NotOpen(name))?;
-        self.places[usize::from(name.index())].slot = None;
-        self.note_ways(name.index());
-        let place = &mut self.places[usize::from(name.index())];
-        // A place whose generations are used up is never opened again.
-        if let Some(generation) = place.generation.checked_add(1) {
-            place.generation = generation;
-            self.free.push(name.index());
-        }
+        let closed = self.slots.remove(place(name));
+        closed.ok_or(SlotError::NotOpen(name))?;
+        self.note_way(usize::from(name.index()));
         Ok(())
     }
 
@@ -348,62 +322,47 @@ impl<A: Area> SlotTable<A> {
         change: impl FnOnce(&mut Slot<A>),
     ) -> Result<(), SlotError> {
         change(self.get_mut(name).ok_or(SlotError::NotOpen(name))?);
-        self.note_ways(name.index());
+        self.note_way(usize::from(name.index()));
         Ok(())
     }
 
     /// For what has no part in how packets are let in; see [`SlotTable::change`].
     pub(crate) fn get_mut(&mut self, name: SlotName) -> Option<&mut Slot<A>> {
-        let place = self.places.get_mut(usize::from(name.index()))?;
-        if place.generation != name.generation() {
-            return None;
-        }
-        place.slot.as_mut()
+        self.slots.get_mut(place(name))
     }
 
-    /// The way of the packets with this address, if it is a short one.
+    /// What decides about short packets in fast mode with this address, if the fast path is open to them.
     #[inline(always)]
     pub(crate) fn way(&self, to: Address) -> Option<&Way<A::Window>> {
         let way = self.ways.get((to.to_bits() & self.index_mask) as usize)?;
         (way.to == to).then_some(way)
     }
 
-    /// The `paranoid_one_shot` slot of whose entries a packet names one, or would.
+    /// The `paranoid_one_shot` slot of whose entries a short packet names one, if the fast path is open to it.
     #[inline(always)]
-    pub(crate) fn guarded(&self, to: Address) -> Option<&Slot<A>> {
-        let mask = self.places.len().wrapping_sub(1);
-        let place = self.places.get(usize::from(to.slot().index()) & mask)?;
-        if place.guarded != Address::new(to.slot(), 0) {
-            return None;
-        }
-        place.slot.as_ref()
+    pub(crate) fn guarded(&self, name: SlotName) -> Option<&Slot<A>> {
+        self.slots
+            .get(place(name))
+            .filter(|slot| slot.takes_guarded)
     }
 
     /// All that are open.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot<A>> {
-        self.places
-            .iter_mut()
-            .filter_map(|place| place.slot.as_mut())
+        self.slots.values_mut()
     }
 
-    /// The slot that a packet names. The index is the peer's: after the bounds
-    /// check it is masked as well, so that not even speculation leaves the table.
+    /// The slot that a packet names.
     #[inline(always)]
     pub(crate) fn named(&self, name: SlotName) -> Result<&Slot<A>, Refusal> {
-        let index = usize::from(name.index());
-        if index >= self.places.len() {
-            return Err(Refusal::NoSuchSlot);
-        }
-        let place = &self.places[index & (self.places.len() - 1)];
-        match &place.slot {
-            Some(slot) if place.generation == name.generation() => Ok(slot),
-            _ => Err(self.absent(index)),
+        match self.slots.get(place(name)) {
+            Some(slot) => Ok(slot),
+            None => Err(self.absent(name)),
         }
     }
 
     #[cold]
-    fn absent(&self, index: usize) -> Refusal {
-        if index < self.used {
+    fn absent(&self, name: SlotName) -> Refusal {
+        if self.slots.was_used(usize::from(name.index())) {
             Refusal::SlotClosed
         } else {
             Refusal::NoSuchSlot
@@ -412,19 +371,14 @@ impl<A: Area> SlotTable<A> {
 
     #[cold]
     pub(crate) fn count_refusal(&mut self, header: &Header, reason: Refusal) {
-        let Some(slot) = self.get_mut(header.slot) else {
-            return;
-        };
-        slot.refusals.add(reason);
+        if let Some(slot) = self.get_mut(header.slot) {
+            slot.refusals.add(reason);
+        }
     }
 
     pub(crate) fn info(&self, name: SlotName) -> Result<SlotInfo, SlotError> {
-        let slot = self
-            .places
-            .get(usize::from(name.index()))
-            .filter(|place| place.generation == name.generation())
-            .and_then(|place| place.slot.as_ref())
-            .ok_or(SlotError::NotOpen(name))?;
+        let slot = self.slots.get(place(name));
+        let slot = slot.ok_or(SlotError::NotOpen(name))?;
         Ok(SlotInfo {
             length_bytes: slot.length_bytes,
             mode: slot.mode,
@@ -438,9 +392,6 @@ impl<A: Area> SlotTable<A> {
     }
 
     pub(crate) fn open_count(&self) -> usize {
-        self.places
-            .iter()
-            .filter(|place| place.slot.is_some())
-            .count()
+        self.slots.len()
     }
 }

@@ -1,25 +1,17 @@
-//! Send termini (`Hamlyn 2.3`): a FIFO work queue, send-buffer areas named by
-//! tags, and the completion word that tells the application which buffers are its own again.
+//! Send termini (`Hamlyn 2.3`): send-buffer areas named by tags, and the sequence of messages by which the
+//! application asks whether buffers are its own again. What waits to be sent is the [`crate::backlog`]'s.
 
-use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use alloc::sync::Arc;
-
-use crate::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
 use crate::counting::ShareTooSmall;
 use crate::limits::{
     DIRECT_BYTES_MAX, GATHER_PIECES_MAX, SEND_AREAS, TERMINI_MAX, USER_METADATA_BYTES,
     WORK_QUEUE_ENTRIES, WORK_QUEUE_ENTRIES_MAX,
 };
-use crate::memory::{Area, LinkId, Part};
-use crate::segment::{Segment, Segmenter};
+use crate::memory::Area;
+use crate::table::Name;
 
-/// Names a terminus of an interface.
+/// Names a terminus of an interface. Never used twice for different termini.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct TerminusId(pub(crate) u32);
+pub struct TerminusId(pub(crate) Name);
 
 /// Names one of the send-buffer areas of a terminus.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,9 +20,9 @@ pub struct SendTag(pub u8);
 /// What a terminus is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TerminusOptions {
-    /// Messages that may be queued, 1 to 4,095; the paper's and the default: 63.
+    /// Messages that may be queued for each destination, 1 to 4,095; the paper's and the default: 63.
     pub queue_entries: usize,
-    /// Packets sent per turn relative to other termini, 1 to 255; default 1.
+    /// Packets sent per turn relative to other termini that send to the same destination, 1 to 255; default 1.
     pub priority: u8,
 }
 
@@ -70,7 +62,8 @@ pub enum Completion {
     Pending,
     /// Handed to the link whole; its buffers are free.
     Sent,
-    /// Its link was lost before all of it was handed over; its buffers are free.
+    /// Its link was lost before all of it was handed over, or became too narrow for a fast-mode message, which is
+    /// one packet; its buffers are free.
     Failed,
 }
 
@@ -78,8 +71,10 @@ pub enum Completion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostError {
-    /// The work queue has no entry left.
-    #[error("the work queue of the terminus is full: try again when a message has completed")]
+    /// The work queue for that destination has no entry left.
+    #[error(
+        "the terminus' work queue for that destination is full: try again when a message to it has completed"
+    )]
     QueueFull,
     /// No such terminus.
     #[error("the terminus is not open")]
@@ -189,44 +184,6 @@ pub enum TerminusError {
     },
 }
 
-/// The completion word of a terminus (`Hamlyn 2.3`), and beside it which of
-/// the latest messages failed. Read by the application, written by the interface.
-#[derive(Debug)]
-pub struct CompletionWord {
-    done: AtomicU64,
-    /// Sequence number of the last failed message in each place of the queue.
-    failed: Box<[AtomicU64]>,
-}
-
-impl CompletionWord {
-    fn new(places: usize) -> Self {
-        Self {
-            done: AtomicU64::new(0),
-            failed: (0..places).map(|_| AtomicU64::new(0)).collect(),
-        }
-    }
-
-    /// Sequence number of the last message that is done. It only grows.
-    #[inline]
-    pub fn done(&self) -> u64 {
-        self.done.load(Acquire)
-    }
-
-    /// What became of the message with that sequence number. A failure is
-    /// remembered until as many messages as the queue holds came after it.
-    pub fn completion(&self, sequence: u64) -> Completion {
-        if self.done() < sequence {
-            return Completion::Pending;
-        }
-        let place = (sequence % self.failed.len() as u64) as usize;
-        if self.failed[place].load(Relaxed) == sequence {
-            Completion::Failed
-        } else {
-            Completion::Sent
-        }
-    }
-}
-
 #[derive(Debug)]
 struct SendArea<A> {
     area: A,
@@ -234,75 +191,15 @@ struct SendArea<A> {
     length_bytes: u64,
 }
 
-/// Where the data of a queued message are.
-#[derive(Debug)]
-enum Data {
-    /// In the entry itself: direct I/O.
-    Direct {
-        length: u8,
-        bytes: [u8; DIRECT_BYTES_MAX],
-    },
-    /// In send-buffer areas, to be pulled.
-    Gather {
-        count: u8,
-        pieces: [GatherPiece; GATHER_PIECES_MAX],
-    },
-}
-
-const _: () = assert!(DIRECT_BYTES_MAX <= u8::MAX as usize);
-
-/// An entry of the work queue.
-#[derive(Debug)]
-struct Work {
-    link: LinkId,
-    segmenter: Segmenter,
-    metadata: [u8; USER_METADATA_BYTES],
-    data: Data,
-}
-
-/// What the head of a work queue wants to send.
-pub(crate) struct Wanted {
-    pub(crate) link: LinkId,
-    pub(crate) segment: Segment,
-}
-
-/// The parts of one packet.
-pub(crate) struct PartList<'a, A> {
-    parts: [Part<'a, A>; GATHER_PIECES_MAX],
-    count: usize,
-}
-
-impl<'a, A> PartList<'a, A> {
-    pub(crate) fn new() -> Self {
-        Self {
-            parts: [const { Part::Bytes(&[]) }; GATHER_PIECES_MAX],
-            count: 0,
-        }
-    }
-
-    fn push(&mut self, part: Part<'a, A>) {
-        if let Some(place) = self.parts.get_mut(self.count) {
-            *place = part;
-            self.count += 1;
-        }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[Part<'a, A>] {
-        &self.parts[..self.count]
-    }
-}
-
 /// One terminus.
 #[derive(Debug)]
 pub(crate) struct Terminus<A> {
     areas: [Option<SendArea<A>>; SEND_AREAS],
-    /// Allocated once, for as many entries as it may hold.
-    queue: VecDeque<Work>,
-    queue_entries: usize,
-    priority: u8,
-    /// Packets that it may still send before others have their turn.
-    left_in_turn: u8,
-    word: Arc<CompletionWord>,
+    /// Messages that may wait for each link.
+    pub(crate) queue_entries: usize,
+    pub(crate) priority: u8,
+    /// Messages accepted so far: the sequence number of the last.
+    accepted: u64,
 }
 
 impl<A: Area> Terminus<A> {
@@ -317,26 +214,10 @@ impl<A: Area> Terminus<A> {
         }
         Ok(Self {
             areas: [const { None }; SEND_AREAS],
-            queue: VecDeque::with_capacity(options.queue_entries),
             queue_entries: options.queue_entries,
             priority: options.priority,
-            left_in_turn: options.priority,
-            word: Arc::new(CompletionWord::new(options.queue_entries + 1)),
+            accepted: 0,
         })
-    }
-
-    /// Counts a packet that was sent in this turn; says whether the turn is over.
-    pub(crate) fn ends_turn(&mut self) -> bool {
-        self.left_in_turn -= 1;
-        let over = self.left_in_turn == 0;
-        if over {
-            self.left_in_turn = self.priority;
-        }
-        over
-    }
-
-    pub(crate) fn completion_word(&self) -> &Arc<CompletionWord> {
-        &self.word
     }
 
     pub(crate) fn bind(
@@ -369,19 +250,14 @@ impl<A: Area> Terminus<A> {
         Ok(SendTag(place as u8))
     }
 
-    pub(crate) fn unbind(&mut self, tag: SendTag) -> Result<(), TerminusError> {
+    /// Takes a send-buffer area away; `is_used` says whether a message that waits needs it.
+    pub(crate) fn unbind(&mut self, tag: SendTag, is_used: bool) -> Result<(), TerminusError> {
         let place = self
             .areas
             .get_mut(usize::from(tag.0))
             .filter(|place| place.is_some())
             .ok_or(TerminusError::NoSuchArea { tag })?;
-        let in_use = self.queue.iter().any(|work| match &work.data {
-            Data::Direct { .. } => false,
-            Data::Gather { count, pieces } => pieces[..usize::from(*count)]
-                .iter()
-                .any(|piece| piece.tag == tag),
-        });
-        if in_use {
+        if is_used {
             return Err(TerminusError::InUse { tag });
         }
         *place = None;
@@ -411,171 +287,32 @@ impl<A: Area> Terminus<A> {
         Ok((&area.area, area.base + piece.offset))
     }
 
-    #[inline]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.queue.len() >= self.queue_entries
-    }
-
-    pub(crate) fn queued(&self) -> usize {
-        self.queue.len()
-    }
-
-    /// Sequence number of the message that is done next. Nobody else writes the word.
-    #[inline]
-    fn next_done(&self) -> u64 {
-        self.word.done.load(Relaxed) + 1
-    }
-
-    /// Accounts for a message that went out without waiting in the queue,
-    /// which must be empty.
-    #[inline]
-    pub(crate) fn sent_at_once(&mut self) -> u64 {
-        self.many_sent_at_once(1)
-    }
-
-    /// The same for so many messages; the sequence number of the last.
-    #[inline]
-    pub(crate) fn many_sent_at_once(&mut self, count: usize) -> u64 {
-        let sequence = self.word.done.load(Relaxed) + count as u64;
-        self.word.done.store(sequence, Release);
-        sequence
-    }
-
-    pub(crate) fn enqueue_direct(
-        &mut self,
-        link: LinkId,
-        segmenter: Segmenter,
-        metadata: &[u8],
-        data: &[u8],
-    ) -> u64 {
-        let mut bytes = [0; DIRECT_BYTES_MAX];
-        bytes[..data.len()].copy_from_slice(data);
-        self.enqueue(
-            link,
-            segmenter,
-            metadata,
-            Data::Direct {
-                length: data.len() as u8,
-                bytes,
-            },
-        )
-    }
-
-    pub(crate) fn enqueue_gather(
-        &mut self,
-        link: LinkId,
-        segmenter: Segmenter,
-        metadata: &[u8],
-        list: &[GatherPiece],
-    ) -> u64 {
-        let mut pieces = [GatherPiece {
-            tag: SendTag(0),
-            offset: 0,
-            length_bytes: 0,
-        }; GATHER_PIECES_MAX];
-        pieces[..list.len()].copy_from_slice(list);
-        self.enqueue(
-            link,
-            segmenter,
-            metadata,
-            Data::Gather {
-                count: list.len() as u8,
-                pieces,
-            },
-        )
-    }
-
-    fn enqueue(&mut self, link: LinkId, segmenter: Segmenter, metadata: &[u8], data: Data) -> u64 {
-        let mut kept = [0; USER_METADATA_BYTES];
-        kept[..metadata.len()].copy_from_slice(metadata);
-        self.queue.push_back(Work {
-            link,
-            segmenter,
-            metadata: kept,
-            data,
-        });
-        self.word.done.load(Relaxed) + self.queue.len() as u64
-    }
-
-    /// The next packet of the head of the queue.
-    pub(crate) fn wanted(
-        &self,
-        payload_max_bytes: impl Fn(LinkId) -> Option<usize>,
-    ) -> Option<Result<Wanted, LinkId>> {
-        let work = self.queue.front()?;
-        let Some(payload_max_bytes) = payload_max_bytes(work.link) else {
-            return Some(Err(work.link));
-        };
-        Some(Ok(Wanted {
-            link: work.link,
-            segment: work.segmenter.next(payload_max_bytes),
-        }))
-    }
-
-    /// Metadata and data parts of a packet of the head of the queue.
-    pub(crate) fn parts<'a>(&'a self, segment: &Segment, parts: &mut PartList<'a, A>) -> &'a [u8] {
-        let Some(work) = self.queue.front() else {
-            return &[];
-        };
-        if segment.header.flags.is_placed() {
-            return &work.metadata[..usize::from(segment.header.metadata_length_bytes)];
+    /// Checks the pieces of a gather list; how many bytes they are together.
+    pub(crate) fn measure(&self, pieces: &[GatherPiece]) -> Result<u64, PostError> {
+        if pieces.len() > GATHER_PIECES_MAX {
+            return Err(PostError::TooManyPieces {
+                pieces: pieces.len(),
+            });
         }
-        let mut start = segment.start;
-        let mut left = u64::from(segment.header.length_bytes);
-        match &work.data {
-            Data::Direct { length, bytes } => {
-                let bytes = &bytes[..usize::from(*length)];
-                let start = start as usize;
-                parts.push(Part::Bytes(&bytes[start..start + left as usize]));
-            }
-            Data::Gather { count, pieces } => {
-                for piece in &pieces[..usize::from(*count)] {
-                    if left == 0 {
-                        break;
-                    }
-                    if start >= piece.length_bytes {
-                        start -= piece.length_bytes;
-                        continue;
-                    }
-                    let take = left.min(piece.length_bytes - start);
-                    // Checked when it was posted, and its area cannot be unbound since.
-                    if let Ok((area, offset)) = self.locate(piece) {
-                        parts.push(Part::Area {
-                            area,
-                            offset: offset + start,
-                            length_bytes: take as u32,
-                        });
-                    }
-                    left -= take;
-                    start = 0;
-                }
-            }
+        let mut data_bytes = 0_u64;
+        for piece in pieces {
+            self.locate(piece)?;
+            data_bytes = data_bytes
+                .checked_add(piece.length_bytes)
+                .ok_or(PostError::TooLong)?;
         }
-        &work.metadata[..usize::from(segment.header.metadata_length_bytes)]
+        Ok(data_bytes)
     }
 
-    /// The packet was taken.
-    pub(crate) fn advance(&mut self, segment: &Segment) {
-        if let Some(work) = self.queue.front_mut() {
-            work.segmenter.advance(segment);
-            if segment.last {
-                self.finish(false);
-            }
-        }
+    /// Accounts for messages that were accepted; the sequence number of the last.
+    #[inline(always)]
+    pub(crate) fn accept(&mut self, count: usize) -> u64 {
+        self.accepted += count as u64;
+        self.accepted
     }
 
-    /// The head of the queue is done with.
-    pub(crate) fn finish(&mut self, failed: bool) {
-        let sequence = self.next_done();
-        self.queue.pop_front();
-        if failed {
-            let place = (sequence % self.word.failed.len() as u64) as usize;
-            self.word.failed[place].store(sequence, Relaxed);
-        }
-        self.word.done.store(sequence, Release);
+    /// Whether a message of that sequence number was accepted.
+    pub(crate) fn has_accepted(&self, sequence: u64) -> bool {
+        sequence <= self.accepted
     }
 }

@@ -1,27 +1,28 @@
 //! The transmitting half of the interface: takes messages, gives packets, and
-//! shares the links fairly among termini (`Hamlyn 2.3`).
+//! shares each link fairly among termini (`Hamlyn 2.3`).
 //!
-//! It never waits: a packet that a link does not take stays where it is. It
-//! does not look at what comes in, so that reception cannot depend on it.
+//! It never waits: a packet that a link does not take stays where it is, and holds up nothing that goes to
+//! another link. It does not look at what comes in, so that reception cannot depend on it.
+//!
+//! Every message goes out by one decision, [`Transmitter::post`] and its likes for gathered and placed data; beside it
+//! stands [`Transmitter::post_short`], which sends or does nothing.
 
-mod placed;
-mod single;
-
-use alloc::boxed::Box;
-use alloc::sync::Arc;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::backlog::{Backlog, Source, Work, with_packet};
 use crate::counting::Share;
 use crate::limits::{
-    BORROWED_BURST, DIRECT_BYTES_MAX, GATHER_PIECES_MAX, MESSAGE_BYTES_MAX, PACKET_PAYLOAD_MIN,
-    TERMINI_MAX, USER_METADATA_BYTES,
+    BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, BORROWED_BURST, MESSAGE_BYTES_MAX, TERMINI_MAX,
+    USER_METADATA_BYTES,
 };
-use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
-use crate::packet::{Header, Short};
+use crate::memory::{Area, LinkId, Outlet, Unsent};
+use crate::packet::{Flags, Header, Short};
 use crate::segment::Segmenter;
+use crate::table::Table;
 use crate::terminus::{
-    CompletionWord, GatherPiece, PartList, PostError, SendHandle, SendTag, Terminus, TerminusError,
-    TerminusId, TerminusOptions,
+    Completion, GatherPiece, PostError, SendHandle, SendTag, Terminus, TerminusError, TerminusId,
+    TerminusOptions,
 };
 
 /// A message to be sent: where it goes and how it is counted. Of the header, the
@@ -45,16 +46,6 @@ pub struct Posted {
     pub sent: bool,
 }
 
-impl Posted {
-    #[inline(always)]
-    fn new(terminus: TerminusId, sequence: u64, sent: bool) -> Self {
-        Self {
-            handle: SendHandle { terminus, sequence },
-            sent,
-        }
-    }
-}
-
 /// What [`Transmitter::pump`] achieved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pumped {
@@ -62,60 +53,6 @@ pub struct Pumped {
     pub packets: usize,
     /// Whether messages are still waiting.
     pub waiting: bool,
-}
-
-/// What an attempt to send a packet brought.
-enum Step {
-    /// A packet is out.
-    Sent,
-    /// A message whose link is gone was given up.
-    Dropped,
-    /// Nothing to send, or no room.
-    Blocked,
-}
-
-/// A message that is sent from where it lies, at the place of its terminus among the others.
-struct Guest<'a> {
-    place: usize,
-    link: LinkId,
-    segmenter: &'a mut Segmenter,
-    metadata: &'a [u8],
-    data: &'a [u8],
-    /// Packets that it may still send before it yields.
-    burst_left: usize,
-    /// How it stands; full until it is known better.
-    state: Borrowed,
-}
-
-impl Guest<'_> {
-    /// Sends one packet of it.
-    fn send_one<A: Area, O: Outlet<A>>(&mut self, outlet: &mut O) -> Step {
-        let Some(payload_max_bytes) = outlet.payload_max_bytes(self.link) else {
-            self.state = Borrowed::Gone;
-            return Step::Dropped;
-        };
-        let segment = self.segmenter.next(payload_max_bytes);
-        let start = segment.start as usize;
-        let bytes = &self.data[start..start + segment.header.length_bytes as usize];
-        let metadata = &self.metadata[..usize::from(segment.header.metadata_length_bytes)];
-        match outlet.offer(self.link, &segment.header, metadata, &[Part::Bytes(bytes)]) {
-            Ok(()) => {
-                self.segmenter.advance(&segment);
-                self.burst_left -= 1;
-                if segment.last {
-                    self.state = Borrowed::Sent;
-                } else if self.burst_left == 0 {
-                    self.state = Borrowed::More;
-                }
-                Step::Sent
-            }
-            Err(Unsent::Full) => Step::Blocked,
-            Err(Unsent::Gone) => {
-                self.state = Borrowed::Gone;
-                Step::Dropped
-            }
-        }
-    }
 }
 
 /// How a borrowed message stands.
@@ -131,19 +68,69 @@ pub enum Borrowed {
     Gone,
 }
 
+/// A message that is sent from where it lies, in the turns of its terminus.
+struct Guest<'a> {
+    id: TerminusId,
+    segmenter: &'a mut Segmenter,
+    metadata: &'a [u8],
+    data: &'a [u8],
+    /// Packets that it may still send before it yields.
+    burst_left: usize,
+    /// How it stands; full until it is known better.
+    state: Borrowed,
+}
+
+impl Guest<'_> {
+    /// Offers one packet of it; whether the link took it.
+    fn send_one<A: Area, O: Outlet<A>>(
+        &mut self,
+        terminus: &Terminus<A>,
+        link: LinkId,
+        outlet: &mut O,
+    ) -> bool {
+        let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
+            self.state = Borrowed::Gone;
+            return false;
+        };
+        let segment = self.segmenter.next(payload_max_bytes);
+        let source = Source::Bytes(self.data);
+        let taken = with_packet(terminus, &source, &segment, self.metadata, |h, m, parts| {
+            outlet.offer(link, h, m, parts)
+        });
+        match taken {
+            Ok(()) => {
+                self.segmenter.advance(&segment);
+                self.burst_left -= 1;
+                if segment.last {
+                    self.state = Borrowed::Sent;
+                } else if self.burst_left == 0 {
+                    self.state = Borrowed::More;
+                }
+                true
+            }
+            Err(Unsent::Full) => false,
+            Err(Unsent::Gone) => {
+                self.state = Borrowed::Gone;
+                false
+            }
+        }
+    }
+}
+
 /// The transmitting half. See the module for what it does.
 ///
 /// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`,
-///   `post`, `post_placed`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `completions`.
-/// * For the host: `pump`.
+///   `post`, `post_placed`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `finish_borrowed`, `completion`.
+/// * For the host: `pump`, `link_ended`, `shrink`.
 #[derive(Debug)]
 pub struct Transmitter<A> {
-    /// Each apart, so that one is found without a multiplication.
-    termini: Vec<Option<Box<Terminus<A>>>>,
-    /// Places of the open termini; who had a whole turn most recently is last.
-    order: Vec<u16>,
-    /// Messages queued in all termini.
-    queued: usize,
+    termini: Table<Terminus<A>>,
+    /// What waits for each link, by the link's index.
+    backlogs: Vec<Backlog>,
+    /// Indices of links that messages wait for, in the order in which they are served.
+    listed: VecDeque<u32>,
+    /// Messages that wait for all links.
+    waiting: usize,
 }
 
 impl<A: Area> Default for Transmitter<A> {
@@ -156,38 +143,30 @@ impl<A: Area> Transmitter<A> {
     /// A half without termini.
     pub fn new() -> Self {
         Self {
-            termini: Vec::new(),
-            order: Vec::new(),
-            queued: 0,
+            termini: Table::new(TERMINI_MAX, u32::MAX),
+            backlogs: Vec::new(),
+            listed: VecDeque::new(),
+            waiting: 0,
         }
     }
 
-    /// Opens a terminus. Allocates its whole work queue.
+    /// Opens a terminus.
     pub fn open_terminus(&mut self, options: TerminusOptions) -> Result<TerminusId, TerminusError> {
         let terminus = Terminus::new(options)?;
-        let place = match self.termini.iter().position(Option::is_none) {
-            Some(place) => place,
-            None if self.termini.len() == TERMINI_MAX => return Err(TerminusError::TooMany),
-            None => {
-                self.termini.push(None);
-                self.termini.len() - 1
-            }
-        };
-        self.termini[place] = Some(Box::new(terminus));
-        self.order.push(place as u16);
-        Ok(TerminusId(place as u32))
+        self.termini
+            .insert(terminus)
+            .map(TerminusId)
+            .ok_or(TerminusError::TooMany)
     }
 
     /// Closes a terminus; what is still queued is dropped.
     pub fn close_terminus(&mut self, id: TerminusId) -> Result<(), TerminusError> {
-        let terminus = self.terminus_mut(id)?;
-        let queued = terminus.queued();
-        while !terminus.is_idle() {
-            terminus.finish(true);
+        self.termini
+            .remove(id.0)
+            .ok_or(TerminusError::NoSuchTerminus)?;
+        for backlog in &mut self.backlogs {
+            self.waiting -= backlog.drop_lane(id);
         }
-        self.queued -= queued;
-        self.termini[id.0 as usize] = None;
-        self.order.retain(|&place| u32::from(place) != id.0);
         Ok(())
     }
 
@@ -199,32 +178,63 @@ impl<A: Area> Transmitter<A> {
         base: u64,
         length_bytes: u64,
     ) -> Result<SendTag, TerminusError> {
-        self.terminus_mut(id)?.bind(area, base, length_bytes)
+        let terminus = self.termini.get_mut(id.0);
+        let terminus = terminus.ok_or(TerminusError::NoSuchTerminus)?;
+        terminus.bind(area, base, length_bytes)
     }
 
     /// Takes a send-buffer area away again; refused while messages use it.
     pub fn unbind_area(&mut self, id: TerminusId, tag: SendTag) -> Result<(), TerminusError> {
-        self.terminus_mut(id)?.unbind(tag)
+        let is_used = self.backlogs.iter().any(|backlog| backlog.uses(id, tag));
+        let terminus = self.termini.get_mut(id.0);
+        let terminus = terminus.ok_or(TerminusError::NoSuchTerminus)?;
+        terminus.unbind(tag, is_used)
     }
 
-    /// The completion word, to be looked at from anywhere.
-    pub fn completions(&self, id: TerminusId) -> Result<Arc<CompletionWord>, TerminusError> {
-        match self.termini.get(id.0 as usize) {
-            Some(Some(terminus)) => Ok(terminus.completion_word().clone()),
-            _ => Err(TerminusError::NoSuchTerminus),
+    /// What became of a message: whether its buffers may be used again. A failure is remembered until as many later
+    /// messages to the same destination failed as the queue holds.
+    pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
+        let (id, sequence) = (handle.terminus, handle.sequence);
+        let terminus = self.termini.get(id.0);
+        let terminus = terminus.ok_or(TerminusError::NoSuchTerminus)?;
+        if !terminus.has_accepted(sequence) {
+            return Ok(Completion::Pending);
         }
+        let known = |backlog: &Backlog| backlog.completion(id, sequence);
+        Ok(self
+            .backlogs
+            .iter()
+            .find_map(known)
+            .unwrap_or(Completion::Sent))
+    }
+
+    /// How many messages wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting
     }
 
     /// Whether any message waits.
     #[inline]
     pub fn is_waiting(&self) -> bool {
-        self.queued != 0
+        self.waiting != 0
     }
 
-    /// Sends a message of bytes at hand (direct I/O). If the link has no room, others
-    /// have to go first, or messages of this terminus wait, up to [`DIRECT_BYTES_MAX`] bytes are
-    /// copied into the work queue; longer ones are refused. Never blocks, never allocates.
+    /// Whether any message waits for that link.
     #[inline(always)]
+    pub fn is_waiting_for(&self, link: LinkId) -> bool {
+        self.waiting != 0 && self.backlog(link).is_some()
+    }
+
+    /// What waits for that link, if anything does.
+    fn backlog(&self, link: LinkId) -> Option<&Backlog> {
+        let backlog = self.backlogs.get(link.index as usize)?;
+        (backlog.link == link && backlog.waiting() != 0).then_some(backlog)
+    }
+
+    /// Sends a message of bytes at hand (direct I/O). If the link has no room, or messages wait for it,
+    /// up to [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) bytes are copied into the work queue; longer
+    /// ones are refused. Never blocks; allocates only as a queue grows.
+    #[inline]
     pub fn post<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
@@ -233,38 +243,120 @@ impl<A: Area> Transmitter<A> {
         data: &[u8],
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
-        let Some(Some(terminus)) = self.termini.get_mut(id.0 as usize) else {
-            return Err(PostError::NoSuchTerminus);
+        self.dispatch(id, message, metadata, Source::Bytes(data), outlet)
+    }
+
+    /// Sends a message whose data, and metadata if wanted, are gathered from
+    /// send-buffer areas. What the link does not take waits. Never blocks; allocates only as a queue grows.
+    pub fn post_gather<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        pieces: &[GatherPiece],
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
+        self.dispatch(id, message, metadata, Source::Pieces(pieces), outlet)
+    }
+
+    /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of
+    /// the receiver (decision 0006): one packet without data. It waits if it cannot go at
+    /// once. The stores to the place must come before. Never blocks; allocates only as a queue grows.
+    pub fn post_placed<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data_bytes: u32,
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
+        let mut message = *message;
+        message.header.flags = message.header.flags.with(Flags::PLACED);
+        self.dispatch(id, &message, metadata, Source::Placed(data_bytes), outlet)
+    }
+
+    /// Whether the queue of a terminus for that link has room.
+    pub fn has_room(&self, id: TerminusId, link: LinkId) -> Result<bool, PostError> {
+        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        let waiting = self
+            .backlog(link)
+            .map_or(0, |backlog| backlog.waiting_of(id));
+        Ok(waiting < terminus.queue_entries)
+    }
+
+    /// The one way of a message: refused, sent as far as its link takes it, and what is left of it queued.
+    #[inline(never)]
+    fn dispatch<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        source: Source<'_>,
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
+        let link = message.link;
+        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        let data_bytes = match source {
+            Source::Bytes(bytes) => bytes.len() as u64,
+            Source::Placed(data_bytes) => u64::from(data_bytes),
+            Source::Pieces(pieces) => terminus.measure(pieces)?,
         };
-        // The common case, without a look at the link's limits: all of it in one
-        // packet of the smallest kind, and nobody waits.
-        if self.queued == 0
-            && metadata.len() + data.len() <= PACKET_PAYLOAD_MIN
-            && metadata.len() <= USER_METADATA_BYTES
-            && (metadata.is_empty() || !message.header.is_fast())
-        {
-            let header = Header {
-                length_bytes: data.len() as u32,
-                metadata_length_bytes: metadata.len() as u8,
-                word: if message.header.is_fast() {
-                    message.header.word
-                } else {
-                    message.share.counter()
-                },
-                ..message.header
-            };
-            if header.offset.checked_add(data.len() as u64).is_none() {
-                return Err(PostError::TooLong);
-            }
-            match outlet.offer(message.link, &header, metadata, &[Part::Bytes(data)]) {
-                Ok(()) => {
-                    return Ok(Posted::new(id, terminus.sent_at_once(), true));
+        let payload_max_bytes = outlet.payload_max_bytes(link);
+        let mut segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes)?;
+        let mut payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
+        if !self.is_waiting_for(link) {
+            // Only a message of one packet, or one that may wait, goes at once: if the link filled up
+            // half-way, the rest would have to wait in a buffer that is not ours.
+            let mut segment = segmenter.next(payload_max_bytes);
+            while segment.last || source.can_wait() {
+                let taken = with_packet(terminus, &source, &segment, metadata, |h, m, parts| {
+                    outlet.offer(link, h, m, parts)
+                });
+                match taken {
+                    Ok(()) if segment.last => {
+                        let sequence = self.accept(id, 1);
+                        return Ok(posted(id, sequence, true));
+                    }
+                    Ok(()) => segmenter.advance(&segment),
+                    Err(Unsent::Full) => break,
+                    Err(Unsent::Gone) => return Err(PostError::LinkGone),
                 }
-                Err(Unsent::Gone) => return Err(PostError::LinkGone),
-                Err(Unsent::Full) => {}
+                payload_max_bytes = outlet.payload_max_bytes(link).ok_or(PostError::LinkGone)?;
+                segment = segmenter.next(payload_max_bytes);
             }
+            if !source.can_wait() {
+                return Err(PostError::TooLongToQueue {
+                    length_bytes: data_bytes,
+                });
+            }
+        } else if !source.can_wait() || !self.has_room(id, link)? {
+            return Err(PostError::QueueFull);
         }
-        self.post_slowly(id, message, metadata, data, outlet)
+        let sequence = self.accept(id, 1);
+        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, &source));
+        Ok(posted(id, sequence, false))
+    }
+
+    /// Puts a message behind the others for its link.
+    fn enqueue(&mut self, id: TerminusId, link: LinkId, work: Work) {
+        let Some(terminus) = self.termini.get(id.0) else {
+            return;
+        };
+        let backlog = reach(&mut self.backlogs, &mut self.waiting, link);
+        backlog.push(id, terminus, work);
+        self.waiting += 1;
+        if !backlog.is_listed {
+            backlog.is_listed = true;
+            self.listed.push_back(link.index);
+        }
+    }
+
+    /// Accounts for messages of a terminus that is open; the sequence number of the last.
+    #[inline(always)]
+    fn accept(&mut self, id: TerminusId, count: usize) -> u64 {
+        self.termini
+            .get_mut(id.0)
+            .map_or(0, |terminus| terminus.accept(count))
     }
 
     /// As [`Transmitter::post`], for a message that is a short packet, which is asked for only when it can
@@ -277,13 +369,13 @@ impl<A: Area> Transmitter<A> {
         short: impl FnOnce() -> Short,
         outlet: &mut O,
     ) -> Option<SendHandle> {
-        if self.queued != 0 {
+        if self.is_waiting_for(link) {
             return None;
         }
-        let terminus = self.termini.get_mut(id.0 as usize)?.as_mut()?;
+        let terminus = self.termini.get_mut(id.0)?;
         outlet.offer_short(link, short).then(|| SendHandle {
             terminus: id,
-            sequence: terminus.sent_at_once(),
+            sequence: terminus.accept(1),
         })
     }
 
@@ -297,118 +389,25 @@ impl<A: Area> Transmitter<A> {
         next: impl FnMut() -> Option<Short>,
         outlet: &mut O,
     ) -> Option<(usize, SendHandle)> {
-        if self.queued != 0 {
+        if self.is_waiting_for(link) {
             return None;
         }
-        let terminus = self.termini.get_mut(id.0 as usize)?.as_mut()?;
+        let terminus = self.termini.get_mut(id.0)?;
         let count = outlet.offer_shorts(link, next);
         if count == 0 {
             return None;
         }
         let handle = SendHandle {
             terminus: id,
-            sequence: terminus.many_sent_at_once(count),
+            sequence: terminus.accept(count),
         };
         Some((count, handle))
     }
 
-    #[inline(never)]
-    fn post_slowly<O: Outlet<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        data: &[u8],
-        outlet: &mut O,
-    ) -> Result<Posted, PostError> {
-        let mut segmenter = segmenter(message, metadata, data.len() as u64, outlet)?;
-        if self.posting(id)?.is_idle() {
-            // Only a message of one packet, or one that may wait in the queue, goes at once: if the
-            // link filled up half-way, the rest would have to wait in a buffer that is not ours.
-            let payload_max_bytes = outlet
-                .payload_max_bytes(message.link)
-                .ok_or(PostError::LinkGone)?;
-            if segmenter.next(payload_max_bytes).last || data.len() <= DIRECT_BYTES_MAX {
-                match self.continue_borrowed(
-                    id,
-                    message.link,
-                    &mut segmenter,
-                    metadata,
-                    data,
-                    outlet,
-                )? {
-                    Borrowed::Sent => {
-                        let sequence = self.posting(id)?.sent_at_once();
-                        return Ok(Posted::new(id, sequence, true));
-                    }
-                    // Too few packets for a burst, so there is never more.
-                    Borrowed::Full | Borrowed::More => {}
-                    Borrowed::Gone => return Err(PostError::LinkGone),
-                }
-            }
-            if data.len() > DIRECT_BYTES_MAX {
-                return Err(PostError::TooLongToQueue {
-                    length_bytes: data.len() as u64,
-                });
-            }
-        } else if data.len() > DIRECT_BYTES_MAX {
-            return Err(PostError::QueueFull);
-        }
-        self.queue_direct(id, message.link, segmenter, metadata, data)
-    }
-
-    /// Queues a message whose data, at most [`DIRECT_BYTES_MAX`] bytes, the entry holds itself.
-    fn queue_direct(
-        &mut self,
-        id: TerminusId,
-        link: LinkId,
-        segmenter: Segmenter,
-        metadata: &[u8],
-        data: &[u8],
-    ) -> Result<Posted, PostError> {
-        let terminus = self.posting(id)?;
-        if terminus.is_full() {
-            return Err(PostError::QueueFull);
-        }
-        let sequence = terminus.enqueue_direct(link, segmenter, metadata, data);
-        self.queued += 1;
-        Ok(Posted::new(id, sequence, false))
-    }
-
-    /// Queues a message whose data, and metadata if wanted, are gathered from
-    /// send-buffer areas; then sends what the links take. Never blocks, never allocates.
-    pub fn post_gather<O: Outlet<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        pieces: &[GatherPiece],
-        outlet: &mut O,
-    ) -> Result<Posted, PostError> {
-        if pieces.len() > GATHER_PIECES_MAX {
-            return Err(PostError::TooManyPieces {
-                pieces: pieces.len(),
-            });
-        }
-        let terminus = self.posting(id)?;
-        let mut data_bytes = 0_u64;
-        for piece in pieces {
-            terminus.locate(piece)?;
-            data_bytes = data_bytes
-                .checked_add(piece.length_bytes)
-                .ok_or(PostError::TooLong)?;
-        }
-        let full = terminus.is_full();
-        let segmenter = segmenter(message, metadata, data_bytes, outlet)?;
-        if full {
-            return Err(PostError::QueueFull);
-        }
-        let terminus = self.posting(id)?;
-        let sequence = terminus.enqueue_gather(message.link, segmenter, metadata, pieces);
-        let word = terminus.completion_word().clone();
-        self.queued += 1;
-        self.pump(outlet, usize::MAX);
-        Ok(Posted::new(id, sequence, word.done() >= sequence))
+    /// The area that a piece of a gather list lies in, and where in it.
+    pub fn locate(&self, id: TerminusId, piece: &GatherPiece) -> Result<(&A, u64), PostError> {
+        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        terminus.locate(piece)
     }
 
     /// Copies up to 60 bytes of metadata out of a send-buffer area, so that metadata may
@@ -419,21 +418,18 @@ impl<A: Area> Transmitter<A> {
         piece: &GatherPiece,
         into: &mut [u8; USER_METADATA_BYTES],
     ) -> Result<usize, PostError> {
-        let Some(Some(terminus)) = self.termini.get(id.0 as usize) else {
-            return Err(PostError::NoSuchTerminus);
-        };
         let length_bytes = usize::try_from(piece.length_bytes).unwrap_or(usize::MAX);
         let kept = into
             .get_mut(..length_bytes)
             .ok_or(PostError::MetadataTooLong { length_bytes })?;
-        let (area, offset) = terminus.locate(piece)?;
+        let (area, offset) = self.locate(id, piece)?;
         area.read(offset, kept).map_err(|_| PostError::TooLong)?;
         Ok(length_bytes)
     }
 
     /// Begins a message whose bytes stay the caller's and are sent from where
-    /// they are, by calls of [`Transmitter::continue_borrowed`]. The queue of the
-    /// terminus must be empty, as order within a terminus is kept.
+    /// they are, by calls of [`Transmitter::continue_borrowed`]. Nothing of the terminus may wait for
+    /// the same link, as their order is kept.
     pub fn begin_borrowed<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
@@ -442,15 +438,20 @@ impl<A: Area> Transmitter<A> {
         data_bytes: u64,
         outlet: &O,
     ) -> Result<Segmenter, PostError> {
-        if !self.posting(id)?.is_idle() {
+        if !self.termini.contains(id.0) {
+            return Err(PostError::NoSuchTerminus);
+        }
+        let backlog = self.backlog(message.link);
+        if backlog.is_some_and(|backlog| backlog.waiting_of(id) != 0) {
             return Err(PostError::QueueFull);
         }
-        segmenter(message, metadata, data_bytes, outlet)
+        let payload_max_bytes = outlet.payload_max_bytes(message.link);
+        segmenter(message, metadata, data_bytes, payload_max_bytes)
     }
 
     /// Sends as many packets of a borrowed message as the link takes, at most
-    /// [`BORROWED_BURST`]. Whoever waits in a queue has its turns meanwhile, as in
-    /// [`Transmitter::pump`]. When it is all sent, the caller reports it with [`Transmitter::finish_borrowed`].
+    /// [`BORROWED_BURST`]. Other termini whose messages wait for the link have their turns meanwhile. When it is all
+    /// sent, the caller reports it with [`Transmitter::finish_borrowed`].
     pub fn continue_borrowed<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
@@ -460,146 +461,187 @@ impl<A: Area> Transmitter<A> {
         data: &[u8],
         outlet: &mut O,
     ) -> Result<Borrowed, PostError> {
-        self.posting(id)?;
+        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        if let Some(payload_max_bytes) = outlet.payload_max_bytes(link)
+            && !segmenter.fits(payload_max_bytes)
+        {
+            return Err(PostError::FastTooLong {
+                length_bytes: data.len() as u64,
+                payload_max_bytes,
+            });
+        }
         let mut guest = Guest {
-            place: id.0 as usize,
-            link,
+            id,
             segmenter,
             metadata,
             data,
             burst_left: BORROWED_BURST,
             state: Borrowed::Full,
         };
-        if self.queued == 0 {
-            while matches!(guest.send_one(outlet), Step::Sent) && guest.state == Borrowed::Full {}
+        if self.is_waiting_for(link) {
+            reach(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
+            self.serve(link.index, usize::MAX, Some(&mut guest), outlet);
         } else {
-            self.take_turns(outlet, usize::MAX, Some(&mut guest));
+            while guest.send_one(terminus, link, outlet) && guest.state == Borrowed::Full {}
         }
         Ok(guest.state)
     }
 
-    /// Accounts for a borrowed message that is all sent. If messages were posted to the
-    /// terminus meanwhile, they complete first: the queue is "full" until then.
+    /// Accounts for a borrowed message that is all sent.
     pub fn finish_borrowed(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
-        let terminus = self.posting(id)?;
-        if !terminus.is_idle() {
-            return Err(PostError::QueueFull);
-        }
-        let sequence = terminus.sent_at_once();
+        let terminus = self.termini.get_mut(id.0);
+        let terminus = terminus.ok_or(PostError::NoSuchTerminus)?;
         Ok(SendHandle {
             terminus: id,
-            sequence,
+            sequence: terminus.accept(1),
         })
     }
 
-    /// Offers queued packets to the links, at most `packets_max`. Termini take turns:
-    /// each may send as many packets per turn as its priority says, so a message waits at most
-    /// for one turn of every other terminus, whatever they send. A terminus whose link is full
-    /// keeps what is left of its turn and holds up nobody who uses another link.
+    /// Offers queued packets to the links, at most `packets_max`. Links take turns, of [`BACKLOG_BURST`] packets; on each,
+    /// termini take turns, each of as many packets as its priority says: so a message waits at most for one
+    /// turn of every other terminus that sends to its link, and never for what is sent to another. Of
+    /// links that have no room, so many are asked that others hardly wait for the answers.
     pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
+        let mut packets = 0;
+        let mut blocked = 0;
+        while packets < packets_max
+            && blocked < self.listed.len().min(BACKLOGS_BLOCKED_MAX)
+            && let Some(index) = self.listed.pop_front()
+        {
+            let sent = self.serve(
+                index,
+                BACKLOG_BURST.min(packets_max - packets),
+                None,
+                outlet,
+            );
+            packets += sent;
+            if let Some(backlog) = self.backlogs.get_mut(index as usize) {
+                backlog.is_listed = backlog.waiting() != 0;
+                if backlog.is_listed {
+                    self.listed.push_back(index);
+                    blocked = if sent == 0 { blocked + 1 } else { 0 };
+                }
+            }
+        }
         Pumped {
-            packets: self.take_turns(outlet, packets_max, None),
-            waiting: self.queued != 0,
+            packets,
+            waiting: self.waiting != 0,
         }
     }
 
-    /// Sends packets in order of turns until nobody can. Who had its turn goes to the end of the
-    /// order, who is blocked stays where it is; so each link serves those who want it in turn,
-    /// however little room it has at a time and whatever other links do.
-    fn take_turns<O: Outlet<A>>(
+    /// Sends packets to one link, in order of turns, until it takes no more; how many.
+    fn serve<O: Outlet<A>>(
         &mut self,
-        outlet: &mut O,
+        index: u32,
         packets_max: usize,
         mut guest: Option<&mut Guest<'_>>,
+        outlet: &mut O,
     ) -> usize {
+        let Some(backlog) = self.backlogs.get_mut(index as usize) else {
+            return 0;
+        };
+        let link = backlog.link;
         let mut packets = 0;
-        let mut at = 0;
-        while packets < packets_max && (self.queued != 0 || guest.is_some()) {
-            let Some(&place) = self.order.get(at) else {
+        while packets < packets_max {
+            let guest_id = guest.as_ref().map(|guest| guest.id);
+            let Some(place) = backlog.turn(guest_id) else {
                 break;
             };
-            let place = usize::from(place);
-            let step = match &mut guest {
-                Some(guest) if guest.place == place => guest.send_one(outlet),
-                _ => self.send_one(place, outlet),
+            let Some(lane) = backlog.lane(place) else {
+                break;
             };
-            match step {
-                Step::Sent => {
-                    packets += 1;
-                    if let Some(Some(terminus)) = self.termini.get_mut(place)
-                        && terminus.ends_turn()
-                    {
-                        self.order[at..].rotate_left(1);
-                    }
-                }
-                Step::Dropped => {}
-                Step::Blocked => at += 1,
-            }
-            if guest
-                .as_ref()
-                .is_some_and(|guest| guest.state != Borrowed::Full)
+            let Some(terminus) = self.termini.get(lane.terminus.0) else {
+                break;
+            };
+            if let Some(guest) = &mut guest
+                && guest.id == lane.terminus
             {
+                let taken = guest.send_one(terminus, link, outlet);
+                if taken {
+                    packets += 1;
+                    backlog.sent(place, None);
+                }
+                if !taken || guest.state != Borrowed::Full {
+                    break;
+                }
+                continue;
+            }
+            let Some(work) = lane.queue.front() else {
                 break;
+            };
+            let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
+                self.waiting -= backlog.fail_all();
+                break;
+            };
+            if !work.segmenter.fits(payload_max_bytes) {
+                backlog.fail_first(place);
+                self.waiting -= 1;
+                continue;
+            }
+            let segment = work.segmenter.next(payload_max_bytes);
+            let taken = work.with_packet(terminus, &segment, |header, metadata, parts| {
+                outlet.offer(link, header, metadata, parts)
+            });
+            match taken {
+                Ok(()) => {
+                    packets += 1;
+                    self.waiting -= usize::from(segment.last);
+                    backlog.sent(place, Some(&segment));
+                }
+                Err(Unsent::Full) => break,
+                Err(Unsent::Gone) => {
+                    self.waiting -= backlog.fail_all();
+                    break;
+                }
             }
         }
         packets
     }
 
-    /// Sends one packet of the queue of that terminus.
-    fn send_one<O: Outlet<A>>(&mut self, place: usize, outlet: &mut O) -> Step {
-        let Some(Some(terminus)) = self.termini.get_mut(place) else {
-            return Step::Blocked;
-        };
-        let before = terminus.queued();
-        let step = match terminus.wanted(|link| outlet.payload_max_bytes(link)) {
-            None => Step::Blocked,
-            Some(Err(_)) => {
-                terminus.finish(true);
-                Step::Dropped
-            }
-            Some(Ok(wanted)) => {
-                let mut parts = PartList::new();
-                let metadata = terminus.parts(&wanted.segment, &mut parts);
-                match outlet.offer(
-                    wanted.link,
-                    &wanted.segment.header,
-                    metadata,
-                    parts.as_slice(),
-                ) {
-                    Ok(()) => {
-                        terminus.advance(&wanted.segment);
-                        Step::Sent
-                    }
-                    Err(Unsent::Full) => Step::Blocked,
-                    Err(Unsent::Gone) => {
-                        terminus.finish(true);
-                        Step::Dropped
-                    }
-                }
-            }
-        };
-        self.queued -= before - terminus.queued();
-        step
-    }
-
-    fn terminus_mut(&mut self, id: TerminusId) -> Result<&mut Terminus<A>, TerminusError> {
-        match self.termini.get_mut(id.0 as usize) {
-            Some(Some(terminus)) => Ok(terminus),
-            _ => Err(TerminusError::NoSuchTerminus),
+    /// A link is gone: all that waits for it fails.
+    pub fn link_ended(&mut self, link: LinkId) {
+        if let Some(backlog) = self.backlogs.get_mut(link.index as usize)
+            && backlog.link == link
+        {
+            self.waiting -= backlog.fail_all();
         }
     }
 
-    fn posting(&mut self, id: TerminusId) -> Result<&mut Terminus<A>, PostError> {
-        self.terminus_mut(id).map_err(|_| PostError::NoSuchTerminus)
+    /// Gives back the memory of queues in which nothing waits.
+    pub fn shrink(&mut self) {
+        self.backlogs.iter_mut().for_each(Backlog::shrink);
     }
 }
 
+#[inline(always)]
+fn posted(terminus: TerminusId, sequence: u64, sent: bool) -> Posted {
+    Posted {
+        handle: SendHandle { terminus, sequence },
+        sent,
+    }
+}
+
+/// The backlog of that link. What still waits there for a link that had the place before fails.
+fn reach<'a>(backlogs: &'a mut Vec<Backlog>, waiting: &mut usize, link: LinkId) -> &'a mut Backlog {
+    let index = link.index as usize;
+    while backlogs.len() <= index {
+        let index = backlogs.len() as u32;
+        backlogs.push(Backlog::new(LinkId { index, ..link }));
+    }
+    let backlog = &mut backlogs[index];
+    if backlog.link != link {
+        *waiting -= backlog.fail_all();
+        backlog.link = link;
+    }
+    backlog
+}
+
 /// Checks a message and makes it ready to be cut.
-fn segmenter<A: Area, O: Outlet<A>>(
+fn segmenter(
     message: &Message,
     metadata: &[u8],
     data_bytes: u64,
-    outlet: &O,
+    payload_max_bytes: Option<usize>,
 ) -> Result<Segmenter, PostError> {
     if metadata.len() > USER_METADATA_BYTES {
         return Err(PostError::MetadataTooLong {
@@ -609,9 +651,7 @@ fn segmenter<A: Area, O: Outlet<A>>(
     if data_bytes > MESSAGE_BYTES_MAX || message.header.offset.checked_add(data_bytes).is_none() {
         return Err(PostError::TooLong);
     }
-    let payload_max_bytes = outlet
-        .payload_max_bytes(message.link)
-        .ok_or(PostError::LinkGone)?;
+    let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
     let too_long = data_bytes > payload_max_bytes as u64 && !message.header.flags.is_placed();
     if message.header.is_fast() && (too_long || !metadata.is_empty()) {
         return Err(PostError::FastTooLong {

@@ -10,7 +10,7 @@ use hamlyn_engine::packet::Header;
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
-use lent::{Packet, VecArea, header};
+use lent::{PEER, Packet, VecArea, header};
 use proptest::prelude::*;
 
 fn parts(share: Share, needed: &[u64]) -> Result<Vec<Share>, DivideError> {
@@ -72,7 +72,7 @@ impl Count {
             word: delta,
             ..self.packet.header
         };
-        self.receiver.receive(&header, &self.packet) == Ok(Received::Complete)
+        self.receiver.receive(PEER, &header, &self.packet, None) == Ok(Received::Complete)
     }
 }
 

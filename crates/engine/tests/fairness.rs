@@ -12,7 +12,7 @@ use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::{Borrowed, Message, Transmitter};
-use lent::{Packet, VecArea, Wires, header, message, pattern};
+use lent::{PEER, Packet, VecArea, Wires, header, message, pattern};
 
 const FLOOD_BYTES: usize = 64 * 400;
 
@@ -418,8 +418,9 @@ impl End {
             return false;
         };
         wire.room += 1;
-        self.complete +=
-            usize::from(self.receiver.receive(&packet.header, &packet) == Ok(Received::Complete));
+        self.complete += usize::from(
+            self.receiver.receive(PEER, &packet.header, &packet, None) == Ok(Received::Complete),
+        );
         true
     }
 

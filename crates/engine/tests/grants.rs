@@ -4,8 +4,9 @@
 mod lent;
 mod scene;
 
-use hamlyn_engine::grant::{GrantId, GrantRefused, Holder};
+use hamlyn_engine::grant::{GrantId, GrantRefused};
 use hamlyn_engine::limits::GRANTS_PER_SLOT_MAX;
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{Flags, Header};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::Refusal;
@@ -15,8 +16,15 @@ use proptest::prelude::*;
 use lent::{Packet, VecArea, header};
 use scene::{KEY, Scene};
 
-const ALICE: Holder = Holder(1);
-const BOB: Holder = Holder(2);
+const ALICE: LinkId = link(1);
+const BOB: LinkId = link(2);
+
+const fn link(index: u32) -> LinkId {
+    LinkId {
+        index,
+        generation: 1,
+    }
+}
 
 /// A packet that says that `length` bytes were placed at `offset`.
 fn placed(scene: &Scene, offset: u64, length: u32) -> Packet {
@@ -26,10 +34,10 @@ fn placed(scene: &Scene, offset: u64, length: u32) -> Packet {
     packet
 }
 
-fn take(scene: &mut Scene, holder: Option<Holder>, packet: &Packet) -> Result<Received, Refusal> {
+fn take(scene: &mut Scene, holder: Option<LinkId>, packet: &Packet) -> Result<Received, Refusal> {
     scene
         .receiver
-        .receive_for(|| holder, &packet.header, packet, None)
+        .receive(holder.unwrap_or(link(7)), &packet.header, packet, None)
 }
 
 #[test]
@@ -88,10 +96,6 @@ fn placed_packets_without_a_grant_are_refused_by_name() {
         Err(Refusal::NotGranted)
     );
     assert_eq!(scene.receiver.refusals().count(Refusal::NotGranted), 7);
-    // The plain way says that nobody has a grant.
-    scene.receiver.grant(scene.slot, 0..64, ALICE).unwrap();
-    let plain = scene.receiver.receive(&packet.header, &packet);
-    assert_eq!(plain, Err(Refusal::NotGranted));
 }
 
 #[test]
@@ -149,15 +153,15 @@ fn what_cannot_be_granted_is_refused() {
 }
 
 /// What the model remembers of a grant.
-type Known = (GrantId, usize, Holder, std::ops::Range<u64>);
+type Known = (GrantId, usize, LinkId, std::ops::Range<u64>);
 
 #[derive(Clone, Debug)]
 enum Step {
-    Grant(usize, u64, u64, Holder),
+    Grant(usize, u64, u64, LinkId),
     End(usize),
-    Lose(Holder),
+    Lose(LinkId),
     Reopen(usize),
-    Place(usize, u64, u32, Holder),
+    Place(usize, u64, u32, LinkId),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -252,7 +256,7 @@ proptest! {
                     } else {
                         Err(Refusal::NotGranted)
                     };
-                    prop_assert_eq!(receiver.receive_for(|| Some(holder), &packet.header, &packet, None), expected);
+                    prop_assert_eq!(receiver.receive(holder, &packet.header, &packet, None), expected);
                 }
             }
         }

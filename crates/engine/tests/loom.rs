@@ -38,12 +38,10 @@ mod packet;
 mod receive;
 #[path = "../src/refusal.rs"]
 mod refusal;
-#[path = "../src/segment.rs"]
-mod segment;
 #[path = "../src/slot.rs"]
 mod slot;
-#[path = "../src/terminus.rs"]
-mod terminus;
+#[path = "../src/table.rs"]
+mod table;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -51,7 +49,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-use counting::{Counting, Share};
+use counting::Counting;
 use key::Key;
 use limits::USER_METADATA_BYTES;
 use memory::{Area, Denied, LinkId, NoWindow, Payload};
@@ -60,9 +58,7 @@ use notification::{Notification, NotificationReader, queue};
 use packet::{Flags, Header, Kind, SlotName};
 use receive::{Received, Receiver};
 use refusal::Refusal;
-use segment::Segmenter;
 use slot::{Mode, Rights, SlotOptions};
-use terminus::{Completion, Terminus, TerminusOptions};
 
 /// Up to so many preemptions per execution; loom's authors find two to three enough.
 fn explore(model: impl Fn() + Send + Sync + 'static) {
@@ -71,11 +67,17 @@ fn explore(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
+const PEER: LinkId = LinkId {
+    index: 0,
+    generation: 1,
+};
+
 fn numbered(number: u64) -> Notification {
     Notification {
         slot: SlotName::from_bits(number as u32 + 1),
         metadata_index: number as u16 + 7,
         word: number + 100,
+        from: LinkId::from_bits(number + 1_000),
     }
 }
 
@@ -266,7 +268,12 @@ fn former_holder_of_an_entry_cannot_use_up_its_next_arming() {
             applications.entry(0).unwrap().permit(permission(2));
             applications.entry(0).unwrap().arm();
         });
-        let result = receiver.receive(&header(slot, permission(1), Flags::NONE), &Bytes(1));
+        let result = receiver.receive(
+            PEER,
+            &header(slot, permission(1), Flags::NONE),
+            &Bytes(1),
+            None,
+        );
         assert!(
             matches!(
                 result,
@@ -275,7 +282,12 @@ fn former_holder_of_an_entry_cannot_use_up_its_next_arming() {
             "let in: {result:?}"
         );
         application.join().unwrap();
-        let result = receiver.receive(&header(slot, permission(2), Flags::NONE), &Bytes(2));
+        let result = receiver.receive(
+            PEER,
+            &header(slot, permission(2), Flags::NONE),
+            &Bytes(2),
+            None,
+        );
         assert_eq!(result, Ok(Received::Complete));
     });
 }
@@ -292,7 +304,12 @@ fn notification_follows_data_and_metadata() {
         metadata.entry(0).unwrap().permit(permission(1));
         metadata.entry(0).unwrap().arm();
         let interface = thread::spawn(move || {
-            receiver.receive(&header(slot, permission(1), Flags::NONE), &Bytes(7))
+            receiver.receive(
+                PEER,
+                &header(slot, permission(1), Flags::NONE),
+                &Bytes(7),
+                None,
+            )
         });
         let application = thread::spawn(move || {
             let told = reader.pop().unwrap().is_some();
@@ -324,7 +341,12 @@ fn spent_entry_follows_the_data_of_a_silent_message() {
         metadata.entry(0).unwrap().permit(permission(1));
         metadata.entry(0).unwrap().arm();
         let interface = thread::spawn(move || {
-            receiver.receive(&header(slot, permission(1), Flags::SILENT), &Bytes(7))
+            receiver.receive(
+                PEER,
+                &header(slot, permission(1), Flags::SILENT),
+                &Bytes(7),
+                None,
+            )
         });
         let application = thread::spawn(move || {
             let entry = metadata.entry(0).unwrap();
@@ -339,66 +361,4 @@ fn spent_entry_follows_the_data_of_a_silent_message() {
         assert_eq!(interface.join().unwrap(), Ok(Received::Complete));
     });
     assert!(SPENT.load(Relaxed));
-}
-
-#[test]
-fn completion_word_never_runs_ahead_of_its_failures() {
-    explore(|| {
-        let mut terminus = Terminus::<WordArea>::new(TerminusOptions {
-            queue_entries: 2,
-            priority: 1,
-        })
-        .unwrap();
-        let word = terminus.completion_word().clone();
-        let link = LinkId {
-            index: 0,
-            generation: 0,
-        };
-        let plain = header(SlotName::new(0, 0), permission(0), Flags::NONE);
-        let plain = Header {
-            metadata_length_bytes: 0,
-            ..plain
-        };
-        let segmenter = Segmenter::new(plain, Share::whole(Counting::Bits32), 1, 64).unwrap();
-        terminus.enqueue_direct(link, segmenter, &[], &[1]);
-        terminus.enqueue_direct(link, segmenter, &[], &[2]);
-        let interface = thread::spawn(move || {
-            terminus.finish(true);
-            terminus.finish(false);
-        });
-        let seen = [2, 1].map(|sequence| word.completion(sequence));
-        assert!([Completion::Pending, Completion::Sent].contains(&seen[0]));
-        assert!([Completion::Pending, Completion::Failed].contains(&seen[1]));
-        // In order: the second is never done before the first.
-        assert!(seen[0] == Completion::Pending || seen[1] == Completion::Failed);
-        interface.join().unwrap();
-        assert_eq!(
-            [1, 2].map(|sequence| word.completion(sequence)),
-            [Completion::Failed, Completion::Sent]
-        );
-    });
-}
-
-/// The buffers of a message that is done may be written again: the interface has read them.
-#[test]
-fn buffer_of_a_completed_message_was_read_before() {
-    explore(|| {
-        let buffer = Arc::new(AtomicU64::new(1));
-        let mut terminus = Terminus::<WordArea>::new(TerminusOptions::default()).unwrap();
-        let word = terminus.completion_word().clone();
-        let interfaces = buffer.clone();
-        let interface = thread::spawn(move || {
-            let taken = interfaces.load(Ordering::Relaxed);
-            terminus.sent_at_once();
-            taken
-        });
-        if word.completion(1) == Completion::Sent {
-            buffer.store(2, Ordering::Relaxed);
-        }
-        assert_eq!(
-            interface.join().unwrap(),
-            1,
-            "sent what was written after completion"
-        );
-    });
 }

@@ -20,7 +20,7 @@ fn sources() -> Vec<(String, String)> {
     assert!(
         sources
             .iter()
-            .any(|(path, _)| path.ends_with("transmit/placed.rs"))
+            .any(|(path, _)| path.ends_with("transport/frame.rs"))
     );
     sources
 }

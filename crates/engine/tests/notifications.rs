@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_engine::limits::NOTIFICATION_ENTRIES_MAX;
-use hamlyn_engine::notification::{Notification, NotificationReader, NotificationWriter, queue};
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::notification::{
+    Notification, NotificationReader, NotificationWriter, QueueError, queue,
+};
 use hamlyn_engine::packet::SlotName;
 use proptest::prelude::*;
 
@@ -13,6 +16,7 @@ fn numbered(number: u64) -> Notification {
         slot: SlotName::from_bits(number.wrapping_mul(0x9E37_79B9) as u32),
         metadata_index: number.wrapping_mul(0xC2B3) as u16,
         word: number,
+        from: LinkId::from_bits(number.wrapping_mul(0xD6E8_FEB8_6659_FD93)),
     }
 }
 
@@ -39,7 +43,7 @@ fn read_all(reader: &mut NotificationReader) -> (Vec<u64>, u64) {
 #[test]
 fn queue_lengths_are_bounded_and_rounded_up() {
     for asked in [0, 1, NOTIFICATION_ENTRIES_MAX + 1, usize::MAX] {
-        assert_eq!(queue(asked).unwrap_err().asked, asked);
+        assert_eq!(queue(asked).unwrap_err(), QueueError::Length { asked });
     }
     for (asked, given) in [(2, 2), (3, 4), (4, 4), (5, 8), (1_000, 1_024)] {
         let (writer, reader) = queue(asked).unwrap();

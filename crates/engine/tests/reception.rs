@@ -20,7 +20,7 @@ use hamlyn_engine::transmit::{Message, Transmitter};
 use history::{
     AREA_BYTES, Event, METADATA_ENTRIES, PAYLOADS, PERIOD_NS, QUEUE_ENTRIES, Send, event, forge,
 };
-use lent::{Packet, VecArea, Wires, header, pattern};
+use lent::{PEER, Packet, VecArea, Wires, header, pattern};
 use model::{Gate, Model};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -401,7 +401,10 @@ impl Pairing {
 
     fn deliver(&mut self, packet: &Packet) {
         let expected = self.model.receive(packet);
-        assert_eq!(self.receiver.receive(&packet.header, packet), expected);
+        assert_eq!(
+            self.receiver.receive(PEER, &packet.header, packet, None),
+            expected
+        );
     }
 
     fn compare(&self) {
@@ -526,7 +529,7 @@ proptest! {
             }
             let which = order[step % order.len()] as usize % packets.len();
             let (number, packet) = packets.swap_remove(which);
-            receiver.receive(&packet.header, &packet).unwrap();
+            receiver.receive(PEER, &packet.header, &packet, None).unwrap();
             left[number] -= 1;
             let announced = reader.pop().unwrap();
             prop_assert_eq!(announced.map(|notification| usize::from(notification.metadata_index)), (left[number] == 0).then_some(number));

@@ -192,6 +192,6 @@ proptest! {
         wires.wire(link).room = usize::MAX;
         transmitter.pump(&mut wires, usize::MAX);
         prop_assert!(wires.drain(link) == expected);
-        prop_assert_eq!(transmitter.completions(terminus).unwrap().done(), messages.len() as u64);
+        prop_assert!(!transmitter.is_waiting());
     }
 }

@@ -1,16 +1,20 @@
-//! Send termini (Hamlyn 2.3): work queue, completion word, direct I/O, send-buffer
+//! Send termini (Hamlyn 2.3): work queues, one for each destination, completion, direct I/O, send-buffer
 //! areas, gather, borrowed messages.
 
 mod lent;
 mod model;
 
 use hamlyn_engine::counting::{Counting, Share};
+use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{
     DIRECT_BYTES_MAX, MESSAGE_BYTES_MAX, TERMINI_MAX, WORK_QUEUE_ENTRIES_MAX,
 };
-use hamlyn_engine::packet::Header;
-use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, TerminusError, TerminusOptions};
-use hamlyn_engine::transmit::{Message, Transmitter};
+use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
+use hamlyn_engine::packet::{Address, Header, Short, SlotName};
+use hamlyn_engine::terminus::{
+    Completion, GatherPiece, PostError, SendHandle, TerminusError, TerminusOptions,
+};
+use hamlyn_engine::transmit::{Borrowed, Message, Transmitter};
 use lent::{Packet, VecArea, Wires, message, numbered, one, pattern};
 
 #[test]
@@ -37,11 +41,10 @@ fn sixty_three_entries_then_queue_full_and_nothing_lost() {
         let refused = transmitter.post_gather(terminus, &numbered(link, 63), &[], &[], &mut wires);
         assert_eq!(refused, Err(PostError::QueueFull));
     }
-    let word = transmitter.completions(terminus).unwrap();
-    assert_eq!(word.done(), 0);
+    assert_eq!(transmitter.waiting(), 63);
     wires.wire(link).room = 1;
     assert_eq!(transmitter.pump(&mut wires, usize::MAX).packets, 1);
-    assert_eq!(word.done(), 1);
+    assert_eq!(transmitter.waiting(), 62);
     transmitter
         .post(terminus, &numbered(link, 63), &[], &[63], &mut wires)
         .unwrap();
@@ -70,7 +73,7 @@ fn sixty_three_entries_then_queue_full_and_nothing_lost() {
 }
 
 #[test]
-fn completion_word_grows_by_message_and_tells_pending_from_sent() {
+fn completion_tells_pending_from_sent() {
     let (mut transmitter, terminus) = one();
     let (mut wires, link) = Wires::with_room(64, 0);
     let area = VecArea::from_bytes(pattern(1, 200));
@@ -88,28 +91,119 @@ fn completion_word_grows_by_message_and_tells_pending_from_sent() {
         .post(terminus, &message(link), &[], &[1], &mut wires)
         .unwrap()
         .handle;
-    let word = transmitter.completions(terminus).unwrap();
-    let state = || [first, second].map(|handle| word.completion(handle.sequence));
+    let states = |transmitter: &Transmitter<VecArea>| {
+        [first, second].map(|handle| transmitter.completion(handle).unwrap())
+    };
     // Four packets of the first; only its last completes it.
     for _ in 0..4 {
-        assert_eq!(state(), [Completion::Pending; 2]);
+        assert_eq!(states(&transmitter), [Completion::Pending; 2]);
         wires.wire(link).room = 1;
         transmitter.pump(&mut wires, usize::MAX);
     }
-    assert_eq!(state(), [Completion::Sent, Completion::Pending]);
+    let one_done = [Completion::Sent, Completion::Pending];
+    assert_eq!(states(&transmitter), one_done);
     wires.wire(link).room = 1;
     transmitter.pump(&mut wires, usize::MAX);
-    assert_eq!(state(), [Completion::Sent; 2]);
-    assert_eq!((word.done(), word.completion(3)), (2, Completion::Pending));
+    assert_eq!(states(&transmitter), [Completion::Sent; 2]);
+    let third = SendHandle {
+        terminus,
+        sequence: 3,
+    };
+    assert_eq!(transmitter.completion(third), Ok(Completion::Pending));
     // What goes out at once is counted in the same sequence.
     wires.wire(link).room = 1;
-    let third = transmitter
+    let posted = transmitter
         .post(terminus, &message(link), &[], &[1], &mut wires)
         .unwrap();
+    assert_eq!((posted.sent, posted.handle), (true, third));
+    assert_eq!(transmitter.completion(third), Ok(Completion::Sent));
+}
+
+#[test]
+fn a_destination_that_takes_nothing_holds_up_no_other() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, stopped) = Wires::with_room(64, 0);
+    let live = wires.add(64, usize::MAX);
+    let mut waiting = Vec::new();
+    for number in 0..63 {
+        let posted = transmitter
+            .post(terminus, &numbered(stopped, number), &[], &[1], &mut wires)
+            .unwrap();
+        waiting.push(posted.handle);
+    }
+    let full = transmitter.post(terminus, &message(stopped), &[], &[1], &mut wires);
+    assert_eq!(full, Err(PostError::QueueFull));
+    // Its queue is full, and everything else goes at once, by every call that sends.
+    let area = VecArea::from_bytes(pattern(1, 200));
+    let tag = transmitter.bind_area(terminus, area, 0, 200).unwrap();
+    let piece = GatherPiece {
+        tag,
+        offset: 0,
+        length_bytes: 200,
+    };
+    let to_live = message(live);
+    let sent = [
+        transmitter.post(terminus, &to_live, &[], &[1], &mut wires),
+        transmitter.post_gather(terminus, &to_live, &[], &[piece], &mut wires),
+        transmitter.post_placed(terminus, &to_live, &[], 1 << 20, &mut wires),
+    ];
+    assert!(sent.iter().all(|posted| posted.unwrap().sent), "{sent:?}");
+    let short = Short {
+        to: Address::new(SlotName::new(0, 0), 0),
+        key: Key::from_bits(0),
+        offset: 0,
+        word: 0,
+        has_metadata: true,
+        data: [1, 2],
+    };
+    let handle = transmitter.post_short(terminus, live, || short, &mut wires);
     assert_eq!(
-        (third.sent, third.handle.sequence, word.done()),
-        (true, 3, 3)
+        transmitter.completion(handle.unwrap()),
+        Ok(Completion::Sent)
     );
+    assert!(
+        transmitter
+            .post_short(terminus, stopped, || short, &mut wires)
+            .is_none()
+    );
+    let data = pattern(2, 1_000);
+    let mut segmenter = transmitter
+        .begin_borrowed(terminus, &to_live, &[], 1_000, &wires)
+        .unwrap();
+    let state =
+        transmitter.continue_borrowed(terminus, live, &mut segmenter, &[], &data, &mut wires);
+    assert_eq!(state, Ok(Borrowed::Sent));
+    assert_eq!(wires.drain(live).len(), 1 + 4 + 1 + 1 + 16);
+    let pending = |handle: &SendHandle| transmitter.completion(*handle) == Ok(Completion::Pending);
+    assert!(waiting.iter().all(pending));
+    // When it takes packets again, they come in order.
+    wires.wire(stopped).room = usize::MAX;
+    transmitter.pump(&mut wires, usize::MAX);
+    let came = wires.drain(stopped);
+    let offsets: Vec<_> = came.iter().map(|packet| packet.header.offset).collect();
+    let expected: Vec<_> = (0..63).map(|number| number * 1_000).collect();
+    assert_eq!(offsets, expected);
+}
+
+#[test]
+fn a_pump_serves_those_with_room_beside_many_without() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, first) = Wires::with_room(64, 0);
+    let mut links = vec![first];
+    links.extend((1..200).map(|_| wires.add(64, 0)));
+    for &link in &links {
+        transmitter
+            .post(terminus, &message(link), &[], &[1], &mut wires)
+            .unwrap();
+    }
+    let live = links[150];
+    wires.wire(live).room = 1;
+    let before = wires.offers;
+    // Each pump asks a few, and goes on where the one before ended.
+    let pumps = (1..=200).find(|_| transmitter.pump(&mut wires, 64).packets == 1);
+    assert!(pumps.is_some_and(|pumps| pumps <= 200 / 8), "{pumps:?}");
+    assert!(wires.offers - before <= 200);
+    assert_eq!(wires.drain(live).len(), 1);
 }
 
 #[test]
@@ -117,26 +211,22 @@ fn lost_link_fails_what_waited_for_it_and_no_more() {
     let (mut transmitter, terminus) = one();
     let (mut wires, lost) = Wires::with_room(64, 0);
     let kept = wires.add(64, 0);
-    let word = transmitter.completions(terminus).unwrap();
-    for link in [lost, kept, lost, kept] {
+    let handles = [lost, kept, lost, kept].map(|link| {
         transmitter
             .post(terminus, &message(link), &[], &[1], &mut wires)
-            .unwrap();
-    }
+            .unwrap()
+            .handle
+    });
     wires.lose(lost);
+    transmitter.link_ended(lost);
+    let states = handles.map(|handle| transmitter.completion(handle).unwrap());
+    let (failed, pending) = (Completion::Failed, Completion::Pending);
+    assert_eq!(states, [failed, pending, failed, pending]);
     wires.wire(kept).room = 5;
     let pumped = transmitter.pump(&mut wires, usize::MAX);
     assert_eq!((pumped.packets, pumped.waiting), (2, false));
-    let states: Vec<_> = (1..=4).map(|sequence| word.completion(sequence)).collect();
-    assert_eq!(
-        states,
-        [
-            Completion::Failed,
-            Completion::Sent,
-            Completion::Failed,
-            Completion::Sent
-        ]
-    );
+    let states = handles.map(|handle| transmitter.completion(handle).unwrap());
+    assert_eq!(states, [failed, Completion::Sent, failed, Completion::Sent]);
     assert_eq!(
         transmitter.post(terminus, &message(lost), &[], &[1], &mut wires),
         Err(PostError::LinkGone)
@@ -149,15 +239,36 @@ fn lost_link_fails_what_waited_for_it_and_no_more() {
         transmitter.post_gather(terminus, &message(lost), &[], &[], &mut wires),
         Err(PostError::LinkGone)
     );
-    assert_eq!(
-        word.done(),
-        4,
-        "a message that was not accepted has no number"
-    );
+    // A message that was not accepted has no number.
+    let next = transmitter.post(terminus, &message(kept), &[], &[1], &mut wires);
+    assert_eq!(next.unwrap().handle.sequence, 5);
+}
+
+/// A pump finds the loss by itself, and so does a new link in the same place.
+#[test]
+fn what_waits_for_a_link_never_goes_to_another_one_in_its_place() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, old) = Wires::with_room(64, 0);
+    let post = |transmitter: &mut Transmitter<VecArea>, wires: &mut Wires, link| {
+        let posted = transmitter.post(terminus, &message(link), &[], &[1], wires);
+        posted.unwrap().handle
+    };
+    let first = post(&mut transmitter, &mut wires, old);
+    let new = LinkId {
+        generation: old.generation + 1,
+        ..old
+    };
+    let second = post(&mut transmitter, &mut wires, new);
+    let states = [first, second].map(|handle| transmitter.completion(handle).unwrap());
+    assert_eq!(states, [Completion::Failed, Completion::Pending]);
+    wires.lose(new);
+    transmitter.pump(&mut wires, usize::MAX);
+    assert_eq!(transmitter.completion(second), Ok(Completion::Failed));
+    assert!(!transmitter.is_waiting());
 }
 
 #[test]
-fn failure_is_remembered_while_the_queue_turns_once() {
+fn failures_are_remembered_for_each_destination_as_many_as_its_queue_holds() {
     let mut transmitter = Transmitter::<VecArea>::new();
     let terminus = transmitter
         .open_terminus(TerminusOptions {
@@ -167,48 +278,107 @@ fn failure_is_remembered_while_the_queue_turns_once() {
         .unwrap();
     let (mut wires, lost) = Wires::with_room(64, 0);
     let kept = wires.add(64, usize::MAX);
-    transmitter
-        .post(terminus, &message(lost), &[], &[1], &mut wires)
-        .unwrap();
-    wires.lose(lost);
-    transmitter.pump(&mut wires, usize::MAX);
-    let word = transmitter.completions(terminus).unwrap();
-    for after in 0..3 {
-        assert_eq!(word.completion(1), Completion::Failed, "after {after} more");
-        let handle = transmitter
-            .post(terminus, &message(kept), &[], &[1], &mut wires)
-            .unwrap()
-            .handle;
-        assert_eq!(word.completion(handle.sequence), Completion::Sent);
+    let post = |transmitter: &mut Transmitter<VecArea>, wires: &mut Wires, link| {
+        let posted = transmitter.post(terminus, &message(link), &[], &[1], wires);
+        posted.unwrap().handle
+    };
+    let old = post(&mut transmitter, &mut wires, lost);
+    transmitter.link_ended(lost);
+    for _ in 0..100 {
+        let sent = post(&mut transmitter, &mut wires, kept);
+        assert_eq!(transmitter.completion(sent), Ok(Completion::Sent));
+        assert_eq!(transmitter.completion(old), Ok(Completion::Failed));
     }
-    assert_eq!(word.completion(1), Completion::Failed);
-    let fifth = transmitter
-        .post(terminus, &message(kept), &[], &[1], &mut wires)
-        .unwrap()
-        .handle;
-    assert_eq!(
-        word.completion(fifth.sequence),
-        Completion::Sent,
-        "an old failure in the same place is not its own"
-    );
+    let failed: Vec<_> = (0..3)
+        .map(|_| post(&mut transmitter, &mut wires, lost))
+        .collect();
+    transmitter.link_ended(lost);
+    for handle in failed {
+        assert_eq!(transmitter.completion(handle), Ok(Completion::Failed));
+    }
 }
 
 #[test]
-fn closing_a_terminus_fails_what_is_queued() {
+fn a_message_that_failed_is_not_said_to_be_sent() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, link) = Wires::with_room(64, 0);
+    // The link is known, but gone when the packet is offered.
+    struct Gone<'a>(&'a mut Wires);
+    impl Outlet<VecArea> for Gone<'_> {
+        fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
+            self.0.payload_max_bytes(link)
+        }
+        fn offer(
+            &mut self,
+            _: LinkId,
+            _: &Header,
+            _: &[u8],
+            _: &[Part<'_, VecArea>],
+        ) -> Result<(), Unsent> {
+            Err(Unsent::Gone)
+        }
+    }
+    let posted = transmitter.post_gather(terminus, &message(link), &[], &[], &mut Gone(&mut wires));
+    assert_eq!(posted, Err(PostError::LinkGone));
+}
+
+#[test]
+fn a_fast_message_is_one_packet_though_its_path_became_narrower() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, link) = Wires::with_room(100, 0);
+    let fast = Message {
+        header: Header {
+            metadata_index: 0xFFFF,
+            ..message(link).header
+        },
+        ..message(link)
+    };
+    let [whole, short] = [100, 64].map(|length| {
+        let data = pattern(1, length);
+        let posted = transmitter.post(terminus, &fast, &[], &data, &mut wires);
+        posted.unwrap().handle
+    });
+    let mut segmenter = transmitter.begin_borrowed(terminus, &fast, &[], 100, &wires);
+    assert_eq!(segmenter.as_ref().err(), Some(&PostError::QueueFull));
+    wires.wire(link).payload_max_bytes = 64;
+    wires.wire(link).room = 9;
+    transmitter.pump(&mut wires, usize::MAX);
+    let packets = wires.drain(link);
+    assert_eq!(packets.len(), 1, "the one that still fits");
+    assert_eq!(packets[0].data.len(), 64);
+    let states = [whole, short].map(|handle| transmitter.completion(handle).unwrap());
+    assert_eq!(states, [Completion::Failed, Completion::Sent]);
+    wires.wire(link).payload_max_bytes = 100;
+    segmenter = transmitter.begin_borrowed(terminus, &fast, &[], 100, &wires);
+    wires.wire(link).payload_max_bytes = 64;
+    let data = [7; 100];
+    let (segmenter, wires) = (&mut segmenter.unwrap(), &mut wires);
+    let state = transmitter.continue_borrowed(terminus, link, segmenter, &[], &data, wires);
+    assert!(matches!(state, Err(PostError::FastTooLong { .. })));
+}
+
+#[test]
+fn closing_a_terminus_drops_what_is_queued_and_its_name_is_never_good_again() {
     let (mut transmitter, terminus) = one();
     let other = transmitter
         .open_terminus(TerminusOptions::default())
         .unwrap();
     let (mut wires, link) = Wires::with_room(64, 0);
-    let word = transmitter.completions(terminus).unwrap();
-    transmitter
+    let dropped = transmitter
         .post(terminus, &numbered(link, 1), &[], &[1], &mut wires)
         .unwrap();
     transmitter
         .post(other, &numbered(link, 2), &[], &[2], &mut wires)
         .unwrap();
     transmitter.close_terminus(terminus).unwrap();
-    assert_eq!(word.completion(1), Completion::Failed);
+    let successor = transmitter
+        .open_terminus(TerminusOptions::default())
+        .unwrap();
+    assert_ne!(successor, terminus);
+    assert_eq!(
+        transmitter.completion(dropped.handle),
+        Err(TerminusError::NoSuchTerminus)
+    );
     assert_eq!(
         transmitter.post(terminus, &message(link), &[], &[1], &mut wires),
         Err(PostError::NoSuchTerminus)
@@ -398,7 +568,7 @@ fn impossible_messages_are_refused_before_anything_is_sent() {
     transmitter
         .post(terminus, &at_end, &[], &[0; 9], &mut wires)
         .unwrap();
-    assert_eq!(transmitter.completions(terminus).unwrap().done(), 1);
+    assert!(!transmitter.is_waiting());
 }
 
 #[test]

@@ -81,12 +81,6 @@ impl<T> AtHand<T> {
         self.entry(place)?.as_deref_mut()
     }
 
-    /// The first vacant place; perhaps one that does not exist yet.
-    pub(crate) fn vacant(&self) -> usize {
-        let is_vacant = |&place: &usize| self.get(place).is_none();
-        (0..self.len()).find(is_vacant).unwrap_or(self.len())
-    }
-
     /// Puts something into a place. Allocates.
     pub(crate) fn put(&mut self, place: usize, value: T) {
         if place >= self.len() {
@@ -172,8 +166,6 @@ mod tests {
                     prop_assert_eq!(table.get(place), model.get(&place));
                     prop_assert_eq!(table.get_mut(place).copied(), model.get(&place).copied());
                 }
-                let vacant = (0..).find(|place| !model.contains_key(place)).unwrap();
-                prop_assert_eq!(table.vacant(), vacant);
                 let mut all: Vec<u32> = table.iter().copied().collect();
                 prop_assert_eq!(all.len(), table.iter_mut().count());
                 all.sort_unstable();

@@ -1,7 +1,7 @@
 //! Errors of the library. Each names the object and, where there is one, the remedy.
 
 use hamlyn_engine::metadata::BadEntryCount;
-use hamlyn_engine::notification::{BadQueueLength, Overrun};
+use hamlyn_engine::notification::{Overrun, QueueError};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::SlotError;
 use hamlyn_engine::terminus::{PostError, TerminusError};
@@ -71,7 +71,7 @@ pub enum OpenError {
     Terminus(#[from] TerminusError),
     /// A notification queue could not be opened.
     #[error(transparent)]
-    Queue(#[from] BadQueueLength),
+    Queue(#[from] QueueError),
     /// A metadata area could not be made.
     #[error(transparent)]
     Metadata(#[from] BadEntryCount),

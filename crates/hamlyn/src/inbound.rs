@@ -1,9 +1,8 @@
 //! The receive half of an interface: the engine's, and the receiving ends of the links, which it
 //! serves in turn (`Hamlyn 2.8`). It knows nothing of who calls it.
 
-use hamlyn_engine::grant::Holder;
+use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
@@ -23,7 +22,7 @@ const BURST_PACKETS: u64 = 32;
 const BURST_SHORT_PACKETS: u64 = 256;
 /// Looks at one link between two polls of all, while waiting.
 const GLANCES: u32 = 2;
-/// Wrong keys from one peer before it is cut off, unless set otherwise.
+/// Different wrong keys from one peer before it is cut off, unless set otherwise.
 const BAD_KEYS_MAX: u32 = 65_536;
 
 /// See the module.
@@ -133,6 +132,11 @@ impl<R: ReceiveEnd> Inbound<R> {
         Some(id)
     }
 
+    /// The application has heard that this link ended.
+    pub(crate) fn release(&mut self, id: LinkId) {
+        self.inlets.release(id);
+    }
+
     /// Ends a link without a word.
     pub(crate) fn remove(&mut self, id: LinkId) {
         if self.inlets.contains(id) {
@@ -235,41 +239,37 @@ impl<R: ReceiveEnd> Inbound<R> {
     #[inline(always)]
     pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
         let inlet = self.inlets.at_hand()?;
+        let from = inlet.id;
         let way = inlet.end.shortcut()?;
-        let notification = self.receiver.receive_guarded(&way.peek_worded()?, queue)?;
+        let received = self
+            .receiver
+            .receive_short(&way.peek_worded()?, queue, None)?;
         way.short_done();
-        Some(notification)
+        Some(received.notification(from))
     }
 
-    /// As [`Inbound::take_handed`], for a single packet, to whichever slot and entry; see
-    /// [`Receiver::receive_single`].
-    #[inline(always)]
-    pub(crate) fn take_single(&mut self, queue: QueueId) -> Option<Notification> {
+    /// The next packet of the link whose turn it is, of whatever kind, as long as the turn lasts: its notification, if it announces
+    /// itself in `queue`, which is empty.
+    #[inline]
+    pub(crate) fn take_next_handed(&mut self, queue: QueueId) -> Option<Notification> {
         if self.turn_packets() >= BURST_PACKETS {
             return None;
         }
-        let inlet = self.inlets.at_hand()?;
-        let (receiver, token) = (&mut self.receiver, inlet.token);
-        inlet.end.receive_single(|single, payload| {
-            let holder = || Some(Holder(token));
-            receiver.receive_single(holder, single, payload, queue)
-        })
+        match self.take_next(Some(queue)) {
+            Next::Handed(notification) => Some(notification),
+            _ => None,
+        }
     }
 
     /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata.
     #[inline(always)]
-    pub(crate) fn take_awaited(
-        &mut self,
-        queue: &QueueId,
-        awaited: &Awaited,
-        metadata: &MetadataArea,
-    ) -> Option<u64> {
+    pub(crate) fn take_awaited(&mut self, queue: &QueueId, awaited: &Awaited) -> Option<u64> {
         let inlet = self.inlets.at_hand()?;
         let way = inlet.end.shortcut()?;
         let receiver = &mut self.receiver;
-        let word = receiver.receive_awaited(&way.peek_worded()?, queue, awaited, metadata)?;
+        let received = receiver.receive_short(&way.peek_worded()?, *queue, Some(awaited))?;
         way.short_done();
-        Some(word)
+        Some(received.metadata)
     }
 
     /// Whether the shortest ways may have found nothing only because there was something to settle, and are worth
@@ -382,16 +382,20 @@ impl<R: ReceiveEnd> Inbound<R> {
             return Next::Nothing;
         };
         let receiver = &mut self.receiver;
-        let token = inlet.token;
+        let from = inlet.id;
+        let mut refused_key = None;
         let taken = inlet.end.receive_judged(|header, payload| {
-            let holder = || Some(Holder(token));
-            receiver.receive_for(holder, header, payload, waiting)
+            let judged = receiver.receive(from, header, payload, waiting);
+            if judged.is_err() {
+                refused_key = Some(header.key);
+            }
+            judged
         });
         match taken {
             Ok(Some(received)) => match received {
                 Ok(Received::Handed(notification)) => return Next::Handed(notification),
                 Ok(_) => {}
-                Err(refusal) => self.refused(refusal),
+                Err(refusal) => self.refused(refusal, refused_key),
             },
             Ok(None) => {
                 inlet.end.settle_bulk();
@@ -410,14 +414,12 @@ impl<R: ReceiveEnd> Inbound<R> {
 
     /// A packet of the link whose turn it is was refused.
     #[cold]
-    fn refused(&mut self, refusal: Refusal) {
+    fn refused(&mut self, refusal: Refusal, key: Option<Key>) {
         if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey)
-            && let Some(inlet) = self.inlets.at_hand()
+            && let (Some(key), Some(inlet)) = (key, self.inlets.at_hand())
+            && inlet.guessed(key) > self.bad_keys_max
         {
-            inlet.bad_keys += 1;
-            if inlet.bad_keys > self.bad_keys_max {
-                self.end(LinkEnd::BadKeys);
-            }
+            self.end(LinkEnd::BadKeys);
         }
     }
 }
@@ -438,8 +440,9 @@ fn take_bare<R: ReceiveEnd>(
     receiver: &mut Receiver<Area>,
     queue: QueueId,
 ) -> Option<Notification> {
+    let from = inlet.id;
     let way = inlet.end.shortcut()?;
-    let notification = receiver.receive_short(&way.peek_bare()?, queue)?;
+    let received = receiver.receive_short(&way.peek_bare()?, queue, None)?;
     way.short_done();
-    Some(notification)
+    Some(received.notification(from))
 }

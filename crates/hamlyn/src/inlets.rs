@@ -1,33 +1,80 @@
 //! The receiving ends of the links of an interface, by place. The one whose turn it is is at hand.
 
+use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::table::{Name, Table};
 use hamlyn_host::LossCause;
 use hamlyn_link::ReceiveEnd;
 
 use crate::at_hand::AtHand;
 
+/// Links that an interface may have at a time; hosts allow fewer.
+const LINKS_MAX: usize = 1 << 24;
+
 /// A link that packets come from.
 pub(crate) struct Inlet<R> {
     pub(crate) end: R,
+    pub(crate) id: LinkId,
     pub(crate) token: u64,
     /// The peer is gone; what it sent is still to be taken.
     pub(crate) lost: Option<LossCause>,
-    /// Packets with a wrong key that came over it.
-    pub(crate) bad_keys: u32,
+    guesses: Guesses,
+}
+
+/// Wrong keys that a peer has presented. One that it presented lately does not count again: it tells the peer nothing,
+/// and an honest writer repeats the key that it was given until it hears of a new one. Good packets make up for
+/// wrong keys, so a link that lives long does not use up its budget.
+#[derive(Default)]
+struct Guesses {
+    counted: u32,
+    lately: [Option<Key>; KEYS_REMEMBERED],
+    /// Packets that had been taken when good ones were last set off.
+    set_off: u64,
+}
+
+/// Stale keys that a peer may go on presenting at a time.
+const KEYS_REMEMBERED: usize = 8;
+/// Packets that make up for one wrong key: few enough for an honest peer, so many that nobody finds a key of 64 bits.
+const PACKETS_PER_GUESS: u64 = 1024;
+
+impl<R: ReceiveEnd> Inlet<R> {
+    /// Accounts for a wrong key; how many count by now.
+    #[cold]
+    pub(crate) fn guessed(&mut self, key: Key) -> u32 {
+        let guesses = &mut self.guesses;
+        if guesses.lately.contains(&Some(key)) {
+            return guesses.counted;
+        }
+        guesses.lately.rotate_right(1);
+        guesses.lately[0] = Some(key);
+        let earned = (self.end.taken() - guesses.set_off) / PACKETS_PER_GUESS;
+        guesses.set_off += earned * PACKETS_PER_GUESS;
+        let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+        guesses.counted = guesses.counted.saturating_sub(earned) + 1;
+        guesses.counted
+    }
 }
 
 /// See the module.
 pub(crate) struct Inlets<R> {
     table: AtHand<Inlet<R>>,
-    /// Of the last link of each place.
-    generations: Vec<u32>,
+    /// Places whose links the application knows, if only as ended.
+    names: Table<()>,
+}
+
+/// As the table of names has it: zero is no link's generation.
+fn name(id: LinkId) -> Name {
+    Name {
+        index: id.index,
+        generation: id.generation.wrapping_sub(1),
+    }
 }
 
 impl<R: ReceiveEnd> Inlets<R> {
     pub(crate) fn new() -> Self {
         Self {
             table: AtHand::new(),
-            generations: Vec::new(),
+            names: Table::new(LINKS_MAX, u32::MAX - 1),
         }
     }
 
@@ -55,26 +102,35 @@ impl<R: ReceiveEnd> Inlets<R> {
         self.table.at_hand()
     }
 
-    /// Takes in a new link, and names it.
+    /// Takes in a new link, and names it. The name stays its own until [`Inlets::release`], so that nothing that is
+    /// still to be said of it can be taken for another's.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
-        let index = self.table.vacant();
+        let Some(name) = self.names.insert(()) else {
+            unreachable!("hosts allow far fewer links");
+        };
+        let id = LinkId {
+            index: name.index,
+            generation: name.generation + 1,
+        };
+        let set_off = end.taken();
         let inlet = Inlet {
             end,
+            id,
             token,
             lost: None,
-            bad_keys: 0,
+            guesses: Guesses {
+                set_off,
+                ..Guesses::default()
+            },
         };
-        self.table.put(index, inlet);
-        self.generations.resize(self.table.len(), 0);
-        // Zero is nobody's.
-        self.generations[index] = self.generations[index].wrapping_add(1).max(1);
-        self.name(index)
+        self.table.put(id.index as usize, inlet);
+        id
     }
 
-    fn name(&self, index: usize) -> LinkId {
-        LinkId {
-            index: index as u32,
-            generation: self.generations[index],
+    /// The application has heard that the link of that name ended: its place may be another's.
+    pub(crate) fn release(&mut self, id: LinkId) {
+        if !self.contains(id) {
+            self.names.remove(name(id));
         }
     }
 
@@ -101,19 +157,18 @@ impl<R: ReceiveEnd> Inlets<R> {
             return None;
         }
         inlet.lost = Some(cause);
-        Some(self.name(index))
+        Some(inlet.id)
     }
 
     /// Drops the link of that place. Its name, if there was one.
     pub(crate) fn remove_at(&mut self, index: usize) -> Option<LinkId> {
-        self.table.take(index)?;
-        Some(self.name(index))
+        self.table.take(index).map(|inlet| inlet.id)
     }
 
     /// Whether there is a link of that name.
     pub(crate) fn contains(&self, id: LinkId) -> bool {
-        let index = id.index as usize;
-        self.table.get(index).is_some() && self.generations[index] == id.generation
+        let inlet = self.table.get(id.index as usize);
+        inlet.is_some_and(|inlet| inlet.id == id)
     }
 
     /// Returns all credit that is held back.

@@ -87,7 +87,6 @@ pub struct Interface<H: Host> {
     host: H,
 }
 
-pub use granting::DIRECT_MIN_BYTES;
 pub use sending::Sent;
 
 impl<H: Host> Interface<H> {
@@ -163,7 +162,8 @@ impl<H: Host> Interface<H> {
         &mut self.host
     }
 
-    /// How many packets with a wrong key a peer may send before it is cut off.
+    /// How many different wrong keys a peer may present before it is cut off. A key that it presented lately does not
+    /// count again, and every 1,024 good packets make up for one.
     pub fn set_bad_keys_max(&mut self, packets: u32) {
         self.inbound.with(|inbound| inbound.bad_keys_max = packets);
     }
@@ -324,20 +324,10 @@ impl<H: Host> Interface<H> {
             .with(|outbound| outbound.transmitter.unbind_area(terminus, tag))
     }
 
-    /// The completion word of a terminus, to be looked at from any thread.
-    pub fn completions(
-        &self,
-        terminus: TerminusId,
-    ) -> Result<std::sync::Arc<hamlyn_engine::terminus::CompletionWord>, TerminusError> {
-        self.outbound
-            .look(|outbound| outbound.transmitter.completions(terminus))
-    }
-
     /// What became of a message: whether its buffers may be used again (`Hamlyn 6.2`).
     pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
-        Ok(self
-            .completions(handle.terminus)?
-            .completion(handle.sequence))
+        self.outbound
+            .look(|outbound| outbound.transmitter.completion(handle))
     }
 }
 

@@ -130,11 +130,6 @@ impl Links {
         self.loss_count += 1;
     }
 
-    /// The host's name of the peer, if there is such a link.
-    pub(crate) fn token(&self, id: LinkId) -> Option<u64> {
-        Some(self.at(id)?.linked.as_ref()?.peer.token)
-    }
-
     /// The peer of a link, unless it is lost.
     pub(crate) fn peer(&self, id: LinkId) -> Option<&Peer> {
         let linked = self.at(id)?.linked.as_ref()?;

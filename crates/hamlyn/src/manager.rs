@@ -20,7 +20,6 @@
 use std::collections::VecDeque;
 
 use hamlyn_engine::limits::FAST_INDEX;
-use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::Overrun;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Awaited;
@@ -288,16 +287,12 @@ impl<H: Host> Manager<H> {
     /// The word of metadata of a message that is awaited, if no arrival waits and it is the next of all;
     /// otherwise nothing, and [`Manager::next_arrival`] is to be asked.
     #[inline(always)]
-    pub(crate) fn awaited_at_hand(
-        &mut self,
-        awaited: &Awaited,
-        metadata: &MetadataArea,
-    ) -> Option<u64> {
+    pub(crate) fn awaited_at_hand(&mut self, awaited: &Awaited) -> Option<u64> {
         if self.waiting != 0 {
             return None;
         }
         let interface = &mut self.interface;
-        interface.awaited_at_hand(&self.queue, awaited, metadata)
+        interface.awaited_at_hand(&self.queue, awaited)
     }
 
     /// The next arrival for a receiver, from its own queue or from what comes in now.

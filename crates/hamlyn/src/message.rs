@@ -3,7 +3,7 @@
 use hamlyn_engine::counting::Share;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES};
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, Single};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short};
 use hamlyn_engine::transmit::Message as EngineMessage;
 
 use crate::ticket::{OutsideTicket, Ticket};
@@ -66,39 +66,6 @@ impl Target {
             has_metadata: !is_fast,
             data: [data as u64, (data >> 64) as u64],
         }
-    }
-
-    /// The message as a single packet, if it can be one that is too long to be short, and lies in the ticket's bounds.
-    #[inline(always)]
-    pub(crate) fn single(&self, message: &Message<'_>) -> Option<Single> {
-        let ticket = &self.ticket;
-        let length_bytes = u32::try_from(message.data.len()).ok()?;
-        let end = message.offset.checked_add(u64::from(length_bytes))?;
-        if message.data.len() <= SHORT_BYTES
-            || end > ticket.length_bytes
-            || message.share.is_some()
-            || message.silent
-        {
-            return None;
-        }
-        let is_fast = ticket.metadata_index == FAST_INDEX;
-        let (word, has_metadata) = match message.metadata.len() {
-            0 if is_fast => (message.word, false),
-            // The delta of a message alone.
-            0 => (0, false),
-            8 if !is_fast => (u64::from_le_bytes(message.metadata.try_into().ok()?), true),
-            _ => return None,
-        };
-        Some(Single {
-            to: Address::new(ticket.slot, ticket.metadata_index),
-            key: ticket.key,
-            // As for short ones.
-            offset: ticket.base.wrapping_add(message.offset),
-            length_bytes,
-            word,
-            has_metadata,
-            is_placed: false,
-        })
     }
 
     /// The same, for another metadata entry.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
-use hamlyn_engine::packet::{Header, Short, Single};
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::Destination;
@@ -39,6 +39,12 @@ impl<T: TransmitEnd> Outbound<T> {
                 holding: Vec::new(),
             },
         }
+    }
+
+    /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.
+    pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
+        self.outlets.remove(id, to);
+        self.transmitter.link_ended(id);
     }
 
     /// Sends what is queued, a burst at most; how many packets.
@@ -265,12 +271,6 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
     fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
         self.reach(link)
             .map_or(0, |way| way.end.try_send_shorts(next))
-    }
-
-    #[inline(always)]
-    fn offer_single(&mut self, link: LinkId, single: &Single, data: &[u8]) -> bool {
-        self.reach(link)
-            .is_some_and(|way| way.end.try_send_single(single, data))
     }
 
     #[inline]

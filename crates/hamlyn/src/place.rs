@@ -123,7 +123,7 @@ impl Place {
     /// The word of metadata of a message of that and 16 bytes of data, if it is what comes next.
     #[inline(always)]
     pub(crate) fn short_at_hand<H: Host>(&self, manager: &mut Manager<H>) -> Option<u64> {
-        manager.awaited_at_hand(&self.awaited, &self.metadata)
+        manager.awaited_at_hand(&self.awaited)
     }
 
     /// Waits until a message is complete; false if none was in time. The loss of any peer

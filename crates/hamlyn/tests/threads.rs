@@ -150,31 +150,3 @@ fn a_manager_moves_between_threads_with_its_end_points() {
         .unwrap();
     }
 }
-
-/// The completion word may be watched from a thread that does not drive the interface.
-#[test]
-fn completions_are_seen_from_other_threads() {
-    let namespace = namespace();
-    let mut here = open(&namespace);
-    let receiver = tagged_write::Receiver::new(&mut here, 64, 1024).unwrap();
-    let mut there = open(&namespace);
-    let sender = tagged_write::Sender::grow(&mut there, &receiver.ticket(), LONG).unwrap();
-    let terminus = there.terminus();
-    let word = there.interface().completions(terminus).unwrap();
-    std::thread::scope(|scope| {
-        let watcher = scope.spawn(move || {
-            let mut last = 0;
-            support::until("all completions", || {
-                let done = word.done();
-                assert!(done >= last, "it only grows");
-                last = done;
-                (done == 100).then_some(())
-            });
-        });
-        for tag in 0..100 {
-            sender.send(&mut there, 0, &[], tag, LONG).unwrap();
-        }
-        watcher.join().unwrap();
-    });
-    drop(receiver);
-}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{self, Denied, Part, Unsent};
-use hamlyn_engine::packet::{Header, Short, Single};
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::{SharedCell, SharedCells};
 use hamlyn_ring::consumer::Consumer;
@@ -108,41 +108,6 @@ impl Outgoing {
             count += 1;
         }
         count
-    }
-
-    /// Sends a single packet with as many bytes of data as it says, or none if they are in their place.
-    #[inline(always)]
-    pub(crate) fn try_send_single(&mut self, single: &Single, data: &[u8]) -> Result<(), Unsent> {
-        let metadata_bytes = usize::from(single.metadata_length_bytes());
-        if metadata_bytes + data.len() > self.payload_max {
-            return Err(Unsent::Full);
-        }
-        let window_bytes = self.producer.window_bytes();
-        let mut room = self.producer.room().map_err(unsent)?;
-        let metadata = Metadata::Word(single.word);
-        if single.is_placed {
-            let data = Data::Placed;
-            let header = single.header();
-            room.publish(cell::encode(&header, &Placement { data, metadata }));
-            return Ok(());
-        }
-        // What is sent is what is here.
-        let header = Header {
-            length_bytes: data.len() as u32,
-            ..single.header()
-        };
-        let place = room.place(data.len()).map_err(unsent)?;
-        let begin = self.bulk_offset + place.offset() as usize;
-        let mapping = &self.mapping;
-        self.crossing
-            .carry(data.len(), window_bytes, ticks, |way| match way {
-                Way::Through => mapping.copy_in(begin, data),
-                Way::Past => mapping.stream_in(begin, data),
-            })
-            .map_err(|OutOfRange| impossible(Denied::OutOfArea))?;
-        let data = Data::Bulk(place.offset());
-        room.publish_with(cell::encode(&header, &Placement { data, metadata }), place);
-        Ok(())
     }
 
     /// Sends a packet whose header has the right lengths.
@@ -409,37 +374,6 @@ impl Incoming {
         let bulk_bytes = if in_bulk { (length as usize).max(1) } else { 0 };
         let rings = self.consumer.done(bulk_bytes);
         Ok(Some((result, rings)))
-    }
-
-    /// As [`Incoming::receive`], if the next packet is a single one and `take` takes it. Nothing while there is
-    /// something to settle.
-    #[inline(always)]
-    pub(crate) fn receive_single<R>(
-        &mut self,
-        take: impl FnOnce(&Single, &Carried<'_>) -> Option<R>,
-    ) -> Option<(R, bool)> {
-        if self.consumer.is_step_due() {
-            return None;
-        }
-        let cell = self.consumer.peek().ok()??;
-        let (single, data) = cell::decode_single(&cell, self.bulk_bytes, self.payload_max)?;
-        let carried = Carried {
-            mapping: &self.mapping,
-            bulk_offset: self.bulk_offset,
-            length: single.length_bytes,
-            placement: Placement {
-                data,
-                metadata: Metadata::Word(single.word),
-            },
-            stretch: &self.stretch,
-        };
-        let result = take(&single, &carried)?;
-        let bulk_bytes = match data {
-            Data::Bulk(_) => (single.length_bytes as usize).max(1),
-            _ => 0,
-        };
-        let rings = self.consumer.done(bulk_bytes);
-        Some((result, rings))
     }
 
     #[inline]

@@ -16,8 +16,8 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, Single, SlotName};
-use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
+use hamlyn_ring::cells::{Cell, CellInPlace};
 use hamlyn_ring::shared::LINE_BYTES;
 
 use crate::LinkFault;
@@ -281,59 +281,6 @@ pub fn decode(
         },
     };
     Ok((header, placement))
-}
-
-/// The first word, but for the flag, of the cell of a single packet with its data in the bulk, and no metadata.
-const IN_BULK: u64 = (BULK as u64) << 56;
-/// The same with the data in their place already.
-const IN_PLACE: u64 = (Flags::PLACED.0 as u64) << 40;
-
-/// The single packet in a cell, and where its data are: in the bulk, all of them, or in their place already. Nothing for
-/// any other cell, and for one that [`decode`] refuses.
-#[inline(always)]
-pub fn decode_single(
-    cell: &Cell,
-    bulk_bytes: usize,
-    payload_max_bytes: usize,
-) -> Option<(Single, Data)> {
-    let header = header(cell);
-    let first = cell[0] & !FLAG_MASK;
-    let has_metadata = first & WORDED == WORDED;
-    let (metadata_length, rest) = if has_metadata {
-        (WORD_BYTES, first & !WORDED)
-    } else {
-        (0, first)
-    };
-    let data = match rest {
-        IN_BULK => {
-            let begin = (cell[4] >> 32) as u32;
-            let (at, length) = (begin as usize, header.length_bytes as usize);
-            if metadata_length + length > payload_max_bytes
-                || !at.is_multiple_of(LINE_BYTES)
-                || at > bulk_bytes
-                || length > bulk_bytes - at
-            {
-                return None;
-            }
-            Data::Bulk(begin)
-        }
-        IN_PLACE => Data::Placed,
-        _ => return None,
-    };
-    let to = Address::new(header.slot, header.metadata_index);
-    if has_metadata && to.is_fast() {
-        return None;
-    }
-    let single = Single {
-        to,
-        key: header.key,
-        offset: header.offset,
-        length_bytes: header.length_bytes,
-        word: header.word,
-        has_metadata,
-        is_placed: rest == IN_PLACE,
-    };
-    Some((single, data))
 }
 
 #[cfg(test)]

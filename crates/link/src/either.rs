@@ -6,7 +6,7 @@
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
-use hamlyn_engine::packet::{Header, Short, Single};
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
@@ -113,14 +113,6 @@ impl TransmitEnd for EitherTransmit {
     }
 
     #[inline(always)]
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool {
-        match self {
-            Self::Pair(end) => end.try_send_single(single, data),
-            Self::Wire(_) => false,
-        }
-    }
-
-    #[inline(always)]
     fn holds(&self) -> bool {
         either!(self, end => end.holds())
     }
@@ -204,19 +196,6 @@ impl ReceiveEnd for EitherReceive {
     fn shortcut(&mut self) -> Option<&mut PairReceive> {
         match self {
             Self::Pair(end) => Some(end),
-            Self::Wire(_) => None,
-        }
-    }
-
-    #[inline(always)]
-    fn receive_single<R>(
-        &mut self,
-        take: impl FnOnce(&Single, &EitherPayload<'_>) -> Option<R>,
-    ) -> Option<R> {
-        match self {
-            Self::Pair(end) => {
-                end.receive_single(|single, payload| take(single, &EitherPayload::Pair(payload)))
-            }
             Self::Wire(_) => None,
         }
     }

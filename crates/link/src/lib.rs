@@ -19,7 +19,7 @@ use std::convert::Infallible;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
-use hamlyn_engine::packet::{Header, Short, ShortInPlace, Single};
+use hamlyn_engine::packet::{Header, Short, ShortInPlace};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
@@ -108,10 +108,6 @@ pub trait TransmitEnd {
     /// is none; how many. The peer is woken once, after the last.
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize;
 
-    /// As [`TransmitEnd::try_send_short`], for a single packet, with as many bytes of data as it says, or none if they
-    /// are in their place. It does not go if it is longer than [`TransmitEnd::payload_max_bytes`].
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool;
-
     /// Whether packets that were taken wait for others that would go with them.
     #[inline(always)]
     fn holds(&self) -> bool {
@@ -167,14 +163,6 @@ pub trait ReceiveEnd {
 
     /// The shortest way to the next packet, if this link has one.
     fn shortcut(&mut self) -> Option<&mut Self::Shortcut>;
-
-    /// As [`ReceiveEnd::receive`], if the next packet is a single one whose data are in the bulk or in their place.
-    /// Nothing if it is not, or `take` does not take it: then it is still the next one. May overlook a packet, as
-    /// [`Shortcut::peek_bare`] does.
-    fn receive_single<R>(
-        &mut self,
-        take: impl FnOnce(&Single, &Self::Payload<'_>) -> Option<R>,
-    ) -> Option<R>;
 
     /// Returns the room of packets that were taken the shortest ways, if enough has come
     /// together. True if there was something to do.

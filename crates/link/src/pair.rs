@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hamlyn_engine::memory::{Part, Unsent};
-use hamlyn_engine::packet::{Header, Short, Single};
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
@@ -245,15 +245,6 @@ impl TransmitEnd for PairTransmit {
         count
     }
 
-    #[inline(always)]
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool {
-        let is_sent = self.outgoing.try_send_single(single, data).is_ok();
-        if is_sent {
-            self.wake();
-        }
-        is_sent
-    }
-
     fn fault(&self) -> Option<LinkFault> {
         self.outgoing.is_closed().then_some(LinkFault::Credit)
     }
@@ -344,17 +335,6 @@ impl ReceiveEnd for PairReceive {
     #[inline(always)]
     fn shortcut(&mut self) -> Option<&mut Self> {
         Some(self)
-    }
-
-    #[inline(always)]
-    fn receive_single<R>(
-        &mut self,
-        take: impl FnOnce(&Single, &Carried<'_>) -> Option<R>,
-    ) -> Option<R> {
-        self.settle_due();
-        let (result, rings) = self.incoming.receive_single(take)?;
-        self.ring_if(rings);
-        Some(result)
     }
 
     #[inline]

@@ -13,6 +13,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use hamlyn_engine::memory::Denied;
 use rustix::fd::OwnedFd;
 
 use crate::Errno;
@@ -219,6 +220,19 @@ impl Borrowed {
         } else {
             self.mapping.copy_in(offset, bytes)
         }
+    }
+
+    /// As [`Borrowed::store`], of bytes that lie in an area.
+    pub fn store_from(&self, offset: u64, area: &Area, from: u64, len: u64) -> Result<(), Denied> {
+        let inside = offset
+            .checked_add(len)
+            .is_some_and(|end| end <= self.length as u64);
+        if !inside {
+            return Err(Denied::OutOfArea);
+        }
+        // Both fit a usize, as what is mapped does.
+        let (offset, len) = (offset as usize, len as usize);
+        area.read_into(from, &self.mapping, offset, len)
     }
 
     /// How many bytes.

@@ -15,7 +15,7 @@ use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::Mode;
 
-use crate::lent::Packet;
+use crate::lent::{PEER, Packet};
 
 /// A metadata entry.
 #[derive(Clone, Debug, Default)]
@@ -225,10 +225,11 @@ impl Model {
         };
         let mut word = header.word;
         if let Some(entry) = self.entry_of(name, header.metadata_index) {
-            if header.metadata_length_bytes > 0 {
+            let delta = u128::from(header.word) % modulus;
+            // Metadata are a message's own: none are left of the one before.
+            if header.metadata_length_bytes > 0 || delta == 0 || entry.accumulator == 0 {
                 entry.user = packet.metadata.clone();
             }
-            let delta = u128::from(header.word) % modulus;
             if delta != 0 {
                 entry.accumulator = (entry.accumulator + delta) % modulus;
                 if entry.accumulator != 0 {
@@ -253,6 +254,7 @@ impl Model {
                 slot: header.slot,
                 metadata_index: header.metadata_index,
                 word,
+                from: PEER,
             });
         }
         Received::Complete

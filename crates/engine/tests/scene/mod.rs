@@ -14,7 +14,7 @@ use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 
-use crate::lent::{Packet, VecArea, header};
+use crate::lent::{PEER, Packet, VecArea, header};
 
 pub const KEY: u64 = 0xA11CE;
 pub const ENTRY_KEY: u64 = 0xB0B;
@@ -77,7 +77,7 @@ impl Scene {
     }
 
     pub fn receive_packet(&mut self, packet: &Packet) -> Result<Received, Refusal> {
-        self.receiver.receive(&packet.header, packet)
+        self.receiver.receive(PEER, &packet.header, packet, None)
     }
 
     /// The packet is refused for that reason; it is counted once in the right places and

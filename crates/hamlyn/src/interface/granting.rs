@@ -1,10 +1,11 @@
 //! An interface grants pages to peers, and stores into those that it was granted
 //! (direct placement, decision 0006).
 
-use hamlyn_engine::grant::{GrantId, Holder};
+use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
+use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::{Borrowed, Lent};
@@ -18,16 +19,13 @@ use crate::message::{Message, Target, compose};
 use crate::slot::Slot;
 use crate::wait::{Patience, Wait};
 
-/// From here on storing into the receiver's memory wins over sending a copy: `docs/performance.md`.
-pub const DIRECT_MIN_BYTES: usize = 1024;
-
 /// A grant that was made, and whose pages are still the peer's to write.
 struct Made {
     id: GrantId,
     slot: SlotName,
     lent: Lent,
     secret: u64,
-    holder: Holder,
+    holder: LinkId,
 }
 
 /// A grant that was taken up.
@@ -46,10 +44,18 @@ pub(super) struct Granting {
 }
 
 impl Granting {
-    /// Whether any message might be placed.
+    /// Whether messages to that slot might be placed.
     #[inline(always)]
-    pub(super) fn is_any_accepted(&self) -> bool {
-        !self.accepted.is_empty()
+    pub(super) fn may_place(&self, target: &Target) -> bool {
+        !self.accepted.is_empty() && self.has_grant_of(target)
+    }
+
+    #[cold]
+    fn has_grant_of(&self, target: &Target) -> bool {
+        let of_slot = |accepted: &Accepted| {
+            accepted.link == target.link && accepted.slot == target.ticket.slot
+        };
+        self.accepted.iter().any(of_slot)
     }
 
     /// The grant in which all of a range lies, and where. One that has ended is let go of.
@@ -105,10 +111,9 @@ impl<H: Host> Interface<H> {
         if self.granting.made.len() >= GRANTS_MAX {
             return Err(GrantError::TooMany);
         }
-        let holder = Holder(to.token);
         let id = self
             .inbound
-            .with(|inbound| inbound.receiver.grant(slot.name, range.clone(), holder))?;
+            .with(|inbound| inbound.receiver.grant(slot.name, range.clone(), peer))?;
         match self.lend(slot, &range, &to) {
             Ok((lent, secret)) => {
                 let ticket = GrantTicket {
@@ -123,7 +128,7 @@ impl<H: Host> Interface<H> {
                     slot: slot.name,
                     lent,
                     secret,
-                    holder,
+                    holder: peer,
                 });
                 Ok(Grant { id, ticket })
             }
@@ -199,14 +204,13 @@ impl<H: Host> Interface<H> {
     }
 
     /// The peer is gone: what it had, and what we had from it.
-    pub(super) fn end_grants_with(&mut self, link: LinkId, token: u64) {
-        let holder = Holder(token);
-        if self.granting.made.iter().any(|made| made.holder == holder) {
+    pub(super) fn end_grants_with(&mut self, link: LinkId) {
+        if self.granting.made.iter().any(|made| made.holder == link) {
             self.inbound
-                .with(|inbound| inbound.receiver.end_grants_of(holder));
+                .with(|inbound| inbound.receiver.end_grants_of(link));
         }
         for made in &self.granting.made {
-            if made.holder == holder {
+            if made.holder == link {
                 self.host.withdraw_lent(made.secret);
                 made.lent.tell_ended();
             }
@@ -221,7 +225,9 @@ impl<H: Host> Interface<H> {
         self.granting.made.len()
     }
 
-    /// Takes up a grant: from now on, long messages to that part of the slot are stored in place.
+    /// Takes up a grant: from now on, messages to that part of the slot are stored in place, in the order in which they are
+    /// sent. What was sent there before, and a message that lies only partly in the granted pages, goes as a copy, and may land
+    /// after what is stored later.
     /// Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
     /// There must be a link to its owner.
     pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
@@ -271,80 +277,55 @@ impl<H: Host> Interface<H> {
         self.granting.accepted.len()
     }
 
-    /// Stores a message in its place and announces it, if its place was granted. Nothing if not.
-    #[cold]
+    /// Stores a message in its place and announces it, if its place was granted. Nothing if not. `store` copies
+    /// the data of the message to where they belong in the granted pages; false if they are not to be had.
     #[inline(never)]
     pub(super) fn send_placed(
         &mut self,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
+        length: u64,
         wait: Wait,
+        store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
-        let length = message.data.len() as u64;
         let posting = compose(target, message, length)?;
         let (slot, offset) = (posting.header.slot, posting.header.offset);
-        if u32::try_from(length).is_err() {
-            return Ok(None);
-        }
-        if self
-            .granting
-            .place(target.link, slot, offset, length)
-            .is_none()
-        {
-            return Ok(None);
-        }
-        let mut patience = Patience::new(wait);
-        while !self
-            .outbound
-            .with(|outbound| outbound.transmitter.has_room(terminus))?
-        {
-            self.poll();
-            if !self.pause(&mut patience)? {
-                return Err(SendError::WouldBlock {
-                    peer: target.ticket.destination,
-                });
-            }
-        }
-        // Looked up again, as the wait may have ended the link or the grant.
-        let Some((pages, within)) = self.granting.place(target.link, slot, offset, length) else {
+        let Ok(data_bytes) = u32::try_from(length) else {
             return Ok(None);
         };
-        if pages.store(within, message.data).is_err() {
-            debug_assert!(false, "the place was checked");
-            return Ok(None);
+        let mut patience = Patience::new(wait);
+        // Looked up anew after each wait, which may have ended the link or the grant.
+        while let Some((pages, within)) = self.granting.place(target.link, slot, offset, length) {
+            let posted = self.outbound.with(|outbound| {
+                let transmitter = &mut outbound.transmitter;
+                if !transmitter.has_room(terminus, target.link)? {
+                    return Err(PostError::QueueFull);
+                }
+                if !store(transmitter, pages, within) {
+                    return Ok(None);
+                }
+                let (metadata, outlets) = (message.metadata, &mut outbound.outlets);
+                let posted =
+                    transmitter.post_placed(terminus, &posting, metadata, data_bytes, outlets);
+                Ok(Some(posted?.handle))
+            });
+            if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+                processor.exchange.post();
+            }
+            match posted {
+                Err(PostError::QueueFull) => {
+                    self.poll();
+                    if !self.pause(&mut patience)? {
+                        return Err(SendError::WouldBlock {
+                            peer: target.ticket.destination,
+                        });
+                    }
+                }
+                Err(PostError::LinkGone) => return Err(self.lost(target).into()),
+                other => return Ok(other?),
+            }
         }
-        self.announce_placed(terminus, target, message).map(Some)
-    }
-
-    /// Announces a message whose data were stored in their place.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn announce_placed(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-    ) -> Result<SendHandle, SendError> {
-        let length = message.data.len() as u64;
-        let posting = compose(target, message, length)?;
-        let data_bytes = u32::try_from(length).map_err(|_| PostError::TooLong)?;
-        let posted = self.outbound.with(|outbound| {
-            outbound.transmitter.post_placed(
-                terminus,
-                &posting,
-                message.metadata,
-                data_bytes,
-                &mut outbound.outlets,
-            )
-        });
-        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
-            processor.exchange.post();
-        }
-        match posted {
-            Ok(posted) => Ok(posted.handle),
-            Err(PostError::LinkGone) => Err(self.lost(target).into()),
-            Err(other) => Err(other.into()),
-        }
+        Ok(None)
     }
 }

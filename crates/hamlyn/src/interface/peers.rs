@@ -277,18 +277,15 @@ impl<H: Host> Interface<H> {
             }
             News::Lost(id, cause) => {
                 let to = self.links.destination(id);
-                self.outbound
-                    .with(|outbound| outbound.outlets.remove(id, to));
+                self.outbound.with(|outbound| outbound.remove(id, to));
                 self.links.lose(id, cause);
             }
             News::Ended(id, end) => {
                 self.other_activity += 1;
                 let to = self.links.destination(id);
-                self.outbound
-                    .with(|outbound| outbound.outlets.remove(id, to));
-                if let Some(token) = self.links.token(id) {
-                    self.end_grants_with(id, token);
-                }
+                self.outbound.with(|outbound| outbound.remove(id, to));
+                self.inbound.with(|inbound| inbound.release(id));
+                self.end_grants_with(id);
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");
                     self.host.disconnect(peer.token);

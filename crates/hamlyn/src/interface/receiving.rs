@@ -1,6 +1,5 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
-use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::slot::QueueId;
@@ -105,16 +104,11 @@ impl<H: Host> Interface<H> {
     /// The word of metadata of a message that is awaited, if it is the next thing to be received at all
     /// and takes no more than the shortest way. It is not announced in the queue, which its slot names.
     #[inline(always)]
-    pub(crate) fn awaited_at_hand(
-        &mut self,
-        queue: &Queue,
-        awaited: &Awaited,
-        metadata: &MetadataArea,
-    ) -> Option<u64> {
+    pub(crate) fn awaited_at_hand(&mut self, queue: &Queue, awaited: &Awaited) -> Option<u64> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {
-            return inbound.take_awaited(&queue.id, awaited, metadata);
+            return inbound.take_awaited(&queue.id, awaited);
         }
         None
     }
@@ -137,7 +131,7 @@ impl<H: Host> Interface<H> {
         // Still empty, so what is next may be handed over.
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
-            && let Some(notification) = inbound.take_single(queue.id)
+            && let Some(notification) = inbound.take_next_handed(queue.id)
         {
             return Ok(Some(notification));
         }

@@ -2,11 +2,12 @@
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle, TerminusId};
-use hamlyn_engine::transmit::{Borrowed, Message as EngineMessage};
+use hamlyn_engine::transmit::{self, Message as EngineMessage, Transmitter};
 use hamlyn_host::{Host, HostError};
+use hamlyn_ring::area::Area;
+use hamlyn_ring::lending::Borrowed;
 
 use super::Interface;
-use super::granting::DIRECT_MIN_BYTES;
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{Message, Target, compose};
@@ -35,8 +36,8 @@ impl<H: Host> Interface<H> {
     /// longer than both a packet of the link and the 128 bytes that the work queue holds
     /// ([`Interface::send_gather`] does that).
     ///
-    /// If the place was granted ([`Interface::accept_grant`]), messages from [`DIRECT_MIN_BYTES`] on are stored there
-    /// at once, and only their header is sent or queued, so that never blocks for their length.
+    /// If the place was granted ([`Interface::accept_grant`]), the message is stored there
+    /// at once, and only its header is sent or queued, so that never blocks for its length.
     #[inline(always)]
     pub fn send_msg(
         &mut self,
@@ -50,7 +51,7 @@ impl<H: Host> Interface<H> {
         }
         // A copy, so that on the way above the message need not be in memory.
         let message = *message;
-        self.send_longer(terminus, target, &message, wait)
+        self.send_any(terminus, target, &message, wait)
     }
 
     /// Sends messages in order, as [`Interface::send_msg`] would one by one, but short ones that need not wait for
@@ -104,7 +105,7 @@ impl<H: Host> Interface<H> {
         messages: &mut impl Iterator<Item = Message<'m>>,
         other: &mut Option<Message<'m>>,
     ) -> Option<(usize, SendHandle)> {
-        if self.is_asked() {
+        if self.is_asked() || self.granting.may_place(target) {
             return None;
         }
         let outbound = self.outbound.own()?;
@@ -132,7 +133,7 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
-        if !target.takes_short(message) || self.is_asked() {
+        if !target.takes_short(message) || self.is_asked() || self.granting.may_place(target) {
             return None;
         }
         let outbound = self.outbound.own()?;
@@ -140,54 +141,6 @@ impl<H: Host> Interface<H> {
         outbound
             .transmitter
             .post_short(terminus, target.link, short, &mut outbound.outlets)
-    }
-
-    /// Sends a message that is not short: as a single packet, if nothing stands in its way.
-    #[inline(never)]
-    fn send_longer(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        match self.send_single(terminus, target, message) {
-            Some(sent) => sent,
-            None => self.send_any(terminus, target, message, wait),
-        }
-    }
-
-    #[inline(always)]
-    fn send_single(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-    ) -> Option<Result<SendHandle, SendError>> {
-        let single = target.single(message)?;
-        if self.is_asked() {
-            return None;
-        }
-        let outbound = self.outbound.own()?;
-        let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
-        if message.data.len() >= DIRECT_MIN_BYTES && self.granting.is_any_accepted() {
-            let length = message.data.len() as u64;
-            let (slot, offset) = (target.ticket.slot, single.offset);
-            if let Some((pages, within)) = self.granting.place(target.link, slot, offset, length) {
-                if !transmitter.sends_at_once(terminus) {
-                    return None;
-                }
-                pages.store(within, message.data).ok()?;
-                let single = single.placed();
-                return match transmitter.post_single(terminus, target.link, &single, &[], outlets) {
-                    Some(handle) => Some(Ok(handle)),
-                    None => Some(self.announce_placed(terminus, target, message)),
-                };
-            }
-        }
-        transmitter
-            .post_single(terminus, target.link, &single, message.data, outlets)
-            .map(Ok)
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: whoever
@@ -208,9 +161,9 @@ impl<H: Host> Interface<H> {
         }
         for _ in 0..SHORT_TRIES {
             let outbound = self.outbound.own()?;
-            if outbound.transmitter.is_waiting() {
+            if outbound.transmitter.is_waiting_for(target.link) {
                 outbound.pump();
-                if outbound.transmitter.is_waiting() {
+                if outbound.transmitter.is_waiting_for(target.link) {
                     return None;
                 }
             }
@@ -270,11 +223,14 @@ impl<H: Host> Interface<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         self.attend_if_asked();
-        if message.data.len() >= DIRECT_MIN_BYTES
-            && self.granting.is_any_accepted()
-            && let Some(handle) = self.send_placed(terminus, target, message, wait)?
-        {
-            return Ok(handle);
+        if self.granting.may_place(target) {
+            let store = |_: &_, pages: &Borrowed, at| pages.store(at, message.data).is_ok();
+            let length = message.data.len() as u64;
+            if let Some(handle) =
+                self.send_placed(terminus, target, message, length, wait, store)?
+            {
+                return Ok(handle);
+            }
         }
         if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
             return Ok(handle);
@@ -369,19 +325,19 @@ impl<H: Host> Interface<H> {
                 )
             })?;
             match state {
-                Borrowed::Sent => {
+                transmit::Borrowed::Sent => {
                     let handle = self.outbound.with(|outbound| {
                         outbound.outlets.hand_over();
                         outbound.transmitter.finish_borrowed(terminus)
                     })?;
                     return Ok(Some(handle));
                 }
-                Borrowed::Gone => return Err(self.lost(target).into()),
-                Borrowed::More => {
+                transmit::Borrowed::Gone => return Err(self.lost(target).into()),
+                transmit::Borrowed::More => {
                     // Reception never waits for transmission, nor do other termini.
                     self.poll();
                 }
-                Borrowed::Full => {
+                transmit::Borrowed::Full => {
                     self.poll();
                     if !self.pause(patience)? {
                         return if segmenter.is_started() {
@@ -414,6 +370,17 @@ impl<H: Host> Interface<H> {
             length_bytes = length_bytes
                 .checked_add(piece.length_bytes)
                 .ok_or(PostError::TooLong)?;
+        }
+        if self.granting.may_place(target) {
+            let store = |transmitter: &Transmitter<Area>, pages: &Borrowed, at| {
+                store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
+            };
+            let (length, wait) = (length_bytes, Wait::Poll);
+            if let Some(handle) =
+                self.send_placed(terminus, target, message, length, wait, store)?
+            {
+                return Ok(handle);
+            }
         }
         let posting = compose(target, message, length_bytes)?;
         let posted = self.outbound.with(|outbound| {
@@ -451,22 +418,19 @@ impl<H: Host> Interface<H> {
             .look(|outbound| outbound.transmitter.gather_metadata(terminus, piece, into))
     }
 
-    /// Waits until everything queued at the terminus up to `handle` is handed to its links.
+    /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
+    /// Messages to other destinations are not waited for.
     pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
-        let word = self
-            .completions(handle.terminus)
-            .map_err(|_| SendError::Finished)?;
         let mut patience = Patience::new(wait);
         loop {
-            let completion = word.completion(handle.sequence);
-            if completion != Completion::Pending {
-                return Ok(completion);
+            let completion = |interface: &Self| interface.completion(handle);
+            let mut found = completion(self).map_err(|_| SendError::Finished)?;
+            if found == Completion::Pending {
+                self.poll();
+                found = completion(self).map_err(|_| SendError::Finished)?;
             }
-            self.poll();
-            if word.completion(handle.sequence) == Completion::Pending
-                && !self.pause(&mut patience)?
-            {
-                return Ok(Completion::Pending);
+            if found != Completion::Pending || !self.pause(&mut patience)? {
+                return Ok(found);
             }
         }
     }
@@ -491,4 +455,22 @@ impl<H: Host> Interface<H> {
             }
         }
     }
+}
+
+/// Copies the pieces of a gather list to where they belong in granted pages.
+fn store_gathered(
+    transmitter: &Transmitter<Area>,
+    terminus: TerminusId,
+    pieces: &[GatherPiece],
+    pages: &Borrowed,
+    mut at: u64,
+) -> Result<(), PostError> {
+    for piece in pieces {
+        let (area, offset) = transmitter.locate(terminus, piece)?;
+        pages
+            .store_from(at, area, offset, piece.length_bytes)
+            .map_err(|_| PostError::TooLong)?;
+        at += piece.length_bytes;
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
-use hamlyn_engine::packet::{Header, Short, Single};
+use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
@@ -119,10 +119,6 @@ impl TransmitEnd for WireTransmit {
         count
     }
 
-    fn try_send_single(&mut self, _: &Single, _: &[u8]) -> bool {
-        false
-    }
-
     fn fault(&self) -> Option<LinkFault> {
         None
     }
@@ -232,13 +228,6 @@ impl ReceiveEnd for WireReceive {
     type Shortcut = Infallible;
 
     fn shortcut(&mut self) -> Option<&mut Infallible> {
-        None
-    }
-
-    fn receive_single<R>(
-        &mut self,
-        _: impl FnOnce(&Single, &Arrived<'_>) -> Option<R>,
-    ) -> Option<R> {
         None
     }
 

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, Single};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Return, Taking};
 use hamlyn_link::{Link, LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
@@ -186,24 +186,6 @@ impl TransmitEnd for SimTransmit {
             count += 1;
         }
         count
-    }
-
-    fn try_send_single(&mut self, single: &Single, data: &[u8]) -> bool {
-        let metadata_bytes = usize::from(single.metadata_length_bytes());
-        if metadata_bytes + data.len() > self.payload_max_bytes || !self.has_room() {
-            return false;
-        }
-        let metadata = single.word.to_le_bytes();
-        let mut bytes = SmallVec::from_slice(&metadata[..metadata_bytes]);
-        if !single.is_placed {
-            bytes.extend_from_slice(data);
-        }
-        let packet = Packet {
-            header: single.header(),
-            bytes,
-            announces: None,
-        };
-        self.send(packet).is_ok()
     }
 
     fn fault(&self) -> Option<LinkFault> {
@@ -420,41 +402,6 @@ impl ReceiveEnd for SimReceive {
 
     fn shortcut(&mut self) -> Option<&mut Self> {
         Some(self)
-    }
-
-    fn receive_single<R>(
-        &mut self,
-        take: impl FnOnce(&Single, &Self::Payload<'_>) -> Option<R>,
-    ) -> Option<R> {
-        self.collect();
-        let packet = self.inbox.front()?;
-        let header = &packet.header;
-        let metadata_bytes = usize::from(header.metadata_length_bytes);
-        let has_metadata = metadata_bytes > 0;
-        let is_single = header.kind == Kind::WRITE
-            && !header.flags.is_silent()
-            && (header.length_bytes as usize > SHORT_BYTES || header.flags.is_placed())
-            && (!has_metadata
-                || metadata_bytes == size_of::<u64>() && header.word == 0 && !header.is_fast());
-        if !is_single {
-            return None;
-        }
-        let single = Single {
-            to: Address::new(header.slot, header.metadata_index),
-            key: header.key,
-            offset: header.offset,
-            length_bytes: header.length_bytes,
-            word: if has_metadata {
-                word(packet.metadata())
-            } else {
-                header.word
-            },
-            has_metadata,
-            is_placed: header.flags.is_placed(),
-        };
-        let taken = take(&single, &Carried(packet))?;
-        self.take_first();
-        Some(taken)
     }
 
     fn settle_due(&mut self) -> bool {

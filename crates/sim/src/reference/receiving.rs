@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use hamlyn_engine::grant::{GrantId, Holder};
+use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataEntry, Permission};
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
@@ -51,7 +52,7 @@ pub struct NewSlot {
 struct Slot {
     new: NewSlot,
     revoked: bool,
-    grants: Vec<(GrantId, Holder, Range<u64>)>,
+    grants: Vec<(GrantId, LinkId, Range<u64>)>,
     refusals: Counts,
 }
 
@@ -83,7 +84,7 @@ pub struct Arrival<'a> {
     /// Its data; none if they were placed.
     pub data: &'a [u8],
     /// Who sent it, if that one may have grants.
-    pub holder: Option<Holder>,
+    pub from: LinkId,
     /// Number of the queue whose next notification is handed over instead of queued.
     pub waiting: Option<usize>,
 }
@@ -228,7 +229,7 @@ impl Receiving {
     }
 
     /// The owner let a peer store there by itself.
-    pub fn granted(&mut self, grant: GrantId, slot: SlotName, holder: Holder, range: Range<u64>) {
+    pub fn granted(&mut self, grant: GrantId, slot: SlotName, holder: LinkId, range: Range<u64>) {
         if let Some(slot) = self.slots.get_mut(&slot) {
             slot.grants.push((grant, holder, range));
         }
@@ -368,8 +369,8 @@ impl Receiving {
             return Some(Refusal::BadMetadata);
         }
         if header.flags.is_placed() {
-            let covers = |(_, holder, range): &(GrantId, Holder, Range<u64>)| {
-                Some(*holder) == arrival.holder
+            let covers = |(_, holder, range): &(GrantId, LinkId, Range<u64>)| {
+                *holder == arrival.from
                     && low >= u128::from(range.start)
                     && high <= u128::from(range.end)
             };
@@ -402,11 +403,12 @@ impl Receiving {
         let entries = slot.entries.map(|entries| &mut self.entries[entries]);
         let entry = entries.and_then(|entries| entries.get_mut(usize::from(header.metadata_index)));
         if let Some(entry) = entry {
-            if !arrival.metadata.is_empty() {
+            let delta = u128::from(header.word) % slot.modulus;
+            // Metadata are a message's own: none are left of the one before.
+            if !arrival.metadata.is_empty() || delta == 0 || entry.accumulator == 0 {
                 entry.metadata.clear();
                 entry.metadata.extend_from_slice(arrival.metadata);
             }
-            let delta = u128::from(header.word) % slot.modulus;
             // A delta of zero is a message alone, whatever else the entry counts.
             if delta != 0 {
                 entry.accumulator = (entry.accumulator + delta) % slot.modulus;
@@ -430,6 +432,7 @@ impl Receiving {
                 slot: header.slot,
                 metadata_index: header.metadata_index,
                 word,
+                from: arrival.from,
             };
             if arrival.waiting == Some(queue) {
                 outcome.verdict = Ok(Received::Handed(notification));

@@ -1,6 +1,6 @@
 //! The sending half: which packets may leave, and what is true of completions (`Hamlyn 2.3`, `2.5`).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::Header;
@@ -113,11 +113,12 @@ impl Outgoing {
 #[derive(Clone, Debug)]
 struct Terminus {
     entries: usize,
-    queue: VecDeque<Outgoing>,
+    /// What waits, in the order in which it was posted; apart for each link, which no message of another holds up.
+    queues: BTreeMap<LinkId, VecDeque<Outgoing>>,
     /// A message that is sent from where it lies.
     guest: Option<Outgoing>,
     posted: u64,
-    failed: BTreeSet<u64>,
+    failed: BTreeMap<LinkId, BTreeSet<u64>>,
 }
 
 /// The sending half of an interface: its termini, by number.
@@ -133,14 +134,14 @@ impl Sending {
         Self::default()
     }
 
-    /// A terminus whose work queue has so many entries; its number.
+    /// A terminus whose work queue has so many entries for each link; its number.
     pub fn open(&mut self, entries: usize) -> usize {
         self.termini.push(Some(Terminus {
             entries,
-            queue: VecDeque::new(),
+            queues: BTreeMap::new(),
             guest: None,
             posted: 0,
-            failed: BTreeSet::new(),
+            failed: BTreeMap::new(),
         }));
         self.termini.len() - 1
     }
@@ -162,39 +163,28 @@ impl Sending {
                 "terminus {number} is closed and took a message"
             )));
         };
-        terminus.posted += 1;
-        if sequence != terminus.posted {
-            return Err(Violation::Posted {
-                terminus: number,
-                what: "its number is",
-                expected: terminus.posted,
-                found: sequence,
-            });
-        }
-        terminus.queue.push_back(Outgoing::new(message, sequence));
+        terminus.count(number, sequence)?;
+        let queue = terminus.queues.entry(message.link).or_default();
+        queue.push_back(Outgoing::new(message, sequence));
         Ok(())
     }
 
-    /// Whether all that waits fits its work queue, now that packets have left.
+    /// Whether all that waits for each link fits its work queue, now that packets have left.
     pub fn fits(&self, number: usize) -> Result<(), Violation> {
         let Some(terminus) = &self.termini[number] else {
             return Ok(());
         };
-        // Those at the front whose links are lost may have been given up.
-        let given_up = terminus
-            .queue
-            .iter()
-            .take_while(|outgoing| self.lost.contains(&outgoing.message.link));
-        let waiting = terminus.queue.len() - given_up.count();
-        if waiting <= terminus.entries {
-            return Ok(());
+        for (link, queue) in &terminus.queues {
+            if queue.len() > terminus.entries && !self.lost.contains(link) {
+                return Err(Violation::Posted {
+                    terminus: number,
+                    what: "messages in its work queue:",
+                    expected: terminus.entries as u64,
+                    found: queue.len() as u64,
+                });
+            }
         }
-        Err(Violation::Posted {
-            terminus: number,
-            what: "messages in its work queue:",
-            expected: terminus.entries as u64,
-            found: waiting as u64,
-        })
+        Ok(())
     }
 
     /// The terminus begins a message that is sent from where it lies.
@@ -217,15 +207,7 @@ impl Sending {
         let Some(sequence) = sequence else {
             return Ok(());
         };
-        terminus.posted += 1;
-        if sequence != terminus.posted {
-            return Err(Violation::Posted {
-                terminus: number,
-                what: "its number is",
-                expected: terminus.posted,
-                found: sequence,
-            });
-        }
+        terminus.count(number, sequence)?;
         match guest {
             Some(guest) => Err(Violation::Unfinished(format!(
                 "a borrowed message is done with {} of its {} bytes sent",
@@ -251,17 +233,11 @@ impl Sending {
     ) -> Result<(), Violation> {
         let mut why = "no message's";
         for terminus in self.termini.iter_mut().flatten() {
-            // Those before it were given up with their links.
-            let turn = terminus
-                .queue
-                .iter()
-                .position(|outgoing| !self.lost.contains(&outgoing.message.link));
-            let queued = turn.map(|turn| &mut terminus.queue[turn]);
+            let queue = terminus.queues.entry(link).or_default();
+            let queued = queue.front_mut();
             let guest = terminus.guest.as_mut();
+            let guest = guest.filter(|guest| guest.message.link == link);
             for outgoing in queued.into_iter().chain(guest) {
-                if outgoing.message.link != link {
-                    continue;
-                }
                 match outgoing.next(header, metadata, data) {
                     Err("no message's") => {}
                     Err(found) => why = found,
@@ -270,18 +246,10 @@ impl Sending {
                         outgoing.sent_bytes += header.length_bytes as usize;
                         outgoing.sum += u128::from(header.word);
                         let is_done = outgoing.sent_bytes == outgoing.message.data.len();
-                        let is_guest = outgoing.sequence == 0;
-                        if is_guest {
-                            if is_done {
-                                terminus.guest = None;
-                            }
-                            return Ok(());
-                        }
-                        for _ in 0..turn.unwrap_or(0) {
-                            terminus.fail_first();
-                        }
-                        if is_done {
-                            terminus.queue.pop_front();
+                        match (is_done, outgoing.sequence == 0) {
+                            (true, true) => terminus.guest = None,
+                            (true, false) => drop(queue.pop_front()),
+                            (false, _) => {}
                         }
                         return Ok(());
                     }
@@ -305,30 +273,28 @@ impl Sending {
         let Some(terminus) = &mut self.termini[number] else {
             return Ok(());
         };
-        // Who says that a message failed says so of all before it that had lost their links.
-        if found == Completion::Failed {
-            while let Some(first) = terminus.queue.front()
-                && first.sequence <= sequence
-                && self.lost.contains(&first.message.link)
-            {
-                terminus.fail_first();
-            }
-        }
-        let waits = terminus
-            .queue
-            .front()
-            .is_some_and(|first| first.sequence <= sequence);
-        let expected = if waits || sequence > terminus.posted {
-            Completion::Pending
-        } else if terminus.failed.contains(&sequence) {
-            Completion::Failed
-        } else {
-            Completion::Sent
+        let waits = |(_, queue): (&LinkId, &VecDeque<Outgoing>)| {
+            queue.iter().any(|outgoing| outgoing.sequence == sequence)
         };
-        // A failure is remembered until as many messages came after it as the queue holds.
-        let forgotten = expected == Completion::Failed
-            && found == Completion::Sent
-            && terminus.posted - sequence > terminus.entries as u64;
+        let waits_for = terminus.queues.iter().find(|entry| waits(*entry));
+        let waits_for = waits_for.map(|(link, _)| *link);
+        // That a link is lost may be known to the terminus at once, or when it next offers a packet.
+        if found == Completion::Failed
+            && let Some(link) = waits_for
+            && self.lost.contains(&link)
+        {
+            terminus.fail(link);
+        }
+        let has_failed = |failed: &BTreeSet<u64>| failed.contains(&sequence);
+        let failed = terminus.failed.values().find(|failed| has_failed(failed));
+        let expected = match failed {
+            Some(_) => Completion::Failed,
+            None if waits_for.is_some() || sequence > terminus.posted => Completion::Pending,
+            None => Completion::Sent,
+        };
+        // A failure is remembered until as many later ones to its destination as the queue holds.
+        let forgotten = found == Completion::Sent
+            && failed.is_some_and(|failed| failed.range(sequence..).count() > terminus.entries);
         if found == expected || forgotten {
             return Ok(());
         }
@@ -344,12 +310,8 @@ impl Sending {
     pub fn quiet(&mut self) -> Result<(), Violation> {
         for (number, terminus) in self.termini.iter_mut().enumerate() {
             let Some(terminus) = terminus else { continue };
-            while let Some(first) = terminus.queue.front()
-                && self.lost.contains(&first.message.link)
-            {
-                terminus.fail_first();
-            }
-            if let Some(first) = terminus.queue.front() {
+            self.lost.iter().for_each(|&link| terminus.fail(link));
+            if let Some(first) = terminus.queues.values().find_map(VecDeque::front) {
                 return Err(Violation::Unfinished(format!(
                     "message {} of terminus {number} has not left: {} of {} bytes",
                     first.sequence,
@@ -363,10 +325,25 @@ impl Sending {
 }
 
 impl Terminus {
-    fn fail_first(&mut self) {
-        if let Some(first) = self.queue.pop_front() {
-            self.failed.insert(first.sequence);
+    /// One more message was accepted, under that number.
+    fn count(&mut self, number: usize, sequence: u64) -> Result<(), Violation> {
+        self.posted += 1;
+        if sequence == self.posted {
+            return Ok(());
         }
+        Err(Violation::Posted {
+            terminus: number,
+            what: "its number is",
+            expected: self.posted,
+            found: sequence,
+        })
+    }
+
+    /// All that waits for that link has failed.
+    fn fail(&mut self, link: LinkId) {
+        let waiting = self.queues.remove(&link).unwrap_or_default();
+        let sequences = waiting.iter().map(|outgoing| outgoing.sequence);
+        self.failed.entry(link).or_default().extend(sequences);
     }
 }
 

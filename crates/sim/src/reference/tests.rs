@@ -1,6 +1,5 @@
 //! The model itself can fail: each promise is broken once, and named.
 
-use hamlyn_engine::grant::Holder;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::memory::LinkId;
@@ -75,7 +74,7 @@ fn arrive(model: &mut Receiving, header: &Header, waiting: Option<usize>) -> Out
         } else {
             &[1, 2, 3, 4]
         },
-        holder: Some(Holder(1)),
+        from: LINK,
         waiting,
     })
 }
@@ -85,6 +84,7 @@ fn notification(metadata_index: u16, word: u64) -> Notification {
         slot: NAME,
         metadata_index,
         word,
+        from: LINK,
     }
 }
 
@@ -385,12 +385,14 @@ fn packets_leave_as_their_message_says() {
 #[test]
 fn termini_take_what_they_have_room_for_and_say_what_failed() {
     let mut model = Sending::new();
-    let terminus = model.open(1);
+    let terminus = model.open(2);
     model.posted(terminus, 1, message(&[1])).unwrap();
-    assert_eq!(model.fits(terminus), Ok(()));
     assert!(model.clone().posted(terminus, 3, message(&[])).is_err());
     model.posted(terminus, 2, message(&[2])).unwrap();
-    assert!(model.fits(terminus).is_err());
+    assert_eq!(model.fits(terminus), Ok(()));
+    let mut full = model.clone();
+    full.posted(terminus, 3, message(&[3])).unwrap();
+    assert!(full.fits(terminus).is_err());
     assert!(model.completed(terminus, 1, Completion::Failed).is_err());
     model.link_lost(LINK);
     assert_eq!(model.completed(terminus, 1, Completion::Failed), Ok(()));

@@ -1,16 +1,14 @@
 //! Packets that come in: honest ones in any order, and hostile ones; by whichever way is open to them.
 
-use hamlyn_engine::grant::Holder;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES};
-use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Address, Flags, Kind, Short, Single, SlotName};
+use hamlyn_engine::packet::{Address, Flags, Kind, Short, SlotName};
 use hamlyn_engine::receive::{Awaited, Received};
 use hamlyn_engine::slot::Mode;
 use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::receiving::{Arrival, Verdict};
 
-use super::lent::{InPlace, Packet};
+use super::lent::{self, InPlace, Packet};
 use super::{AREA_BYTES, Driver, noise};
 
 /// Bytes on both sides of what was written that are looked at as well.
@@ -93,7 +91,7 @@ impl Driver {
             header,
             metadata,
             data,
-            holder: Some(Holder(self.random.below(3))).filter(|holder| holder.0 < 2),
+            from: lent::peer(self.random.below(3)),
         };
         self.arrive(&packet)
     }
@@ -113,7 +111,7 @@ impl Driver {
             header,
             metadata: &packet.metadata,
             data: &packet.data,
-            holder: packet.holder,
+            from: packet.from,
             waiting,
         });
         let (found, is_awaited) = self.take(packet, waiting);
@@ -169,118 +167,67 @@ impl Driver {
     fn take(&mut self, packet: &Packet, waiting: Option<usize>) -> (Verdict, bool) {
         let waiting = waiting.map(|queue| self.queues[queue].0);
         let way = self.random.below(4);
-        if let Some(queue) = waiting {
-            if way == 0
-                && let Some(single) = single(packet)
-            {
-                let holder = || packet.holder;
-                let taken = self.receiver.receive_single(holder, &single, packet, queue);
-                if let Some(notification) = taken {
-                    self.figures.short_ways += 1;
-                    return (Ok(Received::Handed(notification)), false);
-                }
-            }
-            if way <= 2
-                && let Some(short) = short(packet)
-            {
-                if way == 1
-                    && let Some(notification) = self.take_awaited(&short)
-                {
-                    self.figures.short_ways += 1;
-                    return (Ok(Received::Handed(notification)), true);
-                }
-                let taken = if short.has_metadata {
-                    self.receiver
-                        .receive_guarded(&InPlace::<true>(&short), queue)
-                } else {
-                    self.receiver
-                        .receive_short(&InPlace::<false>(&short), queue)
-                };
-                if let Some(notification) = taken {
-                    self.figures.short_ways += 1;
-                    return (Ok(Received::Handed(notification)), false);
-                }
+        if way <= 2
+            && let Some(queue) = waiting
+            && let Some(short) = short(packet)
+        {
+            let awaited = if way == 1 { self.awaited(&short) } else { None };
+            let (receiver, awaited) = (&mut self.receiver, awaited.as_ref());
+            let taken = if short.has_metadata {
+                receiver.receive_short(&InPlace::<true>(&short), queue, awaited)
+            } else {
+                receiver.receive_short(&InPlace::<false>(&short), queue, None)
+            };
+            // Its metadata must be the message's; without metadata there are none to say.
+            let metadata = if short.has_metadata { short.word } else { 0 };
+            if let Some(taken) = taken.filter(|taken| taken.metadata == metadata) {
+                self.figures.short_ways += 1;
+                let notification = taken.notification(packet.from);
+                return (Ok(Received::Handed(notification)), awaited.is_some());
             }
         }
-        let header = &packet.header;
-        let holder = || packet.holder;
-        let verdict = self.receiver.receive_for(holder, header, packet, waiting);
+        let (from, header) = (packet.from, &packet.header);
+        let verdict = self.receiver.receive(from, header, packet, waiting);
         (verdict, false)
     }
 
-    /// Takes a packet as the application that awaits it at its entry.
-    fn take_awaited(&mut self, short: &Short) -> Option<Notification> {
+    /// What the application knows that awaits such a packet at its entry.
+    fn awaited(&self, short: &Short) -> Option<Awaited> {
         let name = short.to.slot();
         let slot = self.slots.iter().find(|slot| slot.name == name)?;
         if slot.new.mode != Mode::ParanoidOneShot {
             return None;
         }
         let entries = &self.entries[slot.new.entries?];
-        let queue = self.queues[slot.new.queue?].0;
-        let index = short.to.metadata_index();
-        let entry = entries.entry(index)?;
-        let permission = entry.permission()?;
+        let permission = entries.entry(short.to.metadata_index())?.permission()?;
         let span = permission.high.checked_sub(permission.low)?;
-        let awaited = Awaited {
+        Some(Awaited {
             to: short.to,
             key: permission.key,
             low: permission.low,
             spread: span.checked_sub(SHORT_BYTES as u64)?,
-        };
-        let short = InPlace::<true>(short);
-        let word = self
-            .receiver
-            .receive_awaited(&short, &queue, &awaited, entries)?;
-        // It is not announced; but it must be the message, and the entry would have been announced with its class.
-        (word == short.0.word).then(|| Notification {
-            slot: name,
-            metadata_index: index,
-            word: entry.receive_class(),
         })
     }
 }
 
-/// The packet as a single one, if it has that form.
-fn single(packet: &Packet) -> Option<Single> {
-    let header = &packet.header;
-    if header.kind != Kind::WRITE || header.flags.0 & !Flags::PLACED.0 != 0 {
-        return None;
-    }
-    let metadata = packet.word();
-    if metadata.is_none() && !packet.metadata.is_empty() {
-        return None;
-    }
-    // The word of such a packet is its metadata, so it has no delta.
-    if metadata.is_some() && header.word != 0 {
-        return None;
-    }
-    Some(Single {
-        to: Address::new(header.slot, header.metadata_index),
-        key: header.key,
-        offset: header.offset,
-        length_bytes: header.length_bytes,
-        word: metadata.unwrap_or(header.word),
-        has_metadata: metadata.is_some(),
-        is_placed: header.flags.is_placed(),
-    })
-}
-
 /// The packet as a short one, if it has that form.
 fn short(packet: &Packet) -> Option<Short> {
-    let single = single(packet)?;
-    // With metadata it is for an entry, without it is in fast mode.
-    if single.is_placed || single.has_metadata == single.to.is_fast() {
-        return None;
-    }
+    let header = &packet.header;
+    let to = Address::new(header.slot, header.metadata_index);
+    // With metadata it is for an entry, without it is in fast mode. A word of metadata leaves no room for a delta.
+    let word = match packet.word() {
+        None if packet.metadata.is_empty() && to.is_fast() => header.word,
+        Some(metadata) if !to.is_fast() && header.word == 0 => metadata,
+        _ => return None,
+    };
     let data: [u8; SHORT_BYTES] = packet.data.as_slice().try_into().ok()?;
-    let (low, high) = data.split_at(8);
-    let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
-    Some(Short {
-        to: single.to,
-        key: single.key,
-        offset: single.offset,
-        word: single.word,
-        has_metadata: single.has_metadata,
-        data: [word(low)?, word(high)?],
+    let data = u128::from_le_bytes(data);
+    (header.kind == Kind::WRITE && header.flags == Flags::NONE).then_some(Short {
+        to,
+        key: header.key,
+        offset: header.offset,
+        word,
+        has_metadata: !to.is_fast(),
+        data: [data as u64, (data >> 64) as u64],
     })
 }

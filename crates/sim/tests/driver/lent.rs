@@ -1,7 +1,6 @@
 //! What the driver lends to the engine, made of plain vectors. Nothing here asserts: a mutated engine may ask for anything,
 //! and it is the model that judges.
 
-use hamlyn_engine::grant::Holder;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Area, Denied, LinkId, Outlet, Part, Payload, Unsent};
 use hamlyn_engine::packet::Header;
@@ -19,7 +18,7 @@ pub struct Packet {
     pub metadata: Vec<u8>,
     pub data: Vec<u8>,
     /// Who sent it.
-    pub holder: Option<Holder>,
+    pub from: LinkId,
 }
 
 impl Packet {
@@ -27,6 +26,14 @@ impl Packet {
     pub fn word(&self) -> Option<u64> {
         let bytes: [u8; 8] = self.metadata.as_slice().try_into().ok()?;
         Some(u64::from_le_bytes(bytes))
+    }
+}
+
+/// The link to that peer, as its receiver calls it.
+pub fn peer(number: u64) -> LinkId {
+    LinkId {
+        index: number as u32,
+        generation: 1,
     }
 }
 
@@ -46,8 +53,8 @@ impl Payload<VecArea> for Packet {
 pub struct Wire {
     pub payload_max_bytes: usize,
     pub room: u64,
-    /// Who sends over it.
-    pub peer: Holder,
+    /// Who sends over it, as the receiver calls the link.
+    pub peer: LinkId,
 }
 
 /// All links; a link that is gone leaves a hole.
@@ -59,7 +66,7 @@ pub struct Wires {
 }
 
 impl Wires {
-    pub fn add(&mut self, payload_max_bytes: usize, peer: Holder) -> LinkId {
+    pub fn add(&mut self, payload_max_bytes: usize, peer: LinkId) -> LinkId {
         self.wires.push(Some(Wire {
             payload_max_bytes,
             room: 4,
@@ -115,7 +122,7 @@ impl Outlet<VecArea> for Wires {
                 header: *header,
                 metadata: metadata.to_vec(),
                 data,
-                holder: Some(wire.peer),
+                from: wire.peer,
             },
         ));
         Ok(())

@@ -1,17 +1,16 @@
 //! Messages that honest senders send, by every call that sends, and what becomes of them on their way out.
 
 use hamlyn_engine::counting::{Share, packets_needed};
-use hamlyn_engine::grant::Holder;
 use hamlyn_engine::limits::{FAST_INDEX, PACKET_PAYLOAD_MIN, SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, Single};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short};
 use hamlyn_engine::slot::Mode;
-use hamlyn_engine::terminus::{Completion, GatherPiece, PostError};
+use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle};
 use hamlyn_engine::transmit::{self, Borrowed, Posted};
 use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::sending::{self, Message};
 
-use super::lent::VecArea;
+use super::lent::{self, VecArea};
 use super::{Driver, Goal, PAYLOADS, SEND_AREA_BYTES, modulus, noise};
 
 /// Sequence numbers that are remembered, to be asked for.
@@ -38,50 +37,28 @@ impl Draft {
         }
     }
 
-    /// As a single packet, if it can be one.
-    fn single(&self) -> Option<Single> {
-        let header = &self.message.header;
-        let metadata: Option<[u8; 8]> = self.metadata.as_slice().try_into().ok();
-        let delta = self.told().share % self.told().modulus;
-        if header.flags.is_silent()
-            || self.data.len() > PACKET_PAYLOAD_MIN - 8
-            || (metadata.is_none() && !self.metadata.is_empty())
-            || (metadata.is_some() && delta != 0)
-        {
-            return None;
-        }
-        let word = if header.is_fast() {
-            header.word
-        } else {
-            delta as u64
-        };
-        Some(Single {
-            to: Address::new(header.slot, header.metadata_index),
-            key: header.key,
-            offset: header.offset,
-            length_bytes: self.data.len() as u32,
-            word: metadata.map_or(word, u64::from_le_bytes),
-            has_metadata: metadata.is_some(),
-            is_placed: false,
-        })
-    }
-
     /// As a short packet, if it can be one.
     fn short(&self) -> Option<Short> {
-        let single = self.single()?;
-        if single.has_metadata == single.to.is_fast() {
-            return None;
-        }
+        let header = &self.message.header;
+        let to = Address::new(header.slot, header.metadata_index);
+        let told = self.told();
+        // With metadata it is for an entry, without it is in fast mode.
+        let word = match self.metadata.as_slice() {
+            [] if to.is_fast() => header.word,
+            metadata if !to.is_fast() && told.share % told.modulus == 0 => {
+                u64::from_le_bytes(metadata.try_into().ok()?)
+            }
+            _ => return None,
+        };
         let data: [u8; SHORT_BYTES] = self.data.as_slice().try_into().ok()?;
-        let (low, high) = data.split_at(8);
-        let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
-        Some(Short {
-            to: single.to,
-            key: single.key,
-            offset: single.offset,
-            word: single.word,
-            has_metadata: single.has_metadata,
-            data: [word(low)?, word(high)?],
+        let data = u128::from_le_bytes(data);
+        (!header.flags.is_silent()).then_some(Short {
+            to,
+            key: header.key,
+            offset: header.offset,
+            word,
+            has_metadata: !to.is_fast(),
+            data: [data as u64, (data >> 64) as u64],
         })
     }
 }
@@ -251,15 +228,6 @@ impl Driver {
                 return self.posted(number, handle.sequence, &draft);
             }
         }
-        if way == 1
-            && let Some(single) = draft.single()
-        {
-            let (data, wires) = (&draft.data, &mut self.wires);
-            let handle = self.transmitter.post_single(id, link, &single, data, wires);
-            if let Some(handle) = handle {
-                return self.posted(number, handle.sequence, &draft);
-            }
-        }
         let posted = if way == 2 {
             let pieces = self.gather(number, &mut draft);
             let (message, metadata) = (&draft.message, &draft.metadata);
@@ -418,20 +386,28 @@ impl Driver {
         };
         let mut header = self.header(&goal, claimed);
         header.flags = Flags::PLACED;
+        // A word of its own tells it from others that are placed there.
+        let word = self.random.bits();
+        let metadata = if is_fast {
+            header.word = word;
+            Vec::new()
+        } else {
+            word.to_le_bytes().to_vec()
+        };
         let draft = Draft {
             message: transmit::Message {
-                link: self.links[holder.0 as usize],
+                link: self.links[holder.index as usize],
                 header,
                 share: Share::whole(goal.counting),
             },
-            metadata: Vec::new(),
+            metadata,
             data,
         };
         let number = self.random.below(self.termini.len() as u64) as usize;
         let posted = self.transmitter.post_placed(
             self.termini[number].id,
             &draft.message,
-            &[],
+            &draft.metadata,
             draft.data.len() as u32,
             &mut self.wires,
         );
@@ -461,7 +437,7 @@ impl Driver {
         let payload = self.random.one_of(&PAYLOADS).copied();
         let new = self
             .wires
-            .add(payload.unwrap_or(PACKET_PAYLOAD_MIN), Holder(at as u64));
+            .add(payload.unwrap_or(PACKET_PAYLOAD_MIN), lent::peer(at as u64));
         let old = std::mem::replace(&mut self.links[at], new);
         self.wires.wires[old.index as usize] = None;
         self.sending.link_lost(old);
@@ -495,7 +471,11 @@ impl Driver {
     }
 
     pub(super) fn ask_for(&mut self, number: usize, sequence: u64) -> Result<(), Violation> {
-        let found = self.termini[number].completions.completion(sequence);
+        let terminus = self.termini[number].id;
+        let found = self
+            .transmitter
+            .completion(SendHandle { terminus, sequence });
+        let found = found.map_err(|error| Violation::Unfinished(error.to_string()))?;
         self.figures.failed += u64::from(found == Completion::Failed);
         self.sending.completed(number, sequence, found)
     }

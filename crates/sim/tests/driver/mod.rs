@@ -12,10 +12,9 @@ mod messages;
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 use hamlyn_engine::counting::{Counting, Share};
-use hamlyn_engine::grant::{GrantId, Holder};
+use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataArea, Permission};
@@ -23,7 +22,7 @@ use hamlyn_engine::notification::NotificationReader;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
-use hamlyn_engine::terminus::{CompletionWord, SendTag, TerminusId, TerminusOptions};
+use hamlyn_engine::terminus::{SendTag, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_sim::random::Random;
 use hamlyn_sim::reference::Violation;
@@ -51,14 +50,13 @@ struct Opened {
     counting: Counting,
     /// What its key was before it was re-keyed.
     old_key: Key,
-    grants: Vec<(GrantId, Holder, Range<u64>)>,
+    grants: Vec<(GrantId, LinkId, Range<u64>)>,
     revoked: bool,
 }
 
 /// A terminus that is open.
 struct Sender {
     id: TerminusId,
-    completions: Arc<CompletionWord>,
     /// Its send-buffer area.
     area: VecArea,
     tag: SendTag,
@@ -174,7 +172,6 @@ impl Driver {
             let length = SEND_AREA_BYTES as u64;
             Sender {
                 id,
-                completions: transmitter.completions(id).unwrap(),
                 tag: transmitter.bind_area(id, area.clone(), 0, length).unwrap(),
                 area,
                 sent: VecDeque::new(),
@@ -183,7 +180,7 @@ impl Driver {
         let mut wires = Wires::default();
         let links = [0, 1].map(|peer| {
             let payload = *random.one_of(&PAYLOADS).unwrap();
-            wires.add(payload, Holder(peer))
+            wires.add(payload, lent::peer(peer))
         });
         Self {
             random,
@@ -446,7 +443,7 @@ impl Driver {
         let slot = &mut self.slots[at];
         let start = self.random.below(slot.new.length_bytes);
         let end = self.random.within(start..slot.new.length_bytes) + 1;
-        let holder = Holder(self.random.below(2));
+        let holder = lent::peer(self.random.below(2));
         if let Ok(grant) = self.receiver.grant(slot.name, start..end, holder) {
             self.receiving.granted(grant, slot.name, holder, start..end);
             slot.grants.push((grant, holder, start..end));

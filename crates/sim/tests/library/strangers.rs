@@ -264,7 +264,7 @@ impl Strangers {
             header: &header,
             metadata: &metadata,
             data: &data,
-            holder: None,
+            from: target.link(),
             waiting: None,
         });
         // A silent message shows by nothing.

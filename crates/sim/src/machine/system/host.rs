@@ -221,16 +221,11 @@ impl Host {
 
     /// The next packet, from the engine.
     pub(super) fn cut(&mut self) -> Option<Cut<Packet>> {
-        let done = |transmitter: &Transmitter<Memory>| {
-            transmitter
-                .completions(self.terminus)
-                .map_or(0, |word| word.done())
-        };
-        let before = done(&self.transmitter);
+        let before = self.transmitter.waiting();
         self.tap.open();
         self.transmitter.pump(&mut self.tap, 1);
         let (link, packet) = self.tap.close()?;
-        let is_last = done(&self.transmitter) != before;
+        let is_last = self.transmitter.waiting() != before;
         if is_last {
             self.posted.pop_front();
         }
@@ -245,7 +240,7 @@ impl Host {
     /// Hands a packet to the engine.
     pub(super) fn judge(&mut self, packet: &Packet) -> Verdict {
         let before = self.receiver.announced();
-        let received = self.receiver.receive(&packet.header, packet);
+        let received = self.receiver.receive(SWITCH, &packet.header, packet, None);
         if received.is_err() {
             self.refused += 1;
         }
@@ -265,5 +260,10 @@ impl Host {
     }
 }
 
+/// What packets come over.
+const SWITCH: LinkId = LinkId {
+    index: 0,
+    generation: 1,
+};
 /// What metadata consist of.
 pub(super) const METADATA_BYTE: u8 = 0x6D;

@@ -3,7 +3,6 @@
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::grant::{Grant, GrantError, GrantTicket};
-use hamlyn::interface::DIRECT_MIN_BYTES;
 use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
 
 use super::places::Tickets;
@@ -273,7 +272,7 @@ impl Outlet for GrantedOutlet {
         let target = self.tickets.of(number);
         let metadata = word_of(number, desk.length(number)).to_le_bytes();
         let terminus = program.terminus();
-        let is_placed = self.grant.is_some() && desk.length(number) >= DIRECT_MIN_BYTES;
+        let is_placed = self.grant.is_some();
         let wait = match is_placed {
             // Whether the grant is in force is known now, and not later.
             true => Wait::Poll,

@@ -1,0 +1,367 @@
+//! What waits to be sent, apart for each link (`Hamlyn 2.3`): a FIFO queue for each terminus that has messages for it.
+//!
+//! A message never waits behind one for another link, and the queue of one link never uses up the entries of
+//! another. Termini that send to the same link take turns.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::limits::{DIRECT_BYTES_MAX, GATHER_PIECES_MAX, USER_METADATA_BYTES};
+use crate::memory::{Area, LinkId, Part};
+use crate::packet::Header;
+use crate::segment::{Segment, Segmenter};
+use crate::terminus::{Completion, GatherPiece, SendTag, Terminus, TerminusId};
+
+/// Where the data of a message are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    /// At hand: direct I/O.
+    Bytes(&'a [u8]),
+    /// In their place already, so many (direct placement, decision 0006).
+    Placed(u32),
+    /// In send-buffer areas, to be pulled.
+    Pieces(&'a [GatherPiece]),
+}
+
+impl Source<'_> {
+    /// Whether all of it can wait in a work queue.
+    pub(crate) fn can_wait(&self) -> bool {
+        !matches!(self, Source::Bytes(bytes) if bytes.len() > DIRECT_BYTES_MAX)
+    }
+}
+
+/// Where the data of a message that waits are; as [`Source`], but its own.
+#[derive(Debug)]
+enum Data {
+    Bytes {
+        length: u8,
+        bytes: [u8; DIRECT_BYTES_MAX],
+    },
+    Placed,
+    Pieces {
+        count: u8,
+        pieces: [GatherPiece; GATHER_PIECES_MAX],
+    },
+}
+
+const _: () = assert!(DIRECT_BYTES_MAX <= u8::MAX as usize);
+
+/// The parts of one packet.
+pub(crate) struct PartList<'a, A> {
+    parts: [Part<'a, A>; GATHER_PIECES_MAX],
+    count: usize,
+}
+
+impl<'a, A: Area> PartList<'a, A> {
+    /// The parts of that packet of a gathered message.
+    fn of_pieces(terminus: &'a Terminus<A>, pieces: &[GatherPiece], segment: &Segment) -> Self {
+        let mut list = Self {
+            parts: [const { Part::Bytes(&[]) }; GATHER_PIECES_MAX],
+            count: 0,
+        };
+        let mut start = segment.start;
+        let mut left = u64::from(segment.header.length_bytes);
+        for piece in pieces {
+            if left == 0 {
+                break;
+            }
+            if start >= piece.length_bytes {
+                start -= piece.length_bytes;
+                continue;
+            }
+            let take = left.min(piece.length_bytes - start);
+            // Checked when it was posted, and its area cannot be unbound since.
+            if let (Ok((area, offset)), Some(part)) =
+                (terminus.locate(piece), list.parts.get_mut(list.count))
+            {
+                *part = Part::Area {
+                    area,
+                    offset: offset + start,
+                    length_bytes: take as u32,
+                };
+                list.count += 1;
+            }
+            left -= take;
+            start = 0;
+        }
+        list
+    }
+
+    fn as_slice(&self) -> &[Part<'a, A>] {
+        &self.parts[..self.count]
+    }
+}
+
+/// Shows `offer` the packet that the segment says.
+#[inline]
+pub(crate) fn with_packet<A: Area, R>(
+    terminus: &Terminus<A>,
+    source: &Source<'_>,
+    segment: &Segment,
+    metadata: &[u8],
+    offer: impl FnOnce(&Header, &[u8], &[Part<'_, A>]) -> R,
+) -> R {
+    let header = &segment.header;
+    let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
+    match source {
+        Source::Bytes(bytes) => {
+            let start = segment.start as usize;
+            let bytes = &bytes[start..start + header.length_bytes as usize];
+            offer(header, metadata, &[Part::Bytes(bytes)])
+        }
+        Source::Placed(_) => offer(header, metadata, &[]),
+        Source::Pieces(pieces) => {
+            let parts = PartList::of_pieces(terminus, pieces, segment);
+            offer(header, metadata, parts.as_slice())
+        }
+    }
+}
+
+/// A message that waits.
+#[derive(Debug)]
+pub(crate) struct Work {
+    sequence: u64,
+    pub(crate) segmenter: Segmenter,
+    metadata: [u8; USER_METADATA_BYTES],
+    data: Data,
+}
+
+impl Work {
+    pub(crate) fn new(
+        sequence: u64,
+        segmenter: Segmenter,
+        metadata: &[u8],
+        source: &Source<'_>,
+    ) -> Self {
+        let mut kept = [0; USER_METADATA_BYTES];
+        kept[..metadata.len()].copy_from_slice(metadata);
+        let data = match source {
+            Source::Bytes(data) => {
+                let mut bytes = [0; DIRECT_BYTES_MAX];
+                bytes[..data.len()].copy_from_slice(data);
+                Data::Bytes {
+                    length: data.len() as u8,
+                    bytes,
+                }
+            }
+            Source::Placed(_) => Data::Placed,
+            Source::Pieces(list) => {
+                let mut pieces = [GatherPiece {
+                    tag: SendTag(0),
+                    offset: 0,
+                    length_bytes: 0,
+                }; GATHER_PIECES_MAX];
+                pieces[..list.len()].copy_from_slice(list);
+                Data::Pieces {
+                    count: list.len() as u8,
+                    pieces,
+                }
+            }
+        };
+        Self {
+            sequence,
+            segmenter,
+            metadata: kept,
+            data,
+        }
+    }
+
+    /// Shows `offer` the packet that the segment says.
+    pub(crate) fn with_packet<A: Area, R>(
+        &self,
+        terminus: &Terminus<A>,
+        segment: &Segment,
+        offer: impl FnOnce(&Header, &[u8], &[Part<'_, A>]) -> R,
+    ) -> R {
+        let source = match &self.data {
+            Data::Bytes { length, bytes } => Source::Bytes(&bytes[..usize::from(*length)]),
+            Data::Placed => Source::Placed(0),
+            Data::Pieces { .. } => Source::Pieces(self.pieces()),
+        };
+        with_packet(terminus, &source, segment, &self.metadata, offer)
+    }
+
+    fn pieces(&self) -> &[GatherPiece] {
+        match &self.data {
+            Data::Pieces { count, pieces } => &pieces[..usize::from(*count)],
+            _ => &[],
+        }
+    }
+}
+
+/// What one terminus has for one link.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) terminus: TerminusId,
+    priority: u8,
+    /// Packets that it may still send before others have their turn.
+    left_in_turn: u8,
+    pub(crate) queue: VecDeque<Work>,
+    /// Sequence numbers of its messages that failed, the latest last: as many as the queue holds.
+    failed: Vec<u64>,
+    failed_max: usize,
+}
+
+impl Lane {
+    /// What became of a message that the terminus had accepted, if it was this lane's and is not simply sent.
+    fn completion(&self, sequence: u64) -> Option<Completion> {
+        if self.failed.binary_search(&sequence).is_ok() {
+            return Some(Completion::Failed);
+        }
+        let found = self
+            .queue
+            .binary_search_by_key(&sequence, |work| work.sequence);
+        found.ok().map(|_| Completion::Pending)
+    }
+
+    fn fail_first(&mut self) {
+        if let Some(work) = self.queue.pop_front() {
+            if self.failed.len() == self.failed_max {
+                self.failed.remove(0);
+            }
+            self.failed.push(work.sequence);
+        }
+    }
+}
+
+/// See the module: what waits for one link.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    pub(crate) link: LinkId,
+    /// In the order of their turns: the lane that had a whole turn most recently is last.
+    lanes: Vec<Lane>,
+    /// Messages in all lanes.
+    waiting: usize,
+    /// Whether the transmitter has it among those that are to be served.
+    pub(crate) is_listed: bool,
+}
+
+impl Backlog {
+    pub(crate) fn new(link: LinkId) -> Self {
+        Self {
+            link,
+            lanes: Vec::new(),
+            waiting: 0,
+            is_listed: false,
+        }
+    }
+
+    /// Messages that wait.
+    #[inline(always)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Messages of that terminus that wait.
+    pub(crate) fn waiting_of(&self, terminus: TerminusId) -> usize {
+        self.lane_of(terminus).map_or(0, |lane| lane.queue.len())
+    }
+
+    fn lane_of(&self, terminus: TerminusId) -> Option<&Lane> {
+        self.lanes.iter().find(|lane| lane.terminus == terminus)
+    }
+
+    /// The lane of that terminus; a new one has its turn last. Allocates, the first time.
+    pub(crate) fn enter<A>(&mut self, id: TerminusId, terminus: &Terminus<A>) -> usize {
+        if let Some(place) = self.lanes.iter().position(|lane| lane.terminus == id) {
+            return place;
+        }
+        self.lanes.push(Lane {
+            terminus: id,
+            priority: terminus.priority,
+            left_in_turn: terminus.priority,
+            queue: VecDeque::new(),
+            failed: Vec::new(),
+            failed_max: terminus.queue_entries,
+        });
+        self.lanes.len() - 1
+    }
+
+    /// Puts a message behind the others of its terminus. Allocates as the queue grows.
+    pub(crate) fn push<A>(&mut self, id: TerminusId, terminus: &Terminus<A>, work: Work) {
+        let place = self.enter(id, terminus);
+        self.lanes[place].queue.push_back(work);
+        self.waiting += 1;
+    }
+
+    /// The place of the lane whose turn it is: the first that has a message, or that is `guest`'s.
+    pub(crate) fn turn(&self, guest: Option<TerminusId>) -> Option<usize> {
+        self.lanes
+            .iter()
+            .position(|lane| !lane.queue.is_empty() || guest == Some(lane.terminus))
+    }
+
+    pub(crate) fn lane(&self, place: usize) -> Option<&Lane> {
+        self.lanes.get(place)
+    }
+
+    /// A packet of the first message of that lane is out; of a guest's, that is not in the queue, if `segment` is nothing.
+    pub(crate) fn sent(&mut self, place: usize, segment: Option<&Segment>) {
+        let Some(lane) = self.lanes.get_mut(place) else {
+            return;
+        };
+        if let (Some(segment), Some(work)) = (segment, lane.queue.front_mut()) {
+            work.segmenter.advance(segment);
+            if segment.last {
+                lane.queue.pop_front();
+                self.waiting -= 1;
+            }
+        }
+        lane.left_in_turn -= 1;
+        if lane.left_in_turn == 0 {
+            lane.left_in_turn = lane.priority;
+            self.lanes[place..].rotate_left(1);
+        }
+    }
+
+    /// The first message of that lane fails.
+    pub(crate) fn fail_first(&mut self, place: usize) {
+        let Some(lane) = self.lanes.get_mut(place) else {
+            return;
+        };
+        let before = lane.queue.len();
+        lane.fail_first();
+        self.waiting -= before - lane.queue.len();
+    }
+
+    /// The link is gone: all that waits for it fails. How many messages.
+    pub(crate) fn fail_all(&mut self) -> usize {
+        for lane in &mut self.lanes {
+            while !lane.queue.is_empty() {
+                lane.fail_first();
+            }
+            lane.queue = VecDeque::new();
+        }
+        core::mem::take(&mut self.waiting)
+    }
+
+    /// The terminus is closed: what it has here is dropped. How many messages.
+    pub(crate) fn drop_lane(&mut self, terminus: TerminusId) -> usize {
+        let dropped = self.waiting_of(terminus);
+        self.lanes.retain(|lane| lane.terminus != terminus);
+        self.waiting -= dropped;
+        dropped
+    }
+
+    /// What became of a message of that terminus, if it is known here.
+    pub(crate) fn completion(&self, terminus: TerminusId, sequence: u64) -> Option<Completion> {
+        self.lane_of(terminus)?.completion(sequence)
+    }
+
+    /// Whether a message of that terminus that waits needs the area of that tag.
+    pub(crate) fn uses(&self, terminus: TerminusId, tag: SendTag) -> bool {
+        self.lane_of(terminus).is_some_and(|lane| {
+            let needs = |work: &Work| work.pieces().iter().any(|piece| piece.tag == tag);
+            lane.queue.iter().any(needs)
+        })
+    }
+
+    /// Gives back memory of queues that nothing waits in.
+    pub(crate) fn shrink(&mut self) {
+        for lane in &mut self.lanes {
+            if lane.queue.is_empty() {
+                lane.queue = VecDeque::new();
+            }
+        }
+    }
+}
