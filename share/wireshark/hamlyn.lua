@@ -23,7 +23,8 @@ local FAST_INDEX = 0xffff
 local PLACED = 2
 local DOOR_PORT = 7407
 
-local answers = { [0] = "taken, but for some packets", [1] = "no room", [2] = "not resident" }
+local answers = { [0] = "taken, but for some packets", [1] = "no room", [2] = "not resident",
+    [3] = "taken, but for some packets: more follow" }
 local refusals = {
     [0] = "the interface is not set up", [1] = "the host's handshake stopped", [2] = "no such slot",
     [3] = "the slot was closed", [4] = "the slot was revoked", [5] = "wrong key", [6] = "outside the slot's bounds",
@@ -160,7 +161,7 @@ local function nacks(buffer, pinfo, tree, at, count)
         nack:add_le(f.nack_stamp, buffer(at + 6, 4))
         nack:add(f.nack_reason, buffer(at + 10, 1))
         at = at + NACK_BYTES
-        if reason ~= 0 then
+        if reason ~= 0 and reason ~= 3 then
             nack:add_proto_expert_info(put_off)
         else
             if buffer:len() < at + 2 then

@@ -1,10 +1,11 @@
 //! Both ends of one association of two interfaces, as one of them sees them.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
+use alloc::vec::Vec;
 
-use super::frame::HEADER_BYTES;
+use super::frame::{HEADER_BYTES, RefusedRun};
 use super::packets::{Before, SHORT_BYTES_MAX, Unwritten, is_short};
 use super::path::{Path, PathStatistics};
 use super::receive_table::ReceiveTable;
@@ -107,6 +108,8 @@ pub struct Association {
     /// At which time it was looked last for what is lost; not since a frame came.
     pub(super) expired_ns: Option<u64>,
     pub(super) returns: VecDeque<Coming>,
+    /// Of frames that are not acknowledged: which packets were refused, as far as the peer has told.
+    pub(super) in_part: BTreeMap<u16, Vec<RefusedRun>>,
     pub(super) verdict: Option<Verdict>,
     /// Paths, as bits, over which the peer is still to be told that this side has closed.
     pub(super) closing: u16,
@@ -145,6 +148,7 @@ impl Association {
             asking: None,
             expired_ns: None,
             returns: VecDeque::new(),
+            in_part: BTreeMap::new(),
             verdict: None,
             closing: 0,
             is_winding_down: false,
@@ -344,6 +348,7 @@ impl Association {
         }
         self.verdict = Some(why);
         self.asked = 0;
+        self.in_part.clear();
         if let Some(open) = self.open.take() {
             if open.packets > 0 {
                 self.open = Some(open);

@@ -22,6 +22,8 @@ pub(super) const FORMAT: u8 = 1;
 pub(super) const NO_CHANNEL: u16 = u16::MAX;
 /// Reason of a NACK for a frame that was taken, but for some of its packets.
 pub(super) const TAKEN_WITHOUT: u8 = 0;
+/// The same, if its runs do not fit one frame: more of them follow in other frames.
+pub(super) const TAKEN_IN_PART: u8 = 3;
 /// A hold that was longer than can be said.
 pub(super) const HOLD_UNKNOWN: u16 = u16::MAX;
 
@@ -117,7 +119,7 @@ pub(super) struct Nack {
     pub(super) channel: u16,
     pub(super) sequence: u32,
     pub(super) stamp: u32,
-    /// [`TAKEN_WITHOUT`], or the code of a [`NotNow`].
+    /// [`TAKEN_WITHOUT`], [`TAKEN_IN_PART`], or the code of a [`NotNow`].
     pub(super) reason: u8,
 }
 
@@ -130,6 +132,11 @@ impl Nack {
             stamp,
             reason: why.code(),
         }
+    }
+
+    /// Whether runs of refused packets follow.
+    pub(super) fn has_runs(&self) -> bool {
+        matches!(self.reason, TAKEN_WITHOUT | TAKEN_IN_PART)
     }
 
     pub(super) fn to_bytes(self) -> [u8; NACK_BYTES] {
@@ -180,7 +187,7 @@ impl<'a> Frame<'a> {
         let after_runs = rest.0;
         for _ in 0..header.nacks {
             let nack = rest.nack()?;
-            if nack.reason == TAKEN_WITHOUT {
+            if nack.has_runs() {
                 let count = rest.u16()?;
                 rest.take(usize::from(count) * REFUSED_BYTES)?;
             }
@@ -217,7 +224,7 @@ impl<'a> Frame<'a> {
         core::iter::from_fn(move || {
             let nack = rest.nack()?;
             let mut refused: &[u8] = &[];
-            if nack.reason == TAKEN_WITHOUT {
+            if nack.has_runs() {
                 let count = rest.u16()?;
                 refused = rest.take(usize::from(count) * REFUSED_BYTES)?;
             }

@@ -11,7 +11,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::frame::{
-    NACK_BYTES, Nack, REFUSED_BYTES, RUN_BYTES, RefusedRun, Run, TAKEN_WITHOUT, is_after,
+    NACK_BYTES, Nack, REFUSED_BYTES, RUN_BYTES, RefusedRun, Run, TAKEN_IN_PART, TAKEN_WITHOUT,
+    is_after,
 };
 use super::marks::Marks;
 use super::verdict::NotNow;
@@ -39,6 +40,8 @@ struct Refused {
     sequence: u32,
     stamp: u32,
     runs: Vec<RefusedRun>,
+    /// So many of the runs were told since the sender is to be told.
+    told: usize,
 }
 
 /// The channels from one peer.
@@ -143,6 +146,7 @@ impl ReceiveTable {
             sequence,
             stamp,
             runs: Vec::new(),
+            told: 0,
         });
         let reason = reason as u8;
         match refused.runs.last_mut() {
@@ -168,7 +172,10 @@ impl ReceiveTable {
     /// The sender of this channel is to be told what was taken, for the first time or again.
     pub(super) fn owe(&mut self, now_ns: u64, channel: u16) {
         self.came(now_ns);
-        if !self.refused.is_empty() && self.refused.contains_key(&channel) {
+        if !self.refused.is_empty()
+            && let Some(refused) = self.refused.get_mut(&channel)
+        {
+            refused.told = 0;
             self.owed.clear(channel);
             self.partly.set(channel);
         } else {
@@ -245,32 +252,51 @@ impl ReceiveTable {
         let mut from = 0;
         while let Some(channel) = self.partly.next(from) {
             from = channel + 1;
-            let Some(refused) = self.refused.get(&channel) else {
+            let Some(refused) = self.refused.get_mut(&channel) else {
                 self.partly.clear(channel);
                 continue;
             };
-            let length = NACK_BYTES + 2 + refused.runs.len() * REFUSED_BYTES;
-            let place = into.get_mut(told.length_bytes..);
-            let Some(place) = place.and_then(|place| place.get_mut(..length)) else {
-                return false;
-            };
-            if told.nacks == u8::MAX {
+            let place = into.get_mut(told.length_bytes..).unwrap_or_default();
+            let room = place.len().saturating_sub(NACK_BYTES + 2) / REFUSED_BYTES;
+            let left = refused.runs.get(refused.told..).unwrap_or_default();
+            // A run without packets says where the runs of the frame before ended.
+            let before = refused.runs[..refused.told].last();
+            let goes_on = before.map(|run| RefusedRun {
+                first: run.first + run.count,
+                count: 0,
+                reason: 0,
+            });
+            let extra = usize::from(goes_on.is_some());
+            let runs = left.len().min(room.saturating_sub(extra));
+            if runs == 0 || told.nacks == u8::MAX {
                 return false;
             }
+            let is_last = runs == left.len();
             let nack = Nack {
                 channel,
                 sequence: refused.sequence,
                 stamp: refused.stamp,
-                reason: TAKEN_WITHOUT,
+                reason: if is_last {
+                    TAKEN_WITHOUT
+                } else {
+                    TAKEN_IN_PART
+                },
             };
-            let (head, runs) = place.split_at_mut(NACK_BYTES);
+            let length = NACK_BYTES + 2 + (runs + extra) * REFUSED_BYTES;
+            let (head, place) = place[..length].split_at_mut(NACK_BYTES);
             head.copy_from_slice(&nack.to_bytes());
-            let (count, runs) = runs.split_at_mut(2);
-            count.copy_from_slice(&(refused.runs.len() as u16).to_le_bytes());
-            for (place, run) in runs.chunks_exact_mut(REFUSED_BYTES).zip(&refused.runs) {
+            let (count, places) = place.split_at_mut(2);
+            count.copy_from_slice(&((runs + extra) as u16).to_le_bytes());
+            let written = goes_on.iter().chain(&left[..runs]);
+            for (place, run) in places.chunks_exact_mut(REFUSED_BYTES).zip(written) {
                 place.copy_from_slice(&run.to_bytes());
             }
             told.length_bytes += length;
+            refused.told += runs;
+            if !is_last {
+                told.nacks += 1;
+                return false;
+            }
             told.nacks += 1;
             self.partly.clear(channel);
         }

@@ -9,7 +9,7 @@ use core::ops::Range;
 use super::association::Association;
 use super::frame::{
     ASK, CLOSING, ECHO, Frame, FrameHeader, HOLD_UNKNOWN, NO_CHANNEL, Nack, RefusedRun,
-    RefusedRuns, Run, TAKEN_WITHOUT, is_after, since_ns, stamp_of,
+    RefusedRuns, Run, TAKEN_IN_PART, is_after, since_ns, stamp_of,
 };
 use super::packets;
 use super::receive_table::Standing;
@@ -262,7 +262,13 @@ impl Association {
             if let Some(entry) = self.sent(channel, run.sequence) {
                 self.acknowledged(now_ns, &entry);
                 let buffer = self.send.release(channel);
-                self.buffers.put_back(buffer);
+                let refused = self.refused_in_part(channel);
+                match refused.is_empty() {
+                    true => self.buffers.put_back(buffer),
+                    false => self
+                        .returns
+                        .push_back(Coming::refused(buffer, &entry, refused)),
+                }
             }
         }
     }
@@ -292,8 +298,18 @@ impl Association {
         let Some(entry) = self.sent(nack.channel, nack.sequence) else {
             return;
         };
-        if nack.reason == TAKEN_WITHOUT {
-            let runs = self.sane_runs(&entry, refused);
+        if nack.has_runs() {
+            let mut runs = self.refused_in_part(nack.channel);
+            let is_whole = self.add_sane_runs(&entry, &mut runs, refused);
+            // Without the frames that came before it, the rest says nothing: the frame is sent again, and all is told again.
+            if nack.reason == TAKEN_IN_PART || !is_whole {
+                self.paths[usize::from(entry.path)].trip.answered();
+                self.send.entry(nack.channel).unanswered_ns = now_ns;
+                if !runs.is_empty() {
+                    self.in_part.insert(nack.channel, runs);
+                }
+                return;
+            }
             self.acknowledged(now_ns, &entry);
             let buffer = self.send.release(nack.channel);
             self.returns
@@ -318,20 +334,45 @@ impl Association {
         }
     }
 
-    /// Runs of refused packets that are in the frame, in order, and each packet in one at most.
-    fn sane_runs(&mut self, entry: &Entry, refused: RefusedRuns<'_>) -> Vec<RefusedRun> {
-        let (mut runs, mut from) = (Vec::new(), 0);
-        for run in refused.iter() {
+    /// Packets of the frame of this channel that were refused, as far as that was told.
+    #[inline]
+    fn refused_in_part(&mut self, channel: u16) -> Vec<RefusedRun> {
+        match self.in_part.is_empty() {
+            true => Vec::new(),
+            false => self.in_part.remove(&channel).unwrap_or_default(),
+        }
+    }
+
+    /// Adds runs of refused packets that are in the frame, in order, and each packet in one at most. Whether none is missing before them.
+    fn add_sane_runs(
+        &mut self,
+        entry: &Entry,
+        runs: &mut Vec<RefusedRun>,
+        refused: RefusedRuns<'_>,
+    ) -> bool {
+        let end_of = |run: &RefusedRun| run.first + run.count;
+        let known = runs.last().map_or(0, end_of);
+        let mut from = 0;
+        for (at, run) in refused.iter().enumerate() {
+            if at == 0 && run.count == 0 {
+                if known < run.first {
+                    return false;
+                }
+                continue;
+            }
             let end = run.first.checked_add(run.count);
             match end {
                 Some(end) if run.first >= from && run.count > 0 && end <= entry.packets => {
-                    self.statistics.refused += u64::from(run.count);
-                    runs.push(run);
                     from = end;
+                    // What comes again is known.
+                    if run.first >= known {
+                        self.statistics.refused += u64::from(run.count);
+                        runs.push(run);
+                    }
                 }
                 _ => self.statistics.baseless += 1,
             }
         }
-        runs
+        true
     }
 }

@@ -12,6 +12,8 @@ use crate::udp::envelope::{ENVELOPE_BYTES, Kind};
 use crate::udp::seal::{CHECKSUM_BYTES, Sealer};
 use crate::udp::socket::SendError;
 
+/// Frames without packets that one pump sends; more wait for the next, so that nothing that a peer asks for keeps others waiting.
+const ASIDE_MAX: usize = 64;
 /// A frame of a batch is filled up to the length of the others if it lacks no more than this part of it.
 const FILL_PART: usize = 8;
 
@@ -33,12 +35,17 @@ impl State {
         if now_ns >= self.probing.deadline_ns() && !self.probe(wire, now_ns) {
             return;
         }
-        while let Some(aside) = self.aside.get_mut(ENVELOPE_BYTES..)
+        let mut asides = 0;
+        while asides < ASIDE_MAX
+            && let Some(aside) = self.aside.get_mut(ENVELOPE_BYTES..)
             && let Some((next, kept)) = self.association.next_in_place(now_ns, aside)
         {
             let has_room = match kept {
                 Some(kept) => self.add(wire, now_ns, next.path, kept),
-                None => self.send_aside(wire, now_ns, next),
+                None => {
+                    asides += 1;
+                    self.send_aside(wire, now_ns, next)
+                }
             };
             if !has_room {
                 // What is not sent now is sent again.
