@@ -4,7 +4,7 @@
 //! A program's calls offer packets and take those that came, and send what may go by then. Everything else is its host's
 //! keeper, which no processor limits: frames are taken in when they come, as far as there is room, answered, and sent again, whether
 //! the program runs, sleeps or is stopped. The keeper of a process that was killed does nothing any more, so that
-//! its peers find out by asking in vain; an idle peer asks nothing.
+//! its peers find out by asking in vain, idle ones after some silence.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -110,6 +110,8 @@ impl Posts {
             resend_min_ns: part_ns(1_000),
             resend_max_ns: part_ns(50),
             again_ns: part_ns(4_000),
+            // So that an end that only waits learns of a verdict of the other, which nothing may have told it.
+            silence_ns: part_ns(1),
             acknowledge_frames: (channels / 4).clamp(1, 16),
             acknowledge_ns: part_ns(4_000),
             window_max_frames: channels.max(defaults.window_initial_frames),
