@@ -5,6 +5,8 @@ use hamlyn_link::udp::handshake::{Credentials, Heard, Initiator, Responder, Take
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey};
 
 const WALL_MS: u64 = 1_790_000_000_000;
+/// The interface that is asked.
+const ASKED: u64 = 7;
 
 fn text(byte: u8) -> String {
     (0..32).map(|at| format!("{:02x}", at ^ byte)).collect()
@@ -58,8 +60,8 @@ pub fn run(bytes: &[u8]) -> Option<bool> {
     let [ours, theirs] = credentials(choice);
     let (loaded, replaces) = (choice & 0x40 != 0, choice & 0x80 != 0);
     let source = ([127, 0, 0, 1], 7).into();
-    let mut responder = Responder::new(&theirs).expect("randomness");
-    let initiator = Initiator::new(&ours, Some("other"), 11, b"ask", 0, WALL_MS);
+    let mut responder = Responder::new(&theirs, ASKED).expect("randomness");
+    let initiator = Initiator::new(&ours, Some("other"), ASKED, b"ask", 0, WALL_MS);
     let mut initiator = initiator.expect("good credentials");
     let mut asks = initiator.poll(0).expect("it begins").to_vec();
 
@@ -89,20 +91,32 @@ pub fn run(bytes: &[u8]) -> Option<bool> {
         assert!(matches!(initiator.take(0, cookie), Ok(Taken::Again)));
         asks = initiator.poll(0).expect("with the cookie").to_vec();
     }
-    let Ok(Heard::Asked(asked)) = responder.take(0, WALL_MS, source, &asks, loaded) else {
-        panic!("what was really asked is not heard");
+    let Ok(Heard::Reply(response)) = responder.take(0, WALL_MS, source, &asks, loaded) else {
+        panic!("what was really asked is not answered");
     };
-    assert_eq!(asked.payload(), b"ask");
-    let accepted = responder
-        .accept(0, *asked, 22, b"answer")
-        .expect("accepted");
-    let response = accepted.response;
     let attempt = damaged(response, damage, replaces);
     if attempt != response {
         assert!(initiator.take(0, &attempt).is_err());
     }
-    match initiator.take(0, response) {
-        Ok(Taken::Established(established)) => assert_eq!(established.payload, b"answer"),
+    assert!(matches!(initiator.take(0, response), Ok(Taken::Again)));
+    let letter = initiator.poll(0).expect("its letter").to_vec();
+    let attempt = damaged(&letter, damage, replaces);
+    if attempt != letter {
+        let heard = responder.take(0, WALL_MS, source, &attempt, loaded);
+        assert!(heard.is_err(), "{heard:?}");
+    }
+    let Ok(Heard::Said(said)) = responder.take(0, WALL_MS, source, &letter, loaded) else {
+        panic!("what was really said is not heard");
+    };
+    assert_eq!(said.letter, b"ask");
+    let answer = responder.answer(said.number, b"answer").expect("short");
+    let (_, answer) = answer.expect("it is kept");
+    let attempt = damaged(answer, damage, replaces);
+    if attempt != answer {
+        assert!(initiator.take(0, &attempt).is_err());
+    }
+    match initiator.take(0, answer) {
+        Ok(Taken::Answered(answered)) => assert_eq!(answered.letter, b"answer"),
         other => panic!("{other:?}"),
     }
     Some(is_damage)

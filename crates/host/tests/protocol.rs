@@ -7,11 +7,11 @@ use hamlyn_host::Destination;
 use hamlyn_host::network::hosts::HostName;
 use hamlyn_host::network::letter::{Answer, LETTER_BYTES_MAX, Request, Side, Sought};
 use hamlyn_host::process::name::{Name, Namespace};
-use hamlyn_link::udp::handshake::PAYLOAD_BYTES_MAX;
+use hamlyn_link::udp::handshake::LETTER_BYTES_MAX as SEALED_BYTES_MAX;
 use vectors::{Vector, Verdicts, hexadecimal, read};
 
 // A letter is the payload of a handshake.
-const _: () = assert!(LETTER_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+const _: () = assert!(LETTER_BYTES_MAX <= SEALED_BYTES_MAX);
 
 #[derive(PartialEq, Debug)]
 enum Letter {
@@ -84,6 +84,7 @@ fn letter_of(vector: &Vector) -> Letter {
             item: name(vector, "item").expect("an item"),
             user: word(vector, "user"),
             group: word(vector, "group"),
+            number: vector.number("number"),
         }),
         "located" => Letter::Answer(Answer::Located {
             interface: vector.number("interface"),

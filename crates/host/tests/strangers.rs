@@ -13,8 +13,10 @@ use hamlyn_host::network::letter::{Answer, Request, Side, Sought};
 use hamlyn_host::network::{ClusterSecret, NetworkOptions, Security};
 use hamlyn_host::process::name::{Name, Namespace};
 use hamlyn_host::process::{NetworkUse, Options};
-use hamlyn_host::{Address, Connected, Destination, Host, RefusedBecause};
-use hamlyn_link::udp::handshake::{COOKIE_MESSAGE_BYTES, Credentials, Initiator, Taken};
+use hamlyn_host::{Address, Connected, Destination, Host, RefusedBecause, Supply};
+use hamlyn_link::udp::handshake::{
+    COOKIE_MESSAGE_BYTES, Credentials, Heard, Initiator, Responder, Taken,
+};
 use support::{Owner, PATIENCE_NS, after_ns, namespace};
 
 const PATIENCE: Duration = Duration::from_nanos(PATIENCE_NS);
@@ -49,32 +51,33 @@ impl Place {
     }
 
     fn open(&self, name: &str) -> Owner {
+        Owner::open(self.options(name)).unwrap()
+    }
+
+    fn options(&self, name: &str) -> Options {
         let mut network = NetworkOptions::new(Security::Secret(self.file.clone()));
         network.host = Some(HostName::new("here").unwrap());
         network.listen = (self.address, 0).into();
         let mut options = Options::named(name).in_namespace(&self.namespace);
         options.network = NetworkUse::On(Box::new(network));
-        Owner::open(options).unwrap()
+        options
     }
 
-    fn initiator(&self, request: &Request) -> Initiator {
-        let wall_ms = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .as_millis();
+    /// Of somebody who holds the secret.
+    fn initiator(&self, interface: u64, request: &Request) -> Initiator {
         let credentials = Credentials::Secret(self.secret.clone());
         let letter = request.to_bytes();
-        Initiator::new(&credentials, None, 5, &letter, 0, wall_ms as u64).unwrap()
+        Initiator::new(&credentials, None, interface, &letter, 0, wall_ms()).unwrap()
     }
 
     /// Asks until there is an answer; how many cookies that took.
-    fn ask(&self, port: u16, request: &Request) -> (Answer, u32) {
+    fn ask(&self, port: u16, interface: u64, request: &Request) -> (Answer, u32) {
         let socket = self.socket();
         socket.connect((self.address, port)).unwrap();
         socket
             .set_read_timeout(Some(Duration::from_millis(50)))
             .unwrap();
-        let mut initiator = self.initiator(request);
+        let mut initiator = self.initiator(interface, request);
         let (begun, mut cookies, mut room) = (std::time::Instant::now(), 0, [0; 2048]);
         loop {
             assert!(begun.elapsed() < PATIENCE, "no answer");
@@ -87,9 +90,9 @@ impl Place {
                 continue;
             };
             match initiator.take(now_ns, &room[..length]) {
-                Ok(Taken::Again) => cookies += 1,
-                Ok(Taken::Established(established)) => {
-                    return (Answer::from_bytes(&established.payload).unwrap(), cookies);
+                Ok(Taken::Again) => cookies += u32::from(length == COOKIE_MESSAGE_BYTES),
+                Ok(Taken::Answered(answered)) => {
+                    return (Answer::from_bytes(&answered.letter).unwrap(), cookies);
                 }
                 Err(_) => {}
             }
@@ -109,7 +112,7 @@ impl Place {
 
     /// Where somebody takes frames, and who it is.
     fn located(&self, name: &str) -> (u16, Destination) {
-        let found = self.ask(DOOR_PORT, &self.locate(name)).0;
+        let found = self.ask(DOOR_PORT, 0, &self.locate(name)).0;
         let Answer::Located {
             interface,
             node,
@@ -128,6 +131,11 @@ impl Place {
             },
         )
     }
+}
+
+fn wall_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap().as_millis() as u64
 }
 
 impl Drop for Place {
@@ -158,7 +166,9 @@ fn nobody_elsewhere_takes_a_neighbours_place() {
     let (port, located) = place.located("victim");
     assert_eq!(located, victim.identity());
     // Who says that it is of this host comes over the network for nothing.
-    let refused = place.ask(port, &link_of(neighbour.identity())).0;
+    let refused = place
+        .ask(port, located.interface, &link_of(neighbour.identity()))
+        .0;
     let reason = RefusedBecause::NOT_ALLOWED.0;
     assert_eq!(refused, Answer::Refused { reason });
     // Of another host it may have whatever number it likes.
@@ -166,7 +176,7 @@ fn nobody_elsewhere_takes_a_neighbours_place() {
         node: located.node ^ 1,
         ..neighbour.identity()
     };
-    let linked = place.ask(port, &link_of(impostor)).0;
+    let linked = place.ask(port, located.interface, &link_of(impostor)).0;
     assert!(matches!(linked, Answer::Linked(_)), "{linked:?}");
     let deadline_ns = after_ns(&victim, PATIENCE_NS);
     let wanted = Address::Destination(neighbour.identity());
@@ -184,7 +194,7 @@ fn a_doorkeeper_that_is_behind_wants_proofs_and_serves_who_has_them() {
     place.located("shop");
     let questions: Vec<Vec<u8>> = (0..QUESTIONS)
         .map(|_| {
-            let mut initiator = place.initiator(&place.locate("shop"));
+            let mut initiator = place.initiator(0, &place.locate("shop"));
             initiator.poll(0).unwrap().to_vec()
         })
         .collect();
@@ -211,7 +221,7 @@ fn a_doorkeeper_that_is_behind_wants_proofs_and_serves_who_has_them() {
         }
     }
     assert!(matches!(
-        place.ask(DOOR_PORT, &place.locate("shop")).0,
+        place.ask(DOOR_PORT, 0, &place.locate("shop")).0,
         Answer::Located { .. }
     ));
 }
@@ -234,4 +244,133 @@ fn no_silence_is_waited_for_longer_than_can_be() {
         refused.contains("silence") && refused.contains("61"),
         "{refused}"
     );
+}
+
+/// An attacker has recorded what somebody said who asked for a link. It does not know the secret.
+#[test]
+fn what_was_recorded_makes_no_peer_of_whoever_repeats_it() {
+    let place = Place::new(4);
+    let (asked, other) = (place.open("asked"), place.open("other"));
+    let (port, located) = place.located("asked");
+    let (other_port, _) = place.located("other");
+    let peer = Destination {
+        node: located.node ^ 1,
+        interface: located.interface ^ 1,
+        ..located
+    };
+    let mut initiator = place.initiator(located.interface, &link_of(peer));
+    let recorded = initiator.poll(0).unwrap().to_vec();
+    let attacker = place.socket();
+    attacker
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    let mut room = [0; 10_000];
+    for port in [port, other_port] {
+        attacker.send_to(&recorded, (place.address, port)).unwrap();
+        let mut received = 0;
+        while let Ok(length) = attacker.recv(&mut room) {
+            received += length;
+        }
+        assert!(received <= 3 * recorded.len(), "{received} bytes");
+    }
+    assert!(!asked.attention() && !other.attention(), "there is a peer");
+    // Who has the keys of its handshake is one.
+    let linked = place.ask(port, located.interface, &link_of(peer)).0;
+    assert!(matches!(linked, Answer::Linked(_)), "{linked:?}");
+    assert!(asked.attention() && !other.attention());
+}
+
+#[test]
+fn what_is_offered_once_is_given_again_to_who_lost_the_answer() {
+    let place = Place::new(5);
+    let mut shop = place.open("shop");
+    let (port, located) = place.located("shop");
+    for ticket in [b"first", b"other"] {
+        shop.offer("ticket", Supply::Once, ticket).unwrap();
+    }
+    let ask = |number| {
+        let request = Request::Ask {
+            item: Name::new("ticket").unwrap(),
+            user: located.user,
+            group: 0,
+            number,
+        };
+        place.ask(port, located.interface, &request).0
+    };
+    let given = |bytes: &[u8]| Answer::Given(bytes.to_vec());
+    assert_eq!(ask(1), given(b"first"));
+    assert_eq!(ask(2), given(b"other"));
+    assert_eq!(ask(1), given(b"first"));
+    let reason = Answer::NOT_OFFERED;
+    assert_eq!(ask(3), Answer::Refused { reason });
+}
+
+/// A host that is not ours, at two addresses: asked at one, it answers from the other. Gives what it was asked for tickets, and answers these
+/// from the second on.
+fn two_homed(place: &Place, requests: usize) -> (SocketAddr, std::thread::JoinHandle<Vec<u64>>) {
+    const INTERFACE: u64 = 77;
+    let [a, b, c, d] = place.address.octets();
+    let bind = |last| UdpSocket::bind((Ipv4Addr::new(a, b, c, last), 0)).unwrap();
+    let (asked, answers) = (bind(d + 100), bind(d + 101));
+    let credentials = Credentials::Secret(place.secret.clone());
+    let at = asked.local_addr().unwrap();
+    let thread = std::thread::spawn(move || {
+        // The one who knows the names, and the interface, are at the same port.
+        let mut responders = [0, INTERFACE].map(|who| Responder::new(&credentials, who).unwrap());
+        let (mut numbers, mut room) = (Vec::new(), [0; 2048]);
+        while numbers.len() < requests {
+            let (length, from) = asked.recv_from(&mut room).unwrap();
+            for responder in &mut responders {
+                let said = match responder.take(0, wall_ms(), from, &room[..length], false) {
+                    Ok(Heard::Reply(bytes)) => {
+                        answers.send_to(bytes, from).unwrap();
+                        continue;
+                    }
+                    Ok(Heard::Said(said)) => said,
+                    Err(_) => continue,
+                };
+                let answer = match Request::from_bytes(&said.letter).unwrap() {
+                    Request::Ask { number, .. } => {
+                        numbers.push(number);
+                        if numbers.len() == 1 {
+                            continue;
+                        }
+                        Answer::Given(b"ticket".to_vec())
+                    }
+                    _ => Answer::Located {
+                        interface: INTERFACE,
+                        node: HostName::new("there").unwrap().node(),
+                        user: rustix::process::geteuid().as_raw(),
+                        port: at.port(),
+                    },
+                };
+                let bytes = responder.answer(said.number, &answer.to_bytes());
+                let (to, bytes) = bytes.unwrap().unwrap();
+                answers.send_to(bytes, to).unwrap();
+            }
+        }
+        numbers
+    });
+    (at, thread)
+}
+
+#[test]
+fn answers_may_come_from_another_address_and_who_got_none_asks_for_the_same() {
+    let place = Place::new(6);
+    let (at, there) = two_homed(&place, 2);
+    let mut options = place.options("asker");
+    let NetworkUse::On(network) = &mut options.network else {
+        unreachable!("it is on the network");
+    };
+    let name = HostName::new("there").unwrap();
+    network.hosts.insert(name, at).unwrap();
+    let mut asker = Owner::open(options).unwrap();
+    let to = Address::Name("there/shop");
+    let deadline_ns = after_ns(&asker, 200_000_000);
+    asker.ask(to, "ticket", deadline_ns).unwrap_err();
+    let deadline_ns = after_ns(&asker, PATIENCE_NS);
+    let given = asker.ask(to, "ticket", deadline_ns).unwrap();
+    assert_eq!(given, b"ticket");
+    let numbers = there.join().unwrap();
+    assert_eq!(numbers[0], numbers[1]);
 }

@@ -25,10 +25,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::udp::batch::{Batch, Datagram, Inbox};
-use crate::udp::envelope::{Envelope, association_of};
+use crate::udp::envelope::{Envelope, Kind, association_of};
+use crate::udp::handshake::MESSAGE_BYTES_MAX;
 use crate::udp::socket::{CallFailed, Flow, FlowSettings, SendError};
 
-/// Datagrams of strangers that wait for the host at most; more are dropped.
+/// Messages of strangers that wait for the host at most; more are dropped.
 const STRANGERS_MAX: usize = 64;
 /// Looks at the socket in one poll at most.
 const BATCHES_PER_POLL: usize = 4;
@@ -38,20 +39,27 @@ const LATE_MAX_NS: u64 = 1_000_000;
 /// Batches that are kept for the next.
 const BATCHES_MAX: usize = 8;
 
-/// A datagram that is no frame of a link.
-#[derive(Clone, Debug)]
-pub struct Stranger {
-    /// Where it came from.
-    pub from: SocketAddr,
-    /// What it says.
-    pub bytes: Vec<u8>,
+/// Messages of handshakes that wait for the host, in memory that there is from the beginning.
+struct Strangers {
+    waiting: VecDeque<(SocketAddr, Vec<u8>)>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Strangers {
+    fn new() -> Self {
+        let spare = (0..STRANGERS_MAX).map(|_| Vec::with_capacity(MESSAGE_BYTES_MAX));
+        Self {
+            waiting: VecDeque::with_capacity(STRANGERS_MAX),
+            spare: spare.collect(),
+        }
+    }
 }
 
 /// See the module.
 pub struct Wire {
     reception: Mutex<Reception>,
     posts: Mutex<Posts>,
-    strangers: Mutex<VecDeque<Stranger>>,
+    strangers: Mutex<Strangers>,
     batches: Mutex<Vec<Batch>>,
     /// Called when there is a stranger, a link has ended, or something is to be done at a time that a sleeper does not know.
     tell: Box<dyn Fn() + Send + Sync>,
@@ -128,7 +136,7 @@ impl Wire {
                 away_ns: 0,
             }),
             posts: Mutex::default(),
-            strangers: Mutex::default(),
+            strangers: Mutex::new(Strangers::new()),
             batches: Mutex::default(),
             tell,
             clock,
@@ -158,7 +166,7 @@ impl Wire {
 
     /// Whether many strangers wait.
     pub fn is_crowded(&self) -> bool {
-        lock(&self.strangers).len() > STRANGERS_MAX / 2
+        lock(&self.strangers).waiting.len() > STRANGERS_MAX / 2
     }
 
     pub(crate) fn now_ns(&self) -> u64 {
@@ -310,9 +318,15 @@ impl Wire {
         lock(&self.posts).table.iter().any(Option::is_some)
     }
 
-    /// A datagram that is no frame of a link.
-    pub fn next_stranger(&self) -> Option<Stranger> {
-        lock(&self.strangers).pop_front()
+    /// A message of a handshake, and where it came from.
+    pub fn next_stranger(&self, message: &mut Vec<u8>) -> Option<SocketAddr> {
+        let mut strangers = lock(&self.strangers);
+        let (from, mut bytes) = strangers.waiting.pop_front()?;
+        message.clear();
+        message.extend_from_slice(&bytes);
+        bytes.clear();
+        strangers.spare.push(bytes);
+        Some(from)
     }
 
     /// Answers a stranger.
@@ -447,13 +461,15 @@ impl Wire {
         else {
             return;
         };
-        if Envelope::parse(bytes).is_none_or(|envelope| envelope.kind.is_sealed()) {
+        let kind = Envelope::parse(bytes).map(|envelope| envelope.kind);
+        if bytes.len() > MESSAGE_BYTES_MAX || !matches!(kind, Some(Kind::Initiation | Kind::Letter))
+        {
             return;
         }
         let mut strangers = lock(&self.strangers);
-        if strangers.len() < STRANGERS_MAX {
-            let bytes = bytes.to_vec();
-            strangers.push_back(Stranger { from, bytes });
+        if let Some(mut room) = strangers.spare.pop() {
+            room.extend_from_slice(bytes);
+            strangers.waiting.push_back((from, room));
             drop(strangers);
             (self.tell)();
         }

@@ -1,9 +1,13 @@
 //! Nothing is allocated for a datagram, on its whole way: sealed, batched, sent, received, opened; nor for garbage.
 
+use std::net::UdpSocket;
+
 use hamlyn_link::udp::batch::{Batch, Inbox};
-use hamlyn_link::udp::envelope::Kind;
+use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Envelope, Kind};
+use hamlyn_link::udp::handshake::MESSAGE_BYTES_MAX;
 use hamlyn_link::udp::seal::{Key, Opener, Sealer};
 use hamlyn_link::udp::socket::{Flow, FlowSettings};
+use hamlyn_link::wire::Wire;
 
 #[test]
 fn datagrams_allocate_nothing() {
@@ -53,4 +57,48 @@ fn datagrams_allocate_nothing() {
         allocation_counter::measure(|| drop(Batch::new())).count_total,
         1
     );
+}
+
+/// Before anybody looks at the code of a message it costs a copy, into memory that there is.
+#[test]
+fn messages_of_strangers_allocate_nothing() {
+    let at = ([127, 0, 0, 1], 0).into();
+    let wire = Wire::open(at, &FlowSettings::default(), || 0, Box::new(|| {})).expect("a wire");
+    let stranger = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    stranger.connect(wire.local()).expect("connected");
+    let message = |kind, length: usize| {
+        let envelope = Envelope {
+            kind,
+            length_bytes: length as u16,
+            phase: false,
+            path: 0,
+            association: 0,
+            packet_number: 0,
+        };
+        let mut message = envelope.bytes().to_vec();
+        message.resize(length, 0);
+        message
+    };
+    let messages = [
+        message(Kind::Initiation, 200),
+        message(Kind::Letter, MESSAGE_BYTES_MAX),
+        message(Kind::Letter, MESSAGE_BYTES_MAX + 1),
+        message(Kind::Response, ENVELOPE_BYTES),
+        message(Kind::Data, 100),
+    ];
+    let (mut room, mut heard) = (Vec::with_capacity(MESSAGE_BYTES_MAX), 0);
+    let counted = allocation_counter::measure(|| {
+        for _ in 0..100 {
+            for message in &messages {
+                stranger.send(message).expect("sent");
+                wire.look();
+            }
+            // All but some wait, whatever came last.
+            if heard > 50 {
+                while wire.next_stranger(&mut room).is_some() {}
+            }
+            heard += u32::from(wire.next_stranger(&mut room).is_some());
+        }
+    });
+    assert_eq!((heard > 50, counted.count_total), (true, 0));
 }

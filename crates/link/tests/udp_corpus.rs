@@ -136,10 +136,10 @@ fn handshakes() -> Vec<(String, Vec<u8>, bool)> {
                 ("mode", vec![0, 16, 1], true),
                 ("number", vec![0, 20, 1], true),
                 ("point", vec![0, 24, 0x80], true),
-                ("payload", vec![0, 90, 1, 0, 91, 2], true),
-                ("code", vec![2, 0x40, 1], true),
+                ("end_of_noise", vec![0, 50, 1, 0, 51, 2], true),
+                ("code", vec![0, 80, 1], true),
                 ("cut", vec![0xff, 0xff, 0], false),
-                ("cut_short", vec![0xfc, 0x10, 0], true),
+                ("cut_short", vec![0xf8, 0x10, 0], true),
             ] {
                 let bytes = [&[choice], damage.as_slice()].concat();
                 seeds.push((format!("{name}{loaded}_{what}"), bytes, is_damage));

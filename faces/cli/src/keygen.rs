@@ -1,4 +1,4 @@
-//! `hamlyn keygen`: makes the secret of a cluster, or the key of a host.
+//! `hamlyn keygen`: makes the key of a host, or the secret of a cluster.
 //!
 //! A file is made anew, readable by its owner alone; one that exists is never overwritten, since a secret that is lost
 //! takes all hosts off the network that still have it. Nothing secret is printed.
@@ -24,12 +24,8 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// The secret of a cluster: copy the file to all its hosts, and name it there (HAMLYN_SECRET, --secret).
-    Secret {
-        /// The file to be made.
-        file: PathBuf,
-    },
-    /// The key of a host: keep the file there (HAMLYN_KEY), and put the line that is printed into the list of hosts of all (HAMLYN_KNOWN).
+    /// The key of a host: keep the file there (HAMLYN_KEY, --key), and put the line that is printed into the list of hosts of all (HAMLYN_KNOWN,
+    /// --known). Each host speaks for itself only.
     Host {
         /// The file to be made.
         file: PathBuf,
@@ -37,13 +33,22 @@ enum What {
         #[arg(long)]
         name: Option<String>,
     },
+    /// The secret of a cluster: copy the file to all its hosts, and name it there (HAMLYN_SECRET, --secret). Simpler than keys of hosts, for
+    /// hosts that trust each other: each can pretend to be any other.
+    Secret {
+        /// The file to be made.
+        file: PathBuf,
+    },
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.what {
         What::Secret { file } => {
             make(file, &ClusterSecret::generate()?.to_text())?;
-            eprintln!("{}: the secret of a cluster", file.display());
+            eprintln!(
+                "{}: the secret of a cluster; each host that holds it can pretend to be any other (otherwise: hamlyn keygen host)",
+                file.display()
+            );
         }
         What::Host { file, name } => {
             // Before anything is written.

@@ -45,7 +45,7 @@ enum Command {
     Bench(bench::Arguments),
     /// Say what this machine allows, and what to change.
     Doctor(doctor::Arguments),
-    /// Make the secret of a cluster, or the key of a host.
+    /// Make the key of a host, or the secret of a cluster.
     Keygen(keygen::Arguments),
     /// Carry out a paper's measurements on a model of its machine, and set ours beside the paper's.
     Reproduce(reproduce::Arguments),

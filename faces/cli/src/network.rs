@@ -66,7 +66,7 @@ impl NetworkArguments {
                 None if self.says_nothing() => return Ok(NetworkUse::Off),
                 None => {
                     return Err(anyhow!(
-                        "the network needs the secret of the cluster, or keys of hosts: --secret FILE, or --key FILE and --known FILE, or --insecure"
+                        "the network needs keys of hosts, or the secret of the cluster: --key FILE and --known FILE, or --secret FILE, or --insecure"
                     ));
                 }
             },

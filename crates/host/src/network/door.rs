@@ -1,22 +1,27 @@
-//! The doorkeeper: a thread of one process of each host that answers at the host's known port on which port somebody is.
+//! The doorkeeper: a thread that answers at the host's known port on which port somebody is.
 //!
-//! Every process that is on the network tries to be it; the first has the port, and when it ends, another takes it within a
-//! moment. It asks its neighbours over the local sockets, where the kernel says who they are, and only those whom it may be linked
-//! to; a neighbour that stalls costs its questioners their time, and others a moment.
+//! All processes of one user that are on the network share the port, and the system spreads those who ask over them: one that is stopped
+//! lets some wait, who ask again from another port and are led elsewhere. Processes of other users wait until the port is free. A doorkeeper asks its
+//! neighbours over the local sockets, where the kernel says who they are; one that stalls costs those who look for it their time, and
+//! nobody else.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use hamlyn_link::udp::handshake::{Asked, Heard, INITIATION_BYTES_MAX, Responder};
+use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX, Responder};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
+use super::knock::shared_socket;
 use super::letter::{Answer, Request, Sought};
 use super::outside::wall_ms;
 use crate::alarm::Event as Signal;
 use crate::process::clock::now_ns;
-use crate::process::{Interior, ask_neighbour, no_thread, random_bits};
-use crate::{Destination, HostError};
+use crate::process::name::Namespace;
+use crate::process::{Interior, ask_neighbour, no_thread};
+use crate::{Destination, HostError, RefusedBecause};
 
 /// Under which name a process offers where its wire is.
 pub(crate) const WIRE_ITEM: &str = "hamlyn/wire";
@@ -26,6 +31,10 @@ const RETRY_MS: i64 = 500;
 const NEIGHBOUR_NS: u64 = 100_000_000;
 /// So many strangers one after the other, none of whom had to be waited for, are more than can be believed unproved.
 const LOADED: u32 = 32;
+/// So many are heard before anything else has its turn.
+const MESSAGES_PER_TURN: u32 = 256;
+/// Neighbours that are asked at a time.
+const LOOKUPS_MAX: usize = 16;
 const STACK_BYTES: usize = 256 * 1024;
 
 /// What a process offers under [`WIRE_ITEM`].
@@ -53,6 +62,15 @@ impl WirePlace {
         bytes.extend_from_slice(&self.user.to_le_bytes());
         bytes.extend_from_slice(&self.port.to_le_bytes());
         bytes
+    }
+
+    fn answer(self) -> Answer {
+        Answer::Located {
+            interface: self.interface,
+            node: self.node,
+            user: self.user,
+            port: self.port,
+        }
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
@@ -103,11 +121,14 @@ impl Drop for Door {
     }
 }
 
-/// Waits for the socket, or so long; whether it is time to stop.
-fn wait(stop: &Signal, socket: Option<&UdpSocket>, milliseconds: Option<i64>) -> bool {
-    let stop = stop.descriptor();
-    let mut polled = vec![PollFd::from_borrowed_fd(stop, PollFlags::IN)];
-    polled.extend(socket.map(|socket| PollFd::new(socket, PollFlags::IN)));
+/// Waits until one of these is readable, or so long; whether it is time to stop.
+fn wait(stop: &Signal, others: &[BorrowedFd<'_>], milliseconds: Option<i64>) -> bool {
+    let all = [stop.descriptor()]
+        .into_iter()
+        .chain(others.iter().copied());
+    let mut polled: Vec<_> = all
+        .map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN))
+        .collect();
     let span = milliseconds.map(|milliseconds| Timespec {
         tv_sec: milliseconds / 1_000,
         tv_nsec: milliseconds % 1_000 * 1_000_000,
@@ -116,87 +137,192 @@ fn wait(stop: &Signal, socket: Option<&UdpSocket>, milliseconds: Option<i64>) ->
     polled[0].revents().intersects(PollFlags::IN)
 }
 
-fn keep(interior: &Interior, at: SocketAddr, stop: &Signal) {
+fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &Signal) {
     let Some(network) = &interior.network else {
         return;
     };
-    let Some(mut responder) = network.new_responder() else {
-        tracing::error!("no randomness: this process keeps no door");
+    let (Some(responder), Ok(bell)) = (network.new_responder(), Signal::new()) else {
+        tracing::error!("no randomness, or no descriptor: this process keeps no door");
         return;
     };
     let mut has_warned = false;
     loop {
-        match UdpSocket::bind(at) {
+        match shared_socket(at) {
             Ok(socket) => {
-                if socket.set_nonblocking(true).is_ok() {
-                    serve(interior, &mut responder, &socket, stop);
-                }
-                return;
+                let (tell, told) = mpsc::channel();
+                let mut service = Service {
+                    interior,
+                    responder,
+                    socket: socket.into(),
+                    bell: Arc::new(bell),
+                    lookups: Vec::new(),
+                    tell,
+                    told,
+                };
+                return service.serve(stop);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
-            Err(error) if !has_warned => {
+            // Of another user.
+            Err((_, Errno::ADDRINUSE)) => {}
+            Err((call, errno)) if !has_warned => {
                 has_warned = true;
-                tracing::warn!(%error, address = %at, "the door cannot be kept: names of this host are not found by others, unless another process keeps it");
+                tracing::warn!(%errno, call, address = %at, "the door cannot be kept: names of this host are not found by others, unless another process keeps it");
             }
             Err(_) => {}
         }
-        if wait(stop, None, Some(RETRY_MS)) {
+        if wait(stop, &[], Some(RETRY_MS)) {
             return;
         }
     }
 }
 
-fn serve(interior: &Interior, responder: &mut Responder, socket: &UdpSocket, stop: &Signal) {
-    let mut room = [0; INITIATION_BYTES_MAX + 1];
-    while !wait(stop, Some(socket), None) {
-        let mut in_a_row = 0;
-        while let Ok((length, from)) = socket.recv_from(&mut room) {
-            in_a_row += 1;
-            let is_loaded = in_a_row > LOADED;
-            let datagram = &room[..length];
-            let asked = match responder.take(now_ns(), wall_ms(), from, datagram, is_loaded) {
-                Ok(Heard::Reply(bytes)) => {
-                    let _ = socket.send_to(bytes, from);
-                    continue;
-                }
-                Ok(Heard::Asked(asked)) => asked,
-                Err(_) => continue,
-            };
-            let answer = answer(interior, &asked).to_bytes();
-            let Ok(number) = random_bits() else { continue };
-            let accepted = responder.accept(now_ns(), *asked, number as u32 | 1, &answer);
-            if let Ok(accepted) = accepted {
-                let _ = socket.send_to(accepted.response, from);
+/// Whom somebody looks for.
+type Wanted = (Namespace, Sought);
+/// What a neighbour said; nothing yet, if it did not answer in time.
+type Found = Option<Answer>;
+
+/// A neighbour that is asked, in a thread of its own, so that one that is stopped keeps nobody else waiting.
+struct Lookup {
+    wanted: Wanted,
+    /// The handshakes of those who wait for it.
+    askers: Vec<u32>,
+    thread: JoinHandle<()>,
+}
+
+/// Answering, as long as this process has the port, or shares it.
+struct Service<'a> {
+    interior: &'a Arc<Interior>,
+    responder: Responder,
+    socket: UdpSocket,
+    /// Rung when a neighbour has been asked.
+    bell: Arc<Signal>,
+    lookups: Vec<Lookup>,
+    tell: mpsc::Sender<(Wanted, Found)>,
+    told: mpsc::Receiver<(Wanted, Found)>,
+}
+
+impl Service<'_> {
+    fn serve(&mut self, stop: &Signal) {
+        let bell = Arc::clone(&self.bell);
+        while !wait(stop, &[bell.descriptor(), self.socket.as_fd()], None) {
+            bell.clear();
+            while let Ok((wanted, found)) = self.told.try_recv() {
+                self.found(&wanted, found);
             }
+            let mut room = [0; MESSAGE_BYTES_MAX + 1];
+            for in_a_row in 0..MESSAGES_PER_TURN {
+                let Ok((length, from)) = self.socket.recv_from(&mut room) else {
+                    break;
+                };
+                self.hear(from, &room[..length], in_a_row > LOADED);
+            }
+        }
+        for lookup in self.lookups.drain(..) {
+            // Each ends within a moment.
+            let _ = lookup.thread.join();
+        }
+    }
+
+    fn hear(&mut self, from: SocketAddr, message: &[u8], is_loaded: bool) {
+        let heard = self
+            .responder
+            .take(now_ns(), wall_ms(), from, message, is_loaded);
+        let said = match heard {
+            Ok(Heard::Reply(bytes)) => {
+                let _ = self.socket.send_to(bytes, from);
+                return;
+            }
+            Ok(Heard::Said(said)) => said,
+            Err(_) => return,
+        };
+        match Request::from_bytes(&said.letter) {
+            Ok(Request::Locate { namespace, sought }) => {
+                self.look_for((namespace, sought), said.number);
+            }
+            _ => self.answer(said.number, &refused(RefusedBecause::INVALID.0)),
+        }
+    }
+
+    fn look_for(&mut self, wanted: Wanted, asker: u32) {
+        if let Some(lookup) = self.lookups.iter_mut().find(|one| one.wanted == wanted) {
+            // No more than the responder keeps.
+            return lookup.askers.push(asker);
+        }
+        let settings = &self.interior.settings;
+        let is_own = wanted.0 == settings.namespace
+            && match &wanted.1 {
+                Sought::Name(name) => settings.name.as_ref() == Some(name),
+                Sought::Interface(interface) => self.interior.identity.interface == *interface,
+            };
+        if is_own && let Some(network) = &self.interior.network {
+            let port = network.wire.local().port();
+            let place = WirePlace::of(self.interior.identity, port);
+            return self.answer(asker, &place.answer());
+        }
+        let busy = refused(RefusedBecause::BUSY.0);
+        if self.lookups.len() >= LOOKUPS_MAX {
+            return self.answer(asker, &busy);
+        }
+        let (interior, tell, bell) = (
+            Arc::clone(self.interior),
+            self.tell.clone(),
+            Arc::clone(&self.bell),
+        );
+        let asked = wanted.clone();
+        let thread = std::thread::Builder::new()
+            .name("hamlyn-lookup".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || {
+                let found = ask(&interior, &asked);
+                let _ = tell.send((asked, found));
+                bell.ring();
+            });
+        match thread {
+            Ok(thread) => self.lookups.push(Lookup {
+                wanted,
+                askers: vec![asker],
+                thread,
+            }),
+            Err(_) => self.answer(asker, &busy),
+        }
+    }
+
+    fn found(&mut self, wanted: &Wanted, found: Found) {
+        let at = self.lookups.iter().position(|one| one.wanted == *wanted);
+        let Some(at) = at else { return };
+        let lookup = self.lookups.swap_remove(at);
+        // It has nothing more to do.
+        let _ = lookup.thread.join();
+        let answer = found.unwrap_or_else(|| refused(RefusedBecause::BUSY.0));
+        for asker in lookup.askers {
+            self.answer(asker, &answer);
+        }
+    }
+
+    fn answer(&mut self, asker: u32, answer: &Answer) {
+        if let Ok(Some((to, bytes))) = self.responder.answer(asker, &answer.to_bytes()) {
+            let _ = self.socket.send_to(bytes, to);
         }
     }
 }
 
-fn answer(interior: &Interior, asked: &Asked) -> Answer {
-    let Ok(Request::Locate { namespace, sought }) = Request::from_bytes(asked.payload()) else {
-        return Answer::Refused {
-            reason: crate::RefusedBecause::INVALID.0,
-        };
-    };
+fn refused(reason: u16) -> Answer {
+    Answer::Refused { reason }
+}
+
+/// Asks a neighbour where its wire is.
+fn ask(interior: &Interior, (namespace, sought): &Wanted) -> Found {
     let deadline_ns = now_ns().saturating_add(NEIGHBOUR_NS);
-    let place = ask_neighbour(interior, &namespace, &sought, WIRE_ITEM, deadline_ns);
+    let place = ask_neighbour(interior, namespace, sought, WIRE_ITEM, deadline_ns);
+    if place.is_none() && now_ns() >= deadline_ns {
+        return None;
+    }
     let place = place.as_deref().and_then(WirePlace::from_bytes);
     // Whoever is asked for by its number must be it.
     let place = place.filter(|place| match sought {
-        Sought::Interface(interface) => place.interface == interface,
+        Sought::Interface(interface) => place.interface == *interface,
         Sought::Name(_) => true,
     });
-    match place {
-        Some(place) => Answer::Located {
-            interface: place.interface,
-            node: place.node,
-            user: place.user,
-            port: place.port,
-        },
-        None => Answer::Refused {
-            reason: Answer::NOBODY,
-        },
-    }
+    Some(place.map_or(refused(Answer::NOBODY), |place| place.answer()))
 }
 
 #[cfg(test)]

@@ -6,8 +6,12 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use super::NetworkError;
+use crate::process::clock::now_ns;
 
 /// Where every host's doorkeeper listens, unless it is said otherwise.
 pub const DOOR_PORT: u16 = 7407;
@@ -148,16 +152,48 @@ impl Hosts {
         self.addresses.contains_key(name)
     }
 
-    /// Where a host's doorkeeper listens: what the table says, or else the resolver. May block as long as that does.
-    pub fn addresses(&self, name: &HostName) -> Vec<SocketAddr> {
-        match self.addresses.get(name) {
-            Some(addresses) => addresses.clone(),
-            None => (name.as_str(), DOOR_PORT)
-                .to_socket_addrs()
-                .map(Iterator::collect)
-                .unwrap_or_default(),
+    /// Where a host's doorkeeper listens: what the table says, or else the resolver, if it answers before that instant of the host's clock.
+    pub(crate) fn addresses(&self, name: &HostName, deadline_ns: u64) -> Vec<SocketAddr> {
+        if let Some(addresses) = self.addresses.get(name) {
+            return addresses.clone();
         }
+        let name = name.clone();
+        let resolve = move || {
+            let found = (name.as_str(), DOOR_PORT).to_socket_addrs();
+            found.map(Iterator::collect).unwrap_or_default()
+        };
+        let left_ns = deadline_ns.saturating_sub(now_ns());
+        within(Duration::from_nanos(left_ns), resolve).unwrap_or_default()
     }
+}
+
+/// Look-ups of the resolver that nobody waits for any more may go on, so many at most.
+const LOOKUPS_MAX: usize = 16;
+
+/// What comes of a call that cannot be ended, if it comes in time. Nothing if too many such calls go on.
+fn within<R: Send + 'static>(
+    span: Duration,
+    call: impl FnOnce() -> R + Send + 'static,
+) -> Option<R> {
+    static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
+    if LOOKUPS.fetch_add(1, Ordering::Relaxed) >= LOOKUPS_MAX {
+        LOOKUPS.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    }
+    let (tell, told) = mpsc::sync_channel(1);
+    let begun = std::thread::Builder::new()
+        .name("hamlyn-resolver".to_owned())
+        .spawn(move || {
+            let result = call();
+            LOOKUPS.fetch_sub(1, Ordering::Relaxed);
+            // Perhaps nobody waits any more.
+            let _ = tell.send(result);
+        });
+    if begun.is_err() {
+        LOOKUPS.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    }
+    told.recv_timeout(span).ok()
 }
 
 /// An address as people write it, with a port or without: then it is that of doorkeepers.
@@ -177,16 +213,25 @@ mod tests {
         let hosts = Hosts::parse(text).unwrap();
         let name = |name| HostName::new(name).unwrap();
         assert_eq!(
-            hosts.addresses(&name("ONE")),
+            hosts.addresses(&name("ONE"), 0),
             ["192.0.2.1:7407".parse().unwrap()]
         );
         let two = [
             "192.0.2.2:9000".parse().unwrap(),
             "[2001:db8::2]:9001".parse().unwrap(),
         ];
-        assert_eq!(hosts.addresses(&name("two")), two);
+        assert_eq!(hosts.addresses(&name("two"), 0), two);
         assert_eq!(hosts.by_node(name("two").node()), Some(&name("two")));
         assert!(hosts.contains(&name("three")) && !hosts.contains(&name("four")));
+    }
+
+    #[test]
+    fn a_resolver_that_does_not_answer_is_not_waited_for() {
+        let (end, ended) = mpsc::channel::<()>();
+        let stuck = move || ended.recv().is_ok();
+        assert_eq!(within(Duration::from_millis(10), stuck), None);
+        assert_eq!(within(Duration::from_secs(20), || 7), Some(7));
+        drop(end);
     }
 
     #[test]

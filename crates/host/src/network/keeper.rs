@@ -6,18 +6,18 @@
 
 use std::net::SocketAddr;
 
-use hamlyn_link::udp::handshake::{Asked, Heard};
-use hamlyn_link::wire::Stranger;
+use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX, Said};
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 
 use super::letter::{Answer, Request, Side};
 use super::outside::{Network, is_of_host, peer_of, wall_ms};
+use crate::process::Interior;
 use crate::process::clock::now_ns;
-use crate::process::counters::Outcome;
+use crate::process::counters::{LogBudget, Outcome};
+use crate::process::name::Name;
 use crate::process::registry::{Entrant, PeerKey};
 use crate::process::source::Source;
-use crate::process::{Interior, random_bits};
 use crate::{Errno, HostError, RefusedBecause};
 
 /// How long the application may not look before the keeper does.
@@ -28,6 +28,8 @@ const ASLEEP_NS: u64 = 200_000_000;
 const LATE_NS: u64 = 500_000;
 /// Strangers answered at a time.
 const STRANGERS_PER_TURN: usize = 16;
+/// Of what was given, so much is kept to be given again.
+const GIVEN_MAX: usize = 1_024;
 
 /// See the module.
 pub(crate) struct Keeper {
@@ -40,6 +42,9 @@ pub(crate) struct Keeper {
     due_ns: u64,
     /// When the wire wants something, while the keeper looks after it.
     deadline_ns: Option<u64>,
+    /// What a stranger says.
+    message: Vec<u8>,
+    log: LogBudget,
 }
 
 impl Keeper {
@@ -51,6 +56,8 @@ impl Keeper {
             looks: 0,
             due_ns: 0,
             deadline_ns: None,
+            message: Vec::with_capacity(MESSAGE_BYTES_MAX),
+            log: LogBudget::default(),
         })
     }
 
@@ -94,10 +101,10 @@ impl Keeper {
             }
         }
         for _ in 0..STRANGERS_PER_TURN {
-            let Some(stranger) = wire.next_stranger() else {
+            let Some(from) = wire.next_stranger(&mut self.message) else {
                 break;
             };
-            answer(interior, network, &stranger);
+            hear(interior, network, &mut self.log, from, &self.message);
         }
         interior.registry.note_wire_ends();
         self.deadline_ns = wire.deadline_ns();
@@ -119,116 +126,119 @@ impl Keeper {
     }
 }
 
-fn answer(interior: &Interior, network: &Network, stranger: &Stranger) {
-    let Stranger { from, bytes } = stranger;
+/// Hears what a stranger says; `log` bounds what is written about it.
+fn hear(
+    interior: &Interior,
+    network: &Network,
+    log: &mut LogBudget,
+    from: SocketAddr,
+    message: &[u8],
+) {
     let is_loaded = network.wire.is_crowded();
     let mut responder = network.responder();
-    let asked = match responder.take(now_ns(), wall_ms(), *from, bytes, is_loaded) {
-        Ok(Heard::Asked(asked)) => asked,
+    let said = match responder.take(now_ns(), wall_ms(), from, message, is_loaded) {
+        Ok(Heard::Said(said)) => said,
         Ok(Heard::Reply(reply)) => {
-            let _ = network.wire.answer(*from, reply);
+            let _ = network.wire.answer(from, reply);
             return;
         }
         Err(_) => return interior.registry.tally.count(Outcome::Invalid),
     };
     drop(responder);
-    let request = Request::from_bytes(asked.payload());
-    let outcome = match request {
-        Ok(Request::Link(side)) => match welcome(interior, network, *from, asked, &side) {
-            Ok(()) => return,
-            Err((asked, outcome)) => {
-                let reason = outcome.reason().map_or(0, |RefusedBecause(reason)| reason);
-                return reply(network, *from, *asked, &Answer::Refused { reason });
-            }
+    let answer = match Request::from_bytes(&said.letter) {
+        Ok(Request::Link(side)) => welcome(interior, network, log, from, &said, &side),
+        Ok(Request::Ask {
+            item,
+            user,
+            group,
+            number,
+        }) => match interior
+            .settings
+            .access
+            .allows(interior.identity.user, user, group)
+        {
+            true => give(interior, network, &said, number, item),
+            false => Err(Outcome::NotAllowed),
         },
-        Ok(Request::Ask { item, user, group }) => {
-            let access = &interior.settings.access;
-            if !access.allows(interior.identity.user, user, group) {
-                let RefusedBecause(reason) = RefusedBecause::NOT_ALLOWED;
-                return reply(network, *from, *asked, &Answer::Refused { reason });
-            }
-            let given = interior
-                .offers
-                .hand_over(&item, |bytes| Ok::<_, Errno>(Answer::Given(bytes.to_vec())));
-            let answer = match given {
-                Some(Ok(answer)) => answer,
-                _ => Answer::Refused {
-                    reason: Answer::NOT_OFFERED,
-                },
-            };
-            interior.registry.tally.count(match answer {
-                Answer::Given(_) => Outcome::Answered,
-                _ => Outcome::NotOffered,
-            });
-            return reply(network, *from, *asked, &answer);
-        }
-        Ok(Request::Locate { .. }) | Err(_) => Outcome::Invalid,
+        Ok(Request::Locate { .. }) | Err(_) => Err(Outcome::Invalid),
     };
-    interior.registry.tally.count(outcome);
-    let reason = outcome.reason().map_or(0, |RefusedBecause(reason)| reason);
-    reply(network, *from, *asked, &Answer::Refused { reason });
-}
-
-/// Says something to somebody who gets no link.
-fn reply(network: &Network, to: SocketAddr, asked: Asked, answer: &Answer) {
-    let Ok(number) = random_bits() else { return };
+    let answer = answer.unwrap_or_else(|outcome| {
+        interior.registry.tally.count(outcome);
+        let reason = outcome.reason().map_or(0, |RefusedBecause(reason)| reason);
+        Answer::Refused { reason }
+    });
     let mut responder = network.responder();
-    let accepted = responder.accept(now_ns(), asked, number as u32 | 1, &answer.to_bytes());
-    if let Ok(accepted) = accepted {
-        let _ = network.wire.answer(to, accepted.response);
+    if let Ok(Some((to, bytes))) = responder.answer(said.number, &answer.to_bytes()) {
+        let _ = network.wire.answer(to, bytes);
     }
 }
 
-/// Links somebody who asked for it.
+/// Gives somebody what is offered; the same again if its first answer was lost.
+fn give(
+    interior: &Interior,
+    network: &Network,
+    said: &Said,
+    number: u64,
+    item: Name,
+) -> Result<Answer, Outcome> {
+    let mut given = network.given();
+    let asked = (said.identity.clone(), item, number);
+    if let Some((_, bytes)) = given.iter().find(|(known, _)| *known == asked) {
+        return Ok(Answer::Given(bytes.clone()));
+    }
+    let bytes = interior
+        .offers
+        .hand_over(&asked.1, |bytes| Ok::<_, Errno>(bytes.to_vec()));
+    let Some(Ok(bytes)) = bytes else {
+        interior.registry.tally.count(Outcome::NotOffered);
+        let reason = Answer::NOT_OFFERED;
+        return Ok(Answer::Refused { reason });
+    };
+    if given.len() == GIVEN_MAX {
+        given.pop_front();
+    }
+    given.push_back((asked, bytes.clone()));
+    interior.registry.tally.count(Outcome::Answered);
+    Ok(Answer::Given(bytes))
+}
+
+/// Links somebody who asked for it, and has proved that it is alive.
 fn welcome(
     interior: &Interior,
     network: &Network,
+    log: &mut LogBudget,
     from: SocketAddr,
-    asked: Box<Asked>,
+    said: &Said,
     side: &Side,
-) -> Result<(), (Box<Asked>, Outcome)> {
+) -> Result<Answer, Outcome> {
     let peer = peer_of(side);
     // Whoever is on this host comes another way, where the kernel says who it is.
     let is_elsewhere = side.destination.node != interior.identity.node;
-    let is_itself = is_of_host(asked.identity(), side.destination.node);
+    let is_itself = is_of_host(&said.identity, side.destination.node);
     if !interior.allows_peer(&peer) || !is_itself || !is_elsewhere {
-        interior.registry.tally.count(Outcome::NotAllowed);
-        return Err((asked, Outcome::NotAllowed));
+        return Err(Outcome::NotAllowed);
     }
     let key = PeerKey::of(&side.destination);
     let registry = &interior.registry;
     if let Some(post) = registry.forsaken(key, now_ns()) {
         post.forsake(&network.wire);
     }
-    if let Err(outcome) = registry.begin_incoming(key) {
-        registry.tally.count(outcome);
-        return Err((asked, outcome));
-    }
-    let prospect = match network.grant_link(from.ip(), side) {
-        Ok(prospect) => prospect,
-        Err(error) => {
-            tracing::warn!(%error, "no link for a peer of another host");
-            // It fails only with an entrant.
-            let _ = registry.end_incoming(None);
-            return Err((asked, Outcome::Resources));
-        }
-    };
-    let own = prospect.side(interior.identity, interior.settings.name.clone());
-    let letter = Answer::Linked(own).to_bytes();
-    let mut responder = network.responder();
-    let accepted = responder.accept(now_ns(), *asked, prospect.number(), &letter);
-    let Ok(accepted) = accepted else {
+    registry.begin_incoming(key)?;
+    let granted = network.grant_link(from.ip(), side).and_then(|prospect| {
+        let own = prospect.side(interior.identity, interior.settings.name.clone());
+        let link = prospect.link(&said.keys, side)?;
+        Ok((own, Entrant::remote(peer, link)))
+    });
+    let entered = granted.and_then(|(own, entrant)| {
+        registry.end_incoming(Some(entrant))?;
+        Ok(Answer::Linked(own))
+    });
+    entered.map_err(|error| {
+        // It fails only with an entrant.
         let _ = registry.end_incoming(None);
-        return Ok(());
-    };
-    let entrant = prospect
-        .link(&accepted.established, side)
-        .ok()
-        .map(|link| Entrant::remote(peer, link));
-    // Linked before it is said, so that no frame of the peer finds nobody.
-    let is_linked = entrant.is_some();
-    if registry.end_incoming(entrant).is_ok() && is_linked {
-        let _ = network.wire.answer(from, accepted.response);
-    }
-    Ok(())
+        if let Some(suppressed) = log.line(now_ns()) {
+            tracing::warn!(%error, suppressed, "no link for a peer of another host");
+        }
+        Outcome::Resources
+    })
 }

@@ -1,4 +1,4 @@
-//! What two processes of different hosts say to each other before there is a link: requests and answers, as they lie inside a
+//! What two processes of different hosts say to each other before there is a link: requests and answers, after a
 //! handshake, which has proved who speaks.
 //!
 //! Bytes to values and back, nothing else. Both directions are total, and a letter has exactly one encoding.
@@ -88,6 +88,8 @@ pub enum Request {
         user: u32,
         /// Its group.
         group: u32,
+        /// Chosen by the asker: whoever asks again with it, because no answer came, is given the same.
+        number: u64,
     },
 }
 
@@ -153,10 +155,16 @@ impl Request {
                 }
             }
             Self::Link(side) => side.letter(LINK),
-            Self::Ask { item, user, group } => {
+            Self::Ask {
+                item,
+                user,
+                group,
+                number,
+            } => {
                 let item = item.as_str();
                 let mut body = user.to_le_bytes().to_vec();
                 body.extend_from_slice(&group.to_le_bytes());
+                body.extend_from_slice(&number.to_le_bytes());
                 body.extend_from_slice(item.as_bytes());
                 letter(ASK, item.len() as u16, &body)
             }
@@ -184,9 +192,15 @@ impl Request {
             ASK => {
                 let user = u32::from_le_bytes(letter.take()?);
                 let group = u32::from_le_bytes(letter.take()?);
+                let number = u64::from_le_bytes(letter.take()?);
                 let item = letter.text(letter.number.into())?;
                 let item = Name::new(item).map_err(NotALetter::Invalid)?;
-                Self::Ask { item, user, group }
+                Self::Ask {
+                    item,
+                    user,
+                    group,
+                    number,
+                }
             }
             _ => return Err(NotALetter::Invalid("its kind is unknown")),
         };
@@ -424,6 +438,7 @@ mod tests {
                 item: Name::new("ticket").unwrap(),
                 user: 1000,
                 group: 100,
+                number: u64::MAX - 1,
             },
         ]
     }

@@ -3,6 +3,7 @@
 //! * [`hosts`]: hosts by name.
 //! * [`letter`]: what two processes say to each other before there is a link.
 //! * [`options`]: what can be set.
+//! * `knock`: saying something to somebody, and hearing the answer.
 //! * `outside`: finding, asking and linking interfaces of other hosts.
 //! * `keeper`: what the attendant does about the wire.
 //! * `door`: answering those who look for somebody of this host.
@@ -10,12 +11,13 @@
 //!
 //! # Trust
 //!
-//! Whoever holds the secret of the cluster (or a key that is listed) is believed who it says it is: which host, which user, which
-//! name. Everything else that comes from the network is nothing but bytes, costs next to nothing and changes nothing.
+//! With keys of hosts a host is believed what it says of itself: which users, which names. Whoever holds the secret of a cluster is
+//! believed that, and besides which host it is. Everything else that comes from the network is nothing but bytes, costs next to nothing and changes nothing.
 
 pub(crate) mod door;
 pub mod hosts;
 pub(crate) mod keeper;
+mod knock;
 pub mod letter;
 pub mod options;
 pub(crate) mod outside;
@@ -67,7 +69,7 @@ pub enum NetworkError {
     },
     /// Neither a secret nor keys, and nobody said that none are wanted.
     #[error(
-        "the network needs the secret of the cluster: name its file (HAMLYN_SECRET), or say that none is wanted (HAMLYN_INSECURE=1)"
+        "the network needs keys of hosts (HAMLYN_KEY and HAMLYN_KNOWN), or the secret of the cluster (HAMLYN_SECRET), or the word that none is wanted (HAMLYN_INSECURE=1)"
     )]
     NoSecret,
     /// A secret or a key that cannot be used.

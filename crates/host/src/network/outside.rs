@@ -3,7 +3,7 @@
 //! Every wait is bounded by the caller's deadline. A letter that is not answered is sent again; whoever gets it twice answers
 //! the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,9 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use hamlyn_engine::transport::{Association, Settings};
 use hamlyn_link::trace::{Tap, TapSettings, Trace};
-use hamlyn_link::udp::handshake::{
-    Credentials, Established, Identity, Initiator, RESPONSE_BYTES_MAX, Responder, Taken,
-};
+use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Keys, Responder};
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
 use hamlyn_link::udp::seal::{Opener, Sealer};
 use hamlyn_link::udp::socket::{Flow, FlowSettings};
@@ -21,10 +19,11 @@ use hamlyn_link::wire::{PostParts, Wire, WireLink};
 
 use super::NetworkError;
 use super::hosts::HostName;
+use super::knock::knock;
 use super::letter::{Answer, Request, Side, Sought};
 use super::options::{NetworkOptions, SILENCE_MAX, Security};
 use super::trace::of_this_process;
-use crate::process::clock::{self, now_ns};
+use crate::process::clock::now_ns;
 use crate::process::name::{Name, Namespace};
 use crate::process::random_bits;
 use crate::{Address, ConnectError, Destination, Errno, HostError, Peer, RefusedBecause};
@@ -101,14 +100,22 @@ pub(crate) struct Network {
     credentials: Credentials,
     responder: Mutex<Responder>,
     trace: Option<Arc<Trace>>,
-    /// Hosts that we have met and that the table does not name.
+    /// Hosts that were found by their names and that the table does not name.
     met: Mutex<BTreeMap<u32, SocketAddr>>,
+    /// What was asked for and not answered, and by which number.
+    unanswered: Mutex<VecDeque<((String, Name), u64)>>,
+    given: Mutex<VecDeque<Given>>,
 }
+
+/// What was given to whom: who asked for what, by which number; and the bytes.
+type Given = ((Identity, Name, u64), Vec<u8>);
 
 /// How long one of several doors of a host is asked.
 const DOOR_NS: u64 = 300_000_000;
 /// Hosts that are remembered beside the table.
 const HOSTS_MET_MAX: usize = 4096;
+/// Requests that were not answered and may be made again.
+const UNANSWERED_MAX: usize = 256;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -132,6 +139,7 @@ impl Network {
     /// Goes on the network. `tell` is called by anybody when a stranger came or a link ended.
     pub(crate) fn open(
         options: NetworkOptions,
+        interface: u64,
         namespace: Namespace,
         tell: Box<dyn Fn() + Send + Sync>,
     ) -> Result<Self, HostError> {
@@ -156,7 +164,7 @@ impl Network {
         let settings = FlowSettings::default();
         let open = |at| Wire::open(at, &settings, now_ns, tell);
         let wire = open(listening(options.listen))?;
-        let responder = Responder::new(&credentials).map_err(|_| HostError::System {
+        let responder = Responder::new(&credentials, interface).map_err(|_| HostError::System {
             call: "getrandom",
             errno: Errno(0),
         })?;
@@ -169,6 +177,8 @@ impl Network {
             options,
             trace: of_this_process()?,
             met: Mutex::default(),
+            unanswered: Mutex::default(),
+            given: Mutex::default(),
         })
     }
 
@@ -182,9 +192,9 @@ impl Network {
         &self.host
     }
 
-    /// A responder for another socket of this process.
+    /// A responder for those who look for names.
     pub(crate) fn new_responder(&self) -> Option<Responder> {
-        Responder::new(&self.credentials).ok()
+        Responder::new(&self.credentials, 0).ok()
     }
 
     /// Where to send from, to there: from an address that was chosen, or any of the family.
@@ -202,11 +212,20 @@ impl Network {
         lock(&self.responder)
     }
 
+    /// What was given lately.
+    pub(crate) fn given(&self) -> MutexGuard<'_, VecDeque<Given>> {
+        lock(&self.given)
+    }
+
     /// Where an address leads, if it leads to another host.
-    pub(crate) fn abroad(&self, to: Address<'_>) -> Result<Option<Abroad>, ConnectError> {
+    pub(crate) fn abroad(
+        &self,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<Option<Abroad>, ConnectError> {
         match to {
-            Address::Name(name) => self.by_name(name),
-            Address::Destination(to) => Ok(self.by_destination(to)),
+            Address::Name(name) => self.by_name(name, deadline_ns),
+            Address::Destination(to) => Ok(self.by_destination(to, deadline_ns)),
         }
     }
 
@@ -224,11 +243,11 @@ impl Network {
         }
     }
 
-    fn by_name(&self, name: &str) -> Result<Option<Abroad>, ConnectError> {
+    fn by_name(&self, name: &str, deadline_ns: u64) -> Result<Option<Abroad>, ConnectError> {
         let Some((host, rest)) = parts(name).filter(|(host, _)| *host != self.host) else {
             return Ok(None);
         };
-        let doors = self.options.hosts.addresses(&host);
+        let doors = self.options.hosts.addresses(&host, deadline_ns);
         if doors.is_empty() {
             // See `unknown_host`.
             return Ok(None);
@@ -242,17 +261,31 @@ impl Network {
         }))
     }
 
-    fn by_destination(&self, to: Destination) -> Option<Abroad> {
+    fn by_destination(&self, to: Destination, deadline_ns: u64) -> Option<Abroad> {
         if to.node == 0 || to.node == self.node() {
             return None;
         }
-        let (host, doors) = match self.options.hosts.by_node(to.node) {
-            Some(host) => (host.as_str().to_owned(), self.options.hosts.addresses(host)),
-            None => (
-                format!("{:08x}", to.node),
-                vec![*lock(&self.met).get(&to.node)?],
-            ),
+        let hosts = &self.options.hosts;
+        let listed = match &self.credentials {
+            Credentials::Keys { hosts, .. } => hosts.iter().find_map(|(name, _)| {
+                let host = HostName::new(name).ok()?;
+                (host.node() == to.node).then_some(host)
+            }),
+            Credentials::Secret(_) | Credentials::Insecure => None,
         };
+        let (host, doors) = match hosts.by_node(to.node).cloned().or(listed) {
+            Some(host) => {
+                let doors = hosts.addresses(&host, deadline_ns);
+                (host.as_str().to_owned(), doors)
+            }
+            None => {
+                let door = *lock(&self.met).get(&to.node)?;
+                (format!("{:08x}", to.node), vec![door])
+            }
+        };
+        if doors.is_empty() {
+            return None;
+        }
         let shown = format!("{:016x} of user {} on {host}", to.interface, to.user);
         Some(Abroad {
             host,
@@ -263,11 +296,14 @@ impl Network {
         })
     }
 
-    /// The host of that number is there: what a ticket of it needs if the table does not name it.
-    fn meet(&self, node: u32, at: IpAddr) {
+    /// The host of that number is there: what a ticket of it needs if the table does not name it. Only of a host that was
+    /// looked for by the name that its number is made of: where a host is, nobody is believed who says it of himself.
+    fn meet(&self, host: &str, node: u32, at: IpAddr) {
+        if !HostName::new(host).is_ok_and(|name| name.node() == node) {
+            return;
+        }
         let mut met = lock(&self.met);
         let door = SocketAddr::new(at, self.options.door_port);
-        // So that whoever holds the secret cannot make it grow without bound.
         if met.len() < HOSTS_MET_MAX || met.contains_key(&node) {
             met.insert(node, door);
         }
@@ -287,7 +323,7 @@ impl Network {
                 true => deadline_ns,
                 false => deadline_ns.min(now_ns().saturating_add(DOOR_NS)),
             };
-            match self.say(door, &abroad.host, &request, until_ns) {
+            match self.say(door, &abroad.host, 0, &request, until_ns) {
                 Ok(Answer::Located {
                     interface,
                     node,
@@ -303,6 +339,12 @@ impl Network {
                         },
                     });
                 }
+                // Nobody knows yet.
+                Ok(Answer::Refused { reason })
+                    if RefusedBecause(reason) == RefusedBecause::BUSY =>
+                {
+                    why = Some(Unanswered::Absent);
+                }
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
                 Ok(_) => return Err(Unanswered::Failed(abroad.invalid())),
                 // Somebody may still come where nobody was; a way that there is not, hardly.
@@ -313,20 +355,56 @@ impl Network {
         Err(why.unwrap_or(Unanswered::Absent))
     }
 
-    /// Says something that needs no link, and hears the answer.
-    pub(crate) fn say(
+    /// Asks an interface for what it offers, at most once for each answer that comes.
+    pub(crate) fn ask(
+        &self,
+        found: &Found,
+        abroad: &Abroad,
+        item: &Name,
+        deadline_ns: u64,
+    ) -> Result<Answer, Unanswered> {
+        let asked = (abroad.shown.clone(), item.clone());
+        let before = {
+            let mut unanswered = lock(&self.unanswered);
+            let at = unanswered.iter().position(|(known, _)| *known == asked);
+            at.and_then(|at| unanswered.remove(at))
+        };
+        let number = match before {
+            Some((_, number)) => number,
+            None => random_bits()?,
+        };
+        let request = Request::Ask {
+            item: item.clone(),
+            user: rustix::process::geteuid().as_raw(),
+            group: rustix::process::getegid().as_raw(),
+            number,
+        };
+        let interface = found.who.interface;
+        let answer = self.say(found.at, &abroad.host, interface, &request, deadline_ns);
+        if matches!(answer, Err(Unanswered::Late)) {
+            let mut unanswered = lock(&self.unanswered);
+            if unanswered.len() == UNANSWERED_MAX {
+                unanswered.pop_front();
+            }
+            unanswered.push_back((asked, number));
+        }
+        answer
+    }
+
+    /// Says something that needs no link to an interface, or to who knows the names of its host (0), and hears the answer.
+    fn say(
         &self,
         to: SocketAddr,
         host: &str,
+        interface: u64,
         request: &Request,
         deadline_ns: u64,
     ) -> Result<Answer, Unanswered> {
-        let number = random_bits()? as u32 | 1;
-        let established = self.knock(to, host, number, request, deadline_ns)?;
-        let answer = self.read(&established, to)?;
+        let answered = self.knock(to, host, interface, request, deadline_ns)?;
+        let answer = self.read(&answered, to)?;
         match answer {
             // Each host speaks for itself.
-            Answer::Located { node, .. } if !is_of_host(&established.identity, node) => {
+            Answer::Located { node, .. } if !is_of_host(&answered.identity, node) => {
                 Err(Unanswered::Failed(ConnectError::Invalid {
                     to: to.to_string(),
                     what: "it speaks for another host",
@@ -336,8 +414,8 @@ impl Network {
         }
     }
 
-    fn read(&self, established: &Established, to: SocketAddr) -> Result<Answer, Unanswered> {
-        Answer::from_bytes(&established.payload).map_err(|_| {
+    fn read(&self, answered: &Answered, to: SocketAddr) -> Result<Answer, Unanswered> {
+        Answer::from_bytes(&answered.letter).map_err(|_| {
             Unanswered::Failed(ConnectError::Invalid {
                 to: to.to_string(),
                 what: "its letter cannot be read",
@@ -345,69 +423,29 @@ impl Network {
         })
     }
 
-    /// A handshake.
+    /// Shakes hands, and says something.
     fn knock(
         &self,
         to: SocketAddr,
         host: &str,
-        number: u32,
+        interface: u64,
         request: &Request,
         deadline_ns: u64,
-    ) -> Result<Established, Unanswered> {
+    ) -> Result<Answered, Unanswered> {
         let letter = request.to_bytes();
         let initiator = Initiator::new(
             &self.credentials,
             Some(host),
-            number,
+            interface,
             &letter,
             now_ns(),
             wall_ms(),
         );
-        let mut initiator = initiator.map_err(|error| ConnectError::Handshake {
+        let initiator = initiator.map_err(|error| ConnectError::Handshake {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
-        let socket =
-            UdpSocket::bind(self.own_for(to)).map_err(|error| HostError::io("bind", 1, &error))?;
-        socket
-            .connect(to)
-            .map_err(|error| HostError::io("connect", 1, &error))?;
-        socket
-            .set_nonblocking(true)
-            .map_err(|error| HostError::io("fcntl", 1, &error))?;
-        let mut room = [0; RESPONSE_BYTES_MAX + 1];
-        loop {
-            let now_ns = now_ns();
-            if let Some(bytes) = initiator.poll(now_ns)
-                && let Err(error) = socket.send(bytes)
-                && error.kind() == std::io::ErrorKind::ConnectionRefused
-            {
-                return Err(Unanswered::Absent);
-            }
-            if now_ns >= deadline_ns {
-                return Err(Unanswered::Late);
-            }
-            let again_ns = initiator.deadline_ns().unwrap_or(deadline_ns);
-            let waited = clock::wait_readable(&socket, again_ns.min(deadline_ns));
-            let is_there = waited.map_err(|errno| HostError::system("ppoll", 0, errno))?;
-            if !is_there {
-                continue;
-            }
-            match socket.recv(&mut room) {
-                Ok(length) => {
-                    // What is no answer changes nothing.
-                    if let Ok(Taken::Established(established)) =
-                        initiator.take(clock::now_ns(), &room[..length])
-                    {
-                        return Ok(*established);
-                    }
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                    return Err(Unanswered::Absent);
-                }
-                Err(_) => {}
-            }
-        }
+        knock(initiator, self.own_for(to), to, deadline_ns)
     }
 
     /// Makes ready for a link to whoever takes frames there.
@@ -445,14 +483,9 @@ impl Network {
     ) -> Result<Result<(Peer, WireLink), RefusedBecause>, Unanswered> {
         let prospect = self.prospect(found.at)?;
         let request = Request::Link(own(&prospect));
-        let established = self.knock(
-            found.at,
-            &abroad.host,
-            prospect.number,
-            &request,
-            deadline_ns,
-        )?;
-        let side = match self.read(&established, found.at)? {
+        let (host, interface) = (&abroad.host, found.who.interface);
+        let answered = self.knock(found.at, host, interface, &request, deadline_ns)?;
+        let side = match self.read(&answered, found.at)? {
             Answer::Linked(side) => side,
             Answer::Refused { reason } => return Ok(Err(RefusedBecause(reason))),
             _ => return Err(Unanswered::Failed(abroad.invalid())),
@@ -461,19 +494,18 @@ impl Network {
             && abroad
                 .destination
                 .is_none_or(|wanted| wanted == side.destination)
-            && is_of_host(&established.identity, side.destination.node);
+            && is_of_host(&answered.identity, side.destination.node);
         if !is_expected {
             return Err(Unanswered::Failed(abroad.invalid()));
         }
-        self.meet(side.destination.node, found.at.ip());
+        self.meet(&abroad.host, side.destination.node, found.at.ip());
         let peer = peer_of(&side);
-        let link = prospect.link(&established, &side)?;
+        let link = prospect.link(&answered.keys, &side)?;
         Ok(Ok((peer, link)))
     }
 
     /// Grants a link to whoever asks for one from there, if there is room: it, and what it is to be told.
     pub(crate) fn grant_link(&self, from: IpAddr, side: &Side) -> Result<Prospect<'_>, HostError> {
-        self.meet(side.destination.node, from);
         let mut prospect = self.prospect(SocketAddr::new(from, side.port))?;
         prospect.frame_bytes = prospect.frame_bytes.min(side.frame_bytes as usize);
         Ok(prospect)
@@ -481,10 +513,6 @@ impl Network {
 }
 
 impl Abroad {
-    pub(crate) fn host(&self) -> &str {
-        &self.host
-    }
-
     fn invalid(&self) -> ConnectError {
         ConnectError::Invalid {
             to: self.shown.clone(),
@@ -510,12 +538,12 @@ impl Prospect<'_> {
     }
 
     /// Where the frames of the link are written to, if this process is traced.
-    fn tap(&self, established: &Established, side: &Side) -> Option<Tap> {
+    fn tap(&self, side: &Side) -> Option<Tap> {
         let to = side.destination;
         let trace = self.network.trace.as_ref()?;
         Some(trace.tap(TapSettings {
             own_association: self.number,
-            peer_association: established.association,
+            peer_association: side.association,
             peer_interface: to.interface,
             peer_host: to.node,
             peer_user: to.user,
@@ -523,17 +551,8 @@ impl Prospect<'_> {
         }))
     }
 
-    /// The number that this side gives to the association.
-    pub(crate) fn number(&self) -> u32 {
-        self.number
-    }
-
     /// The link, to who brings that.
-    pub(crate) fn link(
-        mut self,
-        established: &Established,
-        side: &Side,
-    ) -> Result<WireLink, HostError> {
+    pub(crate) fn link(mut self, keys: &Keys, side: &Side) -> Result<WireLink, HostError> {
         let options = &self.network.options;
         let frame_bytes = self.frame_bytes.min(side.frame_bytes as usize);
         self.flows.truncate(usize::from(side.paths));
@@ -554,10 +573,10 @@ impl Prospect<'_> {
         })?;
         let parts = PostParts {
             association,
-            sealer: Sealer::new(&established.keys.send, established.association),
-            opener: Opener::new(&established.keys.receive, self.number),
+            sealer: Sealer::new(&keys.send, side.association),
+            opener: Opener::new(&keys.receive, self.number),
             flows: std::mem::take(&mut self.flows),
-            tap: self.tap(established, side),
+            tap: self.tap(side),
         };
         self.is_taken = true;
         Ok(self.network.wire.link(self.number, parts))
@@ -603,15 +622,39 @@ fn credentials(security: &Security) -> Result<Credentials, HostError> {
             })?;
             let hosts = parse_hosts(&text);
             let hosts = hosts.map_err(|error| NetworkError::Key(error.to_string()))?;
+            tell_apart(hosts.iter().map(|(name, _)| name.as_str()))?;
             let own = HostKey::read(own).map_err(key)?;
             Credentials::Keys { own, hosts }
         }
     })
 }
 
+/// Refuses hosts that tickets could not tell apart: one could speak for the other.
+fn tell_apart<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), NetworkError> {
+    let mut numbers = BTreeMap::new();
+    for name in names {
+        let other = HostName::new(name)?;
+        match numbers.insert(other.node(), other.clone()) {
+            Some(one) if one != other => return Err(NetworkError::SameNumber { one, other }),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_with_one_number_are_refused() {
+        assert_eq!(tell_apart(["zeus", "hera", "Zeus"].into_iter()), Ok(()));
+        // Both are 0x93c6f02d.
+        let same = ["host-36932", "host-123305"];
+        let [one, other] = same.map(|name| HostName::new(name).unwrap());
+        let refused = tell_apart(same.into_iter());
+        assert_eq!(refused, Err(NetworkError::SameNumber { one, other }));
+    }
 
     #[test]
     fn with_keys_a_host_speaks_for_itself_only() {

@@ -7,8 +7,8 @@
 use super::Interior;
 use super::codec::Message;
 use super::name::{Name, Namespace};
-use super::reach::{Backoff, Contact, Setback, Target, Whom};
-use crate::network::letter::{Answer, Request, Sought};
+use super::reach::{Contact, Setback, Target, Whom};
+use crate::network::letter::{Answer, Sought};
 use crate::network::outside::Abroad;
 use crate::{Address, ConnectError, RefusedBecause};
 use rustix::net::{Shutdown, shutdown};
@@ -22,8 +22,8 @@ pub(super) fn ask(
     deadline_ns: u64,
 ) -> Result<Vec<u8>, ConnectError> {
     let item = Name::checked(item)?;
-    let whom = Whom::of(interior, to)?;
-    let mut backoff = Backoff::new();
+    let whom = Whom::of(interior, to, deadline_ns)?;
+    let mut backoff = whom.backoff();
     // What it said last, if it said anything.
     let mut said = None;
     loop {
@@ -100,12 +100,7 @@ fn of_abroad(
     };
     let setback = |why| abroad.setback(why);
     let found = network.find(abroad, deadline_ns).map_err(setback)?;
-    let request = Request::Ask {
-        item: item.clone(),
-        user: interior.identity.user,
-        group: rustix::process::getegid().as_raw(),
-    };
-    let said = network.say(found.at, abroad.host(), &request, deadline_ns);
+    let said = network.ask(&found, abroad, item, deadline_ns);
     match said.map_err(setback)? {
         Answer::Given(bytes) => Ok(bytes),
         Answer::Refused {
@@ -122,7 +117,7 @@ fn of_abroad(
     }
 }
 
-/// What a neighbour, or this interface itself, offers under that name, if it says so at once.
+/// What a neighbour offers under that name, if it says so in time.
 pub(crate) fn ask_neighbour(
     interior: &Interior,
     namespace: &Namespace,
@@ -131,14 +126,6 @@ pub(crate) fn ask_neighbour(
     deadline_ns: u64,
 ) -> Option<Vec<u8>> {
     let item = Name::new(item).ok()?;
-    let is_own = *namespace == interior.settings.namespace
-        && match sought {
-            Sought::Name(name) => interior.settings.name.as_ref() == Some(name),
-            Sought::Interface(interface) => interior.identity.interface == *interface,
-        };
-    if is_own {
-        return of_oneself(interior, "", &item).ok();
-    }
     let target = Target::neighbour(namespace, sought).ok()?;
     of_another(interior, &target, &item, deadline_ns).ok()
 }

@@ -3,7 +3,7 @@
 use super::Interior;
 use super::codec::Message;
 use super::exchange::Arrived;
-use super::reach::{Backoff, Setback, Target, Whom};
+use super::reach::{Setback, Target, Whom};
 use crate::{Address, ConnectError, Destination, RefusedBecause};
 use hamlyn_ring::lending::Borrowed;
 use std::time::Duration;
@@ -14,7 +14,9 @@ pub(super) fn borrow(
     secret: u64,
     deadline_ns: u64,
 ) -> Result<Borrowed, ConnectError> {
-    let target = match Whom::of(interior, Address::Destination(from))? {
+    let whom = Whom::of(interior, Address::Destination(from), deadline_ns)?;
+    let mut backoff = whom.backoff();
+    let target = match whom {
         Whom::Another(target) => target,
         // Memory is lent within a host, and not to oneself.
         whom @ (Whom::Oneself | Whom::Abroad(_)) => {
@@ -23,7 +25,6 @@ pub(super) fn borrow(
             });
         }
     };
-    let mut backoff = Backoff::new();
     loop {
         let why = match attempt(interior, &target, secret, deadline_ns) {
             Ok(borrowed) => return Ok(borrowed),

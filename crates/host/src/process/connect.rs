@@ -4,13 +4,16 @@ use super::Interior;
 use super::clock::now_ns;
 use super::codec::Message;
 use super::grant::Unlinkable;
-use super::reach::{Backoff, Contact, Setback, Target, Whom};
+use super::reach::{Contact, Setback, Target, Whom};
 use super::registry::{Entrant, Outgoing, PeerKey};
 use crate::network::outside::{Abroad, Prospect};
 use crate::{Address, ConnectError, Connected, HostError, Peer, RefusedBecause};
 use hamlyn_link::either::EitherLink;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long the peer's own attempt is waited for, before it is tried again.
+const SIMULTANEOUS_NS: u64 = 16_000_000;
 
 /// What became of one attempt.
 #[expect(
@@ -30,11 +33,11 @@ pub(super) fn connect(
     to: Address<'_>,
     deadline_ns: u64,
 ) -> Result<Connected<EitherLink>, ConnectError> {
-    let whom = Whom::of(interior, to)?;
+    let whom = Whom::of(interior, to, deadline_ns)?;
     let stalled = || ConnectError::Stalled {
         to: whom.shown().to_owned(),
     };
-    let mut backoff = Backoff::new();
+    let mut backoff = whom.backoff();
     loop {
         let made = match &whom {
             Whom::Oneself => Ok(Attempt::Oneself),
@@ -57,7 +60,7 @@ pub(super) fn connect(
             // The peer may have failed after it refused us, so this is no wait
             // until the deadline: after a while we try again.
             Some(key) => {
-                let until_ns = now_ns().saturating_add(Backoff::MAX_NS).min(deadline_ns);
+                let until_ns = now_ns().saturating_add(SIMULTANEOUS_NS).min(deadline_ns);
                 if let Some(token) = interior.registry.await_link(key, until_ns) {
                     return Ok(Connected::Already { token });
                 }
@@ -111,7 +114,7 @@ fn attempt_abroad(
     let key = PeerKey::of(&found.who);
     if found.who.node == interior.identity.node {
         // This host by another name.
-        let here = Whom::of(interior, Address::Destination(found.who))?;
+        let here = Whom::of(interior, Address::Destination(found.who), deadline_ns)?;
         return match &here {
             Whom::Another(target) => attempt(interior, target, deadline_ns),
             Whom::Oneself | Whom::Abroad(_) => Ok(Attempt::Oneself),

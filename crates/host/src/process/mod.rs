@@ -157,7 +157,8 @@ impl ProcessHost {
         let network = match settings.network.clone() {
             Some(options) => {
                 let tell = registry.caller();
-                Some(Network::open(options, settings.namespace.clone(), tell)?)
+                let namespace = settings.namespace.clone();
+                Some(Network::open(options, interface, namespace, tell)?)
             }
             None => None,
         };

@@ -94,22 +94,21 @@ pub(super) struct Contact<'a> {
 /// Pauses between attempts, longer each time.
 pub(super) struct Backoff {
     pause_ns: u64,
+    max_ns: u64,
 }
 
 impl Backoff {
     const FIRST_NS: u64 = 500_000;
-    pub(super) const MAX_NS: u64 = 16_000_000;
-
-    pub(super) fn new() -> Self {
-        let pause_ns = Self::FIRST_NS;
-        Self { pause_ns }
-    }
+    /// On this host, where an attempt costs two microseconds.
+    const MAX_NS: u64 = 16_000_000;
+    /// Elsewhere, where it costs four datagrams and another thread's time.
+    const ABROAD_MAX_NS: u64 = 250_000_000;
 
     /// How long to pause now. Nothing if the deadline has passed.
     pub(super) fn next_ns(&mut self, deadline_ns: u64) -> Option<u64> {
         let left_ns = deadline_ns.checked_sub(now_ns()).filter(|left| *left > 0)?;
         let pause_ns = self.pause_ns.min(left_ns);
-        self.pause_ns = (self.pause_ns * 2).min(Self::MAX_NS);
+        self.pause_ns = (self.pause_ns * 2).min(self.max_ns);
         Some(pause_ns)
     }
 }
@@ -119,10 +118,15 @@ fn bad(errno: rustix::io::Errno) -> HostError {
 }
 
 impl Whom {
-    pub(super) fn of(interior: &Interior, to: Address<'_>) -> Result<Self, ConnectError> {
+    /// May look for a host's addresses, until that instant at most.
+    pub(super) fn of(
+        interior: &Interior,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<Self, ConnectError> {
         let namespace = &interior.settings.namespace;
         if let Some(network) = &interior.network
-            && let Some(abroad) = network.abroad(to)?
+            && let Some(abroad) = network.abroad(to, deadline_ns)?
         {
             return Ok(Self::Abroad(abroad));
         }
@@ -195,6 +199,17 @@ impl Target {
 }
 
 impl Whom {
+    /// Pauses between attempts at it.
+    pub(super) fn backoff(&self) -> Backoff {
+        Backoff {
+            pause_ns: Backoff::FIRST_NS,
+            max_ns: match self {
+                Self::Oneself | Self::Another(_) => Backoff::MAX_NS,
+                Self::Abroad(_) => Backoff::ABROAD_MAX_NS,
+            },
+        }
+    }
+
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Oneself => "this interface",

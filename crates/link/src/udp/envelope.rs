@@ -30,7 +30,7 @@ pub enum Kind {
     Data = 0,
     /// The first message of a handshake.
     Initiation = 1,
-    /// The second and last one.
+    /// The second one.
     Response = 2,
     /// A responder wants proof of the initiator's address first.
     Cookie = 3,
@@ -38,6 +38,8 @@ pub enum Kind {
     Probe = 4,
     /// A probe of the length in its first two bytes has come.
     ProbeAnswer = 5,
+    /// What two sides that have shaken hands say to each other, sealed: one request, one answer.
+    Letter = 6,
 }
 
 impl Kind {
@@ -49,13 +51,20 @@ impl Kind {
             3 => Self::Cookie,
             4 => Self::Probe,
             5 => Self::ProbeAnswer,
+            6 => Self::Letter,
             _ => return None,
         })
     }
 
-    /// Whether datagrams of this kind are sealed with the keys of an association.
+    /// Whether datagrams of this kind are sealed.
     #[inline]
     pub fn is_sealed(self) -> bool {
+        self.is_of_link() || self == Self::Letter
+    }
+
+    /// Whether datagrams of this kind are those of a link.
+    #[inline]
+    pub fn is_of_link(self) -> bool {
         matches!(self, Self::Data | Self::Probe | Self::ProbeAnswer)
     }
 }
@@ -114,11 +123,11 @@ impl Envelope {
     }
 }
 
-/// For which association a datagram is, if it is a sealed one.
+/// For which association a datagram is, if it is one of a link.
 #[inline]
 pub(crate) fn association_of(datagram: &[u8]) -> Option<u32> {
     let envelope = Envelope::parse(datagram)?;
-    envelope.kind.is_sealed().then_some(envelope.association)
+    envelope.kind.is_of_link().then_some(envelope.association)
 }
 
 /// How long the datagram says it is that begins here; nothing if none can.

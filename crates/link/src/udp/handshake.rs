@@ -1,21 +1,29 @@
-//! The handshake: two messages, after which two hosts share keys, and each knows who the other is.
+//! The handshake, and the two letters after it: whoever asks shakes hands, says what it wants, and is told the answer; each
+//! knows who the other is, and they have keys for a link.
 //!
 //! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the system. An
 //! [`Initiator`] asks until it is answered; a [`Responder`] serves a whole socket and keeps nothing of those it has not authenticated.
 //! With a cluster's secret it is Noise `NNpsk0`, with keys of hosts Noise `IK`; without either the same messages go in the clear, and an attacker
 //! who does not see them cannot finish it.
 //!
-//! What a message costs whom:
-//! * Each carries a code (`mac1`, as WireGuard's) that only holders of the secret can make, or those who know the
-//!   responder's public key. Whatever lacks it costs one hash. No point is multiplied for it, and nothing is stored.
-//! * No answer is longer than what it answers.
-//! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's, and not among those that were accepted lately. One
-//!   that is not fresh, and every one under load, is answered with a cookie, bound to its source, and
-//!   accepted with that. So a replay costs a hash and makes no second association, and clocks that differ cost a round trip.
-//! * An initiation that comes again is answered with the same bytes, as long as they are kept.
+//! | message | what it carries | what the responder knows then |
+//! |---|---|---|
+//! | initiation | a point of the curve | somebody held the credentials, once |
+//! | response | another | |
+//! | letter | the request, sealed | the initiator is alive, and receives at its source |
+//! | letter | the answer, sealed | |
 //!
-//! What a responder has accepted is *provisional* until the first datagram with the new keys is opened: only that proves that the
-//! initiator is alive. It must not take the place of an association that works before then.
+//! What a message costs whom:
+//! * An initiation carries a code (`mac1`, as WireGuard's) that only holders of the secret can make, or those who know the
+//!   responder's public key, and only for the interface that is asked. Whatever lacks it costs one hash. No point is multiplied for it, and nothing is stored.
+//! * No answer is longer than what it answers until the source is proved.
+//! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's, and not among those that were answered lately. One
+//!   that is not fresh, and every one under load, is answered with a cookie, bound to its source, and
+//!   accepted with that. Clocks that differ cost a round trip.
+//! * What comes again is answered with the same bytes, as long as they are kept; whoever gets no answer begins anew.
+//!
+//! An initiation that somebody recorded and repeats is answered, perhaps, and does nothing else: a request is heard only from who has the keys of
+//! this handshake, which proves that it is alive.
 
 mod cookie;
 mod initiator;
@@ -26,10 +34,8 @@ mod responder;
 use core::fmt;
 
 pub use initiator::{Initiator, Taken};
-pub use message::{
-    COOKIE_MESSAGE_BYTES, INITIATION_BYTES_MAX, PAYLOAD_BYTES_MAX, RESPONSE_BYTES_MAX,
-};
-pub use responder::{Accepted, Asked, Heard, Responder};
+pub use message::{COOKIE_MESSAGE_BYTES, LETTER_BYTES_MAX, MESSAGE_BYTES_MAX};
+pub use responder::{Heard, Responder, Said};
 
 use super::key_file::{ClusterSecret, HostKey, NoRandom, PublicKey};
 use super::seal::Key;
@@ -83,15 +89,21 @@ pub struct Keys {
     pub receive: Key,
 }
 
-/// A handshake that is complete on this side.
+impl Keys {
+    /// Those of a link, where these are the keys of a handshake.
+    fn of_link(&self) -> Self {
+        let [send, receive] = [&self.send, &self.receive].map(|key| key.derive("hamlyn 1 link"));
+        Self { send, receive }
+    }
+}
+
+/// What was said to a request.
 #[derive(Debug)]
-pub struct Established {
-    /// The keys. Whoever asked has proof that the other side has them, too; whoever answered has it with the first datagram.
+pub struct Answered {
+    /// The answer.
+    pub letter: Vec<u8>,
+    /// Keys for a link, if it comes to that.
     pub keys: Keys,
-    /// By which number the peer knows the association: it goes into the envelopes of what is sent.
-    pub association: u32,
-    /// What the peer had to say.
-    pub payload: Vec<u8>,
     /// Who it is.
     pub identity: Identity,
 }
@@ -107,8 +119,8 @@ pub enum HandshakeError {
     #[error("a host must be named whose key is expected")]
     NoHost,
     /// There is more to be said than fits.
-    #[error("a payload of {bytes} bytes: at most {PAYLOAD_BYTES_MAX}")]
-    Payload {
+    #[error("a letter of {bytes} bytes: at most {LETTER_BYTES_MAX}")]
+    Letter {
         /// How much there is.
         bytes: usize,
     },
@@ -136,14 +148,14 @@ pub enum Unheard {
     /// Its key is in no list.
     #[error("a host whose key is not in the list")]
     Stranger,
-    /// It was answered, so long ago that the answer is not kept.
+    /// It was answered, and there is nothing more to be said to it; or its handshake is not known.
     #[error("answered before")]
     Stale,
     /// A second cookie before the first was tried.
     #[error("a cookie too many")]
     Repeated,
-    /// The handshake is complete; more of it changes nothing.
-    #[error("the handshake is complete")]
+    /// There was an answer; more of it changes nothing.
+    #[error("the request was answered")]
     Done,
     /// The system gives no random bytes.
     #[error(transparent)]

@@ -55,6 +55,20 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
+    /// Another key for that purpose, from which this one cannot be found.
+    pub(super) fn derive(&self, label: &str) -> Self {
+        match self {
+            Self::Sealed(secret) => {
+                let mut derived = Zeroizing::new([0; 32]);
+                let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &**secret);
+                expand(&secret, label.as_bytes(), &mut *derived);
+                Self::Sealed(derived)
+            }
+            // Whoever sees the network sees all of it; only strays must not be taken for something else.
+            Self::Clear(begin) => Self::Clear(crc32c::crc32c_append(*begin, label.as_bytes())),
+        }
+    }
+
     /// What sealing adds to a frame, envelope included, in bytes.
     pub fn overhead_bytes(&self) -> usize {
         ENVELOPE_BYTES

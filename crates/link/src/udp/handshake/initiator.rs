@@ -1,163 +1,246 @@
-//! Whoever asks: one attempt at one association.
+//! Whoever asks: one request, and what is said to it.
 
 use ring::hmac;
 
 use super::super::envelope::{ENVELOPE_BYTES, Kind};
+use super::super::key_file::{PublicKey, random};
+use super::super::seal::{Opener, Sealer};
 use super::message::{
-    ANSWER_BYTES, ASK_BYTES, CODE_BYTES, COOKIE_MESSAGE_BYTES, Codes, HEAD_BYTES, Head, Mode,
-    PAYLOAD_BYTES_MAX, answer_code, is_same, put_payload, take_payload,
+    CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, LETTER_BYTES_MAX,
+    MESSAGE_BYTES_MAX, Mode, answer_code, is_same, prologue,
 };
 use super::noise::{Exchange, Suite};
-use super::{Credentials, Established, HandshakeError, Identity, Unheard, cookie};
+use super::{Answered, Credentials, HandshakeError, Keys, Unheard, cookie};
 
 /// Until it is asked again for the first time, in nanoseconds; then twice as long each time.
 const AGAIN_NS: u64 = 50_000_000;
 /// The longest time between two, in nanoseconds.
 const AGAIN_NS_MAX: u64 = 2_000_000_000;
+/// So often the same is said in vain; then all begins anew. A responder may have forgotten it, or have to keep silent for ever.
+const IN_VAIN_MAX: u32 = 4;
 
 /// What a message did.
 #[derive(Debug)]
 pub enum Taken {
-    /// The responder wants its cookie: [`Initiator::poll`] has something to be sent at once.
+    /// [`Initiator::poll`] has something to be sent at once.
     Again,
-    /// The handshake is complete.
-    Established(Box<Established>),
+    /// The request is answered.
+    Answered(Box<Answered>),
 }
 
-/// Asks a responder, again and again, always with the same bytes but for the cookie.
+/// How far it has come.
+enum Phase {
+    /// The responder is asked to shake hands.
+    Asking {
+        exchange: Exchange,
+        /// One cookie is taken for each time it was asked for want of an answer.
+        may_take_cookie: bool,
+        has_new_cookie: bool,
+    },
+    /// It did, and is told the request.
+    Saying { keys: Keys, opener: Box<Opener> },
+    /// It has answered.
+    Done,
+}
+
+/// Shakes hands with a responder and says something to it, again and again.
 pub struct Initiator {
-    mode: Mode,
+    suite: Suite,
+    responder: Option<PublicKey>,
+    interface: u64,
+    letter: Vec<u8>,
     codes: Codes,
+    begun_ns: u64,
+    wall_ms: u64,
+    /// Said in vain since it began anew, and how often it did that.
+    in_vain: u32,
+    begun_anew: u32,
+    again_ns: u64,
+    deadline_ns: u64,
+    /// What is said at present.
     datagram: Vec<u8>,
     association: u32,
-    /// Taken out when the handshake is complete.
-    exchange: Option<Exchange>,
-    identity: Identity,
-    deadline_ns: u64,
-    again_ns: u64,
-    attempts: u32,
-    /// One cookie is taken for each time it was asked for want of an answer.
-    may_take_cookie: bool,
-    has_new_cookie: bool,
+    phase: Phase,
 }
 
 impl core::fmt::Debug for Initiator {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Initiator")
             .field("association", &self.association)
-            .field("attempts", &self.attempts)
+            .field("in_vain", &self.in_vain)
             .finish_non_exhaustive()
     }
 }
 
 impl Initiator {
-    /// Asks for an association to which this side gives the number `association`, random and not in use. `host` is whose key is expected,
+    /// Has this said to that interface; 0 is whoever knows the names of a host. `host` is whose key is expected,
     /// if hosts have keys. `wall_ms` is the time of day, in milliseconds since 1970.
     pub fn new(
         credentials: &Credentials,
         host: Option<&str>,
-        association: u32,
-        payload: &[u8],
+        interface: u64,
+        letter: &[u8],
         now_ns: u64,
         wall_ms: u64,
     ) -> Result<Self, HandshakeError> {
-        if payload.len() > PAYLOAD_BYTES_MAX {
-            let bytes = payload.len();
-            return Err(HandshakeError::Payload { bytes });
+        if letter.len() > LETTER_BYTES_MAX {
+            let bytes = letter.len();
+            return Err(HandshakeError::Letter { bytes });
         }
         let suite = Suite::new(credentials.clone());
-        let mode = suite.mode();
         let responder = suite.expected(host)?;
+        let mut initiator = Self {
+            codes: suite.codes(responder.as_ref()),
+            suite,
+            responder,
+            interface,
+            letter: letter.to_vec(),
+            begun_ns: now_ns,
+            wall_ms,
+            in_vain: 0,
+            begun_anew: 0,
+            again_ns: AGAIN_NS,
+            deadline_ns: now_ns,
+            datagram: Vec::new(),
+            association: 0,
+            phase: Phase::Done,
+        };
+        initiator.begin(now_ns)?;
+        Ok(initiator)
+    }
+
+    fn mode(&self) -> Mode {
+        self.suite.mode()
+    }
+
+    /// Asks for a handshake that nobody has seen before.
+    fn begin(&mut self, now_ns: u64) -> Result<(), HandshakeError> {
+        let mode = self.mode();
+        // Those of links have the highest bit.
+        let association = u32::from_le_bytes(random()?) >> 1 | 1;
+        let since_ms = now_ns.saturating_sub(self.begun_ns) / 1_000_000;
         let head = Head {
             kind: Kind::Initiation,
             to: 0,
             from: association,
-            time_ms: wall_ms,
+            time_ms: self.wall_ms.saturating_add(since_ms),
         };
-        let codes = suite.codes(responder.as_ref());
         let mut datagram = vec![0; mode.initiation_bytes()];
         let (ask, shown) = datagram.split_at_mut(mode.initiation_bytes() - 2 * CODE_BYTES);
-        let (prologue, body) = ask.split_at_mut(HEAD_BYTES);
-        prologue.copy_from_slice(&head.bytes(mode));
-        let mut plain = [0; ASK_BYTES];
-        put_payload(&mut plain, payload);
-        let exchange = suite.ask(prologue, responder.as_ref(), &plain, body)?;
-        shown[..CODE_BYTES].copy_from_slice(hmac::sign(&codes.ask, ask).as_ref());
-        let identity = exchange.identity(&suite);
-        Ok(Self {
-            mode,
-            codes,
-            datagram,
-            association,
-            identity: identity.ok_or(HandshakeError::NoHost)?,
-            exchange: Some(exchange),
-            deadline_ns: now_ns,
-            again_ns: AGAIN_NS,
-            attempts: 0,
-            may_take_cookie: false,
+        let (first, body) = ask.split_at_mut(HEAD_BYTES);
+        first.copy_from_slice(&head.bytes(mode));
+        let prologue = prologue(first, self.interface);
+        let exchange = self.suite.ask(&prologue, self.responder.as_ref(), body)?;
+        let code = hmac::sign(&self.codes.ask, Coded::new(ask, self.interface).bytes());
+        shown[..CODE_BYTES].copy_from_slice(code.as_ref());
+        (self.datagram, self.association) = (datagram, association);
+        self.phase = Phase::Asking {
+            exchange,
+            may_take_cookie: true,
             has_new_cookie: false,
-        })
+        };
+        Ok(())
     }
 
-    /// By which number this side knows the association.
+    /// By which number this side is known.
     pub fn association(&self) -> u32 {
         self.association
     }
 
-    /// How often it was asked. When to give up is the caller's affair.
-    pub fn attempts(&self) -> u32 {
-        self.attempts
+    /// How often it began anew because nobody answered. When to give up is the caller's affair.
+    pub fn begun_anew(&self) -> u32 {
+        self.begun_anew
     }
 
-    /// When [`Initiator::poll`] is to be called next; nothing when the handshake is complete.
+    /// When [`Initiator::poll`] is to be called next; nothing when there is an answer.
     pub fn deadline_ns(&self) -> Option<u64> {
-        self.exchange.as_ref().map(|_| self.deadline_ns)
+        (!matches!(self.phase, Phase::Done)).then_some(self.deadline_ns)
     }
 
     /// What is to be sent to the responder now, if anything is.
     pub fn poll(&mut self, now_ns: u64) -> Option<&[u8]> {
-        if self.exchange.is_none() || now_ns < self.deadline_ns {
+        if now_ns < self.deadline_ns()? {
             return None;
         }
-        self.may_take_cookie = !core::mem::take(&mut self.has_new_cookie);
+        let is_at_once = match &mut self.phase {
+            Phase::Asking {
+                may_take_cookie,
+                has_new_cookie,
+                ..
+            } => {
+                *may_take_cookie = !*has_new_cookie;
+                core::mem::take(has_new_cookie)
+            }
+            _ => false,
+        };
+        // Without randomness the same is said again.
+        if self.in_vain >= IN_VAIN_MAX && !is_at_once && self.begin(now_ns).is_ok() {
+            (self.in_vain, self.begun_anew) = (0, self.begun_anew.saturating_add(1));
+        }
+        self.in_vain += 1;
         self.deadline_ns = now_ns.saturating_add(self.again_ns);
         self.again_ns = (self.again_ns * 2).min(AGAIN_NS_MAX);
-        self.attempts = self.attempts.saturating_add(1);
         Some(&self.datagram)
     }
 
     /// A datagram came that may be an answer.
     pub fn take(&mut self, now_ns: u64, datagram: &[u8]) -> Result<Taken, Unheard> {
-        if self.exchange.is_none() {
-            return Err(Unheard::Done);
+        match &self.phase {
+            Phase::Asking { .. } if datagram.len() == COOKIE_MESSAGE_BYTES => {
+                self.take_cookie(now_ns, datagram)
+            }
+            Phase::Asking { .. } => self.take_response(now_ns, datagram),
+            Phase::Saying { .. } => self.take_letter(datagram),
+            Phase::Done => Err(Unheard::Done),
         }
-        if datagram.len() == COOKIE_MESSAGE_BYTES {
-            return self.take_cookie(now_ns, datagram);
-        }
-        if datagram.len() != self.mode.response_bytes() {
+    }
+
+    fn take_response(&mut self, now_ns: u64, datagram: &[u8]) -> Result<Taken, Unheard> {
+        let mode = self.mode();
+        if datagram.len() != mode.response_bytes() {
             return Err(Unheard::Malformed);
         }
-        let head = Head::parse(datagram, self.mode, Kind::Response);
+        let head = Head::parse(datagram, mode, Kind::Response);
         let head = head.filter(|head| head.to == self.association && head.time_ms == 0);
         let head = head.ok_or(Unheard::Malformed)?;
         let body = self.authentic(datagram)?;
-        let mut plain = [0; ANSWER_BYTES];
-        let exchange = self.exchange.as_mut().ok_or(Unheard::Done)?;
-        let keys = exchange.finish(&body[HEAD_BYTES..], &mut plain)?;
+        let Phase::Asking { exchange, .. } = &mut self.phase else {
+            return Err(Unheard::Done);
+        };
+        let (keys, number) = exchange.finish(&body[HEAD_BYTES..])?;
         // From here on the other side has proved that it holds the keys, and nobody else could answer.
-        let (number, field) = plain.split_first_chunk().ok_or(Unheard::Malformed)?;
-        let payload = take_payload(field).ok_or(Unheard::Malformed)?;
-        if u32::from_le_bytes(*number) != head.from {
+        if u32::from_le_bytes(number) != head.from {
             return Err(Unheard::Malformed);
         }
-        let established = Established {
-            keys,
-            association: head.from,
-            payload: payload.to_vec(),
-            identity: self.identity.clone(),
+        let mut datagram = vec![0; self.letter.len() + keys.send.overhead_bytes()];
+        let mut sealer = Sealer::new(&keys.send, head.from);
+        let sealed = sealer.seal(Kind::Letter, 0, &self.letter, &mut datagram);
+        sealed.map_err(|_| Unheard::Malformed)?;
+        let opener = Box::new(Opener::new(&keys.receive, self.association));
+        self.phase = Phase::Saying { keys, opener };
+        self.datagram = datagram;
+        (self.in_vain, self.again_ns, self.deadline_ns) = (0, AGAIN_NS, now_ns);
+        Ok(Taken::Again)
+    }
+
+    fn take_letter(&mut self, datagram: &[u8]) -> Result<Taken, Unheard> {
+        let Phase::Saying { keys, opener } = &mut self.phase else {
+            return Err(Unheard::Done);
         };
-        self.exchange = None;
-        Ok(Taken::Established(Box::new(established)))
+        let mut room = [0; MESSAGE_BYTES_MAX];
+        let room = room.get_mut(..datagram.len()).ok_or(Unheard::Malformed)?;
+        room.copy_from_slice(datagram);
+        let opened = opener.open(room).map_err(|_| Unheard::Broken)?;
+        if opened.kind != Kind::Letter {
+            return Err(Unheard::Malformed);
+        }
+        let answered = Answered {
+            letter: opened.frame.to_vec(),
+            keys: keys.of_link(),
+            identity: self.suite.identity_of(self.responder.as_ref()),
+        };
+        self.phase = Phase::Done;
+        Ok(Taken::Answered(Box::new(answered)))
     }
 
     /// The bytes before the code, if it is one for what was asked.
@@ -165,16 +248,13 @@ impl Initiator {
         let (body, code) = datagram
             .split_last_chunk::<CODE_BYTES>()
             .ok_or(Unheard::Malformed)?;
-        let expected = answer_code(&self.codes.answer, body, self.ask_code());
+        let end = self.datagram.len() - CODE_BYTES;
+        let asked = &self.datagram[end - CODE_BYTES..end];
+        let expected = answer_code(&self.codes.answer, body, asked);
         if !is_same(&self.codes.answer, &expected, code) {
             return Err(Unheard::Unauthentic);
         }
         Ok(body)
-    }
-
-    fn ask_code(&self) -> &[u8] {
-        let end = self.datagram.len() - CODE_BYTES;
-        &self.datagram[end - CODE_BYTES..end]
     }
 
     fn take_cookie(&mut self, now_ns: u64, datagram: &[u8]) -> Result<Taken, Unheard> {
@@ -184,20 +264,27 @@ impl Initiator {
             from: 0,
             time_ms: 0,
         };
-        if datagram[..ENVELOPE_BYTES] != head.bytes(self.mode)[..ENVELOPE_BYTES] {
+        if datagram[..ENVELOPE_BYTES] != head.bytes(self.mode())[..ENVELOPE_BYTES] {
             return Err(Unheard::Malformed);
         }
         let body = self.authentic(datagram)?;
+        let Phase::Asking {
+            may_take_cookie,
+            has_new_cookie,
+            ..
+        } = &mut self.phase
+        else {
+            return Err(Unheard::Done);
+        };
         let end = self.datagram.len() - CODE_BYTES;
         let (ask, shown) = self.datagram.split_at_mut(end);
         let show = cookie::show(&body[ENVELOPE_BYTES..], ask);
         // Otherwise who repeats cookies would make us send.
-        if !self.may_take_cookie || shown == show.as_ref() {
+        if !*may_take_cookie || shown == show.as_ref() {
             return Err(Unheard::Repeated);
         }
         shown.copy_from_slice(show.as_ref());
-        self.may_take_cookie = false;
-        self.has_new_cookie = true;
+        (*may_take_cookie, *has_new_cookie) = (false, true);
         self.deadline_ns = now_ns;
         Ok(Taken::Again)
     }

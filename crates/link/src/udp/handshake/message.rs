@@ -1,38 +1,35 @@
-//! The messages, byte by byte, little endian. Each has one length for each kind of credentials; whatever is unused is zero.
+//! The messages, byte by byte, little endian. Each has one length for each kind of credentials.
 //!
 //! *Initiation*: envelope (association 0; the packet number is the initiator's time in milliseconds), mode (u8), three zeros, the
-//! initiator's number for the association (u32); then the first message of Noise, whose prologue are the 24 bytes before it; `mac1`,
-//! a code of all before it; `mac2`, one of all before it with the cookie, or zeros. Its payload: length (u16), 1,032 bytes.
+//! initiator's number (u32); then the first message of Noise; `mac1`, a code of all before it and of the interface that is asked;
+//! `mac2`, a code of all before it with the cookie, or zeros. The prologue of Noise is the 24 bytes before its message, and that interface (u64).
 //!
 //! *Response*: envelope (association: the initiator's number; packet number 0), mode, three zeros, the responder's number; the
-//! second message of Noise; a code of all before it and of the initiation's `mac1`. Its payload: the responder's number again, length,
-//! 1,032 bytes.
+//! second message of Noise, which carries the responder's number again; a code of all before it and of the initiation's `mac1`.
 //!
 //! *Cookie*: envelope as of the response, 32 bytes of cookie, a code as of the response.
+//!
+//! *Letter*: a sealed datagram, whose association is the receiver's number; one in each direction.
 //!
 //! Codes are HMAC-SHA256. Without keys a nonce of 32 bytes takes the place of a message's key agreement, and nothing is encrypted.
 
 use ring::hmac;
 
 use super::super::envelope::{ENVELOPE_BYTES, Envelope, Kind};
+use super::super::seal::{OVERHEAD_BYTES_MAX, TAG_BYTES};
 
 /// What either side may say, in bytes.
-pub const PAYLOAD_BYTES_MAX: usize = 1_032;
+pub const LETTER_BYTES_MAX: usize = 1_032;
 /// Bytes of a code.
 pub(super) const CODE_BYTES: usize = 32;
 /// Envelope, mode and number.
 pub(super) const HEAD_BYTES: usize = ENVELOPE_BYTES + 8;
-/// Plain payload of an initiation.
-pub(super) const ASK_BYTES: usize = 2 + PAYLOAD_BYTES_MAX;
-/// Plain payload of a response.
-pub(super) const ANSWER_BYTES: usize = 4 + ASK_BYTES;
+/// What a response carries.
+pub(super) const NUMBER_BYTES: usize = 4;
 /// A point of the curve, or a nonce.
 pub(super) const POINT_BYTES: usize = 32;
-pub(super) const TAG_BYTES: usize = 16;
-/// The longest initiation, in bytes.
-pub const INITIATION_BYTES_MAX: usize = Mode::Keys.initiation_bytes();
-/// The longest response, in bytes.
-pub const RESPONSE_BYTES_MAX: usize = Mode::Secret.response_bytes();
+/// The longest message of a handshake, in bytes: a letter.
+pub const MESSAGE_BYTES_MAX: usize = OVERHEAD_BYTES_MAX + LETTER_BYTES_MAX;
 /// A message with a cookie, in bytes.
 pub const COOKIE_MESSAGE_BYTES: usize = ENVELOPE_BYTES + 2 * CODE_BYTES;
 
@@ -46,18 +43,18 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) const fn first_bytes(self) -> usize {
+    const fn first_bytes(self) -> usize {
         match self {
-            Self::Secret => POINT_BYTES + ASK_BYTES + TAG_BYTES,
-            Self::Keys => 2 * POINT_BYTES + TAG_BYTES + ASK_BYTES + TAG_BYTES,
-            Self::Insecure => POINT_BYTES + ASK_BYTES,
+            Self::Secret => POINT_BYTES + TAG_BYTES,
+            Self::Keys => 2 * (POINT_BYTES + TAG_BYTES),
+            Self::Insecure => POINT_BYTES,
         }
     }
 
-    pub(super) const fn second_bytes(self) -> usize {
+    const fn second_bytes(self) -> usize {
         match self {
-            Self::Secret | Self::Keys => POINT_BYTES + ANSWER_BYTES + TAG_BYTES,
-            Self::Insecure => POINT_BYTES + ANSWER_BYTES,
+            Self::Secret | Self::Keys => POINT_BYTES + NUMBER_BYTES + TAG_BYTES,
+            Self::Insecure => POINT_BYTES + NUMBER_BYTES,
         }
     }
 
@@ -77,9 +74,10 @@ const _: () = {
     while at < modes.len() {
         assert!(modes[at].response_bytes() <= modes[at].initiation_bytes());
         assert!(COOKIE_MESSAGE_BYTES <= modes[at].initiation_bytes());
-        assert!(modes[at].initiation_bytes() <= super::super::DATAGRAM_BYTES_MIN);
+        assert!(modes[at].initiation_bytes() <= MESSAGE_BYTES_MAX);
         at += 1;
     }
+    assert!(MESSAGE_BYTES_MAX <= super::super::DATAGRAM_BYTES_MIN);
 };
 
 /// What precedes the body of an initiation or a response.
@@ -153,6 +151,27 @@ pub(super) fn derive(from: &[u8], label: &str) -> hmac::Tag {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, from), label.as_bytes())
 }
 
+/// What the first code of an initiation covers: its bytes before that, and the interface that is asked.
+pub(super) struct Coded([u8; Mode::Keys.initiation_bytes()], usize);
+
+impl Coded {
+    pub(super) fn new(ask: &[u8], interface: u64) -> Self {
+        let mut bytes = [0; Mode::Keys.initiation_bytes()];
+        bytes[..ask.len()].copy_from_slice(ask);
+        bytes[ask.len()..ask.len() + 8].copy_from_slice(&interface.to_le_bytes());
+        Self(bytes, ask.len() + 8)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0[..self.1]
+    }
+}
+
+/// What both sides of an exchange begin with.
+pub(super) fn prologue(head: &[u8], interface: u64) -> Vec<u8> {
+    [head, &interface.to_le_bytes()].concat()
+}
+
 /// Code of an answer: of its bytes, and of the initiation that it answers.
 pub(super) fn answer_code(key: &hmac::Key, bytes: &[u8], ask_code: &[u8]) -> hmac::Tag {
     let mut context = hmac::Context::with_key(key);
@@ -164,20 +183,4 @@ pub(super) fn answer_code(key: &hmac::Key, bytes: &[u8], ask_code: &[u8]) -> hma
 /// Whether two codes are the same, in a time that does not tell where they differ: their codes under a key are compared.
 pub(super) fn is_same(key: &hmac::Key, code: &hmac::Tag, other: &[u8]) -> bool {
     hmac::verify(key, other, hmac::sign(key, code.as_ref()).as_ref()).is_ok()
-}
-
-/// A payload, with its length, in a field of its own, filled up with zeros.
-pub(super) fn put_payload(field: &mut [u8; ASK_BYTES], payload: &[u8]) {
-    let length = payload.len().min(PAYLOAD_BYTES_MAX);
-    field.fill(0);
-    field[..2].copy_from_slice(&(length as u16).to_le_bytes());
-    field[2..2 + length].copy_from_slice(&payload[..length]);
-}
-
-/// The payload of a field. Nothing if its length is none, or what is unused is not zero.
-pub(super) fn take_payload(field: &[u8]) -> Option<&[u8]> {
-    let (length, rest) = field.split_first_chunk()?;
-    let length = usize::from(u16::from_le_bytes(*length));
-    let (payload, unused) = rest.split_at_checked(length)?;
-    unused.iter().all(|&byte| byte == 0).then_some(payload)
 }

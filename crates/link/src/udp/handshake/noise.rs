@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::super::key_file::{PublicKey, random};
 use super::super::seal::Key;
-use super::message::{ANSWER_BYTES, ASK_BYTES, Codes, Mode, POINT_BYTES, derive};
+use super::message::{Codes, Mode, NUMBER_BYTES, POINT_BYTES, derive};
 use super::{Credentials, HandshakeError, Identity, Keys, Unheard};
 
 const SECRET: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
@@ -86,6 +86,12 @@ impl Suite {
         }
     }
 
+    /// Who is at the other end if that key was expected, and proved.
+    pub(super) fn identity_of(&self, key: Option<&PublicKey>) -> Identity {
+        let known = self.identify(key.map(|key| key.0.as_slice()));
+        known.unwrap_or(Identity::Anyone)
+    }
+
     fn state(
         &self,
         prologue: &[u8],
@@ -112,25 +118,22 @@ impl Suite {
         }
     }
 
-    /// Begins an exchange, and writes its first message.
+    /// Begins an exchange, and writes its first message, which carries nothing.
     pub(super) fn ask(
         &self,
         prologue: &[u8],
         responder: Option<&PublicKey>,
-        plain: &[u8; ASK_BYTES],
         into: &mut [u8],
     ) -> Result<Exchange, HandshakeError> {
         if self.mode() == Mode::Insecure {
             let nonce = random()?;
-            let (head, body) = into.split_at_mut(POINT_BYTES);
-            head.copy_from_slice(&nonce);
-            body.copy_from_slice(plain);
+            into.copy_from_slice(&nonce);
             let asked = [0; POINT_BYTES];
             return Ok(Exchange::Clear { nonce, asked });
         }
         let refused = |error| refused(&error);
         let mut state = self.state(prologue, responder, true).map_err(refused)?;
-        state.write_message(plain, into).map_err(refused)?;
+        state.write_message(&[], into).map_err(refused)?;
         Ok(Exchange::Noise(Box::new(state)))
     }
 
@@ -139,23 +142,19 @@ impl Suite {
         &self,
         prologue: &[u8],
         message: &[u8],
-        plain: &mut [u8; ASK_BYTES],
     ) -> Result<(Exchange, Identity), Unheard> {
         if self.mode() == Mode::Insecure {
-            let (&asked, body) = message.split_first_chunk().ok_or(Unheard::Malformed)?;
-            plain.copy_from_slice(body);
+            let asked = message.try_into().map_err(|_| Unheard::Malformed)?;
             let nonce = random()?;
             return Ok((Exchange::Clear { nonce, asked }, Identity::Anyone));
         }
         let state = self.state(prologue, None, false);
         let mut state = state.map_err(|_| Unheard::Broken)?;
         // The library wants room for the tag, too.
-        let mut opened = Zeroizing::new([0; ASK_BYTES + 64]);
-        let read = state.read_message(message, &mut *opened);
-        if read.map_err(|_| Unheard::Broken)? != ASK_BYTES {
+        let read = state.read_message(message, &mut [0; 64]);
+        if read.map_err(|_| Unheard::Broken)? != 0 {
             return Err(Unheard::Malformed);
         }
-        plain.copy_from_slice(&opened[..ASK_BYTES]);
         let identity = self.identify(state.get_remote_static());
         let identity = identity.ok_or(Unheard::Stranger)?;
         Ok((Exchange::Noise(Box::new(state)), identity))
@@ -181,21 +180,21 @@ fn split(state: &mut HandshakeState) -> [Key; 2] {
 }
 
 impl Exchange {
-    /// The responder's part: writes the second message. The keys.
+    /// The responder's part: writes the second message, which carries its number. The keys.
     pub(super) fn answer(
         self,
-        plain: &[u8; ANSWER_BYTES],
+        number: &[u8; NUMBER_BYTES],
         into: &mut [u8],
     ) -> Result<Keys, HandshakeError> {
         let [receive, send] = match self {
             Self::Clear { nonce, asked } => {
                 let (head, body) = into.split_at_mut(POINT_BYTES);
                 head.copy_from_slice(&nonce);
-                body.copy_from_slice(plain);
+                body.copy_from_slice(number);
                 clear_keys(&asked, &nonce)
             }
             Self::Noise(mut state) => {
-                let written = state.write_message(plain, into);
+                let written = state.write_message(number, into);
                 written.map_err(|error| refused(&error))?;
                 split(&mut state)
             }
@@ -203,36 +202,25 @@ impl Exchange {
         Ok(Keys { send, receive })
     }
 
-    /// The initiator's part: reads the second message. The keys. Nothing changes if it is not authentic.
-    pub(super) fn finish(
-        &mut self,
-        message: &[u8],
-        plain: &mut [u8; ANSWER_BYTES],
-    ) -> Result<Keys, Unheard> {
+    /// The initiator's part: reads the second message. The keys, and the responder's number. Nothing changes if it is not authentic.
+    pub(super) fn finish(&mut self, message: &[u8]) -> Result<(Keys, [u8; NUMBER_BYTES]), Unheard> {
+        let mut number = [0; NUMBER_BYTES];
         let [send, receive] = match self {
             Self::Clear { nonce, .. } => {
                 let (answer, body) = message.split_at(POINT_BYTES);
-                plain.copy_from_slice(body);
+                number.copy_from_slice(body);
                 clear_keys(nonce, answer)
             }
             Self::Noise(state) => {
-                let mut opened = Zeroizing::new([0; ANSWER_BYTES + 64]);
-                let read = state.read_message(message, &mut *opened);
-                if read.map_err(|_| Unheard::Broken)? != ANSWER_BYTES {
+                let mut opened = [0; 64];
+                let read = state.read_message(message, &mut opened);
+                if read.map_err(|_| Unheard::Broken)? != NUMBER_BYTES {
                     return Err(Unheard::Malformed);
                 }
-                plain.copy_from_slice(&opened[..ANSWER_BYTES]);
+                number.copy_from_slice(&opened[..NUMBER_BYTES]);
                 split(state)
             }
         };
-        Ok(Keys { send, receive })
-    }
-
-    /// Whom the initiator asked.
-    pub(super) fn identity(&self, suite: &Suite) -> Option<Identity> {
-        match self {
-            Self::Clear { .. } => Some(Identity::Anyone),
-            Self::Noise(state) => suite.identify(state.get_remote_static()),
-        }
+        Ok((Keys { send, receive }, number))
     }
 }

@@ -3,22 +3,26 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use super::super::envelope::Kind;
-use super::super::key_file::NoRandom;
+use ring::hmac;
+
+use super::super::envelope::{Envelope, Kind};
+use super::super::key_file::{NoRandom, random};
+use super::super::seal::{Opener, Sealer};
 use super::cookie::{self, Jar, ROTATION_NS};
 use super::message::{
-    ANSWER_BYTES, ASK_BYTES, CODE_BYTES, COOKIE_MESSAGE_BYTES, Codes, HEAD_BYTES, Head, Mode,
-    PAYLOAD_BYTES_MAX, answer_code, put_payload, take_payload,
+    CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, LETTER_BYTES_MAX,
+    MESSAGE_BYTES_MAX, Mode, answer_code, prologue,
 };
-use super::noise::{Exchange, Suite};
-use super::{Credentials, Established, FRESH_MS, HandshakeError, Identity, Unheard};
+use super::noise::Suite;
+use super::{Credentials, FRESH_MS, HandshakeError, Identity, Keys, Unheard};
 use crate::udp::envelope::ENVELOPE_BYTES;
-use ring::hmac;
 
 /// Initiations that are remembered.
 const SEEN_MAX: usize = 16_384;
-/// Answers that are kept, to be given again.
-const ANSWERS_MAX: usize = 256;
+/// Handshakes that are kept; of more, the oldest is forgotten.
+const SESSIONS_MAX: usize = 1_024;
+/// How long: who asks waits no longer for an answer without asking anew.
+const SESSION_NS: u64 = 10_000_000_000;
 /// As long as an initiation could be accepted: by its time, whichever clock is ahead, or by its cookie.
 const SEEN_NS: u64 = {
     let by_time_ns = 2 * FRESH_MS * 1_000_000;
@@ -37,73 +41,62 @@ type Code = [u8; CODE_BYTES];
 pub enum Heard<'a> {
     /// These bytes are to be sent to the source.
     Reply(&'a [u8]),
-    /// An authentic initiation: to be accepted at once, or dropped.
-    Asked(Box<Asked>),
+    /// Somebody who has proved that it is alive and receives at the source says this.
+    Said(Box<Said>),
 }
 
-/// An authentic initiation that is not answered yet.
-pub struct Asked {
-    exchange: Exchange,
-    code: Code,
-    association: u32,
-    payload: Vec<u8>,
-    identity: Identity,
-}
-
-impl core::fmt::Debug for Asked {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Asked")
-            .field("association", &self.association)
-            .field("identity", &self.identity)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Asked {
-    /// What the initiator has to say.
-    pub fn payload(&self) -> &[u8] {
-        &self.payload
-    }
-
-    /// Who it is.
-    pub fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    /// By which number it knows the association.
-    pub fn association(&self) -> u32 {
-        self.association
-    }
-}
-
-/// An initiation that was accepted.
+/// A request.
 #[derive(Debug)]
-pub struct Accepted<'a> {
-    /// Provisional until the first datagram with these keys is opened.
-    pub established: Established,
-    /// To be sent to the source.
-    pub response: &'a [u8],
+pub struct Said {
+    /// By which number the handshake is known.
+    pub number: u32,
+    /// What is wanted.
+    pub letter: Vec<u8>,
+    /// By whom.
+    pub identity: Identity,
+    /// Keys for a link, if it comes to that.
+    pub keys: Keys,
 }
 
-/// What is known of an initiation that was accepted.
-#[derive(Clone, Copy)]
-struct Seen {
-    /// Its answer has this number.
-    answer: u64,
+/// A handshake, as this side sees it.
+struct Session {
+    source: SocketAddr,
+    /// By which number the initiator knows it.
+    peer: u32,
+    state: State,
 }
+
+enum State {
+    /// The initiator was answered, and has still to prove that it is alive.
+    Shaken {
+        response: Vec<u8>,
+        keys: Keys,
+        identity: Identity,
+    },
+    /// It did, with the letter whose datagram ended so.
+    Asked { end: End, sealer: Box<Sealer> },
+    /// It was answered with this.
+    Answered { end: End, answer: Vec<u8> },
+}
+
+/// By which a datagram is known again that was authentic.
+type End = [u8; 16];
 
 /// Answers whoever asks, and keeps nothing of those it has not authenticated.
 pub struct Responder {
     suite: Suite,
     mode: Mode,
     codes: Codes,
+    /// The one that is asked.
+    interface: u64,
     jar: Jar,
-    seen: BTreeMap<Code, Seen>,
-    /// Those in the order in which they were accepted, and until when they are remembered.
+    /// Initiations that were answered, and their sessions.
+    seen: BTreeMap<Code, u32>,
+    /// Those in the order in which they were answered, and until when they are remembered.
     order: VecDeque<(u64, Code)>,
-    answers: VecDeque<Vec<u8>>,
-    /// Number of the first answer that is kept.
-    first_answer: u64,
+    sessions: BTreeMap<u32, Session>,
+    /// Those in the order in which they began, and until when they are kept.
+    session_order: VecDeque<(u64, u32)>,
     /// Until then nobody is taken at the word of his clock: not all that were accepted are remembered.
     wary_until_ns: u64,
     seen_max: usize,
@@ -120,13 +113,14 @@ impl core::fmt::Debug for Responder {
 }
 
 impl Responder {
-    /// Nobody has asked yet.
-    pub fn new(credentials: &Credentials) -> Result<Self, NoRandom> {
-        Self::with_seen_max(credentials, SEEN_MAX)
+    /// Nobody has asked yet. Answers for that interface; 0 is who knows the names of a host.
+    pub fn new(credentials: &Credentials, interface: u64) -> Result<Self, NoRandom> {
+        Self::with_seen_max(credentials, interface, SEEN_MAX)
     }
 
     pub(super) fn with_seen_max(
         credentials: &Credentials,
+        interface: u64,
         seen_max: usize,
     ) -> Result<Self, NoRandom> {
         let suite = Suite::new(credentials.clone());
@@ -134,11 +128,12 @@ impl Responder {
             mode: suite.mode(),
             codes: suite.codes(None),
             suite,
+            interface,
             jar: Jar::new()?,
             seen: BTreeMap::new(),
             order: VecDeque::new(),
-            answers: VecDeque::new(),
-            first_answer: 0,
+            sessions: BTreeMap::new(),
+            session_order: VecDeque::new(),
             wary_until_ns: 0,
             seen_max,
             cookie_message: [0; COOKIE_MESSAGE_BYTES],
@@ -150,7 +145,12 @@ impl Responder {
         self.order.len()
     }
 
-    /// A datagram came that may be an initiation. `wall_ms` is the time of day, in milliseconds since 1970; while the host is
+    /// How many handshakes are kept.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// A datagram came that may be an initiation or a request. `wall_ms` is the time of day, in milliseconds since 1970; while the host is
     /// `loaded` with more of them than it can answer, only those are answered whose source is proved.
     pub fn take(
         &mut self,
@@ -160,6 +160,12 @@ impl Responder {
         datagram: &[u8],
         loaded: bool,
     ) -> Result<Heard<'_>, Unheard> {
+        self.forget(now_ns);
+        if let Some(envelope) = Envelope::parse(datagram)
+            && envelope.kind == Kind::Letter
+        {
+            return self.take_letter(source, envelope.association, datagram);
+        }
         if datagram.len() != self.mode.initiation_bytes() {
             return Err(Unheard::Malformed);
         }
@@ -171,81 +177,139 @@ impl Responder {
         let (ask, code) = coded
             .split_last_chunk::<CODE_BYTES>()
             .ok_or(Unheard::Malformed)?;
-        hmac::verify(&self.codes.ask, ask, code).map_err(|_| Unheard::Unauthentic)?;
-        self.forget(now_ns);
-        if let Some(seen) = self.seen.get(code) {
-            let at = seen.answer.checked_sub(self.first_answer);
-            let answer = at.and_then(|at| self.answers.get(usize::try_from(at).ok()?));
-            return answer
-                .map(|answer| Heard::Reply(answer))
-                .ok_or(Unheard::Stale);
+        let covered = Coded::new(ask, self.interface);
+        hmac::verify(&self.codes.ask, covered.bytes(), code).map_err(|_| Unheard::Unauthentic)?;
+        if let Some(number) = self.seen.get(code) {
+            return match self.sessions.get(number) {
+                Some(Session {
+                    source: known,
+                    state: State::Shaken { response, .. },
+                    ..
+                }) if *known == source => Ok(Heard::Reply(response)),
+                _ => Err(Unheard::Stale),
+            };
         }
         let is_fresh = head.time_ms.abs_diff(wall_ms) <= FRESH_MS && now_ns >= self.wary_until_ns;
-        if loaded || !is_fresh {
+        if loaded || !is_fresh || self.sessions.len() > SESSIONS_MAX / 2 {
             let good = self.jar.good(now_ns, source);
             if !good.iter().any(|good| cookie::is_shown(good, coded, shown)) {
                 return Ok(Heard::Reply(self.demand(now_ns, source, &head, code)));
             }
         }
-        let (prologue, body) = ask.split_at(HEAD_BYTES);
-        let mut plain = [0; ASK_BYTES];
-        let (exchange, identity) = self.suite.hear(prologue, body, &mut plain)?;
-        let payload = take_payload(&plain).ok_or(Unheard::Malformed)?;
-        Ok(Heard::Asked(Box::new(Asked {
-            exchange,
-            code: *code,
-            association: head.from,
-            payload: payload.to_vec(),
-            identity,
-        })))
-    }
-
-    /// Answers an initiation: we give the association this number, random and not in use, and have this to say.
-    pub fn accept(
-        &mut self,
-        now_ns: u64,
-        asked: Asked,
-        association: u32,
-        payload: &[u8],
-    ) -> Result<Accepted<'_>, HandshakeError> {
-        if payload.len() > PAYLOAD_BYTES_MAX {
-            let bytes = payload.len();
-            return Err(HandshakeError::Payload { bytes });
-        }
-        let head = Head {
+        let (first, body) = ask.split_at(HEAD_BYTES);
+        let prologue = prologue(first, self.interface);
+        let (exchange, identity) = self.suite.hear(&prologue, body)?;
+        let number = self.new_number()?;
+        let answer_head = Head {
             kind: Kind::Response,
-            to: asked.association,
-            from: association,
+            to: head.from,
+            from: number,
             time_ms: 0,
         };
-        let mut plain = [0; ANSWER_BYTES];
-        let (number, field) = plain.split_at_mut(4);
-        number.copy_from_slice(&association.to_le_bytes());
-        if let Some(field) = field.first_chunk_mut() {
-            put_payload(field, payload);
-        }
         let mut response = vec![0; self.mode.response_bytes()];
-        let (body, code) = response.split_at_mut(self.mode.response_bytes() - CODE_BYTES);
-        body[..HEAD_BYTES].copy_from_slice(&head.bytes(self.mode));
-        let keys = asked.exchange.answer(&plain, &mut body[HEAD_BYTES..])?;
-        let answer = answer_code(&self.codes.answer, body, &asked.code);
-        code.copy_from_slice(answer.as_ref());
-
-        self.remember(now_ns, asked.code, response)?;
-        let established = Established {
-            keys,
-            association: asked.association,
-            payload: asked.payload,
-            identity: asked.identity,
+        let (body, place) = response.split_at_mut(self.mode.response_bytes() - CODE_BYTES);
+        body[..HEAD_BYTES].copy_from_slice(&answer_head.bytes(self.mode));
+        let keys = exchange.answer(&number.to_le_bytes(), &mut body[HEAD_BYTES..]);
+        let keys = keys.map_err(|_| Unheard::Broken)?;
+        place.copy_from_slice(answer_code(&self.codes.answer, body, code).as_ref());
+        self.remember(now_ns, *code, number)?;
+        let session = Session {
+            source,
+            peer: head.from,
+            state: State::Shaken {
+                response,
+                keys,
+                identity,
+            },
         };
-        let response = self.answers.back().map_or(&[][..], Vec::as_slice);
-        Ok(Accepted {
-            established,
-            response,
+        match &self.keep(now_ns, number, session).state {
+            State::Shaken { response, .. } => Ok(Heard::Reply(response)),
+            _ => Err(Unheard::Stale),
+        }
+    }
+
+    /// A number that no handshake has. Those of links have the highest bit.
+    fn new_number(&self) -> Result<u32, NoRandom> {
+        loop {
+            let number = u32::from_le_bytes(random()?) >> 1 | 1;
+            if !self.sessions.contains_key(&number) {
+                return Ok(number);
+            }
+        }
+    }
+
+    fn keep(&mut self, now_ns: u64, number: u32, session: Session) -> &Session {
+        if self.sessions.len() >= SESSIONS_MAX
+            && let Some((_, oldest)) = self.session_order.pop_front()
+        {
+            self.sessions.remove(&oldest);
+        }
+        let until_ns = now_ns.saturating_add(SESSION_NS);
+        self.session_order.push_back((until_ns, number));
+        self.sessions.entry(number).or_insert(session)
+    }
+
+    /// A request, perhaps not for the first time.
+    fn take_letter(
+        &mut self,
+        source: SocketAddr,
+        number: u32,
+        datagram: &[u8],
+    ) -> Result<Heard<'_>, Unheard> {
+        let end = *datagram.last_chunk().ok_or(Unheard::Malformed)?;
+        let session = self.sessions.get_mut(&number);
+        let session = session.filter(|session| session.source == source);
+        let session = session.ok_or(Unheard::Stale)?;
+        let State::Shaken { keys, identity, .. } = &session.state else {
+            return match &session.state {
+                State::Answered { end: known, answer } if *known == end => Ok(Heard::Reply(answer)),
+                _ => Err(Unheard::Stale),
+            };
+        };
+        let mut room = [0; MESSAGE_BYTES_MAX];
+        let room = room.get_mut(..datagram.len()).ok_or(Unheard::Malformed)?;
+        room.copy_from_slice(datagram);
+        let mut opener = Opener::new(&keys.receive, number);
+        let opened = opener.open(room).map_err(|_| Unheard::Broken)?;
+        let said = Said {
+            number,
+            letter: opened.frame.to_vec(),
+            identity: identity.clone(),
+            keys: keys.of_link(),
+        };
+        let sealer = Box::new(Sealer::new(&keys.send, session.peer));
+        session.state = State::Asked { end, sealer };
+        Ok(Heard::Said(Box::new(said)))
+    }
+
+    /// Answers a request: what is to be sent, and where. Nothing if the handshake was forgotten meanwhile.
+    pub fn answer(
+        &mut self,
+        number: u32,
+        letter: &[u8],
+    ) -> Result<Option<(SocketAddr, &[u8])>, HandshakeError> {
+        if letter.len() > LETTER_BYTES_MAX {
+            let bytes = letter.len();
+            return Err(HandshakeError::Letter { bytes });
+        }
+        let Some(session) = self.sessions.get_mut(&number) else {
+            return Ok(None);
+        };
+        let State::Asked { end, sealer } = &mut session.state else {
+            return Ok(None);
+        };
+        let mut answer = vec![0; letter.len() + sealer.overhead_bytes()];
+        if sealer.seal(Kind::Letter, 0, letter, &mut answer).is_err() {
+            return Ok(None);
+        }
+        session.state = State::Answered { end: *end, answer };
+        Ok(match &session.state {
+            State::Answered { answer, .. } => Some((session.source, answer)),
+            _ => None,
         })
     }
 
-    fn remember(&mut self, now_ns: u64, code: Code, response: Vec<u8>) -> Result<(), NoRandom> {
+    fn remember(&mut self, now_ns: u64, code: Code, number: u32) -> Result<(), NoRandom> {
         if self.order.len() >= self.seen_max {
             // What is forgotten too early must not be accepted again: neither with a cookie that was given out, nor
             // by its time alone.
@@ -255,13 +319,7 @@ impl Responder {
                 self.seen.remove(&code);
             }
         }
-        if self.answers.len() == ANSWERS_MAX {
-            self.answers.pop_front();
-            self.first_answer += 1;
-        }
-        let answer = self.first_answer + self.answers.len() as u64;
-        self.answers.push_back(response);
-        self.seen.insert(code, Seen { answer });
+        self.seen.insert(code, number);
         self.order.push_back((now_ns.saturating_add(SEEN_NS), code));
         Ok(())
     }
@@ -269,12 +327,17 @@ impl Responder {
     /// Work for each message is bounded; what waits longer is only remembered longer.
     fn forget(&mut self, now_ns: u64) {
         for _ in 0..2 {
-            match self.order.front() {
-                Some((until_ns, code)) if *until_ns <= now_ns => {
-                    self.seen.remove(code);
-                    self.order.pop_front();
-                }
-                _ => return,
+            if let Some((until_ns, code)) = self.order.front()
+                && *until_ns <= now_ns
+            {
+                self.seen.remove(code);
+                self.order.pop_front();
+            }
+            if let Some((until_ns, number)) = self.session_order.front()
+                && *until_ns <= now_ns
+            {
+                self.sessions.remove(number);
+                self.session_order.pop_front();
             }
         }
     }

@@ -44,8 +44,15 @@ fn all_credentials() -> Vec<[Credentials; 2]> {
     ]
 }
 
+/// The interface that is asked.
+const ASKED: u64 = 7;
+
 fn initiator(credentials: &Credentials) -> Initiator {
-    Initiator::new(credentials, Some("zeus"), 11, b"from hera", 0, WALL_MS).unwrap()
+    Initiator::new(credentials, Some("zeus"), ASKED, b"from hera", 0, WALL_MS).unwrap()
+}
+
+fn responder(credentials: &Credentials) -> Responder {
+    Responder::new(credentials, ASKED).unwrap()
 }
 
 fn asks(initiator: &mut Initiator) -> Vec<u8> {
@@ -53,41 +60,60 @@ fn asks(initiator: &mut Initiator) -> Vec<u8> {
     initiator.poll(now).unwrap().to_vec()
 }
 
-fn asked(responder: &mut Responder, datagram: &[u8]) -> Asked {
-    match responder.take(0, WALL_MS, at(1), datagram, false).unwrap() {
-        Heard::Asked(asked) => *asked,
+fn reply(heard: Result<Heard<'_>, Unheard>) -> Vec<u8> {
+    match heard.unwrap() {
+        Heard::Reply(reply) => reply.to_vec(),
+        Heard::Said(said) => panic!("{said:?}"),
+    }
+}
+
+fn said(heard: Result<Heard<'_>, Unheard>) -> Said {
+    match heard.unwrap() {
+        Heard::Said(said) => *said,
         Heard::Reply(_) => panic!("a reply"),
     }
 }
 
-fn accepted(responder: &mut Responder, datagram: &[u8]) -> (Established, Vec<u8>) {
-    let asked = asked(responder, datagram);
-    let accepted = responder.accept(0, asked, 22, b"from zeus").unwrap();
-    (accepted.established, accepted.response.to_vec())
+/// What is said to an initiation, from the usual place.
+fn response(responder: &mut Responder, datagram: &[u8]) -> Vec<u8> {
+    reply(responder.take(0, WALL_MS, at(1), datagram, false))
 }
 
-fn established(initiator: &mut Initiator, datagram: &[u8]) -> Established {
+/// The letter that an initiator has for that response.
+fn letter(initiator: &mut Initiator, response: &[u8]) -> Vec<u8> {
+    assert!(matches!(initiator.take(0, response), Ok(Taken::Again)));
+    initiator.poll(0).unwrap().to_vec()
+}
+
+fn answered(initiator: &mut Initiator, datagram: &[u8]) -> Answered {
     match initiator.take(0, datagram).unwrap() {
-        Taken::Established(established) => *established,
-        Taken::Again => panic!("a cookie"),
+        Taken::Answered(answered) => *answered,
+        Taken::Again => panic!("something else"),
     }
 }
 
-fn carries(from: &Established, to: &Established, number: u32) -> bool {
-    let mut sealer = Sealer::new(&from.keys.send, from.association);
-    let mut opener = Opener::new(&to.keys.receive, number);
+/// A whole exchange.
+fn exchange(initiator: &mut Initiator, responder: &mut Responder) -> (Said, Answered) {
+    let response = response(responder, &asks(initiator));
+    let letter = letter(initiator, &response);
+    let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+    let (to, answer) = responder
+        .answer(said.number, b"from zeus")
+        .unwrap()
+        .unwrap();
+    assert_eq!(to, at(1));
+    let answered = answered(initiator, answer);
+    (said, answered)
+}
+
+fn carries(from: &Keys, to: &Keys) -> bool {
+    let mut sealer = Sealer::new(&from.send, 22);
+    let mut opener = Opener::new(&to.receive, 22);
     let mut datagram = [0; 64];
     let length = sealer.seal(Kind::Data, 0, b"frame", &mut datagram).unwrap();
     opener
         .open(&mut datagram[..length])
         .is_ok_and(|opened| opened.frame == b"frame")
-}
-
-fn reply(heard: Heard<'_>) -> Vec<u8> {
-    match heard {
-        Heard::Reply(reply) => reply.to_vec(),
-        Heard::Asked(asked) => panic!("{asked:?}"),
-    }
 }
 
 #[test]
@@ -101,77 +127,117 @@ fn both_sides_end_with_the_same_keys_and_know_each_other() {
         [Identity::Anyone, Identity::Anyone],
     ];
     for ([ours, theirs], [zeus, hera]) in all_credentials().into_iter().zip(identities) {
-        let mut initiator = initiator(&ours);
-        let mut responder = Responder::new(&theirs).unwrap();
-        let asks = asks(&mut initiator);
-        let (there, response) = accepted(&mut responder, &asks);
-        assert!(response.len() <= asks.len() && asks.len() <= INITIATION_BYTES_MAX);
-        assert!(response.len() <= RESPONSE_BYTES_MAX);
-        let here = established(&mut initiator, &response);
+        let (mut initiator, mut responder) = (initiator(&ours), responder(&theirs));
+        let (there, here) = exchange(&mut initiator, &mut responder);
         assert_eq!(
             (here.identity.clone(), there.identity.clone()),
             (zeus, hera)
         );
-        assert_eq!((here.association, there.association), (22, 11));
-        assert_eq!(here.payload, b"from zeus");
-        assert_eq!(there.payload, b"from hera");
-        assert!(carries(&here, &there, 22) && carries(&there, &here, 11));
+        assert_eq!(here.letter, b"from zeus");
+        assert_eq!(there.letter, b"from hera");
+        assert!(carries(&here.keys, &there.keys) && carries(&there.keys, &here.keys));
         // Directions differ: what is sent back is not taken.
-        assert!(!carries(&here, &here, 22) && !carries(&there, &there, 11));
+        assert!(!carries(&here.keys, &here.keys) && !carries(&there.keys, &there.keys));
         assert_eq!(initiator.deadline_ns(), None);
-        assert_eq!(initiator.take(0, &response).unwrap_err(), Unheard::Done);
+        assert_eq!(initiator.take(0, &[0; 80]).unwrap_err(), Unheard::Done);
         assert!(initiator.poll(u64::MAX).is_none());
     }
 }
 
+/// Until the source is proved it gets no more than it sent, and nothing was heard.
 #[test]
-fn payloads_are_not_to_be_read_if_there_are_keys() {
+fn a_request_is_heard_from_its_source_alone_and_answers_before_are_short() {
     for [ours, theirs] in all_credentials() {
-        let mut initiator = initiator(&ours);
+        let (mut initiator, mut responder) = (initiator(&ours), responder(&theirs));
         let asks = asks(&mut initiator);
-        let response = accepted(&mut Responder::new(&theirs).unwrap(), &asks).1;
-        let is_clear = matches!(ours, Credentials::Insecure);
-        let shows = |datagram: &[u8]| datagram.windows(5).any(|bytes| bytes == b"from ");
-        assert_eq!((shows(&asks), shows(&response)), (is_clear, is_clear));
+        let response = response(&mut responder, &asks);
+        assert!(response.len() <= asks.len() && asks.len() <= MESSAGE_BYTES_MAX);
+        let letter = letter(&mut initiator, &response);
+        let heard = responder.take(0, WALL_MS, at(2), &letter, false);
+        assert_eq!(heard.unwrap_err(), Unheard::Stale);
+        said(responder.take(0, WALL_MS, at(1), &letter, false));
     }
 }
 
 #[test]
-fn any_damage_to_either_message_is_noticed_and_harmless() {
+fn what_was_recorded_is_good_for_nothing_elsewhere() {
     for [ours, theirs] in all_credentials() {
-        let mut initiator = initiator(&ours);
-        let mut responder = Responder::new(&theirs).unwrap();
+        let (mut initiator, mut asked) = (initiator(&ours), responder(&theirs));
         let asks = asks(&mut initiator);
-        for bit in 0..(asks.len() - 32) * 8 {
-            let mut damaged = asks.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(
-                responder.take(0, WALL_MS, at(1), &damaged, false).is_err(),
-                "bit {bit}"
-            );
+        let response = response(&mut asked, &asks);
+        let letter = letter(&mut initiator, &response);
+        // Another interface of the same host, and whoever knows its names.
+        for interface in [ASKED + 1, 0] {
+            let mut other = Responder::new(&theirs, interface).unwrap();
+            let heard = other.take(0, WALL_MS, at(1), &asks, false);
+            assert_eq!(heard.unwrap_err(), Unheard::Unauthentic);
         }
-        for length in 0..asks.len() {
-            assert!(
-                responder
-                    .take(0, WALL_MS, at(1), &asks[..length], false)
-                    .is_err()
-            );
-        }
-        assert_eq!(responder.remembered(), 0);
-        let (there, response) = accepted(&mut responder, &asks);
-        for bit in 0..response.len() * 8 {
-            let mut damaged = response.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(initiator.take(0, &damaged).is_err(), "bit {bit}");
-        }
-        for length in 0..response.len() {
-            assert!(initiator.take(0, &response[..length]).is_err());
-        }
+        // The same one, after it forgot.
+        let mut later = responder(&theirs);
+        assert!(later.take(0, WALL_MS, at(1), &letter, false).is_err());
+        reply(later.take(0, WALL_MS, at(1), &asks, false));
+        assert!(later.take(0, WALL_MS, at(1), &letter, false).is_err());
+    }
+}
+
+#[test]
+fn letters_are_not_to_be_read_if_there_are_keys() {
+    for [ours, theirs] in all_credentials() {
+        let (mut initiator, mut responder) = (initiator(&ours), responder(&theirs));
+        let response = response(&mut responder, &asks(&mut initiator));
+        let letter = letter(&mut initiator, &response);
+        let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+        let answer = responder
+            .answer(said.number, b"from zeus")
+            .unwrap()
+            .unwrap();
+        let is_clear = matches!(ours, Credentials::Insecure);
+        let shows = |datagram: &[u8]| datagram.windows(5).any(|bytes| bytes == b"from ");
+        assert_eq!((shows(&letter), shows(answer.1)), (is_clear, is_clear));
+    }
+}
+
+#[test]
+fn any_damage_to_a_message_is_noticed_and_harmless() {
+    for [ours, theirs] in all_credentials() {
+        let (mut initiator, mut responder) = (initiator(&ours), responder(&theirs));
+        let asks = asks(&mut initiator);
+        let damage = |message: &[u8], bits: usize, hurts: &mut dyn FnMut(&[u8]) -> bool| {
+            for bit in 0..bits * 8 {
+                let mut damaged = message.to_vec();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert!(!hurts(&damaged), "bit {bit}");
+            }
+            for length in 0..message.len() {
+                assert!(!hurts(&message[..length]));
+            }
+        };
+        damage(&asks, asks.len() - 32, &mut |bytes| {
+            responder.take(0, WALL_MS, at(1), bytes, false).is_ok()
+        });
+        assert_eq!((responder.remembered(), responder.sessions()), (0, 0));
+        let response = response(&mut responder, &asks);
+        damage(&response, response.len(), &mut |bytes| {
+            initiator.take(0, bytes).is_ok()
+        });
         // What was asked is no answer.
         assert!(initiator.take(0, &asks).is_err());
         assert!(responder.take(0, WALL_MS, at(1), &response, false).is_err());
-        let here = established(&mut initiator, &response);
-        assert!(carries(&here, &there, 22));
+        let letter = letter(&mut initiator, &response);
+        damage(&letter, letter.len(), &mut |bytes| {
+            responder.take(0, WALL_MS, at(1), bytes, false).is_ok()
+        });
+        let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+        let answer = responder
+            .answer(said.number, b"from zeus")
+            .unwrap()
+            .unwrap();
+        let answer = answer.1.to_vec();
+        damage(&answer, answer.len(), &mut |bytes| {
+            initiator.take(0, bytes).is_ok()
+        });
+        let here = answered(&mut initiator, &answer);
+        assert!(carries(&here.keys, &said.keys));
     }
 }
 
@@ -180,7 +246,7 @@ fn whoever_lacks_the_secret_is_told_nothing() {
     let ours = Credentials::Secret(secret(9));
     let theirs = Credentials::Secret(secret(8));
     let mut initiator = initiator(&ours);
-    let mut responder = Responder::new(&theirs).unwrap();
+    let mut responder = responder(&theirs);
     let asks = asks(&mut initiator);
     for loaded in [false, true] {
         let heard = responder.take(0, WALL_MS, at(1), &asks, loaded);
@@ -199,7 +265,7 @@ fn other_keys_are_strangers_or_have_another_address() {
             .map(|(name, key)| ((*name).to_owned(), key.public()))
             .collect(),
     };
-    let mut responder = Responder::new(&keys(&zeus, &[("hera", &hera)])).unwrap();
+    let mut responder = responder(&keys(&zeus, &[("hera", &hera)]));
     // Knows the key of zeus, but is in no list.
     let mut stranger = initiator(&keys(&eris, &[("zeus", &zeus)]));
     let heard = responder.take(0, WALL_MS, at(1), &asks(&mut stranger), false);
@@ -208,16 +274,16 @@ fn other_keys_are_strangers_or_have_another_address() {
     let mut mistaken = initiator(&keys(&hera, &[("zeus", &eris)]));
     let heard = responder.take(0, WALL_MS, at(1), &asks(&mut mistaken), false);
     assert_eq!(heard.unwrap_err(), Unheard::Unauthentic);
-    let unknown = Initiator::new(&keys(&hera, &[]), Some("zeus"), 1, b"", 0, 0);
+    let unknown = Initiator::new(&keys(&hera, &[]), Some("zeus"), ASKED, b"", 0, 0);
     assert_eq!(
         unknown.unwrap_err(),
         HandshakeError::UnknownHost("zeus".to_owned())
     );
-    let nobody = Initiator::new(&keys(&hera, &[]), None, 1, b"", 0, 0);
+    let nobody = Initiator::new(&keys(&hera, &[]), None, ASKED, b"", 0, 0);
     assert_eq!(nobody.unwrap_err(), HandshakeError::NoHost);
     // Whoever impersonates zeus cannot answer.
     let mut honest = initiator(&keys(&hera, &[("zeus", &zeus)]));
-    let mut impostor = Responder::new(&keys(&eris, &[("hera", &hera)])).unwrap();
+    let mut impostor = self::responder(&keys(&eris, &[("hera", &hera)]));
     assert!(
         impostor
             .take(0, WALL_MS, at(1), &asks(&mut honest), false)
@@ -230,7 +296,7 @@ fn credentials_do_not_mix() {
     let all = all_credentials();
     for (at_ours, [ours, _]) in all.iter().enumerate() {
         for (at_theirs, [_, theirs]) in all.iter().enumerate() {
-            let mut responder = Responder::new(theirs).unwrap();
+            let mut responder = responder(theirs);
             let asks = asks(&mut initiator(ours));
             let heard = responder.take(0, WALL_MS, at(1), &asks, false);
             assert_eq!(heard.is_ok(), at_ours == at_theirs);
@@ -241,67 +307,115 @@ fn credentials_do_not_mix() {
 #[test]
 fn what_comes_again_is_answered_the_same_and_makes_nothing_new() {
     for [ours, theirs] in all_credentials() {
-        let mut initiator = initiator(&ours);
-        let mut responder = Responder::new(&theirs).unwrap();
+        let (mut initiator, mut responder) = (initiator(&ours), responder(&theirs));
         let asks = asks(&mut initiator);
-        let (_, response) = accepted(&mut responder, &asks);
-        for from in [1, 2] {
-            for loaded in [false, true] {
-                let heard = responder
-                    .take(5, WALL_MS + 5, at(from), &asks, loaded)
-                    .unwrap();
-                assert_eq!(reply(heard), response);
-            }
+        let response = response(&mut responder, &asks);
+        for loaded in [false, true] {
+            let heard = responder.take(5, WALL_MS + 5, at(1), &asks, loaded);
+            assert_eq!(reply(heard), response);
+            // Somebody else is told nothing.
+            let heard = responder.take(5, WALL_MS + 5, at(2), &asks, loaded);
+            assert_eq!(heard.unwrap_err(), Unheard::Stale);
         }
-        assert_eq!(responder.remembered(), 1);
-        // Once it is forgotten it is not fresh any more either.
-        let later_ns = 300 * SECOND_NS;
-        let heard = responder
-            .take(later_ns, WALL_MS + 300_000, at(1), &asks, false)
+        assert_eq!((responder.remembered(), responder.sessions()), (1, 1));
+        let letter = letter(&mut initiator, &response);
+        let said = said(responder.take(6, WALL_MS, at(1), &letter, false));
+        // It is heard once; before there is an answer there is none, and then it is the same.
+        let heard = responder.take(6, WALL_MS, at(1), &letter, false);
+        assert_eq!(heard.unwrap_err(), Unheard::Stale);
+        let answer = responder
+            .answer(said.number, b"from zeus")
+            .unwrap()
             .unwrap();
+        let answer = answer.1.to_vec();
+        assert_eq!(responder.answer(said.number, b"another"), Ok(None));
+        for _ in 0..2 {
+            let heard = responder.take(7, WALL_MS, at(1), &letter, true);
+            assert_eq!(reply(heard), answer);
+        }
+        let heard = responder.take(7, WALL_MS, at(2), &letter, true);
+        assert_eq!(heard.unwrap_err(), Unheard::Stale);
+        let heard = responder.take(7, WALL_MS, at(1), &asks, false);
+        assert_eq!(heard.unwrap_err(), Unheard::Stale);
+        // After a while nobody knows of it; it is not fresh any more then either.
+        let later_ns = 20 * SECOND_NS;
+        let heard = responder.take(later_ns, WALL_MS, at(1), &letter, true);
+        assert_eq!(heard.unwrap_err(), Unheard::Stale);
+        assert_eq!((responder.remembered(), responder.sessions()), (1, 0));
+        let later_ns = 300 * SECOND_NS;
+        let heard = responder.take(later_ns, WALL_MS + 300_000, at(1), &asks, false);
         assert_eq!(reply(heard).len(), COOKIE_MESSAGE_BYTES);
         assert_eq!(responder.remembered(), 0);
     }
 }
 
+/// However many ask and fall silent, the latest are answered.
 #[test]
-fn an_answer_that_is_not_kept_is_not_made_again() {
-    let [ours, theirs] = &all_credentials()[0];
-    let mut responder = Responder::new(theirs).unwrap();
-    let first = asks(&mut initiator(ours));
-    accepted(&mut responder, &first);
-    for _ in 0..256 {
-        accepted(&mut responder, &asks(&mut initiator(ours)));
+fn handshakes_are_bounded() {
+    let [ours, theirs] = &all_credentials()[2];
+    let mut responder = responder(theirs);
+    for _ in 0..1_100 {
+        let mut silent = initiator(ours);
+        let first = asks(&mut silent);
+        let mut heard = reply(responder.take(0, WALL_MS, at(1), &first, false));
+        if heard.len() == COOKIE_MESSAGE_BYTES {
+            // Half of the places are for those whose source is proved.
+            assert!(responder.sessions() > 500);
+            let shown = letter(&mut silent, &heard);
+            heard = reply(responder.take(0, WALL_MS, at(1), &shown, false));
+        }
+        assert!(matches!(silent.take(0, &heard), Ok(Taken::Again)));
     }
-    let heard = responder.take(0, WALL_MS, at(1), &first, false);
-    assert_eq!(heard.unwrap_err(), Unheard::Stale);
+    assert_eq!(responder.sessions(), 1_024);
+}
+
+/// An answer that is lost, or a responder that has forgotten the handshake, is made up for by another handshake.
+#[test]
+fn who_gets_no_answer_begins_anew() {
+    for [ours, theirs] in all_credentials() {
+        let mut initiator = initiator(&ours);
+        let mut forgetful = responder(&theirs);
+        let response = response(&mut forgetful, &asks(&mut initiator));
+        letter(&mut initiator, &response);
+        let mut other = responder(&theirs);
+        let mut now_ns = 0;
+        let heard = loop {
+            assert!(initiator.begun_anew() < 2, "it asks in vain for ever");
+            now_ns = initiator.deadline_ns().unwrap().max(now_ns);
+            let datagram = initiator.poll(now_ns).unwrap();
+            if let Ok(heard) = other.take(now_ns, WALL_MS, at(1), datagram, false) {
+                break reply(Ok(heard));
+            }
+        };
+        assert_eq!(initiator.begun_anew(), 1);
+        letter_at(&mut initiator, now_ns, &heard);
+    }
+}
+
+fn letter_at(initiator: &mut Initiator, now_ns: u64, response: &[u8]) {
+    assert!(matches!(initiator.take(now_ns, response), Ok(Taken::Again)));
+    assert!(initiator.poll(now_ns).is_some());
 }
 
 /// What a responder that demands cookies makes of an attempt.
 fn through_a_cookie(ours: &Credentials, theirs: &Credentials, wall_ms: u64, loaded: bool) {
-    let mut initiator = initiator(ours);
-    let mut responder = Responder::new(theirs).unwrap();
+    let (mut initiator, mut responder) = (initiator(ours), responder(theirs));
     let first = asks(&mut initiator);
-    let demand = reply(responder.take(0, wall_ms, at(1), &first, loaded).unwrap());
+    let demand = reply(responder.take(0, wall_ms, at(1), &first, loaded));
     assert_eq!(demand.len(), COOKIE_MESSAGE_BYTES);
-    assert_eq!(responder.remembered(), 0);
+    assert_eq!((responder.remembered(), responder.sessions()), (0, 0));
     for bit in 0..demand.len() * 8 {
         let mut damaged = demand.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         assert!(initiator.take(0, &damaged).is_err(), "bit {bit}");
     }
     assert!(initiator.poll(0).is_none());
-    assert!(matches!(initiator.take(0, &demand), Ok(Taken::Again)));
-    let second = initiator.poll(0).unwrap().to_vec();
+    let second = letter(&mut initiator, &demand);
     assert_ne!(second, first);
     assert_eq!(initiator.take(0, &demand).unwrap_err(), Unheard::Repeated);
     assert!(initiator.poll(0).is_none(), "a cookie makes one datagram");
     // Nor does another cookie, however good, before it is asked again for want of an answer.
-    let another = reply(
-        responder
-            .take(130 * SECOND_NS, wall_ms, at(1), &first, true)
-            .unwrap(),
-    );
+    let another = reply(responder.take(130 * SECOND_NS, wall_ms, at(1), &first, true));
     assert_ne!(another, demand);
     assert_eq!(initiator.take(0, &another).unwrap_err(), Unheard::Repeated);
     // From another address the cookie is none, and so it is when it is old.
@@ -310,28 +424,14 @@ fn through_a_cookie(ours: &Credentials, theirs: &Credentials, wall_ms: u64, load
         (0, ([127, 0, 0, 2], 1).into()),
         (240 * SECOND_NS, at(1)),
     ] {
-        let heard = responder
-            .take(now_ns, wall_ms, from, &second, true)
-            .unwrap();
+        let heard = responder.take(now_ns, wall_ms, from, &second, true);
         assert_eq!(reply(heard).len(), COOKIE_MESSAGE_BYTES);
     }
-    match responder
-        .take(119 * SECOND_NS, wall_ms, at(1), &second, loaded)
-        .unwrap()
-    {
-        Heard::Asked(asked) => {
-            let response = responder
-                .accept(0, *asked, 22, b"")
-                .unwrap()
-                .response
-                .to_vec();
-            established(&mut initiator, &response);
-            // With or without the cookie it is the same initiation.
-            let heard = responder.take(0, wall_ms, at(1), &first, loaded).unwrap();
-            assert_eq!(reply(heard), response);
-        }
-        Heard::Reply(_) => panic!("the cookie is good"),
-    }
+    let response = reply(responder.take(119 * SECOND_NS, wall_ms, at(1), &second, loaded));
+    // With or without the cookie it is the same initiation.
+    let heard = responder.take(119 * SECOND_NS, wall_ms, at(1), &first, loaded);
+    assert_eq!(reply(heard), response);
+    letter(&mut initiator, &response);
 }
 
 #[test]
@@ -350,19 +450,13 @@ fn a_responder_that_began_anew_can_give_another_cookie() {
     let mut initiator = initiator(ours);
     let first = asks(&mut initiator);
     let mut now_ns = 0;
-    for _ in 0..3 {
-        let mut responder = Responder::new(theirs).unwrap();
-        let demand = reply(
-            responder
-                .take(now_ns, WALL_MS, at(1), &first, true)
-                .unwrap(),
-        );
+    for _ in 0..2 {
+        let mut responder = responder(theirs);
+        let demand = reply(responder.take(now_ns, WALL_MS, at(1), &first, true));
         assert!(matches!(initiator.take(now_ns, &demand), Ok(Taken::Again)));
         let shown = initiator.poll(now_ns).unwrap().to_vec();
-        let heard = responder
-            .take(now_ns, WALL_MS, at(1), &shown, true)
-            .unwrap();
-        assert!(matches!(heard, Heard::Asked(_)));
+        let heard = responder.take(now_ns, WALL_MS, at(1), &shown, true);
+        assert_ne!(reply(heard).len(), COOKIE_MESSAGE_BYTES);
         now_ns = initiator.deadline_ns().unwrap();
         initiator.poll(now_ns).unwrap();
     }
@@ -371,18 +465,18 @@ fn a_responder_that_began_anew_can_give_another_cookie() {
 #[test]
 fn what_is_forgotten_early_is_not_accepted_again() {
     let [ours, theirs] = &all_credentials()[0];
-    let mut responder = Responder::with_seen_max(theirs, 8).unwrap();
+    let mut responder = Responder::with_seen_max(theirs, ASKED, 8).unwrap();
     let all = (0..9)
         .map(|_| asks(&mut initiator(ours)))
         .collect::<Vec<_>>();
     for datagram in &all[..8] {
-        accepted(&mut responder, datagram);
+        response(&mut responder, datagram);
     }
     assert_eq!(responder.remembered(), 8);
-    accepted(&mut responder, &all[8]);
+    response(&mut responder, &all[8]);
     assert_eq!(responder.remembered(), 5);
     for datagram in &all[..4] {
-        let heard = responder.take(1, WALL_MS, at(1), datagram, false).unwrap();
+        let heard = responder.take(1, WALL_MS, at(1), datagram, false);
         assert_eq!(reply(heard).len(), COOKIE_MESSAGE_BYTES);
     }
 }
@@ -390,31 +484,31 @@ fn what_is_forgotten_early_is_not_accepted_again() {
 #[test]
 fn a_cookie_that_was_accepted_is_not_good_once_that_is_forgotten() {
     let [ours, theirs] = &all_credentials()[0];
-    let mut responder = Responder::with_seen_max(theirs, 8).unwrap();
+    let mut responder = Responder::with_seen_max(theirs, ASKED, 8).unwrap();
     let mut first = initiator(ours);
-    let demand = responder.take(0, WALL_MS, at(1), &asks(&mut first), true);
-    first.take(0, &reply(demand.unwrap())).unwrap();
-    let shown = first.poll(0).unwrap().to_vec();
-    accepted(&mut responder, &shown);
+    let demand = reply(responder.take(0, WALL_MS, at(1), &asks(&mut first), true));
+    let shown = letter(&mut first, &demand);
+    response(&mut responder, &shown);
     for _ in 0..8 {
-        let asks = asks(&mut initiator(ours));
-        accepted(&mut responder, &asks);
+        response(&mut responder, &asks(&mut initiator(ours)));
     }
-    let heard = responder.take(1, WALL_MS, at(1), &shown, true).unwrap();
+    let heard = responder.take(1, WALL_MS, at(1), &shown, true);
     assert_eq!(reply(heard).len(), COOKIE_MESSAGE_BYTES);
 }
 
 #[test]
-fn it_is_asked_again_ever_more_slowly() {
+fn it_is_asked_again_ever_more_slowly_and_anew_after_four_times() {
     let mut initiator = initiator(&Credentials::Insecure);
-    let first = initiator.poll(0).unwrap().to_vec();
+    let mut before = initiator.poll(0).unwrap().to_vec();
     let mut gaps = Vec::new();
     let mut now_ns = 0;
     for attempt in 1..9 {
         let deadline_ns = initiator.deadline_ns().unwrap();
         assert!(initiator.poll(deadline_ns - 1).is_none());
-        assert_eq!(initiator.poll(deadline_ns).unwrap(), first);
-        assert_eq!(initiator.attempts(), attempt + 1);
+        let again = initiator.poll(deadline_ns).unwrap().to_vec();
+        assert_eq!(again == before, attempt % 4 != 0);
+        assert_eq!(initiator.begun_anew(), attempt / 4);
+        before = again;
         gaps.push((deadline_ns - now_ns) / 1_000_000);
         now_ns = deadline_ns;
     }
@@ -422,55 +516,59 @@ fn it_is_asked_again_ever_more_slowly() {
 }
 
 #[test]
-fn payloads_have_their_limit() {
-    const TOO_LONG: HandshakeError = HandshakeError::Payload {
-        bytes: PAYLOAD_BYTES_MAX + 1,
+fn letters_have_their_limit() {
+    const TOO_LONG: HandshakeError = HandshakeError::Letter {
+        bytes: LETTER_BYTES_MAX + 1,
     };
-    let [ours, theirs] = &all_credentials()[0];
-    let longest = [7; PAYLOAD_BYTES_MAX];
-    let refused = Initiator::new(ours, None, 1, &[0; PAYLOAD_BYTES_MAX + 1], 0, 0);
-    assert_eq!(refused.unwrap_err(), TOO_LONG);
-    let mut initiator = Initiator::new(ours, None, 1, &longest, 0, WALL_MS).unwrap();
-    let mut responder = Responder::new(theirs).unwrap();
-    let asks = asks(&mut initiator);
-    let first = asked(&mut responder, &asks);
-    assert_eq!(
-        (first.payload(), first.association()),
-        (longest.as_slice(), 1)
-    );
-    assert_eq!(first.identity(), &Identity::SecretHolder);
-    let refused = responder.accept(0, first, 2, &[0; PAYLOAD_BYTES_MAX + 1]);
-    assert_eq!(refused.unwrap_err(), TOO_LONG);
-    let again = asked(&mut responder, &asks);
-    let response = responder
-        .accept(0, again, 2, &longest)
-        .unwrap()
-        .response
-        .to_vec();
-    assert_eq!(established(&mut initiator, &response).payload, longest);
+    for [ours, theirs] in &all_credentials() {
+        let longest = [7; LETTER_BYTES_MAX];
+        let new = |letter: &[u8]| Initiator::new(ours, Some("zeus"), ASKED, letter, 0, WALL_MS);
+        let refused = new(&[0; LETTER_BYTES_MAX + 1]);
+        assert_eq!(refused.unwrap_err(), TOO_LONG);
+        let (mut initiator, mut responder) = (new(&longest).unwrap(), responder(theirs));
+        let response = response(&mut responder, &asks(&mut initiator));
+        let letter = letter(&mut initiator, &response);
+        assert!(letter.len() <= MESSAGE_BYTES_MAX);
+        let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+        assert_eq!(said.letter, longest);
+        let refused = responder.answer(said.number, &[0; LETTER_BYTES_MAX + 1]);
+        assert_eq!(refused.unwrap_err(), TOO_LONG);
+        let answer = responder.answer(said.number, &longest).unwrap().unwrap();
+        assert_eq!(answered(&mut initiator, answer.1).letter, longest);
+    }
 }
 
 #[test]
 fn an_answer_to_someone_else_is_not_taken() {
     for [ours, theirs] in all_credentials() {
         let (mut one, mut other) = (initiator(&ours), initiator(&ours));
-        let mut responder = Responder::new(&theirs).unwrap();
-        asks(&mut one);
-        let (_, response) = accepted(&mut responder, &asks(&mut other));
-        assert_eq!(one.take(0, &response).unwrap_err(), Unheard::Unauthentic);
+        let mut responder = responder(&theirs);
+        let first = response(&mut responder, &asks(&mut one));
+        let second = response(&mut responder, &asks(&mut other));
+        assert!(one.take(0, &second).is_err());
+        let letters = [letter(&mut one, &first), letter(&mut other, &second)];
+        let [_, of_other] = letters.map(|letter| {
+            let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+            let answer = responder.answer(said.number, b"").unwrap().unwrap();
+            answer.1.to_vec()
+        });
+        assert_eq!(one.take(0, &of_other).unwrap_err(), Unheard::Broken);
     }
 }
 
 proptest! {
     #[test]
-    fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..800), which in 0..3_usize, length in 0..4_usize) {
+    fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..800), which in 0..3_usize, length in 0..3_usize) {
         let [ours, theirs] = &all_credentials()[which];
-        let mut initiator = initiator(ours);
-        let mut responder = Responder::new(theirs).unwrap();
-        let mode = [asks(&mut initiator).len(), RESPONSE_BYTES_MAX, COOKIE_MESSAGE_BYTES, bytes.len()][length];
+        let (mut initiator, mut responder) = (initiator(ours), responder(theirs));
+        let asks = asks(&mut initiator);
+        let response = response(&mut responder, &asks);
+        let mode = [asks.len(), COOKIE_MESSAGE_BYTES, bytes.len()][length];
         let mut bytes = bytes;
         bytes.resize(mode, 0);
         prop_assert!(responder.take(0, WALL_MS, at(1), &bytes, false).is_err());
+        prop_assert!(initiator.take(0, &bytes).is_err());
+        letter(&mut initiator, &response);
         prop_assert!(initiator.take(0, &bytes).is_err());
     }
 }
