@@ -48,6 +48,14 @@ pub enum TestbedError {
         /// What it printed.
         said: String,
     },
+    /// Namespaces can be made here, but not entered: in a chroot, `ip` cannot give them mounts of their own.
+    #[error("network namespaces cannot be entered here: `ip {arguments}` said {said:?}")]
+    NotEntered {
+        /// What was asked of `ip`.
+        arguments: String,
+        /// What it printed.
+        said: String,
+    },
     /// There is no `ip`.
     #[error("no `ip` command ({0}): install iproute2")]
     NoCommand(#[source] std::io::Error),
@@ -78,7 +86,10 @@ impl TestbedError {
     pub fn is_want_of_rights(&self) -> bool {
         matches!(
             self,
-            Self::NotRoot | Self::NotPermitted { .. } | Self::NoCommand(_)
+            Self::NotRoot
+                | Self::NotPermitted { .. }
+                | Self::NotEntered { .. }
+                | Self::NoCommand(_)
         )
     }
 }
@@ -156,6 +167,7 @@ impl Testbed {
                 number,
             });
         }
+        testbed.enter()?;
         if names.len() > 2 {
             let namespace = format!("{PREFIX}-{pid}-{serial}-switch");
             ip(&["netns", "add", &namespace])?;
@@ -233,6 +245,18 @@ impl Testbed {
         ip(&["-n", switch, "link", "set", &port, "mtu", &mtu])
     }
 
+    /// The first thing done within the hosts: whether that can be done at all is known only by doing it.
+    fn enter(&self) -> Result<(), TestbedError> {
+        self.hosts.iter().try_for_each(|host| {
+            ip(&["-n", &host.namespace, "link", "set", "lo", "up"]).map_err(|error| match error {
+                TestbedError::Failed { arguments, said } => {
+                    TestbedError::NotEntered { arguments, said }
+                }
+                other => other,
+            })
+        })
+    }
+
     fn plug(&self, mtu_bytes: &str) -> Result<(), TestbedError> {
         match (&self.switch, &self.hosts[..]) {
             (None, [first, second]) => {
@@ -249,7 +273,6 @@ impl Testbed {
             (None, _) => unreachable!("more than two hosts have a switch"),
         }
         for host in &self.hosts {
-            ip(&["-n", &host.namespace, "link", "set", "lo", "up"])?;
             ip(&["-n", &host.namespace, "link", "set", CABLE, "up"])?;
             host.take_addresses()?;
         }

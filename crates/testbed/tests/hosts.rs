@@ -206,3 +206,38 @@ fn bounds_are_kept() {
     let refused = Testbed::with_names(&["a", "b"], 1_279);
     assert!(matches!(refused, Err(TestbedError::OutOfBounds { .. })));
 }
+
+/// An `ip` as it is where namespaces can be made and not entered: in a chroot.
+const IP_OF_A_CHROOT: &str = "#!/bin/sh
+if [ \"$1\" = netns ] && [ \"$2\" != exec ]; then exit 0; fi
+echo 'mount --make-rslave / failed: Invalid argument' >&2
+exit 255
+";
+
+#[test]
+#[ignore = "the other half of a test"]
+fn child_in_a_chroot() {
+    if std::env::var_os(ROLE).is_some() {
+        println!("\n> {:?}", Testbed::or_skip(2).map(|_| ()));
+    }
+}
+
+#[test]
+fn hosts_that_cannot_be_entered_are_skipped_aloud() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("chroot");
+    std::fs::create_dir_all(&place).unwrap();
+    let ip = place.join("ip");
+    std::fs::write(&ip, IP_OF_A_CHROOT).unwrap();
+    std::fs::set_permissions(&ip, PermissionsExt::from_mode(0o755)).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_in_a_chroot", "--ignored", "--nocapture"])
+        .env("PATH", format!("{}:/usr/bin:/bin", place.display()))
+        .env(ROLE, "skips")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("> None"), "{output:?}");
+    let aloud = String::from_utf8_lossy(&output.stderr);
+    assert!(aloud.contains("SKIPPED: network namespaces"), "{aloud}");
+}
