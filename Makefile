@@ -1,15 +1,15 @@
 # Two commands do everything: `make demo` and `make test`. Each builds, or installs
 # with rustup, what it still lacks, and says so. No system package is needed
-# besides a Rust toolchain (1.88 or later) and a C linker; what else is of use it installs for root.
+# besides a Rust toolchain (1.88 or later) and a C linker; what else a target has use for, it installs for root.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare tools fmt clippy docs bare papers planted mutations tests
+.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations tests
 
-demo: build
+demo: build tool-ip
 	@echo "== the demonstration"
 	target/release/hamlyn demo
 
@@ -19,18 +19,18 @@ soak: build
 
 # Five hosts with full traffic among them while processes are killed and cables pulled, for an hour, or `make soak-hosts SOAK_SECONDS=600`.
 SOAK_SECONDS ?= 3600
-soak-hosts: build
+soak-hosts: build tool-ip
 	target/release/hamlyn soak --for $(SOAK_SECONDS) --seed $$(date +%s)
 
 build: tools
 	@echo "== building the hamlyn command (release)"
 	$(CARGO) build --release -p hamlyn-cli
 
-bench: build
+bench: build tool-ip
 	target/release/hamlyn bench
 
 # Instructions of a short message, by callgrind.
-instructions: build
+instructions: build tool-valgrind
 	target/release/hamlyn bench --instructions
 
 # The interface beside its peers, in one run. It installs the peers, which needs root, and says
@@ -42,7 +42,7 @@ compare: tools
 	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
 
 # The same between two hosts: network namespaces, which need root.
-compare-network: tools
+compare-network: tools tool-ip
 	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
 	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- network $(COMPARE)
 
@@ -52,46 +52,54 @@ compare-show: tools
 
 # What `make test` does for the product, for the comparison's driver and our programs in it; and that the tables say
 # what the raw data say. Needs none of the peers.
-check-compare: tools
+check-compare: tool-fmt tool-clippy
 	$(CARGO) fmt --all --check --manifest-path compare/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --manifest-path compare/Cargo.toml -- -D warnings
 	$(CARGO) test --workspace --manifest-path compare/Cargo.toml
 
-test: tools fmt clippy docs bare papers planted tests mutations
+test: fmt clippy docs bare papers planted tests mutations
 	@echo "== all of it passed"
 
-# The toolchain, and the parts of it that a minimal installation lacks.
+# What every build needs.
 tools:
 	@command -v $(CARGO) >/dev/null || { echo "no cargo: install Rust 1.88 or later (https://rustup.rs)"; exit 1; }
 	@command -v cc >/dev/null || { echo "no C linker: install one (Debian: apt-get install gcc)"; exit 1; }
 	@version=$$(rustc --version | sed -E 's/^rustc 1\.([0-9]+).*/\1/'); \
 	  if [ "$$version" -lt 88 ]; then echo "$$(rustc --version): 1.88 or later is needed (rustup update stable)"; exit 1; fi
-	@for part in fmt clippy; do \
-	  if ! $(CARGO) $$part --version >/dev/null 2>&1; then \
+
+# What single targets need besides.
+tool-fmt tool-clippy: tool-%: tools
+	@part=$*; if ! $(CARGO) $$part --version >/dev/null 2>&1; then \
 	    name=$$part; [ $$part = fmt ] && name=rustfmt; \
 	    echo "== adding $$name with rustup"; rustup component add $$name; \
-	  fi; done
-	@for wish in "valgrind valgrind to-count-instructions" "ip iproute2 to-make-hosts-in-namespaces" "tshark tshark to-check-the-dissector"; do \
-	  set -- $$wish; \
-	  if command -v $$1 >/dev/null; then continue; fi; \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "== installing $$2, $${3//-/ }"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$2 || true; \
-	  else echo "== no $$1 ($$2), $${3//-/ }: what needs it is skipped"; fi; done
+	  fi
 
-fmt:
+# What they can go without: installed for root, or skipped aloud.
+tool-valgrind: PURPOSE = to count instructions
+tool-ip: PACKAGE = iproute2
+tool-ip: PURPOSE = to make hosts in network namespaces
+tool-tshark: PURPOSE = to check the dissector
+tool-valgrind tool-ip tool-tshark: tool-%:
+	@if ! command -v $* >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "== installing $(or $(PACKAGE),$*), $(PURPOSE)"; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(or $(PACKAGE),$*) || true; \
+	  else echo "== no $* ($(or $(PACKAGE),$*)), $(PURPOSE): what needs it is skipped"; fi; fi
+
+fmt: tool-fmt
 	@echo "== formatting"
 	$(CARGO) fmt --all --check
 
-clippy:
+clippy: tool-clippy
 	@echo "== lints, warnings denied"
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-docs:
+docs: tools
 	@echo "== documentation, warnings denied"
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 # The engine must build where there is no operating system to call.
-bare:
+bare: tools
 	@echo "== the engine without an operating system"
 	@if ! [ -d "$$(rustc --print sysroot)/lib/rustlib/$(BARE_TARGET)" ] && command -v rustup >/dev/null; then \
 	  echo "== adding the target $(BARE_TARGET) with rustup"; rustup target add $(BARE_TARGET) || true; fi
@@ -102,18 +110,18 @@ bare:
 	fi
 	$(CARGO) run -q -p xtask --locked -- check-engine
 
-papers:
+papers: tools
 	@echo "== docs/papers.md against the tree"
 	$(CARGO) run -q -p xtask --locked -- check-papers
 
 # Each edit that plants a bug must apply to the code of now.
-planted:
+planted: tools
 	@echo "== planted bugs"
 	$(CARGO) run -q -p xtask --locked -- check-planted
 
 # The tests find every planted bug, in a copy of the tree that has them all (decision 0016). What is built of the copy must
 # not lie with what is built of the tree: cargo would take the one for the other.
-mutations:
+mutations: tool-fmt
 	@echo "== a copy of the tree with all planted bugs, each of which must be found"
 	$(CARGO) run -q -p xtask --locked -- plant
 	cd target/planted; \
@@ -121,6 +129,6 @@ mutations:
 	  $(CARGO) test --locked --target-dir target -p hamlyn-engine --test transport_mutations; \
 	  $(CARGO) test --locked --target-dir target -p hamlyn-sim --test mutations
 
-tests:
+tests: tools tool-valgrind tool-ip tool-tshark
 	@echo "== tests"
 	$(CARGO) test --workspace --locked
