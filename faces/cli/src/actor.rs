@@ -23,6 +23,8 @@ pub(crate) enum Role {
     Host,
     /// One of more processes than processors in a benchmark.
     Crowd,
+    /// Live peers and a stopped one in a benchmark.
+    Peers,
     /// A party of a soak.
     Soak,
     /// A process on one of two hosts in a benchmark.

@@ -84,6 +84,7 @@ fn main() -> ExitCode {
             Role::Count => bench::one_thread::run(),
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::party::run(),
+            Role::Peers => bench::stopped::peers::run(),
             Role::Soak => soak::worker::run(),
             Role::Network => bench::network::party::run(),
         }

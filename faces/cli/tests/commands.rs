@@ -270,6 +270,29 @@ fn bench_serves_every_pair_when_there_are_more_processes_than_processors() {
     }
 }
 
+/// Whatever the stopped peer does to the others, the measurement ends and says so.
+#[test]
+fn bench_beside_a_stopped_peer_ends() {
+    if !has_two_processors() {
+        return;
+    }
+    let output = run(&["bench", "--stopped-peer", "--quick", "--json"]);
+    let measured = json(&output);
+    assert!(output.status.success());
+    let rows = measured["beside_a_stopped_peer"].as_array().expect("rows");
+    let named = |row: &serde_json::Value| row["protocol"].as_str().map(str::to_owned);
+    for protocol in ["tagged_write", "datagram", "stream"] {
+        assert!(
+            rows.iter()
+                .any(|row| named(row).as_deref() == Some(protocol))
+        );
+    }
+    for row in rows {
+        assert!(figure(row, "alone_per_s") > 0.0, "{row:#}");
+        assert!(figure(row, "ratio") >= 0.0, "{row:#}");
+    }
+}
+
 #[test]
 fn wrong_arguments_are_errors() {
     for arguments in [&["pipe"][..], &["fly"], &["demo", "--megabytes", "0"]] {

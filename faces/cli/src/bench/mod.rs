@@ -19,6 +19,7 @@ mod raw;
 mod raw_stream;
 mod report;
 pub(crate) mod senders;
+pub(crate) mod stopped;
 mod strategies;
 mod throughput;
 mod waking;
@@ -65,6 +66,9 @@ pub(crate) struct Arguments {
     /// Measure more processes than processors and nothing else.
     #[arg(long, group = "part")]
     oversubscribed: bool,
+    /// Measure what live peers get beside a stopped one and nothing else.
+    #[arg(long, group = "part")]
+    stopped_peer: bool,
     /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair, which needs root;
     /// without, both are on the loopback device.
     #[arg(long, group = "part")]
@@ -163,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     pin(&processors[..1])?;
     let mut report = report::Report::default();
-    if arguments.senders || arguments.oversubscribed {
+    if arguments.senders || arguments.oversubscribed || arguments.stopped_peer {
         return crowd(arguments, &processors, effort, report);
     }
     let mut pair = pair::Pair::start(processors[1])?;
@@ -175,7 +179,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + 4
             + 1
             + senders::steps(effort)
-            + oversubscribed::STEPS,
+            + oversubscribed::STEPS
+            + stopped::STEPS,
         "measuring",
         arguments.json,
     );
@@ -202,6 +207,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             senders::measure(&processors, effort, &mut report, &bar)?;
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
+            stopped::measure(&processors, effort, &mut report, &bar)?;
             match instructions::count() {
                 Ok(instructions) => report.instructions = Some(instructions),
                 Err(error) => {
@@ -217,6 +223,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Measures on these processors, this thread on the first.
+type Measure = fn(&[usize], Effort, &mut report::Report, &indicatif::ProgressBar) -> Result<()>;
+
 /// Measures only what has processes of its own.
 fn crowd(
     arguments: &Arguments,
@@ -224,16 +233,15 @@ fn crowd(
     effort: Effort,
     mut report: report::Report,
 ) -> Result<ExitCode> {
-    let steps = match arguments.senders {
-        true => senders::steps(effort),
-        false => oversubscribed::STEPS,
+    let (steps, measure): (_, Measure) = if arguments.senders {
+        (senders::steps(effort), senders::measure)
+    } else if arguments.oversubscribed {
+        (oversubscribed::STEPS, oversubscribed::measure)
+    } else {
+        (stopped::STEPS, stopped::measure)
     };
     let bar = crate::terminal::steps_bar(steps, "measuring", arguments.json);
-    if arguments.senders {
-        senders::measure(processors, effort, &mut report, &bar)?;
-    } else {
-        oversubscribed::measure(processors, effort, &mut report, &bar)?;
-    }
+    measure(processors, effort, &mut report, &bar)?;
     bar.finish_and_clear();
     report.print(arguments.json)?;
     Ok(ExitCode::SUCCESS)

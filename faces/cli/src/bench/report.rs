@@ -26,6 +26,7 @@ pub(crate) struct Report {
     pub(crate) strategies: Vec<super::strategies::Figures>,
     pub(crate) senders: Vec<super::senders::Figures>,
     pub(crate) oversubscribed: Option<super::oversubscribed::Figures>,
+    pub(crate) beside_a_stopped_peer: Vec<super::stopped::Figures>,
     /// Nothing where they cannot be counted.
     pub(crate) instructions: Option<Instructions>,
 }
@@ -114,6 +115,7 @@ impl Report {
             "strategies": self.strategies.iter().map(super::strategies::Figures::json).collect::<Vec<_>>(),
             "senders": self.senders.iter().map(super::senders::Figures::json).collect::<Vec<_>>(),
             "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
+            "beside_a_stopped_peer": self.beside_a_stopped_peer.iter().map(super::stopped::Figures::json).collect::<Vec<_>>(),
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
             "fresh_buffers": large(true),
@@ -152,6 +154,13 @@ impl Report {
         self.print_strategies();
         self.print_senders();
         self.print_oversubscribed();
+        if !self.beside_a_stopped_peer.is_empty() {
+            let mut table = crate::terminal::table(&super::stopped::Figures::COLUMNS);
+            for figures in &self.beside_a_stopped_peer {
+                table.add_row(figures.row());
+            }
+            println!("messages to live peers, with a stopped peer beside them\n{table}");
+        }
         self.print_instructions();
         Ok(())
     }
