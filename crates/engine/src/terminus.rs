@@ -1,5 +1,5 @@
 //! Send termini (`Hamlyn 2.3`): send-buffer areas named by tags, and the sequence of messages by which the
-//! application asks whether buffers are its own again. What waits to be sent is the [`crate::backlog`]'s.
+//! application asks whether buffers are its own again. What waits to be sent is the `backlog` module's.
 
 use crate::counting::ShareTooSmall;
 use crate::limits::{

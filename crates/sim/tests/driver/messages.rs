@@ -45,7 +45,7 @@ impl Draft {
         // With metadata it is for an entry, without it is in fast mode.
         let word = match self.metadata.as_slice() {
             [] if to.is_fast() => header.word,
-            metadata if !to.is_fast() && told.share % told.modulus == 0 => {
+            metadata if !to.is_fast() && told.share.is_multiple_of(told.modulus) => {
                 u64::from_le_bytes(metadata.try_into().ok()?)
             }
             _ => return None,
