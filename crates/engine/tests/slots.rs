@@ -306,3 +306,27 @@ fn without_a_period_the_handshake_never_lapses() {
     receiver.set_up(u64::MAX - 5);
     assert_eq!(receiver.tick(u64::MAX - 1), Some(u64::MAX));
 }
+
+#[test]
+fn a_slot_left_open_announces_nothing_into_a_queue_that_came_later() {
+    let mut receiver = ready();
+    let area = VecArea::new(16);
+    let (old, _reader) = receiver.open_queue(2).unwrap();
+    let slot = receiver
+        .open_slot(options(&area, Mode::Normal, None, Some(old)))
+        .unwrap();
+    receiver.close_queue(old);
+    let (new, mut reader) = receiver.open_queue(2).unwrap();
+    assert_ne!(new, old);
+    let fast = Header {
+        metadata_index: 0xFFFF,
+        ..header(slot, 1, 0)
+    };
+    assert_eq!(
+        receive(&mut receiver, fast, &[], &[9]),
+        Ok(Received::Complete)
+    );
+    assert_eq!(reader.pop(), Ok(None));
+    let late = receiver.open_slot(options(&area, Mode::Normal, None, Some(old)));
+    assert_eq!(late, Err(SlotError::NoSuchQueue));
+}

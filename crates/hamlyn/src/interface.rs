@@ -127,6 +127,7 @@ impl<H: Host> Interface<H> {
             None => interface.driver = Some(driver),
             Some(inbound) => interface.start(Charge {
                 strategy,
+                spin_ns: interface.host.spin_ns(),
                 driver,
                 inbound,
                 outbound: lent_outbound,
@@ -172,7 +173,7 @@ impl<H: Host> Interface<H> {
 
     /// Memory for a message area or send-buffer area, zeroed and reserved.
     pub fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        self.host.allocate(length_bytes)
+        Area::new(length_bytes).map_err(HostError::memory(length_bytes))
     }
 
     /// Memory in pieces that change hands; see [`HandoverReader`].
@@ -181,7 +182,15 @@ impl<H: Host> Interface<H> {
         pieces: u32,
         piece_bytes: u32,
     ) -> Result<(Area, HandoverReader), HostError> {
-        self.host.allocate_handover(pieces, piece_bytes)
+        if !piece_bytes.is_power_of_two() {
+            return Err(HostError::BadSetting {
+                setting: "piece_bytes",
+                value: u64::from(piece_bytes),
+                reason: "it must be a power of two",
+            });
+        }
+        let needed_bytes = u64::from(pieces) * u64::from(piece_bytes);
+        Area::handover(pieces, piece_bytes).map_err(HostError::memory(needed_bytes))
     }
 
     /// A key that nobody can guess.

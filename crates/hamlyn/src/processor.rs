@@ -5,6 +5,7 @@
 //! application's thread does, and it holds no half while it sleeps.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -159,6 +160,14 @@ impl<T> Exchange<T> {
         }
     }
 
+    /// The network processor cannot do its work: the application hears of it when it waits.
+    fn fail(&self, error: HostError) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        *failure = Some(error);
+        drop(failure);
+        self.note_activity(1);
+    }
+
     /// Why the network processor had to stop sleeping, if it had to.
     pub(crate) fn failure(&self) -> Option<HostError> {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,6 +210,8 @@ type LentOutbound<L> = Arc<Turnstile<Outbound<<L as Link>::Transmit>>>;
 /// What the thread works on.
 pub(crate) struct Charge<D: Driver> {
     pub(crate) strategy: Strategy,
+    /// How long it polls before it sleeps.
+    pub(crate) spin_ns: u64,
     pub(crate) driver: D,
     pub(crate) inbound: LentInbound<D::Link>,
     /// With [`Strategy::Np`].
@@ -226,11 +237,28 @@ pub(crate) fn start<H: Host>(
         failure: Mutex::default(),
     });
     let seen = Arc::clone(&exchange);
-    let companion = host.spawn("hamlyn-processor", Box::new(move || run(charge, &seen)))?;
+    let companion = host.spawn(
+        "hamlyn-processor",
+        Box::new(move || supervise(&seen, || run(charge, &seen))),
+    )?;
     Ok(Processor {
         exchange,
         companion: Some(companion),
     })
+}
+
+/// Runs the network processor. If it panics, the application hears of it when it waits, instead of waiting for ever.
+fn supervise<T>(exchange: &Exchange<T>, run: impl FnOnce()) {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
+        return;
+    };
+    let message = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
+    // Anything else is how a host ends a thread that it no longer wants.
+    if let Some(message) = message {
+        exchange.fail(HostError::Processor { message });
+    }
+    resume_unwind(payload);
 }
 
 fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::Transmit>) {
@@ -255,19 +283,13 @@ fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::
         }
         let now_ns = charge.driver.now_ns();
         let since_ns = *idle_since_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(since_ns) < charge.driver.spin_ns() {
-            charge.driver.relax();
+        if now_ns.saturating_sub(since_ns) < charge.spin_ns {
+            charge.driver.stand_back(0);
             continue;
         }
         if let Err(error) = charge.sleep(exchange) {
             // Without sleep it would burn a processor; the application hears of it when it waits.
-            let mut failure = exchange
-                .failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *failure = Some(error);
-            drop(failure);
-            exchange.note_activity(1);
+            exchange.fail(error);
             charge.driver.stand_back(AFTER_FAILURE_NS);
         }
         // Whoever rang may have done so for the application's sake: there may be room again.
@@ -376,3 +398,6 @@ impl<D: Driver> Charge<D> {
         result
     }
 }
+
+#[cfg(test)]
+mod tests;

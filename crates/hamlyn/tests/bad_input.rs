@@ -393,3 +393,23 @@ fn a_ticket_for_another_protocol_is_refused_on_either_side() {
     );
     assert_eq!(tags.get_tag(&mut there, Wait::Poll), Ok(None));
 }
+
+#[test]
+fn memory_that_cannot_be_had_is_an_error() {
+    let mut manager = open(&namespace());
+    let interface = manager.interface_mut();
+    let huge = 1 << 50;
+    match interface.allocate(huge) {
+        Err(HostError::Memory { needed_bytes, .. }) => assert_eq!(needed_bytes, huge),
+        other => panic!("{other:?}"),
+    }
+    assert!(interface.allocate(4096).is_ok());
+    assert!(interface.allocate_handover(4, 4096).is_ok());
+    assert!(matches!(
+        interface.allocate_handover(4, 1000),
+        Err(HostError::BadSetting {
+            setting: "piece_bytes",
+            ..
+        })
+    ));
+}

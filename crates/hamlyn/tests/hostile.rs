@@ -10,7 +10,9 @@ use hamlyn::engine::key::Key;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
-use hamlyn::{LinkEnd, Manager, Message, ReceiveError, SendError, Ticket, Wait, tagged_write};
+use hamlyn::{
+    LinkEnd, Manager, Message, NewSlot, ReceiveError, SendError, Ticket, Wait, tagged_write,
+};
 use support::by_hand::{
     CLOSE, ENLARGE, HELLO, HandReceiver, control_ticket, raw, seed_ticket, summed,
 };
@@ -87,6 +89,50 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
     // Nothing was let in, and the friend is a friend still.
     friend.send(&mut honest, 0, b"friend", 7, LONG).unwrap();
     assert_eq!(receiver.get_tag(&mut victim, LONG), Ok(Some(7)));
+}
+
+/// A re-key is told to nobody on one host: an honest writer goes on with its old key for a while, at full rate.
+#[test]
+fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
+    const BUDGET: u32 = 50;
+    const STALE: u64 = 20_000;
+    let namespace = namespace();
+    let mut owner = open(&namespace);
+    owner.interface_mut().set_bad_keys_max(BUDGET);
+    let area = owner.interface_mut().allocate(64).unwrap();
+    let slots = [0, 1, 2].map(|_| {
+        let interface = owner.interface_mut();
+        interface.open_slot(NewSlot::new(&area)).unwrap()
+    });
+    let mut slots = slots.map(Some);
+    let mut writer = open(&namespace);
+    let targets = [0, 1, 2].map(|place| {
+        let slot = slots[place].as_ref().unwrap();
+        let ticket = slot.fast_ticket(0, 64).unwrap();
+        writer.interface_mut().target(&ticket, LONG).unwrap()
+    });
+    for slot in slots.iter_mut().flatten() {
+        owner.interface_mut().rekey_slot(slot).unwrap();
+    }
+    let terminus = writer.terminus();
+    let mut sent = 0;
+    until("all of them", || {
+        while sent < STALE {
+            let target = &targets[(sent % 3) as usize];
+            let message = Message::new(b"stale");
+            let interface = writer.interface_mut();
+            match interface.send_msg(terminus, target, &message, Wait::Poll) {
+                Ok(_) => sent += 1,
+                Err(SendError::WouldBlock { .. }) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        writer.interface_mut().poll();
+        owner.interface_mut().poll();
+        let refused = owner.interface().refusals().count(Refusal::BadKey);
+        (refused == STALE).then_some(())
+    });
+    assert_eq!(owner.interface().peers().count(), 1, "the link stays");
 }
 
 #[test]

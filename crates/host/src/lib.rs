@@ -20,7 +20,6 @@ use crate::bell::Bell;
 use hamlyn_engine::transport::Verdict;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
-use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
 use std::os::fd::OwnedFd;
@@ -151,14 +150,6 @@ pub trait Host {
     /// 64 bits that nobody can guess. For keys; may make a system call.
     fn random_bits(&mut self) -> Result<u64, HostError>;
 
-    /// Memory for a message area or send-buffer area, zeroed and reserved, so
-    /// that running out is an error here and not a fault later.
-    fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError>;
-
-    /// Memory as of [`Host::allocate`], of whole pages, parts of which may be lent to others
-    /// (`hamlyn_ring::lending`).
-    fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError>;
-
     /// Holds a file of lent pages ready for a peer, which fetches it, once, with the number that is
     /// returned; nobody can guess it, and nobody but that peer is given the file.
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError>;
@@ -173,14 +164,6 @@ pub trait Host {
         secret: u64,
         deadline_ns: u64,
     ) -> Result<Borrowed, ConnectError>;
-
-    /// Memory in `pieces` of `piece_bytes` (a power of two), each of which is
-    /// either open to the interface or in the application's hands.
-    fn allocate_handover(
-        &mut self,
-        pieces: u32,
-        piece_bytes: u32,
-    ) -> Result<(Area, HandoverReader), HostError>;
 
     /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by [`Host::now_ns`]).
     fn connect(
@@ -240,18 +223,15 @@ pub trait Host {
     /// are found only by looking.
     fn notes(&mut self) -> Option<Notes>;
 
-    /// Called in loops that wait without sleeping: pauses the processor, and in
-    /// the simulator lets time pass.
-    fn relax(&mut self);
+    /// Called in loops that wait without sleeping: pauses the processor, or with `yields` lets others have it, if
+    /// there are any. In the simulator it lets time pass.
+    fn relax(&mut self, yields: bool);
 
     /// Called at the beginning of each look at the links that is not the shortest, and of each attempt to send that is
     /// not. Nothing; but in the simulator, where time passes only while programs wait, one that looks again and again
     /// without a call that blocks waits a moment here.
     #[inline(always)]
     fn looks(&mut self) {}
-
-    /// Called in such loops now and then: lets others have the processor, if there are any.
-    fn yield_processor(&mut self);
 
     /// How long a blocking call polls at most before it sleeps, in nanoseconds.
     fn spin_ns(&self) -> u64;
@@ -291,17 +271,12 @@ pub trait Driver {
     /// The host's clock: [`Host::now_ns`].
     fn now_ns(&self) -> u64;
 
-    /// How long to poll before sleeping: [`Host::spin_ns`].
-    fn spin_ns(&self) -> u64;
-
     /// A descriptor that becomes readable when a peer rings or an event comes after
     /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
 
-    /// Called by a [`Companion`] that drives, between looks that find nothing: in the simulator time passes.
-    fn relax(&mut self);
-
-    /// Called by a [`Companion`] that drives: leaves everything alone for so long, or until [`Companion::unpark`].
+    /// Called by a [`Companion`] that drives: leaves everything alone for so long, or until [`Companion::unpark`]. For
+    /// no time at all, between looks that find nothing, only the simulator's time passes.
     fn stand_back(&mut self, span_ns: u64);
 }
 
@@ -391,6 +366,14 @@ pub enum HostError {
     /// The network cannot be used as was said.
     #[error(transparent)]
     Network(#[from] Box<network::NetworkError>),
+    /// The network processor of an interface panicked, which is an error of this library.
+    #[error(
+        "the network processor of this interface panicked ({message}): it moves no packets any more; close the interface and open it again"
+    )]
+    Processor {
+        /// What it said.
+        message: String,
+    },
     /// Another call of the system failed.
     #[error("{call} failed: {errno}")]
     System {

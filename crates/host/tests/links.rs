@@ -433,22 +433,3 @@ fn a_connection_takes_little_time() {
     }
     println!("a connection took {:?}", spent / ROUNDS);
 }
-
-#[test]
-fn memory_that_cannot_be_had_is_an_error() {
-    let mut host = unnamed(&namespace());
-    let huge = 1 << 50;
-    match host.allocate(huge) {
-        Err(HostError::Memory { needed_bytes, .. }) => assert_eq!(needed_bytes, huge),
-        other => panic!("{other:?}"),
-    }
-    assert!(host.allocate(4096).is_ok());
-    assert!(host.allocate_handover(4, 4096).is_ok());
-    assert!(matches!(
-        host.allocate_handover(4, 1000),
-        Err(HostError::BadSetting {
-            setting: "piece_bytes",
-            ..
-        })
-    ));
-}

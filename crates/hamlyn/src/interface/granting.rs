@@ -87,7 +87,7 @@ impl<H: Host> Interface<H> {
     /// Memory for a message area of whole pages (the length is rounded up), parts of which may be
     /// granted to peers. It cannot back a paranoid slot.
     pub fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        self.host.allocate_shared(length_bytes)
+        Area::lendable(length_bytes).map_err(HostError::memory(length_bytes))
     }
 
     /// Lets a peer store into these pages of the slot by itself; see [`crate::grant`]. The range

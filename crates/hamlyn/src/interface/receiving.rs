@@ -247,7 +247,7 @@ impl<H: Host> Interface<H> {
             Next::Stop => Ok(false),
             Next::Spin => {
                 if !patience.is_eager() {
-                    self.host.relax();
+                    self.host.relax(false);
                 }
                 if let Half::Own(inbound) = &mut self.inbound {
                     inbound.glance();
@@ -255,7 +255,7 @@ impl<H: Host> Interface<H> {
                 Ok(true)
             }
             Next::Yield => {
-                self.host.yield_processor();
+                self.host.relax(true);
                 patience.resumed(&mut self.habit, self.host.now_ns());
                 Ok(true)
             }

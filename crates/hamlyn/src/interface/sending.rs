@@ -1,6 +1,7 @@
 //! An interface sends (`Hamlyn 3.2`, `h_send_msg`).
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::{self, Message as EngineMessage, Transmitter};
 use hamlyn_host::{Host, HostError};
@@ -435,18 +436,31 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Waits until nothing is queued any more: every message that was accepted is handed to its
-    /// link, or has failed with it. False if the time was over first.
+    /// Waits until nothing is queued any more for that link: every message to it that was accepted is handed over, or has
+    /// failed with it. False if the time was over first. What waits for other links is not waited for.
+    pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
+        self.flush_until(wait, |transmitter| !transmitter.is_waiting_for(link))
+    }
+
+    /// As [`Interface::flush_link`], for all links: a peer that takes nothing keeps it from ending well.
     ///
     /// Here the application's own calls move its messages, so a program that sends and then does
     /// something else for long, or ends, calls this in between.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
+        self.flush_until(wait, |transmitter| !transmitter.is_waiting())
+    }
+
+    fn flush_until(
+        &mut self,
+        wait: Wait,
+        is_done: impl Fn(&Transmitter<Area>) -> bool,
+    ) -> Result<bool, HostError> {
         let mut patience = Patience::new(wait);
         loop {
             self.poll();
-            if !self
+            if self
                 .outbound
-                .look(|outbound| outbound.transmitter.is_waiting())
+                .look(|outbound| is_done(&outbound.transmitter))
             {
                 return Ok(true);
             }

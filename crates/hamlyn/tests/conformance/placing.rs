@@ -1,7 +1,7 @@
 //! Direct placement (decision 0006): messages to granted pages arrive as others do.
 
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::engine::terminus::Completion;
+use hamlyn::engine::terminus::{Completion, GatherPiece};
 use hamlyn::{Grant, GrantTicket, Message, NewSlot, Slot, Target, Wait};
 
 use crate::World;
@@ -250,6 +250,54 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
                 &target,
                 &Message::new(&pattern(2, 4096)).at(3 * PAGE),
             );
+            party.tell("sent", &[]);
+        },
+    ]);
+}
+
+/// Short ones and long ones, gathered or not: nothing that was sent before lands over what was sent later.
+pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent(world: &World) {
+    const LENGTHS: [usize; 6] = [512, 4096, 16, 2048, 1000, 600];
+    world.run(&[
+        &|party| {
+            let mut inlet = inlet(party, 1);
+            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
+            let _grant = grant(party, &inlet.slot, 0..64);
+            // All of them are on their way before the first is taken.
+            party.hear_only("sent");
+            let mut expected = vec![0; 4096];
+            for (number, length) in LENGTHS.into_iter().enumerate() {
+                inlet.next(party);
+                expected[..length].copy_from_slice(&pattern(number as u64 + 1, length));
+            }
+            assert!(inlet.bytes(0, 4096) == expected);
+        },
+        &|party| {
+            let (target, _) = accept(party);
+            for (number, length) in LENGTHS.into_iter().enumerate() {
+                let data = pattern(number as u64 + 1, length);
+                if number != 3 {
+                    send(party, &target, &Message::new(&data));
+                    continue;
+                }
+                party.with(|manager| {
+                    let terminus = manager.terminus();
+                    let interface = manager.interface_mut();
+                    let area = interface.allocate(4096).unwrap();
+                    area.write_at(0, &data).unwrap();
+                    let tag = interface.bind_area(terminus, &area, 0..4096).unwrap();
+                    let length_bytes = data.len() as u64 / 2;
+                    let pieces = [0, length_bytes].map(|offset| GatherPiece {
+                        tag,
+                        offset,
+                        length_bytes,
+                    });
+                    let message = Message::new(&[]);
+                    interface
+                        .send_gather(terminus, &target, &message, &pieces)
+                        .unwrap();
+                });
+            }
             party.tell("sent", &[]);
         },
     ]);

@@ -7,6 +7,7 @@ mod table;
 mod datagrams;
 mod gathering;
 mod groups;
+mod independence;
 mod low_level;
 mod managers;
 mod many;
@@ -42,6 +43,9 @@ between_interfaces!(placing_simulated, Near, Proc);
 between_interfaces!(placing_simulated_np, Near, Np);
 between_interfaces!(placing_simulated_inject, Near, Inject);
 between_interfaces!(placing_simulated_receive, Near, Receive);
+among_several!(several_simulated, Apart, Proc);
+among_several!(several_simulated_np, Apart, Np);
+among_several!(several_near_simulated, Near, Proc);
 while_nobody_receives!(full_simulated, Near, Proc);
 
 pub(crate) type Host = SimHost;

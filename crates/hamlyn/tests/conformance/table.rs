@@ -103,6 +103,16 @@ macro_rules! between_interfaces {
             placing::messages_of_all_sizes_are_whole_granted_or_not
             placing::after_revocation_messages_go_as_copies
             placing::a_closed_slot_takes_its_grants_with_it
+            placing::messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
+        }
+    };
+}
+
+/// For parties with interfaces of their own, near or far.
+macro_rules! among_several {
+    ($name:ident, $layout:ident, $strategy:ident) => {
+        in_world! { $name, $layout, $strategy,
+            independence::a_peer_that_takes_nothing_holds_up_no_other
         }
     };
 }

@@ -157,19 +157,14 @@ impl Driver for ProcessDriver {
         clock::now_ns()
     }
 
-    fn spin_ns(&self) -> u64 {
-        self.interior.settings.spin_ns
-    }
-
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.interior.registry.bells())
     }
 
-    fn relax(&mut self) {
-        // The look before has paused for each of its polls.
-    }
-
     fn stand_back(&mut self, span_ns: u64) {
-        std::thread::park_timeout(Duration::from_nanos(span_ns));
+        // Each look has paused for itself.
+        if span_ns > 0 {
+            std::thread::park_timeout(Duration::from_nanos(span_ns));
+        }
     }
 }

@@ -72,7 +72,6 @@ use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::either::EitherLink;
-use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
 use lendings::Lendings;
@@ -263,14 +262,6 @@ impl Host for ProcessHost {
         random_bits()
     }
 
-    fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Area::new(length_bytes).map_err(HostError::memory(length_bytes))
-    }
-
-    fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Area::lendable(length_bytes).map_err(HostError::memory(length_bytes))
-    }
-
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
         let secret = random_bits()?;
         self.interior
@@ -290,23 +281,6 @@ impl Host for ProcessHost {
         deadline_ns: u64,
     ) -> Result<Borrowed, ConnectError> {
         borrow::borrow(&self.interior, from, secret, deadline_ns)
-    }
-
-    fn allocate_handover(
-        &mut self,
-        pieces: u32,
-        piece_bytes: u32,
-    ) -> Result<(Area, HandoverReader), HostError> {
-        if !piece_bytes.is_power_of_two() {
-            return Err(HostError::BadSetting {
-                setting: "piece_bytes",
-                value: u64::from(piece_bytes),
-                reason: "it must be a power of two",
-            });
-        }
-        Area::handover(pieces, piece_bytes).map_err(HostError::memory(
-            u64::from(pieces) * u64::from(piece_bytes),
-        ))
     }
 
     fn connect(
@@ -365,12 +339,12 @@ impl Host for ProcessHost {
     }
 
     #[inline]
-    fn relax(&mut self) {
-        std::hint::spin_loop();
-    }
-
-    fn yield_processor(&mut self) {
-        std::thread::yield_now();
+    fn relax(&mut self, yields: bool) {
+        if yields {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
     }
 
     fn spin_ns(&self) -> u64 {

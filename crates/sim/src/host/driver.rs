@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use hamlyn_host::{Driver, Event, HostError};
 
-use super::SPIN_NS;
 use crate::link::SimLink;
 use crate::time::{Span, Time};
 use crate::world::{self, kernel, task};
@@ -76,19 +75,14 @@ impl Driver for SimDriver {
         world::now().as_ns()
     }
 
-    fn spin_ns(&self) -> u64 {
-        SPIN_NS
-    }
-
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None
     }
 
-    fn relax(&mut self) {
-        super::relax(self.interface);
-    }
-
     fn stand_back(&mut self, span_ns: u64) {
-        task::wait(Some(world::now() + Span::from_ns(span_ns)));
+        match span_ns {
+            0 => super::relax(self.interface),
+            _ => task::wait(Some(world::now() + Span::from_ns(span_ns))),
+        }
     }
 }

@@ -12,7 +12,6 @@ use hamlyn_host::process::name::Name;
 use hamlyn_host::{
     Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
 };
-use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
 
@@ -130,14 +129,6 @@ impl Host for SimHost {
         Ok(kernel::with(|kernel| kernel.random.bits()))
     }
 
-    fn allocate(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Area::new(length_bytes).map_err(HostError::memory(length_bytes))
-    }
-
-    fn allocate_shared(&mut self, length_bytes: u64) -> Result<Area, HostError> {
-        Area::lendable(length_bytes).map_err(HostError::memory(length_bytes))
-    }
-
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
         let borrower = to.destination.interface;
         Ok(kernel::with(|kernel| {
@@ -164,15 +155,6 @@ impl Host for SimHost {
             to: shown(to),
             what: "what it lent is not sealed memory of the size that it announced",
         })
-    }
-
-    fn allocate_handover(
-        &mut self,
-        pieces: u32,
-        piece_bytes: u32,
-    ) -> Result<(Area, HandoverReader), HostError> {
-        let needed_bytes = u64::from(pieces) * u64::from(piece_bytes);
-        Area::handover(pieces, piece_bytes).map_err(HostError::memory(needed_bytes))
     }
 
     fn connect(
@@ -280,7 +262,7 @@ impl Host for SimHost {
         None
     }
 
-    fn relax(&mut self) {
+    fn relax(&mut self, _: bool) {
         relax(self.interface);
     }
 
@@ -290,12 +272,8 @@ impl Host for SimHost {
             kernel.tasks.look() >= LOOKS_PER_MOMENT
         });
         if waits {
-            self.relax();
+            self.relax(false);
         }
-    }
-
-    fn yield_processor(&mut self) {
-        self.relax();
     }
 
     fn spin_ns(&self) -> u64 {
