@@ -36,6 +36,7 @@ impl<T: TransmitEnd> Outbound<T> {
                 sent_seen: 0,
                 idle_since_ns: 0,
                 returned: VecDeque::new(),
+                forgotten: 0,
                 holding: Vec::new(),
             },
         }
@@ -81,12 +82,19 @@ pub(crate) struct Outlets<T> {
     idle_since_ns: u64,
     /// What came back over links that have ended, and that nobody asked for yet.
     returned: VecDeque<(Option<Destination>, Header, Return)>,
+    /// Packets that came back over links that are gone and were forgotten.
+    forgotten: u64,
     /// Links in which packets wait for others.
     holding: Vec<LinkId>,
 }
 
-/// Packets that came back over ended links and are kept; of more, the oldest are forgotten.
+/// Packets that came back over ended links and are kept; of more, the oldest are forgotten and counted.
 const RETURNED_MAX: usize = 1_024;
+
+/// The same, of one link.
+fn forgotten<T: TransmitEnd>(way: &Way<T>) -> u64 {
+    way.end.wire_state().map_or(0, |state| state.forgotten)
+}
 
 impl<T: TransmitEnd> Outlets<T> {
     /// A new link, under the name that the receive half gave it.
@@ -105,9 +113,11 @@ impl<T: TransmitEnd> Outlets<T> {
         if self.way(id).is_some()
             && let Some(mut way) = self.ways.take(id.index as usize)
         {
+            self.forgotten += forgotten(&way);
             while let Some((header, reason)) = way.end.next_returned() {
                 if self.returned.len() == RETURNED_MAX {
                     self.returned.pop_front();
+                    self.forgotten += 1;
                 }
                 // Whither it went nobody could tell once the link's place is another's.
                 self.returned.push_back((to, header, reason));
@@ -135,6 +145,11 @@ impl<T: TransmitEnd> Outlets<T> {
                 way.end.hand_over();
             }
         }
+    }
+
+    /// How many packets came back and were forgotten.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten + self.ways.iter().map(forgotten).sum::<u64>()
     }
 
     /// A packet that was sent and came back; `leads_to` says where links that there are lead.

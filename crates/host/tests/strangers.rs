@@ -11,14 +11,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use hamlyn_host::network::hosts::{DOOR_PORT, HostName};
 use hamlyn_host::network::letter::{Answer, Request, Side, Sought};
 use hamlyn_host::network::{ClusterSecret, NetworkOptions, Security};
+use hamlyn_host::process::codec::{self, Message};
 use hamlyn_host::process::name::{Name, Namespace};
-use hamlyn_host::process::{NetworkUse, Options};
+use hamlyn_host::process::{Access, NetworkUse, Options};
 use hamlyn_host::{Address, Connected, Destination, Host, RefusedBecause, Supply};
 use hamlyn_link::udp::handshake::{
     COOKIE_MESSAGE_BYTES, Credentials, Heard, Initiator, Responder, Taken,
 };
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
+use support::raw::{Raw, RawListener};
 use support::{Owner, PATIENCE_NS, after_ns, namespace};
 
+/// With a cluster's secret.
+const RESPONSE_BYTES: usize = 108;
 const PATIENCE: Duration = Duration::from_nanos(PATIENCE_NS);
 
 /// A host of its own, on the loopback device.
@@ -373,4 +378,96 @@ fn answers_may_come_from_another_address_and_who_got_none_asks_for_the_same() {
     assert_eq!(given, b"ticket");
     let numbers = there.join().unwrap();
     assert_eq!(numbers[0], numbers[1]);
+}
+
+/// Whoever has the door finds those, too, who would not be linked to it.
+#[test]
+fn who_keeps_to_others_is_found() {
+    let place = Place::new(7);
+    let _shop = place.open("shop");
+    place.located("shop");
+    let mut options = place.options("private");
+    options.access = Access::Listed {
+        users: vec![u32::MAX - 1],
+        groups: Vec::new(),
+    };
+    let private = Owner::open(options).unwrap();
+    for _ in 0..8 {
+        assert_eq!(place.located("private").1, private.identity());
+    }
+    // That is all that it says.
+    let raw = Raw::connect(&place.namespace, private.identity().interface);
+    let item = Name::new("ticket").unwrap();
+    raw.greeted();
+    assert!(raw.send(&codec::encode(&Message::Ask { item }), &[]));
+    assert_eq!(raw.refusal(), RefusedBecause::NOT_ALLOWED.0);
+}
+
+/// A process that is stopped keeps those waiting who look for it, and nobody else.
+#[test]
+fn who_is_stopped_keeps_nobody_else_waiting() {
+    const ROUNDS: usize = 100;
+    let place = Place::new(8);
+    let _shop = place.open("shop");
+    let _stopped = RawListener::named(&place.namespace, "stopped");
+    let door = SocketAddr::from((place.address, DOOR_PORT));
+    place.located("shop");
+    // If the machine gives us no time for so long that the answer is there, another round may be quicker.
+    let is_overtaken = (0..ROUNDS).any(|_| {
+        let socket = place.socket();
+        socket.connect(door).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut initiator, mut room) = (place.initiator(0, &place.locate("stopped")), [0; 2048]);
+        // The initiation and what it calls for, perhaps with a cookie; then the letter.
+        let mut length = 0;
+        while length != RESPONSE_BYTES {
+            socket.send(initiator.poll(0).unwrap()).unwrap();
+            length = socket.recv(&mut room).unwrap();
+            assert!(matches!(
+                initiator.take(0, &room[..length]),
+                Ok(Taken::Again)
+            ));
+        }
+        socket.send(initiator.poll(0).unwrap()).unwrap();
+        place.located("shop");
+        socket.set_nonblocking(true).unwrap();
+        socket.recv(&mut room).is_err()
+    });
+    assert!(is_overtaken, "whoever looks for others waits, too");
+}
+
+/// A process that is stopped may have the port that all processes share: whoever asks again is led elsewhere.
+#[test]
+fn who_is_stopped_and_keeps_the_door_is_passed_by() {
+    let place = Place::new(9);
+    let mut shop = place.open("shop");
+    shop.offer("ticket", Supply::Always, b"ticket").unwrap();
+    place.located("shop");
+    let flags = SocketFlags::CLOEXEC;
+    let stopped = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None);
+    let stopped = stopped.unwrap();
+    sockopt::set_socket_reuseport(&stopped, true).unwrap();
+    let door = SocketAddr::from((place.address, DOOR_PORT));
+    rustix::net::bind(&stopped, &door).unwrap();
+    let mut options = place.options("asker");
+    let NetworkUse::On(network) = &mut options.network else {
+        unreachable!("it is on the network");
+    };
+    network.host = Some(HostName::new("there").unwrap());
+    network.listen = (Ipv4Addr::LOCALHOST, 0).into();
+    network.door_port = 7_408;
+    network
+        .hosts
+        .insert(HostName::new("here").unwrap(), door)
+        .unwrap();
+    let mut asker = Owner::open(options).unwrap();
+    // Some are led to the one that is stopped, and all are answered.
+    let is_passed_by = (0..64).any(|_| {
+        let deadline_ns = after_ns(&asker, PATIENCE_NS);
+        let given = asker.ask(Address::Name("here/shop"), "ticket", deadline_ns);
+        assert_eq!(given.unwrap(), b"ticket");
+        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        rustix::net::recv(&stopped, &mut [0; 1][..], flags).is_ok()
+    });
+    assert!(is_passed_by, "nobody was led there");
 }

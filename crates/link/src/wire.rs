@@ -19,7 +19,7 @@ pub use state::WireState;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -60,6 +60,8 @@ pub struct Wire {
     reception: Mutex<Reception>,
     posts: Mutex<Posts>,
     strangers: Mutex<Strangers>,
+    /// Bytes of frames that all links keep until they are taken.
+    kept_bytes: Arc<AtomicUsize>,
     batches: Mutex<Vec<Batch>>,
     /// Called when there is a stranger, a link has ended, or something is to be done at a time that a sleeper does not know.
     tell: Box<dyn Fn() + Send + Sync>,
@@ -137,6 +139,7 @@ impl Wire {
             }),
             posts: Mutex::default(),
             strangers: Mutex::new(Strangers::new()),
+            kept_bytes: Arc::default(),
             batches: Mutex::default(),
             tell,
             clock,
@@ -205,7 +208,8 @@ impl Wire {
 
     /// The link of that number.
     pub fn link(self: &Arc<Self>, number: u32, parts: PostParts) -> WireLink {
-        let post = Arc::new(Post::new(number, parts, self.now_ns()));
+        let kept_bytes = Arc::clone(&self.kept_bytes);
+        let post = Arc::new(Post::new(number, parts, self.now_ns(), kept_bytes));
         let mut posts = lock(&self.posts);
         let place = place_of(number);
         posts.reserved[place] = 0;

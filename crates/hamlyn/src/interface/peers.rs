@@ -161,8 +161,8 @@ impl<H: Host> Interface<H> {
     }
 
     /// A packet that was sent to an interface of another host and was not delivered: refused there, or without an
-    /// acknowledgement when its link ended (then it may have been delivered). Each comes back once. The newest 1,024 of each link are kept. On one
-    /// host nothing comes back: what is refused there is counted there.
+    /// acknowledgement when its link ended (then it may have been delivered). Each comes back once; of those that nobody fetches the newest 1,024 of each link
+    /// are kept, and the others counted ([`Interface::undelivered_forgotten`]). On one host nothing comes back: what is refused there is counted there.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
         let links = &self.links;
         let (to, header, reason) = self.outbound.with(|outbound| {
@@ -178,6 +178,12 @@ impl<H: Host> Interface<H> {
             word: header.word,
             reason,
         })
+    }
+
+    /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`], and were forgotten because there were too many. Allocates; not for the path of
+    /// a message.
+    pub fn undelivered_forgotten(&self) -> u64 {
+        self.outbound.look(|outbound| outbound.outlets.forgotten())
     }
 
     /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to whoever asks for

@@ -316,7 +316,12 @@ fn ask(interior: &Interior, (namespace, sought): &Wanted) -> Found {
     if place.is_none() && now_ns() >= deadline_ns {
         return None;
     }
-    let place = place.as_deref().and_then(WirePlace::from_bytes);
+    let own = interior.identity;
+    let place = place.and_then(|(bytes, user)| {
+        // It speaks for itself only.
+        let is_its = |place: &WirePlace| place.user == user && place.node == own.node;
+        WirePlace::from_bytes(&bytes).filter(is_its)
+    });
     // Whoever is asked for by its number must be it.
     let place = place.filter(|place| match sought {
         Sought::Interface(interface) => place.interface == *interface,

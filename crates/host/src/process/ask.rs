@@ -29,7 +29,9 @@ pub(super) fn ask(
     loop {
         let attempt = match &whom {
             Whom::Oneself => of_oneself(interior, whom.shown(), &item),
-            Whom::Another(target) => of_another(interior, target, &item, deadline_ns),
+            Whom::Another(target) => {
+                of_another(interior, target, &item, deadline_ns).map(|(bytes, _)| bytes)
+            }
             Whom::Abroad(abroad) => of_abroad(interior, abroad, &item, deadline_ns),
         };
         let why = match attempt {
@@ -63,14 +65,16 @@ fn of_oneself(interior: &Interior, shown: &str, item: &Name) -> Result<Vec<u8>, 
     }
 }
 
+/// What somebody else offers, and its user, by the kernel's word.
 fn of_another(
     interior: &Interior,
     target: &Target,
     item: &Name,
     deadline_ns: u64,
-) -> Result<Vec<u8>, Setback> {
+) -> Result<(Vec<u8>, u32), Setback> {
     let Some(contact) = target.greeted(interior, deadline_ns)? else {
-        return of_oneself(interior, target.shown(), item);
+        let bytes = of_oneself(interior, target.shown(), item)?;
+        return Ok((bytes, interior.identity.user));
     };
     let ask = Message::Ask { item: item.clone() };
     contact.say(&ask, &[])?;
@@ -80,7 +84,7 @@ fn of_another(
         Err(setback) => return Err(setback),
     };
     match message {
-        Message::Answer { bytes } => Ok(bytes),
+        Message::Answer { bytes } => Ok((bytes, contact.credentials.user)),
         Message::NotOffered => Err(not_offered(target.shown(), item)),
         Message::Refusal { reason } => Err(target.refused(RefusedBecause(reason))),
         _ => Err(target
@@ -117,14 +121,14 @@ fn of_abroad(
     }
 }
 
-/// What a neighbour offers under that name, if it says so in time.
+/// What a neighbour offers under that name, and its user, if it says so in time.
 pub(crate) fn ask_neighbour(
     interior: &Interior,
     namespace: &Namespace,
     sought: &Sought,
     item: &str,
     deadline_ns: u64,
-) -> Option<Vec<u8>> {
+) -> Option<(Vec<u8>, u32)> {
     let item = Name::new(item).ok()?;
     let target = Target::neighbour(namespace, sought).ok()?;
     of_another(interior, &target, &item, deadline_ns).ok()

@@ -14,6 +14,7 @@ use super::grant::Unlinkable;
 use super::name::Name;
 use super::registry::{Entrant, PeerKey};
 use super::source::Source;
+use crate::network::door::WIRE_ITEM;
 use crate::network::keeper::Keeper;
 use crate::{Errno, HostError, RefusedBecause};
 use rustix::buffer::spare_capacity;
@@ -34,6 +35,8 @@ const PAUSE_NS: u64 = 50_000_000;
 struct Handshake {
     socket: OwnedFd,
     credentials: Credentials,
+    /// It may not be linked, but ask where the wire is: whoever has the door of this host asks that of all, whose users may differ.
+    only_seeks: bool,
     deadline_ns: u64,
 }
 
@@ -193,13 +196,16 @@ impl Attendant {
             return self.note(Outcome::HungUp, None);
         };
         let interior = &self.interior;
-        if !interior.allows(&credentials) {
+        let only_seeks = !interior.allows(&credentials);
+        if only_seeks && interior.network.is_none() {
             return self.refuse(&socket, &credentials, Outcome::NotAllowed);
         }
         let of_user = |handshake: &&Handshake| handshake.credentials.user == credentials.user;
+        let of_seekers = |handshake: &&Handshake| only_seeks && handshake.only_seeks;
         let handshakes_max = interior.settings.handshakes_max;
         if self.handshakes.len() >= handshakes_max
             || self.handshakes.values().filter(of_user).count() >= handshakes_max / 2
+            || self.handshakes.values().filter(of_seekers).count() >= handshakes_max / 4
             || interior.disposal.is_saturated(credentials.user)
         {
             return self.refuse(&socket, &credentials, Outcome::Busy);
@@ -223,6 +229,7 @@ impl Attendant {
         let handshake = Handshake {
             socket,
             credentials,
+            only_seeks,
             deadline_ns: now_ns().saturating_add(timeout_ns),
         };
         self.handshakes.insert(number, handshake);
@@ -247,11 +254,16 @@ impl Attendant {
         let Handshake {
             socket,
             credentials,
+            only_seeks,
             ..
         } = handshake;
         let _ = epoll::delete(self.interior.registry.watch(), &socket);
         let outcome = match arrived {
             Ok(arrived) => match (arrived.message, arrived.descriptors) {
+                (Message::Ask { item }, None) if only_seeks && item.as_str() == WIRE_ITEM => {
+                    return self.answer(&socket, &credentials, &item);
+                }
+                _ if only_seeks => Outcome::NotAllowed,
                 (Message::Hello(offer), Some(descriptors)) => {
                     let socket = Arc::new(socket);
                     let outcome = self.welcome(&socket, &credentials, &offer, descriptors);

@@ -38,6 +38,8 @@ pub(super) struct Target {
     shown: String,
     /// Where it is if it is not here.
     or_else: Elsewhere,
+    /// It is asked where its wire is, whoever runs it, and nothing else.
+    only_sought: bool,
 }
 
 /// Where somebody may be who is not on this host.
@@ -146,6 +148,7 @@ impl Whom {
                     destination: None,
                     // It may be a name of this host that has a slash.
                     or_else: unknown.map_or(Elsewhere::Nowhere, Elsewhere::UnknownHost),
+                    only_sought: false,
                 }))
             }
             Address::Destination(destination) => {
@@ -173,6 +176,7 @@ impl Whom {
                         true => Elsewhere::Nowhere,
                         false => Elsewhere::NoNetwork,
                     },
+                    only_sought: false,
                 }))
             }
         }
@@ -180,7 +184,7 @@ impl Whom {
 }
 
 impl Target {
-    /// A neighbour, in whichever namespace.
+    /// A neighbour, in whichever namespace, to be asked where its wire is.
     pub(super) fn neighbour(namespace: &Namespace, sought: &Sought) -> Result<Self, ConnectError> {
         let (address, shown) = match sought {
             Sought::Name(name) => (namespace.name_address(name), format!("{:?}", name.as_str())),
@@ -194,6 +198,7 @@ impl Target {
             destination: None,
             shown,
             or_else: Elsewhere::Nowhere,
+            only_sought: true,
         })
     }
 }
@@ -236,7 +241,7 @@ impl Target {
         let is_expected = self
             .destination
             .is_none_or(|destination| destination.user == credentials.user);
-        if !is_expected || !interior.allows(&credentials) {
+        if !is_expected || !self.only_sought && !interior.allows(&credentials) {
             return Err(Setback::Final(ConnectError::NotAllowed {
                 to: self.shown.clone(),
                 user: credentials.user,

@@ -9,7 +9,7 @@ mod sending;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
@@ -31,6 +31,9 @@ use crate::udp::socket::Flow;
 
 /// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
 const WAITING_BYTES_MAX: usize = 4 << 20;
+/// The same for all links of a wire, but for what each may keep in any case.
+const POOL_BYTES: usize = 256 << 20;
+const SHARE_BYTES: usize = 64 << 10;
 /// How long full frames wait for more of their kind, unless nothing follows.
 const HELD_NS: u64 = 10_000;
 /// How long after a full socket sending is tried again.
@@ -39,8 +42,14 @@ const FULL_NS: u64 = 50_000;
 const UNHEARD_MAX: u32 = 16;
 /// How long the peer must have said nothing for that.
 const UNHEARD_NS: u64 = 300_000_000;
-/// Packets that came back and are kept; of more, the oldest are forgotten.
+/// Packets that came back and are kept; of more, the oldest are forgotten and counted.
 const RETURNED_MAX: usize = 1_024;
+
+/// How many bytes one link may keep while all of a wire keep so many: a quarter of what is left, so that whoever comes later finds something.
+fn share_bytes(kept_bytes: usize) -> usize {
+    let left = POOL_BYTES.saturating_sub(kept_bytes) / 4;
+    left.clamp(SHARE_BYTES, WAITING_BYTES_MAX)
+}
 
 /// What a post is made of.
 pub struct PostParts {
@@ -66,6 +75,8 @@ pub struct Post {
     datagram_bytes: usize,
     /// Frames that wait.
     waiting: AtomicUsize,
+    /// Bytes that all links of the wire keep.
+    kept_bytes: Arc<AtomicUsize>,
     /// Whether a packet would find room.
     has_room: AtomicBool,
     /// When it wants to be looked after, at the latest.
@@ -93,6 +104,8 @@ struct State {
     frame_bytes: usize,
     arrivals: VecDeque<Arrivals>,
     waiting_bytes: usize,
+    /// How many may wait at present.
+    share_bytes: usize,
     /// Frames of a call that is being looked through.
     fresh: Vec<Arrival>,
     spare: Spare,
@@ -104,12 +117,18 @@ struct State {
     heard_ns: u64,
     /// Nobody takes what comes any more.
     is_left: bool,
-    /// What came back, the oldest first.
+    /// What came back, the oldest first; and how much was forgotten.
     returned: VecDeque<(Header, Return)>,
+    forgotten: u64,
 }
 
 impl Post {
-    pub(super) fn new(number: u32, parts: PostParts, now_ns: u64) -> Self {
+    pub(super) fn new(
+        number: u32,
+        parts: PostParts,
+        now_ns: u64,
+        kept_bytes: Arc<AtomicUsize>,
+    ) -> Self {
         let PostParts {
             mut association,
             sealer,
@@ -127,6 +146,7 @@ impl Post {
             payload_max_bytes: AtomicUsize::new(association.payload_max_bytes()),
             datagram_bytes,
             waiting: AtomicUsize::new(0),
+            kept_bytes,
             has_room: AtomicBool::new(true),
             // The first probe is due.
             deadline_ns: AtomicU64::new(0),
@@ -146,6 +166,7 @@ impl Post {
                 frame_bytes: frame_bytes.min(frame_bytes_max),
                 arrivals: VecDeque::new(),
                 waiting_bytes: 0,
+                share_bytes: 0,
                 fresh: Vec::new(),
                 spare: Spare::default(),
                 aside: vec![0; datagram_bytes],
@@ -154,6 +175,7 @@ impl Post {
                 heard_ns: now_ns,
                 is_left: false,
                 returned: VecDeque::new(),
+                forgotten: 0,
             }),
         }
     }
@@ -184,6 +206,8 @@ impl Post {
         self.held.store(false, Ordering::Release);
         let heard_ns = state.heard_ns;
         while let Some(arrivals) = state.arrivals.pop_front() {
+            self.kept_bytes
+                .fetch_sub(arrivals.packet_bytes(), Ordering::Relaxed);
             state.put_off(heard_ns, arrivals);
         }
         self.waiting.store(0, Ordering::Release);
@@ -277,7 +301,9 @@ impl Post {
         }
         let mut state = lock(&self.state);
         let arrivals = state.arrivals.pop_front();
-        state.waiting_bytes -= arrivals.as_ref().map_or(0, Arrivals::packet_bytes);
+        let bytes = arrivals.as_ref().map_or(0, Arrivals::packet_bytes);
+        state.waiting_bytes -= bytes;
+        self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.waiting.store(state.arrivals.len(), Ordering::Release);
         arrivals
     }
@@ -339,6 +365,7 @@ impl Post {
     ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
+        state.share_bytes = share_bytes(self.kept_bytes.load(Ordering::Relaxed));
         while let Some(datagram) = inbox.next() {
             state.take_in(wire, now_ns, late_ns, datagram);
             if inbox.peek().and_then(association_of) != Some(self.number) {
@@ -348,6 +375,8 @@ impl Post {
         let came = !state.fresh.is_empty();
         if came {
             let arrivals = state.spare.keep(&mut state.fresh, inbox);
+            self.kept_bytes
+                .fetch_add(arrivals.packet_bytes(), Ordering::Relaxed);
             state.arrivals.push_back(arrivals);
             self.waiting.store(state.arrivals.len(), Ordering::Release);
         }
@@ -374,6 +403,7 @@ impl Post {
         while let Some(returned) = state.association.next_return() {
             if state.returned.len() == RETURNED_MAX {
                 state.returned.pop_front();
+                state.forgotten += 1;
             }
             let back = (returned.header, returned.reason);
             state.returned.push_back(back);
@@ -433,6 +463,7 @@ impl Post {
             is_sealed: state.sealer.is_encrypting(),
             frame_bytes: state.frame_bytes,
             transport: *association.statistics(),
+            forgotten: state.forgotten,
             paths: paths
                 .filter_map(|path| association.path_statistics(path))
                 .collect(),
@@ -490,7 +521,7 @@ impl State {
         let Incoming::Packets(taking) = incoming else {
             return;
         };
-        if self.is_left || self.waiting_bytes >= WAITING_BYTES_MAX {
+        if self.is_left || self.waiting_bytes >= self.share_bytes {
             self.association.not_now(now_ns, taking, NotNow::NoRoom);
             return;
         }
@@ -529,5 +560,27 @@ impl Drop for Post {
             unheard = state.unheard,
             "the end of an association"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many links are stuffed, what all keep has its limit, and whoever comes last still gets its share.
+    #[test]
+    fn what_all_links_keep_is_bounded() {
+        let (mut kept_bytes, links) = (0, 4_096);
+        for _ in 0..links {
+            let mut own_bytes = 0;
+            while own_bytes < share_bytes(kept_bytes) {
+                let frame_bytes = 8_900;
+                own_bytes += frame_bytes;
+                kept_bytes += frame_bytes;
+            }
+            assert!((SHARE_BYTES..WAITING_BYTES_MAX + 8_900).contains(&own_bytes));
+        }
+        assert!(kept_bytes <= POOL_BYTES + links * (SHARE_BYTES + 8_900));
+        assert_eq!(share_bytes(0), WAITING_BYTES_MAX);
     }
 }

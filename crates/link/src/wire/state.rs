@@ -20,6 +20,8 @@ pub struct WireState {
     pub frame_bytes: usize,
     /// What the transport did. The counters never go down.
     pub transport: Statistics,
+    /// Packets that came back, were not fetched, and were forgotten because there were too many. The counter never goes down.
+    pub forgotten: u64,
     /// What counts of each path: round trips, losses.
     pub paths: Vec<PathStatistics>,
 }

@@ -276,3 +276,31 @@ fn of_what_came_together_only_what_is_refused_comes_back() {
         );
     }
 }
+
+/// Nobody fetches what comes back: the newest are kept, the others counted, and none is missing.
+#[test]
+fn what_comes_back_and_is_not_fetched_is_counted() {
+    let wires = wires();
+    let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+    let (sent, mut offered, mut judged) = (3_000, 0, 0);
+    until(&wires, || {
+        while offered < sent {
+            match transmit.try_send(&header(0, 16), &[], &[Part::Bytes(&[1; 16])]) {
+                Ok(()) => offered += 1,
+                Err(Unsent::Full) => break,
+                Err(gone) => panic!("{gone:?}"),
+            }
+        }
+        let refuse = |_: &Header, _: &Arrived<'_>| Err::<(), _>(Refusal::BadKey);
+        judged += usize::from(receive.receive_judged(refuse).unwrap().is_some());
+        let state = transmit.wire_state().unwrap();
+        judged == sent && state.transport.refused == sent as u64
+    });
+    let forgotten = transmit.wire_state().unwrap().forgotten;
+    let mut fetched = 0;
+    while transmit.next_returned().is_some() {
+        fetched += 1;
+    }
+    assert_eq!((fetched, forgotten), (1_024, 3_000 - 1_024));
+    assert_eq!(wires[1].kept_bytes.load(Ordering::Relaxed), 0);
+}

@@ -15,9 +15,9 @@ use super::{Answered, Credentials, HandshakeError, Keys, Unheard, cookie};
 /// Until it is asked again for the first time, in nanoseconds; then twice as long each time.
 const AGAIN_NS: u64 = 50_000_000;
 /// The longest time between two, in nanoseconds.
-const AGAIN_NS_MAX: u64 = 2_000_000_000;
+const AGAIN_NS_MAX: u64 = 500_000_000;
 /// So often the same is said in vain; then all begins anew. A responder may have forgotten it, or have to keep silent for ever.
-const IN_VAIN_MAX: u32 = 4;
+const IN_VAIN_MAX: u32 = 3;
 
 /// What a message did.
 #[derive(Debug)]
