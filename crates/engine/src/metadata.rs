@@ -50,7 +50,14 @@ pub struct MetadataEntry {
     metadata_length: AtomicU32,
     /// Odd while the application changes key and limits.
     version: AtomicU32,
+    /// Where the one packet of the last one-shot message began; of several packets the sum of their [`cover`]s.
+    landed: AtomicU64,
+    /// Bytes of that one packet; [`COUNTED`] if there were several.
+    landed_bytes: AtomicU32,
 }
+
+/// In [`MetadataEntry::landed_bytes`]: the message came in packets that were counted.
+const COUNTED: u32 = u32::MAX;
 
 const _: () = assert!(USER_METADATA_BYTES.is_multiple_of(4));
 
@@ -78,6 +85,8 @@ impl MetadataEntry {
             receive_class: AtomicU64::new(0),
             metadata_length: AtomicU32::new(0),
             version: AtomicU32::new(0),
+            landed: AtomicU64::new(0),
+            landed_bytes: AtomicU32::new(0),
         }
     }
 
@@ -204,6 +213,17 @@ impl MetadataEntry {
         self.accumulator.load(Relaxed)
     }
 
+    /// Whether the message that spent this one-shot entry wrote exactly these bytes of its slot, each once.
+    /// `secret` is the slot's own key, which opens nothing in the paranoid modes and is told to nobody. Says
+    /// nothing of messages that were awaited: [`crate::receive::Receiver::receive_short`] tells where those landed.
+    pub fn has_landed(&self, secret: Key, offset: u64, length_bytes: u32) -> bool {
+        let landed = self.landed.load(Relaxed);
+        match self.landed_bytes.load(Relaxed) {
+            COUNTED => landed == cover(secret, offset, length_bytes),
+            landed_bytes => (landed, landed_bytes) == (offset, length_bytes),
+        }
+    }
+
     /// Forgets a message that came only in part, for example because its sender died.
     pub fn reset_accumulator(&self) {
         self.accumulator.store(0, Relaxed);
@@ -236,6 +256,24 @@ impl MetadataEntry {
         self.metadata_length.store(0, Relaxed);
     }
 
+    /// A message of one packet has landed there.
+    #[inline(always)]
+    pub(crate) fn set_landed(&self, offset: u64, length_bytes: u32) {
+        self.landed.store(offset, Relaxed);
+        self.landed_bytes.store(length_bytes, Relaxed);
+    }
+
+    /// A packet of several has landed there; to be called before it is counted.
+    pub(crate) fn add_landed(&self, secret: Key, offset: u64, length_bytes: u32) {
+        let before = match self.accumulator() {
+            0 => 0,
+            _ => self.landed.load(Relaxed),
+        };
+        let sum = before.wrapping_add(cover(secret, offset, length_bytes));
+        self.landed.store(sum, Relaxed);
+        self.landed_bytes.store(COUNTED, Relaxed);
+    }
+
     #[inline]
     pub(crate) fn set_accumulator(&self, value: u64) {
         self.accumulator.store(value, Relaxed);
@@ -246,6 +284,19 @@ impl MetadataEntry {
         // Whoever sees it spent sees the message.
         self.state.store(0, Release);
     }
+}
+
+/// Stands for a range of bytes: a secret function of its end less the same of its beginning. Those of ranges that lie
+/// side by side sum to that of the whole, in whatever order they come; ranges that overlap or leave a gap do not, and
+/// a sender that does not know the secret cannot choose some that do.
+fn cover(secret: Key, offset: u64, length_bytes: u32) -> u64 {
+    let at = |offset: u64| {
+        let mut mixed = offset ^ secret.to_bits();
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    };
+    at(offset.wrapping_add(u64::from(length_bytes))).wrapping_sub(at(offset))
 }
 
 impl core::fmt::Debug for MetadataEntry {

@@ -39,6 +39,8 @@ pub struct ShortReceived {
     pub word: u64,
     /// Its metadata, unless it is in fast mode.
     pub metadata: u64,
+    /// Where in the slot its data begin, unless it is in fast mode.
+    pub offset: u64,
 }
 
 impl ShortReceived {
@@ -283,6 +285,7 @@ impl<A: Area> Receiver<A> {
                 to,
                 word,
                 metadata: 0,
+                offset: 0,
             });
         }
         // Each field is read once.
@@ -320,10 +323,18 @@ impl<A: Area> Receiver<A> {
             .ok()?;
         let metadata = short.word();
         entry.store_metadata_word(metadata, size_of_val(&metadata));
+        if awaited.is_none() {
+            entry.set_landed(offset, SHORT_BYTES as u32);
+        }
         let word = entry.receive_class();
         // Last: from then on the application may give the place and the entry away again.
         entry.spend();
-        Some(ShortReceived { to, word, metadata })
+        Some(ShortReceived {
+            to,
+            word,
+            metadata,
+            offset,
+        })
     }
 
     #[cold]
@@ -432,6 +443,12 @@ impl<A: Area> Receiver<A> {
                     entry.store_metadata_word(word, metadata_length);
                 }
                 _ => store_metadata(entry, payload, metadata_length),
+            }
+            if slot.mode == Mode::ParanoidOneShot {
+                match delta {
+                    0 => entry.set_landed(header.offset, header.length_bytes),
+                    _ => entry.add_landed(slot.key, header.offset, header.length_bytes),
+                }
             }
             if delta != 0 {
                 let sum = slot.counting.add(before, delta);

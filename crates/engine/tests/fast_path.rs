@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    fn awaited(&mut self, short: &Short, high: u64) -> Option<u64> {
+    fn awaited(&mut self, short: &Short, high: u64) -> Option<(u64, u64)> {
         let awaited = Awaited {
             to: Address::new(self.slot, 1),
             key: Key::from_bits(ENTRY_KEY),
@@ -134,7 +134,7 @@ impl World {
         let taken = self
             .receiver
             .receive_short(&short, self.queue, Some(&awaited));
-        taken.map(|taken| taken.metadata)
+        taken.map(|taken| (taken.metadata, taken.offset))
     }
 
     fn fast(&mut self, short: &Short) -> Option<Notification> {
@@ -240,7 +240,10 @@ proptest! {
         }
 
         let mut awaited = World::new(&state);
-        match awaited.awaited(&short, state.high) {
+        match awaited.awaited(&short, state.high).map(|(word, at)| {
+            assert_eq!(at, short.offset);
+            word
+        }) {
             Some(word) => {
                 prop_assert_eq!(word, short.word);
                 prop_assert_eq!(expected.map(|notification| notification.word), Some(CLASS));
@@ -279,7 +282,7 @@ fn what_is_right_is_let_in() {
         has_metadata: true,
         data: [8, 9],
     };
-    assert_eq!(world.awaited(&short, HIGH), Some(7));
+    assert_eq!(world.awaited(&short, HIGH), Some((7, short.offset)));
     assert_eq!(world.area.contents()[144], 8);
     world.metadata.entry(1).unwrap().arm();
     let notification = world.fast(&short).unwrap();

@@ -255,41 +255,62 @@ fn header(slot: SlotName, permission: Permission, flags: Flags) -> Header {
     }
 }
 
-/// The application gives a spent entry to another sender while the former one still sends.
+/// The application gives an entry to another sender while the former one still sends. The entry was spent, or it was armed:
+/// then the application changes it between two packets, as a network processor takes them.
 #[test]
 fn former_holder_of_an_entry_cannot_use_up_its_next_arming() {
-    explore(|| {
-        let area = WordArea(Arc::new(AtomicU64::new(0)));
-        let metadata = MetadataArea::new(1).unwrap();
-        let (mut receiver, slot, _reader) = one_shot_slot(&area, &metadata);
-        metadata.entry(0).unwrap().permit(permission(1));
-        let applications = metadata.clone();
-        let application = thread::spawn(move || {
-            applications.entry(0).unwrap().permit(permission(2));
-            applications.entry(0).unwrap().arm();
-        });
-        let result = receiver.receive(
-            PEER,
-            &header(slot, permission(1), Flags::NONE),
-            &Bytes(1),
-            None,
-        );
-        assert!(
-            matches!(
+    for was_armed in [false, true] {
+        explore(move || {
+            let area = WordArea(Arc::new(AtomicU64::new(0)));
+            let metadata = MetadataArea::new(1).unwrap();
+            let (receiver, slot, _reader) = one_shot_slot(&area, &metadata);
+            let receiver = loom::sync::Arc::new(loom::sync::Mutex::new(receiver));
+            metadata.entry(0).unwrap().permit(permission(1));
+            if was_armed {
+                metadata.entry(0).unwrap().arm();
+            }
+            let (applications, lent, seen) = (metadata.clone(), receiver.clone(), area.clone());
+            let application = thread::spawn(move || {
+                let entry = applications.entry(0).unwrap();
+                let change = || {
+                    entry.disarm();
+                    entry.permit(permission(2));
+                    entry.arm();
+                };
+                if was_armed {
+                    let _between_packets = lent.lock().unwrap();
+                    change();
+                } else {
+                    change();
+                }
+                // From here on nothing of the former holder is written.
+                seen.0.load(Ordering::Relaxed)
+            });
+            let result = receiver.lock().unwrap().receive(
+                PEER,
+                &header(slot, permission(1), Flags::NONE),
+                &Bytes(1),
+                None,
+            );
+            let refused = matches!(
                 result,
                 Err(Refusal::EntrySpent | Refusal::BadEntryKey | Refusal::OutOfLimits)
-            ),
-            "let in: {result:?}"
-        );
-        application.join().unwrap();
-        let result = receiver.receive(
-            PEER,
-            &header(slot, permission(2), Flags::NONE),
-            &Bytes(2),
-            None,
-        );
-        assert_eq!(result, Ok(Received::Complete));
-    });
+            );
+            let may_be_in = was_armed && result == Ok(Received::Complete);
+            assert!(refused || may_be_in, "{result:?}");
+            let seen = application.join().unwrap();
+            assert_eq!(seen, area.0.load(Ordering::Relaxed), "written afterwards");
+            let entry = metadata.entry(0).unwrap();
+            assert!(entry.is_armed(), "used up");
+            let result = receiver.lock().unwrap().receive(
+                PEER,
+                &header(slot, permission(2), Flags::NONE),
+                &Bytes(2),
+                None,
+            );
+            assert_eq!(result, Ok(Received::Complete));
+        });
+    }
 }
 
 /// Whoever pops the notification finds data, metadata and a spent entry.

@@ -7,8 +7,7 @@
 //! hands out a ticket says with it who may send when.
 
 use hamlyn_engine::counting::Counting;
-use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::metadata::MetadataEntry;
+use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -16,7 +15,7 @@ use hamlyn_host::Host;
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
 use crate::manager::Manager;
 use crate::message::{Message, Target};
-use crate::place::Place;
+use crate::place::{Came, Place};
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
 
@@ -27,17 +26,32 @@ const REPLY_BYTES: usize = PLAIN_BYTES + TICKET_BYTES;
 
 const _: () = assert!(REPLY_BYTES <= USER_METADATA_BYTES);
 
-/// Offset and length, from the first word of metadata.
+/// In [`Receiver::came`]: nothing yet, it waits for a datagram.
+const READY: u64 = u64::MAX;
+/// In [`Receiver::came`]: nothing, and it waits for nothing. Neither is the word of a datagram that fits a buffer.
+const NOTHING: u64 = READY - 1;
+
+/// The word of metadata of a datagram: its offset, and its length.
 #[inline]
-fn place_of(word: u64) -> (u32, u32) {
-    (word as u32, (word >> 32) as u32)
+const fn word_of(offset: u64, length_bytes: usize) -> u64 {
+    offset & 0xFFFF_FFFF | (length_bytes as u64) << 32
 }
+
+const fn malformed(what: &'static str) -> ReceiveError {
+    ReceiveError::Malformed {
+        protocol: "datagram",
+        what,
+    }
+}
+
+const OTHER_BYTES: ReceiveError = malformed("its data are not those that it names");
 
 /// The receiving end. See the module.
 #[derive(Debug)]
 pub struct Receiver {
     place: Place,
-    ready: bool,
+    /// The word of the last datagram, once it was compared with what landed; or [`READY`] or [`NOTHING`].
+    came: u64,
 }
 
 /// A datagram in its receiver's buffer. No copy was made.
@@ -52,7 +66,7 @@ pub struct Datagram<'a> {
 }
 
 impl Receiver {
-    /// A receiver with a buffer of 1 byte to 4 GiB less one. It is not ready yet.
+    /// A receiver with a buffer of 1 byte to 2 GiB. It is not ready yet.
     pub fn new<H: Host>(manager: &mut Manager<H>, buffer_bytes: u32) -> Result<Self, OpenError> {
         if buffer_bytes == 0 || buffer_bytes > 1 << 31 {
             return Err(OpenError::Setting {
@@ -63,13 +77,8 @@ impl Receiver {
         }
         Ok(Self {
             place: Place::open(manager, buffer_bytes, Counting::Bits32)?,
-            ready: false,
+            came: NOTHING,
         })
-    }
-
-    #[inline]
-    fn entry(&self) -> Option<&MetadataEntry> {
-        self.place.entry()
     }
 
     /// A ticket for the whole buffer, to be given to whoever may send. Good until [`Receiver::revoke`].
@@ -81,35 +90,29 @@ impl Receiver {
     /// has come.
     #[inline]
     pub fn ready(&mut self) {
-        if !self.ready {
+        if self.came != READY {
             self.place.arm();
-            self.ready = true;
+            self.came = READY;
         }
     }
 
     /// Whether it waits for a datagram.
     pub fn is_ready(&self) -> bool {
-        self.ready
+        self.came == READY
     }
 
-    /// Changes the key: tickets handed out before are worthless. Without any call of the
-    /// operating system but for the random bits.
+    /// Changes the key: tickets handed out before are worthless, and when this returns nothing sent with them
+    /// is being written any more. Without any call of the operating system but for the random bits.
     pub fn revoke<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
         let key = manager.interface_mut().new_key()?;
-        self.place.permit(key);
-        self.reset();
+        self.place.change(manager, Some(key));
         Ok(())
     }
 
     /// Forgets a datagram that came only in part, because its sender died or gave up. If the receiver
     /// is ready it stays so, and tickets stay good. Never needed after datagrams of one packet.
-    pub fn reset(&mut self) {
-        // If it is spent, a datagram has come and is still to be received.
-        if let Some(entry) = self.entry()
-            && entry.is_armed()
-        {
-            entry.arm();
-        }
+    pub fn reset<H: Host>(&mut self, manager: &mut Manager<H>) {
+        self.place.change(manager, None);
     }
 
     /// Waits for a datagram. Nothing if none came in time. Afterwards the receiver is
@@ -120,77 +123,87 @@ impl Receiver {
         manager: &mut Manager<H>,
         wait: Wait,
     ) -> Result<Option<Datagram<'_>>, ReceiveError> {
-        if !self.ready {
+        if self.came != READY {
             return Err(ReceiveError::NotReady);
         }
-        let word = self.place.short_at_hand(manager);
-        if word.is_none() && !self.place.await_message(manager, wait)? {
-            return Ok(None);
+        if let Some((word, offset)) = self.place.short_at_hand(manager) {
+            return self.read_short(word, offset).map(Some);
         }
-        self.ready = false;
-        if let Some((offset, length_bytes)) = word.map(place_of)
-            && let Some(data) = self.data(offset, length_bytes)
+        match self.place.await_message(manager, wait)? {
+            Came::Nothing => Ok(None),
+            Came::Short(word, offset) => self.read_short(word, offset).map(Some),
+            Came::Message => self.read().map(Some),
+        }
+    }
+
+    /// As [`Receiver::read`], of a message whose data are short and lie there.
+    #[inline(always)]
+    fn read_short(&mut self, word: u64, offset: u64) -> Result<Datagram<'_>, ReceiveError> {
+        self.came = word;
+        if word == word_of(offset, SHORT_BYTES)
+            && let Some(data) = self.place.reader.view(offset, SHORT_BYTES)
         {
-            return Ok(Some(Datagram {
+            return Ok(Datagram {
                 data,
-                offset,
+                offset: offset as u32,
                 reply: None,
-            }));
+            });
         }
-        self.read().map(Some)
+        self.came = NOTHING;
+        Err(OTHER_BYTES)
     }
 
     /// The datagram that came last, as long as the receiver was not made ready again.
     pub fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
-        if self.ready {
-            Err(ReceiveError::NotReady)
-        } else {
-            self.read()
-        }
-    }
-
-    /// Those bytes of the buffer, if they are in our hands.
-    #[inline(always)]
-    fn data(&self, offset: u32, length_bytes: u32) -> Option<&[u8]> {
-        let end = u64::from(offset) + u64::from(length_bytes);
-        if end > self.place.slot.length_bytes() {
-            return None;
-        }
-        let reader = &self.place.reader;
-        reader.view(u64::from(offset), length_bytes as usize)
-    }
-
-    #[inline(never)]
-    fn read(&self) -> Result<Datagram<'_>, ReceiveError> {
-        let malformed = |what| ReceiveError::Malformed {
-            protocol: "datagram",
-            what,
-        };
-        let Some(entry) = self.entry() else {
+        if self.came >= NOTHING {
             return Err(ReceiveError::NotReady);
-        };
+        }
+        let (offset, length_bytes) = (self.came as u32, (self.came >> 32) as usize);
+        let reader = &self.place.reader;
+        let data = reader
+            .view(u64::from(offset), length_bytes)
+            .ok_or(OTHER_BYTES)?;
+        Ok(Datagram {
+            data,
+            offset,
+            reply: self.reply()?,
+        })
+    }
+
+    /// Compares what a datagram says of itself with what landed.
+    #[inline(never)]
+    fn read(&mut self) -> Result<Datagram<'_>, ReceiveError> {
+        self.came = NOTHING;
+        let entry = self.place.entry().ok_or(ReceiveError::NotReady)?;
         let length = entry.metadata_length_bytes();
         if length != PLAIN_BYTES && length != REPLY_BYTES {
             return Err(malformed("its metadata have the wrong length"));
         }
-        let (offset, length_bytes) = place_of(entry.metadata_word());
-        let Some(data) = self.data(offset, length_bytes) else {
+        let word = entry.metadata_word();
+        let (offset, length_bytes) = (u64::from(word as u32), (word >> 32) as u32);
+        let end = offset + u64::from(length_bytes);
+        if end > self.place.slot.length_bytes() {
             return Err(malformed("its data lie outside the buffer"));
-        };
-        let reply = if length == REPLY_BYTES {
-            let mut metadata = [0; USER_METADATA_BYTES];
-            entry.metadata(&mut metadata);
-            let ticket = Ticket::from_bytes(&metadata[PLAIN_BYTES..REPLY_BYTES])
-                .map_err(|_| malformed("its reply ticket is none"))?;
-            Some(ticket)
-        } else {
-            None
-        };
-        Ok(Datagram {
-            data,
-            offset,
-            reply,
-        })
+        }
+        if !entry.has_landed(self.place.slot.key, offset, length_bytes) {
+            return Err(OTHER_BYTES);
+        }
+        self.reply()?;
+        self.came = word;
+        self.latest()
+    }
+
+    /// The reply ticket of the message that came.
+    fn reply(&self) -> Result<Option<Ticket>, ReceiveError> {
+        let mut metadata = [0; USER_METADATA_BYTES];
+        match self.place.entry() {
+            Some(entry) if entry.metadata(&mut metadata) == REPLY_BYTES => {
+                Ticket::from_bytes(&metadata[PLAIN_BYTES..REPLY_BYTES])
+                    .map(Some)
+                    .map_err(|_| malformed("its reply ticket is none"))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Packets refused at this receiver, by reason, and more.
@@ -233,8 +246,9 @@ impl Sender {
         reply: Option<&Ticket>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        let base = self.target.ticket().base;
-        let word = (base + u64::from(offset)) & 0xFFFF_FFFF | (data.len() as u64) << 32;
+        // As in `Ticket::place`: it wraps only if the ticket was made up, and then the place is wrong, no more.
+        let at = self.target.ticket().base.wrapping_add(u64::from(offset));
+        let word = word_of(at, data.len());
         let terminus = manager.terminus();
         let mut message = Message::new(data).at(u64::from(offset));
         match reply {

@@ -157,8 +157,8 @@ pub enum ReceiveError {
     /// Notifications were lost.
     #[error(transparent)]
     Overrun(#[from] Overrun),
-    /// A peer is gone. For an end point that is not bound to one peer this is
-    /// told once per loss and interrupts the wait; calling again waits again.
+    /// The one peer that could have sent what is waited for is gone. Other losses are no errors: see
+    /// [`crate::Interface::next_loss`].
     #[error(transparent)]
     PeerLost(#[from] PeerLost),
     /// The sender closed the stream, and everything it sent has been received.

@@ -14,7 +14,7 @@ use hamlyn_host::Host;
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
 use crate::manager::Manager;
 use crate::message::{Message, Target};
-use crate::place::Place;
+use crate::place::{Came, Place};
 use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
 use crate::wait::Wait;
 
@@ -158,10 +158,14 @@ impl Receiver {
     /// are worthless, so late packets of theirs cannot disturb this one.
     pub fn begin<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<Member, ReceiveError> {
         let key = manager.interface_mut().new_key()?;
-        if let Some(entry) = self.place.entry() {
-            entry.disarm();
-        }
-        self.place.permit(key);
+        let place = &mut self.place;
+        // A packet of an earlier round may be under way: it is all in when this begins, or is refused.
+        manager.interface_mut().between_packets(|| {
+            if let Some(entry) = place.entry() {
+                entry.disarm();
+            }
+            place.permit(key);
+        });
         // An earlier round that completed unseen must not be taken for this one.
         while manager.next_arrival(self.place.class)?.is_some() {}
         self.place.arm();
@@ -173,7 +177,7 @@ impl Receiver {
     }
 
     /// Waits until everything from all members has come, and returns it. Nothing if that was not so in
-    /// time. The loss of any peer interrupts the wait, once: it may have been a member.
+    /// time. Which peers were lost, one of which may have been a member, tells [`crate::Interface::next_loss`].
     pub fn receive<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
@@ -182,7 +186,7 @@ impl Receiver {
         if !self.open {
             return Err(ReceiveError::NotReady);
         }
-        if !self.place.await_message(manager, wait)? {
+        if let Came::Nothing = self.place.await_message(manager, wait)? {
             return Ok(None);
         }
         self.open = false;

@@ -261,15 +261,19 @@ impl<R: ReceiveEnd> Inbound<R> {
         }
     }
 
-    /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata.
+    /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata and where it landed.
     #[inline(always)]
-    pub(crate) fn take_awaited(&mut self, queue: &QueueId, awaited: &Awaited) -> Option<u64> {
+    pub(crate) fn take_awaited(
+        &mut self,
+        queue: &QueueId,
+        awaited: &Awaited,
+    ) -> Option<(u64, u64)> {
         let inlet = self.inlets.at_hand()?;
         let way = inlet.end.shortcut()?;
         let receiver = &mut self.receiver;
         let received = receiver.receive_short(&way.peek_worded()?, *queue, Some(awaited))?;
         way.short_done();
-        Some(received.metadata)
+        Some((received.metadata, received.offset))
     }
 
     /// Whether the shortest ways may have found nothing only because there was something to settle, and are worth

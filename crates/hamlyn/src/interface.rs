@@ -40,8 +40,6 @@ use crate::wait::Habit;
 pub struct Queue {
     pub(crate) id: QueueId,
     pub(crate) reader: NotificationReader,
-    /// Losses of peers that waits on this queue have reported.
-    pub(crate) losses_seen: u64,
     /// How much the interface had announced when the queue was last found empty.
     pub(crate) empty_at: u64,
 }
@@ -80,6 +78,8 @@ pub struct Interface<H: Host> {
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
+    /// Losses that [`Interface::next_loss`] has told of.
+    losses_told: u64,
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
     granting: granting::Granting,
@@ -118,6 +118,7 @@ impl<H: Host> Interface<H> {
             links: Links::new(host.identity().node),
             strategy,
             other_activity: 0,
+            losses_told: 0,
             spare_due_ns: None,
             granting: granting::Granting::default(),
             habit,
@@ -206,7 +207,6 @@ impl<H: Host> Interface<H> {
         Ok(Queue {
             id,
             reader,
-            losses_seen: self.links.loss_count(),
             empty_at: u64::MAX,
         })
     }
@@ -276,6 +276,13 @@ impl<H: Host> Interface<H> {
             .with(|inbound| inbound.receiver.rekey_slot(slot.name, key))?;
         slot.key = key;
         Ok(())
+    }
+
+    /// Makes a change while no packet is being received: what came before is all in, and what comes after finds the
+    /// change whole. With a strategy by which a network processor receives, metadata entries that are armed must be changed
+    /// so; an entry that is not armed may be permitted and armed at any time.
+    pub fn between_packets<R>(&mut self, change: impl FnOnce() -> R) -> R {
+        self.inbound.with(|_| change())
     }
 
     /// Shuts everybody out until the slot is re-keyed.

@@ -228,11 +228,6 @@ impl Links {
             .copied()
     }
 
-    /// Losses of peers so far; compare to learn of new ones.
-    pub(crate) fn loss_count(&self) -> u64 {
-        self.loss_count
-    }
-
     /// The next loss that the caller has not seen; `seen` counts on.
     pub(crate) fn next_loss(&self, seen: &mut u64) -> Option<PeerLost> {
         if *seen == self.loss_count {

@@ -284,10 +284,10 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// The word of metadata of a message that is awaited, if no arrival waits and it is the next of all;
+    /// The word of metadata of a message that is awaited and where it landed, if no arrival waits and it is the next of all;
     /// otherwise nothing, and [`Manager::next_arrival`] is to be asked.
     #[inline(always)]
-    pub(crate) fn awaited_at_hand(&mut self, awaited: &Awaited) -> Option<u64> {
+    pub(crate) fn awaited_at_hand(&mut self, awaited: &Awaited) -> Option<(u64, u64)> {
         if self.waiting != 0 {
             return None;
         }

@@ -29,7 +29,16 @@ pub(crate) struct Place {
     /// What its entry permits.
     awaited: Awaited,
     metadata: MetadataArea,
-    losses_seen: u64,
+}
+
+/// What a wait for a message brought.
+pub(crate) enum Came {
+    /// No message in time.
+    Nothing,
+    /// A short one: its word of metadata, and where its data are.
+    Short(u64, u64),
+    /// One of which the entry says the rest.
+    Message,
 }
 
 impl Place {
@@ -65,7 +74,6 @@ impl Place {
             .counting(counting);
         new.queue = Some(queue);
         let slot = interface.open_slot(new)?;
-        let losses_seen = interface.loss_count();
         let Some(metadata) = slot.metadata().cloned() else {
             unreachable!("the slot was opened with an entry");
         };
@@ -81,7 +89,6 @@ impl Place {
             class,
             awaited,
             metadata,
-            losses_seen,
         };
         place.permit(key);
         if let Some(entry) = place.entry() {
@@ -102,7 +109,21 @@ impl Place {
             .unwrap_or_else(|_| unreachable!("the entry covers the slot"))
     }
 
-    /// Lets messages with that key in, anywhere in the place.
+    /// Of a message that is awaited, forgets what came of it so far, and the key under which it may come if there is
+    /// another one. One that is complete stays.
+    pub(crate) fn change<H: Host>(&mut self, manager: &mut Manager<H>, key: Option<Key>) {
+        manager.interface_mut().between_packets(|| {
+            if let Some(key) = key {
+                self.permit(key);
+            }
+            if let Some(entry) = self.entry().filter(|entry| entry.is_armed()) {
+                entry.arm();
+            }
+        });
+    }
+
+    /// Lets messages with that key in, anywhere in the place. The entry must not be armed, or no packet may be
+    /// received meanwhile.
     pub(crate) fn permit(&mut self, key: Key) {
         self.awaited.key = key;
         let high = self.slot.length_bytes();
@@ -111,7 +132,7 @@ impl Place {
         }
     }
 
-    /// Lets one message in. The place is its sender's until it has come.
+    /// Lets one message in; the entry must not be armed. The place is its sender's until it has come.
     #[inline]
     pub(crate) fn arm(&mut self) {
         self.reader.open_one(0);
@@ -120,36 +141,40 @@ impl Place {
         }
     }
 
-    /// The word of metadata of a message of that and 16 bytes of data, if it is what comes next.
+    /// The word of metadata of a message of that and 16 bytes of data, and where those are, if it is what comes next.
     #[inline(always)]
-    pub(crate) fn short_at_hand<H: Host>(&self, manager: &mut Manager<H>) -> Option<u64> {
+    pub(crate) fn short_at_hand<H: Host>(&self, manager: &mut Manager<H>) -> Option<(u64, u64)> {
         manager.awaited_at_hand(&self.awaited)
     }
 
-    /// Waits until a message is complete; false if none was in time. The loss of any peer
-    /// interrupts the wait, once.
+    /// Waits until a message is complete.
     #[inline(never)]
     pub(crate) fn await_message<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         wait: Wait,
-    ) -> Result<bool, ReceiveError> {
-        if manager.interface_mut().look_again() && self.short_at_hand(manager).is_some() {
-            return Ok(true);
-        }
+    ) -> Result<Came, ReceiveError> {
         let mut patience = Patience::new(wait);
-        // While it waits, the shortest way is tried first: what comes then should be seen soon.
-        while self.short_at_hand(manager).is_none() && manager.next_arrival(self.class)?.is_none() {
-            if wait != Wait::Poll
-                && let Some(lost) = manager.interface().next_loss(&mut self.losses_seen)
-            {
-                return Err(lost.into());
+        let mut looks_again = manager.interface_mut().look_again();
+        loop {
+            // While it waits, the shortest way is tried first: what comes then should be seen soon.
+            if looks_again && let Some((word, offset)) = self.short_at_hand(manager) {
+                return Ok(Came::Short(word, offset));
+            }
+            looks_again = true;
+            if manager.next_arrival(self.class)?.is_some() {
+                return Ok(Came::Message);
+            }
+            if self.entry().is_some_and(|entry| !entry.is_armed()) {
+                // A silent message, unless a network processor is about to announce it.
+                manager.interface_mut().between_packets(|| ());
+                manager.next_arrival(self.class)?;
+                return Ok(Came::Message);
             }
             if !manager.pause(&mut patience)? {
-                return Ok(false);
+                return Ok(Came::Nothing);
             }
         }
-        Ok(true)
     }
 
     pub(crate) fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {

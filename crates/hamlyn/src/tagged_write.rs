@@ -124,11 +124,6 @@ impl Receiver {
                 }
                 self.passed.push_back(notification.word);
             }
-            if wait != Wait::Poll
-                && let Some(lost) = manager.interface().next_loss(&mut self.queue.losses_seen)
-            {
-                return Err(lost.into());
-            }
             if !manager.pause(&mut patience)? {
                 return Ok(None);
             }

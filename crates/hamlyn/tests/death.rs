@@ -10,8 +10,8 @@ use hamlyn::host::LossCause;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{
-    LinkEnd, Manager, Message, NewSlot, ReceiveError, SendError, Target, Ticket, Wait, datagram,
-    group, tagged_write,
+    LinkEnd, Manager, Message, NewSlot, PeerLost, ReceiveError, SendError, Target, Ticket, Wait,
+    datagram, group, tagged_write,
 };
 use support::actor::{Actor, listen, role, say};
 use support::{LONG, Random, namespace, open, until};
@@ -158,31 +158,42 @@ impl Ends {
         }
     }
 
-    /// Every wait must end with the loss. How long that took, from the first to the last.
+    /// The loss is told, every wait bound to that peer ends with it, and no other wait fails because of it. What was sent
+    /// before comes first.
     fn all_lose(&mut self, manager: &mut Manager<ProcessHost>) {
-        lost(|| self.tags.get_tag(manager, LONG).map(|_| ()));
-        lost(|| {
-            if !self.inbox.is_ready() {
-                self.inbox.ready();
-            }
-            self.inbox.receive(manager, LONG).map(|_| ())
+        const SOON: Wait = Wait::millis(1);
+        let lost = manager.interface_mut().wait_for_loss(LONG);
+        died(lost.expect("no error").expect("the loss"));
+        until("the last tag", || match self.tags.get_tag(manager, SOON) {
+            Ok(Some(_)) | Err(ReceiveError::Overrun(_)) => None,
+            other => Some(assert_eq!(other, Ok(None))),
         });
-        lost(|| self.group.receive(manager, LONG).map(|_| ()));
-        lost(|| {
-            manager
-                .interface_mut()
-                .rcv_block(&mut self.queue, LONG)
-                .map(|_| ())
+        until("the last datagram", || {
+            self.inbox.ready();
+            let came = self.inbox.receive(manager, SOON).expect("no error");
+            came.is_none().then_some(())
         });
-        lost(|| {
-            let record = self.stream.receive(manager, LONG)?;
-            self.stream.release(manager, &record.unwrap());
-            Ok(())
-        });
+        self.group.receive(manager, SOON).expect("no error");
+        let interface = manager.interface_mut();
+        assert_eq!(interface.rcv_block(&mut self.queue, SOON), Ok(None));
         // A stream that knows its peer is bound to it, so it stays lost.
-        if self.stream.sender().is_some() {
-            let again = self.stream.receive(manager, Wait::millis(1));
-            assert!(matches!(again, Err(ReceiveError::PeerLost(_))), "{again:?}");
+        let end = until("the end of the stream", || {
+            match self.stream.receive(manager, SOON) {
+                Ok(Some(record)) => {
+                    self.stream.release(manager, &record);
+                    None
+                }
+                other => Some(other),
+            }
+        });
+        match (self.stream.sender(), end) {
+            (None, end) => assert_eq!(end, Ok(None)),
+            (Some(_), Err(ReceiveError::PeerLost(lost))) => {
+                died(lost);
+                let again = self.stream.receive(manager, SOON);
+                assert_eq!(again, Err(ReceiveError::PeerLost(lost)));
+            }
+            (Some(_), other) => panic!("{other:?}"),
         }
     }
 
@@ -195,18 +206,9 @@ impl Ends {
     }
 }
 
-/// What was sent before comes first; then the loss, and nothing else.
-fn lost(mut receive: impl FnMut() -> Result<(), ReceiveError>) {
-    until("the loss", || match receive() {
-        Ok(()) => None,
-        Err(ReceiveError::Overrun(_)) => None,
-        Err(ReceiveError::PeerLost(lost)) => {
-            assert_eq!(lost.end, LinkEnd::Lost(LossCause::Died));
-            assert!(lost.to_string().contains("its process ended"), "{lost}");
-            Some(())
-        }
-        Err(error) => panic!("{error}"),
-    });
+fn died(lost: PeerLost) {
+    assert_eq!(lost.end, LinkEnd::Lost(LossCause::Died));
+    assert!(lost.to_string().contains("its process ended"), "{lost}");
 }
 
 /// A third party that must not notice anything.
@@ -250,7 +252,7 @@ impl Bystander {
                     taken = tag + 1;
                     None
                 }
-                Ok(None) | Err(ReceiveError::PeerLost(_) | ReceiveError::Overrun(_)) => None,
+                Ok(None) | Err(ReceiveError::Overrun(_)) => None,
                 Err(error) => panic!("{error}"),
             }
         });
@@ -468,12 +470,7 @@ fn a_peer_that_leaves_is_heard_to_the_end() {
         actor.tell(&receiver.ticket().to_bytes());
         assert!(actor.ended());
         // It is gone before we look; what it said is there all the same.
-        let tag = until("its tag", || match receiver.get_tag(&mut survivor, LONG) {
-            Ok(tag) => tag,
-            Err(ReceiveError::PeerLost(_)) => None,
-            Err(error) => panic!("{error}"),
-        });
-        assert_eq!(tag, 9);
+        assert_eq!(receiver.get_tag(&mut survivor, LONG), Ok(Some(9)));
         let mut bytes = [0; 4];
         receiver.area().read_at(0, &mut bytes).unwrap();
         assert_eq!(&bytes, b"last");
@@ -508,14 +505,8 @@ fn a_stream_whose_sender_has_left_is_received_whole() {
             sender.join().unwrap()
         });
         for expected in [&b"one"[..], &[2; 1500]] {
-            let record = until("a record", || {
-                match receiver.receive(&mut survivor, LONG) {
-                    Ok(found) => found,
-                    // Told once, while nobody had presented himself.
-                    Err(ReceiveError::PeerLost(_)) => None,
-                    Err(error) => panic!("{error}"),
-                }
-            });
+            let record = receiver.receive(&mut survivor, LONG).expect("no error");
+            let record = record.expect("a record");
             assert_eq!(receiver.bytes(&record).unwrap(), expected);
             receiver.release(&mut survivor, &record);
         }

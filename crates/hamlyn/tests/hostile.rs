@@ -76,10 +76,8 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
             assert!(matches!(error, SendError::PeerLost(_)), "{error}");
             identity
         });
-        let error = until("the cut", || receiver.get_tag(&mut victim, LONG).err());
-        let ReceiveError::PeerLost(lost) = error else {
-            panic!("{error}")
-        };
+        let lost = victim.interface_mut().wait_for_loss(LONG);
+        let lost = lost.expect("no error").expect("the cut");
         assert_eq!(lost.end, LinkEnd::BadKeys);
         assert!(lost.to_string().contains("too many wrong keys"), "{lost}");
         assert_eq!(lost.peer, guesser.join().unwrap());
@@ -362,13 +360,8 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
                         "kept for too long"
                     );
                 }
-                let record = until("a healthy record", || {
-                    match healthy.receive(&mut victim, LONG) {
-                        Ok(found) => found,
-                        Err(ReceiveError::PeerLost(_)) => None,
-                        Err(error) => panic!("{error}"),
-                    }
-                });
+                let record = healthy.receive(&mut victim, LONG).expect("no error");
+                let record = record.expect("a healthy record");
                 assert_eq!(healthy.bytes(&record).unwrap(), [number; 40]);
                 healthy.release(&mut victim, &record);
             }
@@ -541,12 +534,8 @@ fn short_lies_are_judged_as_others_are() {
         });
     };
     let take = |receiver: &mut Receiver, victim: &mut Manager<ProcessHost>, expected: &[u8]| {
-        let record = until("a record", || match receiver.receive(victim, LONG) {
-            Ok(found) => found,
-            // Whoever it was, the stream does not know its sender yet.
-            Err(ReceiveError::PeerLost(_)) => None,
-            Err(error) => panic!("{error}"),
-        });
+        let record = receiver.receive(victim, LONG).expect("no error");
+        let record = record.expect("a record");
         assert_eq!(receiver.bytes(&record).unwrap(), expected);
         record
     };

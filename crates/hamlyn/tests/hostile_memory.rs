@@ -267,8 +267,6 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
                 }
                 Ok(None) => {}
                 Err(ReceiveError::Closed) => return Some(()),
-                // Before the honest peer came.
-                Err(ReceiveError::PeerLost(_)) => losses += 1,
                 Err(error) => panic!("{error}"),
             }
             let question = match inbox.receive(&mut victim, Wait::Poll) {
@@ -287,11 +285,8 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         honest.join().unwrap();
     });
     // How the hostile links ended.
-    let mut queue = victim.interface_mut().open_queue(2).unwrap();
-    while let Err(ReceiveError::PeerLost(lost)) = victim
-        .interface_mut()
-        .rcv_block(&mut queue, Wait::millis(1))
-    {
+    victim.interface_mut().poll();
+    while let Some(lost) = victim.interface_mut().next_loss() {
         faults += u64::from(matches!(lost.end, LinkEnd::Fault(_)));
         losses += 1;
     }
@@ -320,7 +315,6 @@ impl Drop for StopOnDrop<'_> {
 fn a_fault_of_the_ring_ends_that_link_and_is_told() {
     let namespace = namespace();
     let mut victim = open(&namespace);
-    let mut queue = victim.interface_mut().open_queue(2).unwrap();
     let identity = victim.interface().identity();
     for (number, at) in [(1, 0), (2, 1)] {
         let link = RawLink::connect(&namespace, identity, HOSTILE + number).unwrap();
@@ -332,13 +326,8 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
             .unwrap();
         link.to_victim.store_u64(cells, first).unwrap();
         link.ring();
-        let error = victim
-            .interface_mut()
-            .rcv_block(&mut queue, LONG)
-            .unwrap_err();
-        let ReceiveError::PeerLost(lost) = error else {
-            panic!("{error}")
-        };
+        let lost = victim.interface_mut().wait_for_loss(LONG);
+        let lost = lost.expect("no error").expect("the loss");
         assert!(matches!(lost.end, LinkEnd::Fault(_)), "{lost}");
         assert_eq!(lost.peer.interface, HOSTILE + number);
         assert!(
@@ -394,8 +383,6 @@ fn endless_rings_keep_nobody_from_his_work() {
                     assert!(tag.is_some());
                 }
                 Err(ReceiveError::Overrun(_)) => {}
-                // The honest sender has gone home.
-                Err(ReceiveError::PeerLost(_)) => {}
                 Err(error) => panic!("{error}"),
             }
         }

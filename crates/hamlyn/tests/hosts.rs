@@ -154,14 +154,8 @@ fn send(namespace: &str) {
                 }
             }
             ("wait", "") => {
-                let interface = manager.interface_mut();
-                let mut queue = interface.open_queue(16).unwrap();
-                let waited = interface.rcv_block(&mut queue, LONG);
-                interface.close_queue(queue);
-                let Err(ReceiveError::PeerLost(lost)) = waited else {
-                    panic!("{waited:?}");
-                };
-                lost.to_string()
+                let lost = manager.interface_mut().wait_for_loss(LONG);
+                lost.unwrap().expect("the loss").to_string()
             }
             // How long frames are.
             ("frames", "") => {

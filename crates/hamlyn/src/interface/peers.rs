@@ -133,14 +133,24 @@ impl<H: Host> Interface<H> {
         self.links.recent_loss(peer)
     }
 
-    /// Losses of peers so far; compare to learn of new ones.
-    pub(crate) fn loss_count(&self) -> u64 {
-        self.links.loss_count()
+    /// The next peer that was lost, each once and in order; does not block. No call fails because of a loss but one that can
+    /// never succeed without that very peer, so a program that cares asks here. The newest 64 are kept.
+    pub fn next_loss(&mut self) -> Option<PeerLost> {
+        self.attend_if_asked();
+        self.links.next_loss(&mut self.losses_told)
     }
 
-    /// The next loss that the caller has not seen; `seen` counts on.
-    pub(crate) fn next_loss(&self, seen: &mut u64) -> Option<PeerLost> {
-        self.links.next_loss(seen)
+    /// Waits for [`Interface::next_loss`]. Nothing if there was none in time. Packets are taken in meanwhile; to wait for
+    /// messages and losses at once, there is [`crate::Manager::wait`].
+    pub fn wait_for_loss(&mut self, wait: Wait) -> Result<Option<PeerLost>, HostError> {
+        let mut patience = Patience::new(wait);
+        loop {
+            self.poll();
+            let lost = self.next_loss();
+            if lost.is_some() || !self.pause(&mut patience)? {
+                return Ok(lost);
+            }
+        }
     }
 
     pub(crate) fn lost(&self, target: &Target) -> PeerLost {

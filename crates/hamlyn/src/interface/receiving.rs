@@ -101,10 +101,14 @@ impl<H: Host> Interface<H> {
         self.rcv_slowly(queue)
     }
 
-    /// The word of metadata of a message that is awaited, if it is the next thing to be received at all
+    /// The word of metadata of a message that is awaited and where it landed, if it is the next thing to be received at all
     /// and takes no more than the shortest way. It is not announced in the queue, which its slot names.
     #[inline(always)]
-    pub(crate) fn awaited_at_hand(&mut self, queue: &Queue, awaited: &Awaited) -> Option<u64> {
+    pub(crate) fn awaited_at_hand(
+        &mut self,
+        queue: &Queue,
+        awaited: &Awaited,
+    ) -> Option<(u64, u64)> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {
@@ -171,8 +175,7 @@ impl<H: Host> Interface<H> {
             && !outbound.outlets.has_broken()
     }
 
-    /// Waits for a message (`h_rcv_block`). Nothing if none came in time. The loss of a peer
-    /// interrupts the wait, once per loss.
+    /// Waits for a message (`h_rcv_block`). Nothing if none came in time.
     pub fn rcv_block(
         &mut self,
         queue: &mut Queue,
@@ -182,9 +185,6 @@ impl<H: Host> Interface<H> {
         loop {
             if let Some(notification) = self.rcv(queue)? {
                 return Ok(Some(notification));
-            }
-            if let Some(lost) = self.next_loss(&mut queue.losses_seen) {
-                return Err(lost.into());
             }
             if !self.pause(&mut patience)? {
                 return Ok(None);

@@ -207,7 +207,7 @@ impl Extent {
         &mut self,
         manager: &mut Manager<H>,
     ) -> Result<Option<u64>, Unusual> {
-        let Some(word) = manager.awaited_at_hand(&self.awaited) else {
+        let Some((word, _)) = manager.awaited_at_hand(&self.awaited) else {
             return Ok(None);
         };
         if word != wire::SHORT_WORD {

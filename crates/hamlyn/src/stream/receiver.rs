@@ -88,7 +88,6 @@ pub struct Receiver {
     hungry: Option<u64>,
     /// Where more memory was refused last: once is enough.
     refused: Option<u64>,
-    losses_seen: u64,
     closed: bool,
     broken: Option<&'static str>,
     /// Whether there is one extent and it awaits its next piece, and nothing else is to be done before that.
@@ -135,7 +134,6 @@ impl Receiver {
                 denied: false,
                 hungry: None,
                 refused: None,
-                losses_seen: manager.interface().loss_count(),
                 closed: false,
                 broken: None,
                 is_plain: false,
@@ -158,8 +156,8 @@ impl Receiver {
     }
 
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
-    /// sender has closed and all is received. Until the sender has presented itself, the loss of any
-    /// peer interrupts the wait, once: it may have held the seed.
+    /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before it
+    /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Interface::next_loss`].
     #[inline(always)]
     pub fn receive<H: Host>(
         &mut self,
@@ -239,7 +237,7 @@ impl Receiver {
                 }
                 None => {
                     if !patience.polls() || idle.is_multiple_of(LOOKS_PER_IDLE) {
-                        self.when_idle(manager, wait)?;
+                        self.when_idle(manager)?;
                     }
                     idle += 1;
                 }
@@ -506,11 +504,7 @@ impl Receiver {
     }
 
     /// Nothing came: memory may be short, the sender may be dead.
-    fn when_idle<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        wait: Wait,
-    ) -> Result<(), ReceiveError> {
+    fn when_idle<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
         self.pay(manager);
         self.report(manager);
         if self.delivering == self.newest()
@@ -541,13 +535,6 @@ impl Receiver {
                     end,
                 }
                 .into())
-            }
-            // Whoever was lost may have been the one who held the seed.
-            None if wait != Wait::Poll => {
-                match manager.interface().next_loss(&mut self.losses_seen) {
-                    Some(lost) => Err(lost.into()),
-                    None => Ok(()),
-                }
             }
             _ => Ok(()),
         }

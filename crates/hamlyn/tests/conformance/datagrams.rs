@@ -251,7 +251,7 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset(world: &World) 
             let none =
                 party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
-            inbox.reset();
+            party.with(|manager| inbox.reset(manager));
             party.tell("reset", &[]);
             assert_eq!(next(party, &mut inbox).1, vec![2; 80_000]);
         },

@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::Supply;
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{
-    Address, Manager, ManagerOptions, ReceiveError, SendError, Ticket, Wait, tagged_write,
-};
+use hamlyn::{Address, Manager, ManagerOptions, SendError, Ticket, Wait, tagged_write};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{answer, next_order};
@@ -160,11 +158,7 @@ impl Desk {
     }
 
     fn take(&mut self) -> Result<Option<u64>> {
-        match self.inbox.get_tag(&mut self.manager, Wait::Poll) {
-            // Somebody was gone, before: that is told once.
-            Err(ReceiveError::PeerLost(_)) => Ok(None),
-            tag => Ok(tag?),
-        }
+        Ok(self.inbox.get_tag(&mut self.manager, Wait::Poll)?)
     }
 
     fn persist(&mut self, to: &str) -> Result<Loss> {

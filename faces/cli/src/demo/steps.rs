@@ -264,13 +264,12 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
     }
     let killed = Instant::now();
     victim.kill()?;
-    let told = match interface.rcv_block(&mut queue, WAIT) {
-        Ok(Some(_)) => bail!("a message that was cut was announced"),
-        Ok(None) => bail!("the death was not noticed"),
-        Err(ReceiveError::PeerLost(lost)) => lost,
-        Err(error) => return Err(error.into()),
-    };
+    let told = interface
+        .wait_for_loss(WAIT)?
+        .context("the death was not noticed")?;
     let after = killed.elapsed();
+    let announced = interface.rcv(&mut queue)?;
+    ensure!(announced.is_none(), "a message that was cut was announced");
     ensure!(after.as_millis() <= 100, "noticed only after {after:?}");
     let partly = entry.accumulator();
     interface.close_slot(slot)?;

@@ -227,10 +227,10 @@ impl Desk<'_> {
     }
 }
 
-/// What was received. That a peer is gone is no error here, nor that somebody sends what is no datagram.
+/// What was received. That somebody sends what is no datagram is no error here.
 fn taken<T>(received: Result<Option<T>, ReceiveError>) -> Result<Option<T>, ReceiveError> {
     match received {
-        Err(ReceiveError::PeerLost(_) | ReceiveError::Malformed { .. }) => Ok(None),
+        Err(ReceiveError::Malformed { .. }) => Ok(None),
         other => other,
     }
 }

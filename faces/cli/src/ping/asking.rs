@@ -8,9 +8,7 @@ use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::engine::memory::LinkId;
 use hamlyn::host::Peer;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{
-    Address, Destination, Manager, PeerLost, ReceiveError, SendError, Ticket, Wait, WireState,
-};
+use hamlyn::{Address, Destination, Manager, PeerLost, SendError, Ticket, Wait, WireState};
 use indicatif::ProgressBar;
 
 use super::message::{self, Answer, Clock, ITEM};
@@ -303,12 +301,14 @@ impl Asker<'_> {
                     }
                 }
             }
-            Ok(None) => Ok(Next::Nothing),
-            Err(ReceiveError::PeerLost(lost)) if lost.peer.is_same(&self.peer) => {
-                Ok(Next::Lost(lost))
+            Ok(None) => {
+                while let Some(lost) = self.manager.interface_mut().next_loss() {
+                    if lost.peer.is_same(&self.peer) {
+                        return Ok(Next::Lost(lost));
+                    }
+                }
+                Ok(Next::Nothing)
             }
-            // Somebody else.
-            Err(ReceiveError::PeerLost(_)) => Ok(Next::Nothing),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,0 +1,286 @@
+//! What peers can do to the end points of the protocols, whoever drives the interface: nothing that lasts, and nothing
+//! that concerns another peer.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use hamlyn::engine::counting::Share;
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::{
+    Manager, ManagerOptions, Message, ReceiveError, SendError, Strategy, Target, Ticket, Wait,
+    datagram, group, stream, tagged_write,
+};
+use support::{LONG, Random, namespace, open, until};
+
+fn open_with(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
+    let options = ManagerOptions {
+        strategy,
+        ..ManagerOptions::default()
+    };
+    hamlyn::open_with(Options::default().in_namespace(namespace), options).unwrap()
+}
+
+/// Once for each strategy of the receiving interface: it, and one that sends.
+fn with_each_strategy(
+    test: impl Fn(Strategy, &mut Manager<ProcessHost>, &mut Manager<ProcessHost>),
+) {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let (mut here, mut there) = (open_with(&namespace, strategy), open(&namespace));
+        test(strategy, &mut here, &mut there);
+    }
+}
+
+fn send_raw(manager: &mut Manager<ProcessHost>, target: &Target, message: &Message<'_>) {
+    let terminus = manager.terminus();
+    let interface = manager.interface_mut();
+    interface
+        .send_msg(terminus, target, message, LONG)
+        .expect("it is sent");
+}
+
+fn target(manager: &mut Manager<ProcessHost>, ticket: &Ticket) -> Target {
+    manager.interface_mut().target(ticket, LONG).unwrap()
+}
+
+/// What a datagram says of itself.
+fn word(offset: u32, length_bytes: u32) -> [u8; 8] {
+    (u64::from(offset) | u64::from(length_bytes) << 32).to_le_bytes()
+}
+
+#[test]
+fn a_silent_datagram_does_not_make_its_receiver_deaf() {
+    with_each_strategy(|strategy, here, there| {
+        let mut inbox = datagram::Receiver::new(here, 64).unwrap();
+        let raw = target(there, &inbox.ticket());
+        for data in [&[7; 16][..], &[8; 3]] {
+            inbox.ready();
+            let metadata = word(4, data.len() as u32);
+            let message = Message::new(data).at(4).metadata(&metadata).silent();
+            send_raw(there, &raw, &message);
+            let came = inbox.receive(here, LONG).expect("no error");
+            assert_eq!(came.expect("the datagram").data, data, "{strategy:?}");
+            inbox.ready();
+            let outbox = datagram::Sender::grow(there, &inbox.ticket(), LONG).unwrap();
+            outbox.send(there, 0, b"and another", None, LONG).unwrap();
+            let came = inbox.receive(here, LONG).expect("no error");
+            assert_eq!(came.expect("a datagram").data, b"and another");
+        }
+    });
+}
+
+/// The packets of one datagram: where each begins and how long it is.
+fn send_parts(
+    there: &mut Manager<ProcessHost>,
+    raw: &Target,
+    says: [u8; 8],
+    parts: &[(u64, usize)],
+) {
+    let mut left = Share::whole(raw.ticket().counting);
+    for (index, &(offset, length)) in parts.iter().enumerate() {
+        let data = vec![b'b'; length];
+        let message = Message::new(&data)
+            .at(offset)
+            .metadata(if index == 0 { &says } else { &[] });
+        if index + 1 == parts.len() {
+            send_raw(there, raw, &message.share(left));
+        } else {
+            let (part, rest) = left.take(1).unwrap();
+            send_raw(there, raw, &message.share(part));
+            left = rest;
+        }
+    }
+}
+
+#[test]
+fn a_datagram_is_what_landed_and_nothing_of_one_before() {
+    /// What it says of itself, and what comes.
+    type Lie = (u32, u32, &'static [(u64, usize)]);
+    const LIES: [Lie; 8] = [
+        // A short packet, a longer one, and none at all.
+        (0, 32, &[(0, 16)]),
+        (0, 8, &[(0, 16)]),
+        (8, 16, &[(0, 16)]),
+        (0, 32, &[(0, 24)]),
+        (0, 60, &[]),
+        // Several: too few, with a gap, or with as many bytes as it says of which some came twice.
+        (0, 60, &[(0, 20), (20, 20)]),
+        (0, 60, &[(0, 20), (40, 20)]),
+        (0, 60, &[(0, 40), (20, 20)]),
+    ];
+    with_each_strategy(|strategy, here, there| {
+        let mut inbox = datagram::Receiver::new(here, 64).unwrap();
+        let raw = target(there, &inbox.ticket());
+        for (offset, length, parts) in LIES {
+            inbox.ready();
+            send_parts(there, &raw, word(0, 64), &[(0, 64)]);
+            assert!(inbox.receive(here, LONG).unwrap().is_some());
+            inbox.ready();
+            match parts {
+                [] => send_raw(
+                    there,
+                    &raw,
+                    &Message::new(&[]).metadata(&word(offset, length)),
+                ),
+                &[(at, length_bytes)] => {
+                    let (data, says) = (vec![b'b'; length_bytes], word(offset, length));
+                    send_raw(there, &raw, &Message::new(&data).at(at).metadata(&says));
+                }
+                _ => send_parts(there, &raw, word(offset, length), parts),
+            }
+            let came = inbox
+                .receive(here, LONG)
+                .map(|came| came.map(|d| d.data.len()));
+            let expected = matches!(
+                came,
+                Err(ReceiveError::Malformed {
+                    protocol: "datagram",
+                    ..
+                })
+            );
+            assert!(
+                expected,
+                "{strategy:?}: {offset}, {length}, {parts:?}: {came:?}"
+            );
+            assert!(inbox.latest().is_err());
+        }
+        // In whatever order they come.
+        for parts in [
+            &[(0, 20), (20, 20), (40, 20)],
+            &[(40, 20), (0, 20), (20, 20)],
+        ] {
+            inbox.ready();
+            send_parts(there, &raw, word(0, 60), parts);
+            let came = inbox.receive(here, LONG).unwrap().expect("a datagram");
+            assert_eq!(came.data, [b'b'; 60]);
+            assert_eq!(inbox.latest().unwrap().data, [b'b'; 60]);
+        }
+    });
+}
+
+#[test]
+fn an_offset_outside_a_made_up_ticket_is_refused_and_no_panic() {
+    with_each_strategy(|_, here, there| {
+        let inbox = datagram::Receiver::new(here, 64).unwrap();
+        let ticket = Ticket {
+            base: u64::MAX - 64,
+            ..inbox.ticket()
+        };
+        let ticket = Ticket::from_bytes(&ticket.to_bytes()).expect("a possible ticket");
+        let outbox = datagram::Sender::grow(there, &ticket, LONG).unwrap();
+        let sent = outbox.send(there, u32::MAX, b"far", None, LONG);
+        assert!(matches!(sent, Err(SendError::OutsideTicket(_))), "{sent:?}");
+    });
+}
+
+#[test]
+fn strangers_that_leave_fail_no_receive_and_are_told_of_to_those_who_ask() {
+    const STRANGERS: usize = 3;
+    const SOON: Wait = Wait::millis(2);
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let mut here = open_with(&namespace, strategy);
+        let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
+        inbox.ready();
+        let mut tags = tagged_write::Receiver::new(&mut here, 64, 16).unwrap();
+        let mut group = group::Receiver::new(&mut here, 64, Default::default()).unwrap();
+        group.begin(&mut here).unwrap();
+        let mut records = stream::Receiver::new(&mut here, Default::default()).unwrap();
+        let mut queue = here.interface_mut().open_queue(16).unwrap();
+        for wait in [SOON, Wait::Poll] {
+            let mut left = Vec::new();
+            for _ in 0..STRANGERS {
+                let mut stranger = open(&namespace);
+                target(&mut stranger, &inbox.ticket());
+                left.push(stranger.interface().identity());
+            }
+            until("the ends of all links", || {
+                here.wait(SOON).expect("no error");
+                assert_eq!(
+                    inbox.receive(&mut here, wait).map(|came| came.is_some()),
+                    Ok(false)
+                );
+                assert_eq!(tags.get_tag(&mut here, wait), Ok(None));
+                assert_eq!(tags.get_specific_tag(&mut here, 7, wait), Ok(None));
+                assert_eq!(group.receive(&mut here, wait), Ok(None));
+                assert_eq!(records.receive(&mut here, wait), Ok(None));
+                assert_eq!(here.interface_mut().rcv_block(&mut queue, wait), Ok(None));
+                let lost = here.interface_mut().next_loss();
+                left.retain(|&peer| lost.is_none_or(|lost| lost.peer != peer));
+                left.is_empty().then_some(())
+            });
+            assert_eq!(
+                here.interface_mut().next_loss(),
+                None,
+                "each is told of once"
+            );
+        }
+    }
+}
+
+/// Sends with whatever ticket was last given to it, as fast as it can.
+fn flood(namespace: &str, tickets: &mpsc::Receiver<Ticket>, stop: &AtomicBool) {
+    let mut manager = open(namespace);
+    let mut target = target(&mut manager, &tickets.recv().unwrap());
+    let terminus = manager.terminus();
+    let (data, says) = ([7; 15 << 10], word(0, 15 << 10));
+    while !stop.load(Ordering::Relaxed) {
+        if let Ok(ticket) = tickets.try_recv() {
+            target = target.with_ticket(ticket).unwrap();
+        }
+        let message = Message::new(&data).metadata(&says);
+        let interface = manager.interface_mut();
+        let _ = interface.send_msg(terminus, &target, &message, Wait::millis(10));
+    }
+}
+
+/// With the key changed, what its holder sent is either all there or will never be: also if a network processor
+/// receives it at that moment.
+#[test]
+fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
+    const ROUNDS: u32 = 3_000;
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let mut here = open_with(&namespace, strategy);
+        here.interface_mut().set_bad_keys_max(u32::MAX);
+        let mut inbox = datagram::Receiver::new(&mut here, 16 << 10).unwrap();
+        let stop = AtomicBool::new(false);
+        let (tell, tickets) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let (namespace, stopped) = (&namespace, &stop);
+            scope.spawn(move || flood(namespace, &tickets, stopped));
+            let mut random = Random::new(3);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let until_refused = |inbox: &datagram::Receiver, here: &mut Manager<_>, why| {
+                    let refused = |here: &Manager<_>| inbox.info(here).unwrap().refusals.count(why);
+                    let before = refused(here);
+                    until("a refusal", || {
+                        here.interface_mut().poll();
+                        (refused(here) != before).then_some(())
+                    });
+                };
+                for _ in 0..ROUNDS {
+                    tell.send(inbox.ticket()).unwrap();
+                    until_refused(&inbox, &mut here, Refusal::EntrySpent);
+                    inbox.ready();
+                    random.dawdle(Duration::from_micros(4));
+                    inbox.revoke(&mut here).unwrap();
+                    if inbox.receive(&mut here, Wait::Poll).unwrap().is_some() {
+                        continue;
+                    }
+                    until_refused(&inbox, &mut here, Refusal::BadEntryKey);
+                    let came = inbox.receive(&mut here, Wait::Poll).unwrap();
+                    assert!(came.is_none(), "{strategy:?}: under a revoked key");
+                }
+            }));
+            stop.store(true, Ordering::Relaxed);
+            if let Err(panic) = result {
+                std::panic::resume_unwind(panic);
+            }
+        });
+    }
+}
