@@ -8,6 +8,7 @@
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
@@ -61,7 +62,7 @@ pub struct Datagram<'a> {
     pub data: &'a [u8],
     /// Where in the buffer they are.
     pub offset: u32,
-    /// Where the sender awaits an answer.
+    /// Where the sender awaits an answer: at the interface from which the datagram came.
     pub reply: Option<Ticket>,
 }
 
@@ -126,31 +127,41 @@ impl Receiver {
         if self.came != READY {
             return Err(ReceiveError::NotReady);
         }
-        if let Some((word, offset)) = self.place.short_at_hand(manager) {
-            return self.read_short(word, offset).map(Some);
-        }
-        match self.place.await_message(manager, wait)? {
-            Came::Nothing => Ok(None),
-            Came::Short(word, offset) => self.read_short(word, offset).map(Some),
-            Came::Message => self.read().map(Some),
+        match self.place.short_at_hand(manager) {
+            Some((word, offset)) => self.read_short(word, offset),
+            None => self.receive_slowly(manager, wait),
         }
     }
 
-    /// As [`Receiver::read`], of a message whose data are short and lie there.
+    #[inline(never)]
+    fn receive_slowly<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<Option<Datagram<'_>>, ReceiveError> {
+        match self.place.await_message(manager, wait)? {
+            Came::Nothing => Ok(None),
+            Came::Short(word, offset) => self.read_short(word, offset),
+            Came::Message(from) => self.read(manager, from).map(Some),
+        }
+    }
+
+    /// Compares what a datagram says of itself with what landed: short data at that offset.
     #[inline(always)]
-    fn read_short(&mut self, word: u64, offset: u64) -> Result<Datagram<'_>, ReceiveError> {
+    fn read_short(&mut self, word: u64, offset: u64) -> Result<Option<Datagram<'_>>, ReceiveError> {
+        if word != word_of(offset, SHORT_BYTES) {
+            self.came = NOTHING;
+            return Err(OTHER_BYTES);
+        }
         self.came = word;
-        if word == word_of(offset, SHORT_BYTES)
-            && let Some(data) = self.place.reader.view(offset, SHORT_BYTES)
-        {
-            return Ok(Datagram {
+        match self.place.reader.view(offset, SHORT_BYTES) {
+            Some(data) => Ok(Some(Datagram {
                 data,
                 offset: offset as u32,
                 reply: None,
-            });
+            })),
+            None => Err(OTHER_BYTES),
         }
-        self.came = NOTHING;
-        Err(OTHER_BYTES)
     }
 
     /// The datagram that came last, as long as the receiver was not made ready again.
@@ -172,7 +183,11 @@ impl Receiver {
 
     /// Compares what a datagram says of itself with what landed.
     #[inline(never)]
-    fn read(&mut self) -> Result<Datagram<'_>, ReceiveError> {
+    fn read<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        from: Option<LinkId>,
+    ) -> Result<Datagram<'_>, ReceiveError> {
         self.came = NOTHING;
         let entry = self.place.entry().ok_or(ReceiveError::NotReady)?;
         let length = entry.metadata_length_bytes();
@@ -188,7 +203,13 @@ impl Receiver {
         if !entry.has_landed(self.place.slot.key, offset, length_bytes) {
             return Err(OTHER_BYTES);
         }
-        self.reply()?;
+        // Otherwise its sender could have us write to somebody else in our name.
+        if let Some(reply) = self.reply()?
+            && from.and_then(|from| manager.interface_mut().led_to(from, &reply.destination))
+                != Some(true)
+        {
+            return Err(malformed("its reply ticket is not its sender's own"));
+        }
         self.came = word;
         self.latest()
     }
@@ -213,7 +234,9 @@ impl Receiver {
 
     /// Closes the receiver; its tickets are worthless.
     pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        self.place.close(manager)
+        drop(self);
+        manager.settle();
+        Ok(())
     }
 }
 

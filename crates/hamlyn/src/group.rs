@@ -208,7 +208,9 @@ impl Receiver {
 
     /// Closes the group; its members are worthless.
     pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        self.place.close(manager)
+        drop(self);
+        manager.settle();
+        Ok(())
     }
 }
 

@@ -16,8 +16,10 @@ use std::sync::atomic::AtomicBool;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::NotificationReader;
+use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::refusal::Refusals;
+use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::{QueueId, SlotError, SlotInfo, SlotOptions};
 use hamlyn_engine::terminus::{
     Completion, SendHandle, SendTag, TerminusError, TerminusId, TerminusOptions,
@@ -32,6 +34,7 @@ use crate::inbound::Inbound;
 use crate::links::Links;
 use crate::outbound::Outbound;
 use crate::processor::{self, Charge, Processor, Strategy};
+use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::wait::Habit;
 
@@ -75,11 +78,17 @@ pub struct Interface<H: Host> {
     links: Links,
     /// Set when there is something to hear of: events of the host, or news of the processor.
     attention: Arc<AtomicBool>,
+    /// Where end points that are gone leave what is to be done for them.
+    pub(crate) leaving: Leaving,
+    /// What their manager is to do of it.
+    pub(crate) remains: Vec<Remains>,
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
     /// Losses that [`Interface::next_loss`] has told of.
     losses_told: u64,
+    /// What is left of the message that was cut last.
+    cut: Option<Segmenter>,
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
     granting: granting::Granting,
@@ -112,6 +121,8 @@ impl<H: Host> Interface<H> {
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),
+            leaving: Leaving::new(Arc::clone(driver.attention())),
+            remains: Vec::new(),
             driver: None,
             inbound,
             outbound,
@@ -119,6 +130,7 @@ impl<H: Host> Interface<H> {
             strategy,
             other_activity: 0,
             losses_told: 0,
+            cut: None,
             spare_due_ns: None,
             granting: granting::Granting::default(),
             habit,
@@ -140,6 +152,7 @@ impl<H: Host> Interface<H> {
     fn start(&mut self, charge: Charge<H::Driver>) -> Result<(), OpenError> {
         let processor = processor::start(&mut self.host, charge)?;
         self.attention = Arc::clone(&processor.exchange.attention);
+        self.leaving = Leaving::new(Arc::clone(&self.attention));
         self.processor = Some(processor);
         Ok(())
     }
@@ -263,9 +276,30 @@ impl<H: Host> Interface<H> {
     /// Closes a slot. Its tickets are worthless from now on, and its grants are revoked, which
     /// takes as long as [`Interface::revoke_grant`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
-        self.end_grants_on(slot.name);
+        self.close_slot_named(slot.name)
+    }
+
+    fn close_slot_named(&mut self, name: SlotName) -> Result<(), SlotError> {
+        self.end_grants_on(name);
         self.inbound
-            .with(|inbound| inbound.receiver.close_slot(slot.name))
+            .with(|inbound| inbound.receiver.close_slot(name))
+    }
+
+    /// Shuts out all senders to end points that are gone.
+    #[cold]
+    fn close_remains(&mut self) {
+        for remains in self.leaving.take() {
+            for &slot in &remains.slots {
+                if let Err(error) = self.close_slot_named(slot) {
+                    tracing::debug!(%error, "closing a slot of an end point that is gone");
+                }
+            }
+            if let Some(queue) = remains.queue {
+                self.inbound
+                    .with(|inbound| inbound.receiver.close_queue(queue));
+            }
+            self.remains.push(remains);
+        }
     }
 
     /// Gives the slot a fresh key: tickets made before are worthless, in normal mode.

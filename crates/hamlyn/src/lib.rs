@@ -55,6 +55,7 @@ pub mod message;
 mod outbound;
 mod place;
 mod processor;
+mod remains;
 pub mod rendezvous;
 pub mod slot;
 pub mod stream;

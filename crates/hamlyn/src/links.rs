@@ -210,13 +210,10 @@ impl Links {
             .map(|(id, _)| id)
     }
 
-    /// The link to that destination, even if the peer is gone and only what it sent is left.
-    pub(crate) fn to_or_from(&self, destination: &Destination) -> Option<LinkId> {
-        self.to(destination).or_else(|| {
-            self.iter()
-                .find(|(_, peer)| self.are_same(&peer.destination, destination))
-                .map(|(id, _)| id)
-        })
+    /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago that this is not known.
+    pub(crate) fn led_to(&self, id: LinkId, destination: &Destination) -> Option<bool> {
+        let to = self.destination(id)?;
+        Some(self.are_same(&to, destination))
     }
 
     /// The loss of that peer, if it is not long ago.

@@ -19,8 +19,8 @@
 
 use std::collections::VecDeque;
 
-use hamlyn_engine::limits::FAST_INDEX;
-use hamlyn_engine::notification::Overrun;
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
@@ -29,6 +29,7 @@ use hamlyn_host::Host;
 use crate::error::{OpenError, ReceiveError};
 use crate::interface::{Interface, Queue};
 use crate::processor::Strategy;
+use crate::remains::LastWord;
 use crate::wait::{Patience, Wait};
 
 /// Entries of a manager's notification queue, unless set otherwise.
@@ -41,6 +42,18 @@ pub struct Arrival {
     pub slot: SlotName,
     /// Its metadata entry.
     pub metadata_index: u16,
+    /// The link over which it, or the last packet of it, came.
+    pub from: LinkId,
+}
+
+impl Arrival {
+    fn of(notification: &Notification) -> Self {
+        Self {
+            slot: notification.slot,
+            metadata_index: notification.metadata_index,
+            from: notification.from,
+        }
+    }
 }
 
 /// A receiver of one's own making: the virtual procedure of the paper's
@@ -110,7 +123,14 @@ pub struct Manager<H: Host> {
     activity_seen: u64,
     /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
     retired: Vec<SendTag>,
+    /// What peers of end points that are gone are to be told when there is room.
+    last_words: Vec<LastWord>,
+    /// Notifications were lost, and nobody was told.
+    overrun: Option<Overrun>,
 }
+
+/// Last words that wait for room; of more the oldest are given up.
+const LAST_WORDS_MAX: usize = 256;
 
 impl<H: Host> Manager<H> {
     /// A manager for an interface on that host.
@@ -127,6 +147,8 @@ impl<H: Host> Manager<H> {
             reserved: 0,
             activity_seen: 0,
             retired: Vec::new(),
+            last_words: Vec::new(),
+            overrun: None,
         })
     }
 
@@ -163,6 +185,7 @@ impl<H: Host> Manager<H> {
 
     /// Forgets a receiver. Its slots must be closed before.
     pub fn unregister(&mut self, id: ClassId) {
+        self.lead_all();
         if let Some(place) = self.place(id.0) {
             let waiting = match place.class.take() {
                 Some(Class::Queued(arrivals)) => arrivals.len(),
@@ -194,11 +217,51 @@ impl<H: Host> Manager<H> {
 
     /// Undoes [`Manager::reserve`].
     pub(crate) fn unreserve(&mut self, id: ClassId, entries: usize) {
+        self.lead_all();
         if let Some(place) = self.place(id.0) {
             let entries = entries.min(place.entries);
             place.entries -= entries;
             self.reserved -= entries;
         }
+    }
+
+    /// Takes all notifications out of the queue: those of an end point that gives back its room must not be in the way of
+    /// others to whom it is given.
+    fn lead_all(&mut self) {
+        for _ in 0..=self.queue.capacity() {
+            match self.queue.reader.pop() {
+                Ok(Some(told)) => self.lead(told),
+                Ok(None) => break,
+                Err(overrun) => self.overrun = Some(overrun),
+            }
+        }
+    }
+
+    /// Does what is left to do for end points that are gone.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        self.interface.attend_if_asked();
+        if !self.interface.remains.is_empty() || !self.last_words.is_empty() {
+            self.settle_all();
+        }
+    }
+
+    #[cold]
+    fn settle_all(&mut self) {
+        for remains in std::mem::take(&mut self.interface.remains) {
+            if let Some(class) = remains.class {
+                self.unregister(class);
+            }
+            if let Some(area) = remains.area {
+                self.retire_area(area);
+            }
+            self.last_words.extend(remains.last_word);
+        }
+        let over = self.last_words.len().saturating_sub(LAST_WORDS_MAX);
+        self.last_words.drain(..over);
+        let (interface, terminus) = (&mut self.interface, self.terminus);
+        self.last_words
+            .retain(|last_word| !last_word.say(interface, terminus));
     }
 
     /// Notifications that more end points may have outstanding.
@@ -207,7 +270,8 @@ impl<H: Host> Manager<H> {
         (self.queue.capacity() - 1).saturating_sub(self.reserved)
     }
 
-    fn check_room(&self, needed: usize) -> Result<(), OpenError> {
+    fn check_room(&mut self, needed: usize) -> Result<(), OpenError> {
+        self.settle();
         let (capacity, left) = (self.queue.capacity(), self.room());
         if needed > left {
             return Err(OpenError::QueueRoom {
@@ -249,31 +313,28 @@ impl<H: Host> Manager<H> {
     /// Takes the next notification, if there is one, and leads it to its receiver
     /// (`Hamlyn 3.3`). True if there was one.
     pub fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
+        self.settle();
+        self.tell_overrun()?;
         match self.interface.rcv(&mut self.queue)? {
             Some(notification) => {
-                self.lead(
-                    notification.slot,
-                    notification.metadata_index,
-                    notification.word,
-                );
+                self.lead(notification);
                 Ok(true)
             }
             None => Ok(false),
         }
     }
 
-    /// Values, so that whoever has a notification for itself need not have it in memory.
     #[inline(never)]
-    fn lead(&mut self, slot: SlotName, metadata_index: u16, word: u64) {
-        let arrival = Arrival {
-            slot,
-            metadata_index,
-        };
+    fn lead(&mut self, notification: Notification) {
+        let arrival = Arrival::of(&notification);
         // In fast mode the word is the sender's, and names no receiver of ours.
-        if metadata_index == FAST_INDEX {
+        if notification.is_fast() {
             return;
         }
-        match self.place(word).and_then(|place| place.class.as_mut()) {
+        match self
+            .place(notification.word)
+            .and_then(|place| place.class.as_mut())
+        {
             Some(Class::Queued(arrivals)) => {
                 arrivals.push_back(arrival);
                 self.waiting += 1;
@@ -298,6 +359,8 @@ impl<H: Host> Manager<H> {
     /// The next arrival for a receiver, from its own queue or from what comes in now.
     #[inline(never)]
     pub(crate) fn next_arrival(&mut self, id: ClassId) -> Result<Option<Arrival>, Overrun> {
+        self.settle();
+        self.tell_overrun()?;
         if self.waiting > 0
             && let Some(ClassPlace {
                 class: Some(Class::Queued(arrivals)),
@@ -312,20 +375,17 @@ impl<H: Host> Manager<H> {
         for _ in 0..=self.queue.capacity() {
             match self.interface.next_guarded(&mut self.queue)? {
                 Some(notification) if notification.word == id.0 && !notification.is_fast() => {
-                    return Ok(Some(Arrival {
-                        slot: notification.slot,
-                        metadata_index: notification.metadata_index,
-                    }));
+                    return Ok(Some(Arrival::of(&notification)));
                 }
-                Some(notification) => self.lead(
-                    notification.slot,
-                    notification.metadata_index,
-                    notification.word,
-                ),
+                Some(notification) => self.lead(notification),
                 None => return Ok(None),
             }
         }
         Ok(None)
+    }
+
+    fn tell_overrun(&mut self) -> Result<(), Overrun> {
+        self.overrun.take().map_or(Ok(()), Err)
     }
 
     /// Gives up a send-buffer area of the manager's terminus, at once or when nothing queued uses
@@ -348,6 +408,7 @@ impl<H: Host> Manager<H> {
 
     /// One step of a wait: false when its time is over.
     pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, ReceiveError> {
+        self.settle();
         Ok(self.interface.pause(patience)?)
     }
 
@@ -358,6 +419,7 @@ impl<H: Host> Manager<H> {
     pub fn wait(&mut self, wait: Wait) -> Result<(), ReceiveError> {
         let mut patience = Patience::new(wait);
         loop {
+            self.settle();
             self.interface.poll();
             let activity = self.interface.activity();
             if activity != self.activity_seen {

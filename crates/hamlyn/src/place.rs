@@ -4,6 +4,7 @@
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::SHORT_BYTES;
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
 use hamlyn_engine::packet::Address;
 use hamlyn_engine::receive::Awaited;
@@ -13,6 +14,7 @@ use hamlyn_ring::area::HandoverReader;
 
 use crate::error::{OpenError, ReceiveError};
 use crate::manager::{ClassId, Manager};
+use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
 use crate::wait::{Patience, Wait};
@@ -29,6 +31,17 @@ pub(crate) struct Place {
     /// What its entry permits.
     awaited: Awaited,
     metadata: MetadataArea,
+    leaving: Leaving,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            slots: vec![self.slot.name()],
+            class: Some(self.class),
+            ..Remains::default()
+        });
+    }
 }
 
 /// What a wait for a message brought.
@@ -37,8 +50,8 @@ pub(crate) enum Came {
     Nothing,
     /// A short one: its word of metadata, and where its data are.
     Short(u64, u64),
-    /// One of which the entry says the rest.
-    Message,
+    /// One of which the entry says the rest; over which link it came, unless it was silent.
+    Message(Option<LinkId>),
 }
 
 impl Place {
@@ -89,6 +102,7 @@ impl Place {
             class,
             awaited,
             metadata,
+            leaving: interface.leaving.clone(),
         };
         place.permit(key);
         if let Some(entry) = place.entry() {
@@ -155,21 +169,20 @@ impl Place {
         wait: Wait,
     ) -> Result<Came, ReceiveError> {
         let mut patience = Patience::new(wait);
-        let mut looks_again = manager.interface_mut().look_again();
+        manager.interface_mut().look_again();
         loop {
             // While it waits, the shortest way is tried first: what comes then should be seen soon.
-            if looks_again && let Some((word, offset)) = self.short_at_hand(manager) {
+            if let Some((word, offset)) = self.short_at_hand(manager) {
                 return Ok(Came::Short(word, offset));
             }
-            looks_again = true;
-            if manager.next_arrival(self.class)?.is_some() {
-                return Ok(Came::Message);
+            if let Some(arrival) = manager.next_arrival(self.class)? {
+                return Ok(Came::Message(Some(arrival.from)));
             }
             if self.entry().is_some_and(|entry| !entry.is_armed()) {
                 // A silent message, unless a network processor is about to announce it.
                 manager.interface_mut().between_packets(|| ());
-                manager.next_arrival(self.class)?;
-                return Ok(Came::Message);
+                let arrival = manager.next_arrival(self.class)?;
+                return Ok(Came::Message(arrival.map(|arrival| arrival.from)));
             }
             if !manager.pause(&mut patience)? {
                 return Ok(Came::Nothing);
@@ -179,11 +192,5 @@ impl Place {
 
     pub(crate) fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
         Ok(manager.interface().slot_info(&self.slot)?)
-    }
-
-    pub(crate) fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        manager.interface_mut().close_slot(self.slot)?;
-        manager.unregister(self.class);
-        Ok(())
     }
 }

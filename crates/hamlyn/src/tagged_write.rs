@@ -16,6 +16,7 @@ use crate::error::{GrowError, OpenError, ReceiveError, SendError};
 use crate::interface::Queue;
 use crate::manager::Manager;
 use crate::message::{Message, Target};
+use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::{OutsideTicket, Ticket};
 use crate::wait::{Patience, Wait};
@@ -31,6 +32,17 @@ pub struct Receiver {
     passed_max: usize,
     /// Tags that found no room among those.
     passed_lost: u64,
+    leaving: Leaving,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            slots: vec![self.slot.name()],
+            queue: Some(self.queue.id()),
+            ..Remains::default()
+        });
+    }
 }
 
 impl Receiver {
@@ -58,6 +70,7 @@ impl Receiver {
             passed: VecDeque::with_capacity(passed_max),
             passed_max,
             passed_lost: 0,
+            leaving: interface.leaving.clone(),
         })
     }
 
@@ -147,8 +160,8 @@ impl Receiver {
 
     /// Closes the receiver; its tickets are worthless.
     pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        manager.interface_mut().close_slot(self.slot)?;
-        manager.interface_mut().close_queue(self.queue);
+        drop(self);
+        manager.settle();
         Ok(())
     }
 }

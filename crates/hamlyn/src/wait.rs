@@ -30,8 +30,10 @@ impl From<Duration> for Wait {
 #[derive(Debug)]
 pub(crate) struct Patience {
     wait: Wait,
-    /// Both zero until the first pause, so that a call that need not wait reads no clock.
+    /// Zero until the clock is needed, so that a call that need not wait reads none.
     deadline_ns: u64,
+    /// Whether there was a pause, from which on the next two count.
+    has_begun: bool,
     spin_until_ns: u64,
     begun_ns: u64,
     /// When the processor was last offered to others.
@@ -112,6 +114,7 @@ impl Patience {
         Self {
             wait,
             deadline_ns: 0,
+            has_begun: false,
             spin_until_ns: 0,
             begun_ns: 0,
             offered_ns: 0,
@@ -132,6 +135,25 @@ impl Patience {
         self.by_the_clock(habit, now_ns())
     }
 
+    /// When it is over; its time begins with the first look at the clock.
+    fn deadline(&mut self, now_ns: u64) -> u64 {
+        if self.deadline_ns == 0 {
+            self.deadline_ns = Self::deadline_ns(self.wait, now_ns).max(1);
+        }
+        self.deadline_ns
+    }
+
+    /// What is left of the wait, for one of several calls that are to take no longer all together.
+    pub(crate) fn left(&mut self, now_ns: impl FnOnce() -> u64) -> Wait {
+        if !matches!(self.wait, Wait::For(_)) {
+            return self.wait;
+        }
+        let now_ns = now_ns();
+        Wait::For(Duration::from_nanos(
+            self.deadline(now_ns).saturating_sub(now_ns),
+        ))
+    }
+
     /// Whether the activity differs from what it was the last time; remembers it.
     pub(crate) fn is_news(&mut self, activity: u64) -> bool {
         self.seen.replace(activity) != Some(activity)
@@ -150,18 +172,12 @@ impl Patience {
     }
 
     fn by_the_clock(&mut self, habit: &Habit, now_ns: u64) -> Next {
-        if self.deadline_ns == 0 {
-            let deadline_ns = match self.wait {
-                Wait::For(duration) => {
-                    now_ns.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
-                }
-                Wait::Poll | Wait::Forever => u64::MAX,
-            };
-            self.deadline_ns = deadline_ns.max(1);
+        if !self.has_begun {
+            self.has_begun = true;
             self.begun_ns = now_ns;
             self.spin_until_ns = now_ns.saturating_add(habit.spin_ns);
         }
-        if now_ns >= self.deadline_ns {
+        if now_ns >= self.deadline(now_ns) {
             return Next::Stop;
         }
         if now_ns < self.spin_until_ns || self.pauses < EAGER_LOOKS {

@@ -14,6 +14,7 @@ use hamlyn::{
     Manager, ManagerOptions, Message, ReceiveError, SendError, Strategy, Target, Ticket, Wait,
     datagram, group, stream, tagged_write,
 };
+use support::by_hand::{HELLO, control_ticket, raw};
 use support::{LONG, Random, namespace, open, until};
 
 fn open_with(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
@@ -242,7 +243,7 @@ fn flood(namespace: &str, tickets: &mpsc::Receiver<Ticket>, stop: &AtomicBool) {
 /// receives it at that moment.
 #[test]
 fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
-    const ROUNDS: u32 = 3_000;
+    const ROUNDS: u32 = 1_000;
     for strategy in Strategy::ALL {
         let namespace = namespace();
         let mut here = open_with(&namespace, strategy);
@@ -283,4 +284,68 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
             }
         });
     }
+}
+
+/// A peer cannot have us write to a third one in our name: what we are to answer to must be its own.
+#[test]
+fn nobody_is_answered_in_the_name_of_another() {
+    with_each_strategy(|strategy, here, liar| {
+        let namespace = here.interface().host().namespace().to_owned();
+        let mut third = open(&namespace);
+        // What the third would count as wrong keys, and then cut us off for.
+        let area = third.interface_mut().allocate(64).unwrap();
+        let slot = hamlyn::NewSlot::new(&area);
+        let slot = third.interface_mut().open_slot(slot).unwrap();
+        let anothers = slot.fast_ticket(0, 64).unwrap();
+        let mut inbox = datagram::Receiver::new(here, 64).unwrap();
+        target(&mut third, &inbox.ticket());
+        let outbox = datagram::Sender::grow(liar, &inbox.ticket(), LONG).unwrap();
+        inbox.ready();
+        outbox
+            .send(liar, 0, b"answer me", Some(&anothers), LONG)
+            .unwrap();
+        let came = inbox
+            .receive(here, LONG)
+            .map(|came| came.map(|came| came.data.len()));
+        let expected = matches!(
+            came,
+            Err(ReceiveError::Malformed {
+                protocol: "datagram",
+                ..
+            })
+        );
+        assert!(expected, "{strategy:?}: {came:?}");
+        let mut records = stream::Receiver::new(here, Default::default()).unwrap();
+        let control = control_ticket(&records.make_seed(here), HELLO);
+        let control = target(liar, &control);
+        let hello = anothers.to_bytes();
+        assert!(raw(liar, &control, &Message::new(&[]).metadata(&hello)));
+        let came = records.receive(here, LONG);
+        let expected = matches!(
+            came,
+            Err(ReceiveError::Malformed {
+                protocol: "stream",
+                ..
+            })
+        );
+        assert!(expected, "{strategy:?}: {came:?}");
+        records.close(here).unwrap();
+        third.interface_mut().poll();
+        let mut bytes = [0; 64];
+        area.read_at(0, &mut bytes).unwrap();
+        assert_eq!(bytes, [0; 64]);
+        assert_eq!(third.interface().refusals().total(), 0);
+        // One's own is answered.
+        let mut own = datagram::Receiver::new(liar, 64).unwrap();
+        own.ready();
+        inbox.ready();
+        outbox
+            .send(liar, 0, b"answer me", Some(&own.ticket()), LONG)
+            .unwrap();
+        let came = inbox.receive(here, LONG).unwrap().expect("a datagram");
+        let reply = came.reply.expect("a ticket");
+        let back = datagram::Sender::grow(here, &reply, LONG).unwrap();
+        back.send(here, 0, b"answer", None, LONG).unwrap();
+        assert_eq!(own.receive(liar, LONG).unwrap().unwrap().data, b"answer");
+    });
 }

@@ -35,15 +35,11 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// A target over a link that is there already, if only for what a lost peer sent;
-    /// never connects.
-    pub(crate) fn target_linked(&mut self, ticket: &Ticket) -> Option<Target> {
+    /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago that this is not known.
+    pub(crate) fn led_to(&mut self, link: LinkId, destination: &Destination) -> Option<bool> {
+        // A network processor may know of a link whose application does not.
         self.attend_if_asked();
-        let link = self.links.to_or_from(&ticket.destination)?;
-        Some(Target {
-            link,
-            ticket: *ticket,
-        })
+        self.links.led_to(link, destination)
     }
 
     /// Connects to another interface by name, or to this one.
@@ -231,7 +227,7 @@ impl<H: Host> Interface<H> {
     }
 
     #[inline]
-    pub(super) fn attend_if_asked(&mut self) {
+    pub(crate) fn attend_if_asked(&mut self) {
         if self.is_asked() {
             self.attend();
         }
@@ -261,6 +257,7 @@ impl<H: Host> Interface<H> {
             }
         }
         self.end_broken();
+        self.close_remains();
     }
 
     /// Ends links whose peers were found to break the rules while we sent.
@@ -305,6 +302,8 @@ impl<H: Host> Interface<H> {
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");
                     self.host.disconnect(peer.token);
+                    // The host has no more to tell; end points may have.
+                    self.close_remains();
                 }
             }
         }

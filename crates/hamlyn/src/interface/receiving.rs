@@ -240,6 +240,11 @@ impl<H: Host> Interface<H> {
         polled
     }
 
+    /// What is left of a wait.
+    pub(crate) fn left(&self, patience: &mut Patience) -> Wait {
+        patience.left(|| self.host.now_ns())
+    }
+
     /// One step of a wait: false when its time is over.
     #[inline]
     pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, HostError> {

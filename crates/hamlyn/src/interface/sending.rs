@@ -2,6 +2,7 @@
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::{self, Message as EngineMessage, Transmitter};
 use hamlyn_host::{Host, HostError};
@@ -21,12 +22,14 @@ const SHORT_TRIES: u32 = 128;
 const SHORTS_MAX: u32 = 4096;
 
 /// What [`Interface::send_many`] has sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// How many messages.
     pub count: usize,
     /// The handle of the last; whatever is done for it is done for those before.
     pub last: Option<SendHandle>,
+    /// Why the next one was not sent, if there was one.
+    pub stopped_by: Option<SendError>,
 }
 
 impl<H: Host> Interface<H> {
@@ -60,7 +63,7 @@ impl<H: Host> Interface<H> {
     /// after the last. Blocks and waits as that does.
     ///
     /// The first message that cannot be sent ends the call. If it is the very first, its error is returned; else
-    /// how many went, as an error of the next one will be found by whoever goes on there.
+    /// how many went, and its error with that.
     #[inline]
     pub fn send_many<'m>(
         &mut self,
@@ -73,6 +76,7 @@ impl<H: Host> Interface<H> {
         let mut sent = Sent {
             count: 0,
             last: None,
+            stopped_by: None,
         };
         loop {
             let mut other = None;
@@ -91,7 +95,10 @@ impl<H: Host> Interface<H> {
                     sent.last = Some(handle);
                 }
                 Err(error) if sent.count == 0 => return Err(error),
-                Err(_) => return Ok(sent),
+                Err(error) => {
+                    sent.stopped_by = Some(error);
+                    return Ok(sent);
+                }
             }
         }
     }
@@ -342,6 +349,7 @@ impl<H: Host> Interface<H> {
                     self.poll();
                     if !self.pause(patience)? {
                         return if segmenter.is_started() {
+                            self.cut = Some(segmenter);
                             Err(SendError::Cut {
                                 peer: target.ticket.destination,
                                 sent_bytes: segmenter.sent_bytes(),
@@ -352,6 +360,34 @@ impl<H: Host> Interface<H> {
                     }
                 }
             }
+        }
+    }
+
+    /// What is left of the message that was just cut ([`SendError::Cut`]), for [`Interface::send_rest`].
+    pub(crate) fn take_cut(&mut self) -> Option<Segmenter> {
+        self.cut.take()
+    }
+
+    /// Sends what is left of a message that was cut, as far as there is room; whether that was all.
+    pub(crate) fn send_rest(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        rest: &mut Segmenter,
+        message: &Message<'_>,
+    ) -> Result<bool, SendError> {
+        let state = self.outbound.with(|outbound| {
+            let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+            let (metadata, data) = (message.metadata, message.data);
+            let state =
+                transmitter.continue_borrowed(terminus, target.link, rest, metadata, data, outlets);
+            outlets.hand_over();
+            state
+        })?;
+        match state {
+            transmit::Borrowed::Sent => Ok(true),
+            transmit::Borrowed::More | transmit::Borrowed::Full => Ok(false),
+            transmit::Borrowed::Gone => Err(self.lost(target).into()),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::error::{OpenError, PeerLost, ReceiveError};
 use crate::links::LinkEnd;
 use crate::manager::{Arrival, ClassId, Manager};
 use crate::message::Target;
+use crate::remains::{LastWord, Leaving, Remains};
 use crate::wait::{Patience, Wait};
 
 /// Looks for a record, while polling, before what need not be done at once is done again.
@@ -89,11 +90,34 @@ pub struct Receiver {
     /// Where more memory was refused last: once is enough.
     refused: Option<u64>,
     closed: bool,
+    /// What the sender had accepted was not all sent when it ended.
+    is_given_up: bool,
     broken: Option<&'static str>,
     /// Whether there is one extent and it awaits its next piece, and nothing else is to be done before that.
     is_plain: bool,
     /// Pieces released in the first extent from which on more is to be done than to count them.
     due: u64,
+    leaving: Leaving,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let slots = self.extents.iter().map(Extent::slot_name);
+        let word = Credit {
+            closed: true,
+            ..self.state()
+        };
+        self.leaving.leave(Remains {
+            slots: slots.chain([self.control.slot_name()]).collect(),
+            class: Some(self.class),
+            last_word: self.credit.map(|target| LastWord {
+                target,
+                metadata: Vec::new(),
+                word: word.to_word(),
+            }),
+            ..Remains::default()
+        });
+    }
 }
 
 impl Receiver {
@@ -135,9 +159,11 @@ impl Receiver {
                 hungry: None,
                 refused: None,
                 closed: false,
+                is_given_up: false,
                 broken: None,
                 is_plain: false,
                 due: 0,
+                leaving: manager.interface().leaving.clone(),
             }),
             Err(error) => {
                 manager.unregister(class);
@@ -342,18 +368,10 @@ impl Receiver {
         }
     }
 
-    /// Closes the receiving end; the sender is told.
-    pub fn close<H: Host>(mut self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        let credit = Credit {
-            closed: true,
-            ..self.credit_now()
-        };
-        self.send_credit(manager, credit);
-        for extent in self.extents {
-            extent.close(manager, self.class)?;
-        }
-        self.control.close(manager)?;
-        manager.unregister(self.class);
+    /// Closes the receiving end; the sender is told, if there is no room for that as soon as there is.
+    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
+        drop(self);
+        manager.settle();
         Ok(())
     }
 
@@ -394,7 +412,10 @@ impl Receiver {
                         self.move_on();
                         continue;
                     }
-                    return Err(ReceiveError::Closed);
+                    return Err(match self.is_given_up {
+                        true => malformed("its sender ended before all was sent"),
+                        false => ReceiveError::Closed,
+                    });
                 }
             };
             let position = extent.next;
@@ -497,7 +518,7 @@ impl Receiver {
             return Ok(());
         }
         if self.control.slot_name() == arrival.slot {
-            return self.take_control(manager, arrival.metadata_index);
+            return self.take_control(manager, arrival);
         }
         // An extent that is gone.
         Ok(())

@@ -1,23 +1,24 @@
 //! The sending end of a stream.
 
 mod account;
+mod closing;
 mod staging;
 
 use hamlyn_engine::limits::{DIRECT_BYTES_MAX, USER_METADATA_BYTES};
-use hamlyn_engine::terminus::{Completion, SendHandle};
+use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 
 use account::Account;
-use staging::Staged;
+use staging::{Cut, Staged};
 
 use super::wire::{
-    CLOSE, CREDIT_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes,
-    piece_word,
+    CREDIT_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes, piece_word,
 };
 use crate::error::{GrowError, OpenError, SendError};
 use crate::interface::Queue;
 use crate::manager::Manager;
 use crate::message::{Message, Target};
+use crate::remains::Leaving;
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
 use crate::wait::{Patience, Wait};
@@ -48,7 +49,14 @@ pub struct Sender {
     /// Small records that share the next piece.
     pack: Vec<u8>,
     staged: Option<Staged>,
-    broken: bool,
+    cut: Option<Cut>,
+    /// Where the record began that was begun last.
+    record_at: u64,
+    /// Nothing more can be sent: it is closed, or the rest of a record cannot go.
+    is_over: bool,
+    /// The receiver was told that nothing more comes; gone when that is handed over.
+    closing: Option<SendHandle>,
+    leaving: Option<Leaving>,
     /// The longest record that may share a piece.
     small_bytes: usize,
     /// Small records go at once into the pieces before this one, unless there is news.
@@ -69,6 +77,7 @@ impl Sender {
             unreachable!("both tickets name one interface");
         };
         let interface = manager.interface_mut();
+        let leaving = interface.leaving.clone();
         let area = interface
             .allocate(CREDIT_BYTES as u64)
             .map_err(OpenError::Host)?;
@@ -95,7 +104,11 @@ impl Sender {
             credit_key_ticket,
             pack: Vec::new(),
             staged: None,
-            broken: false,
+            cut: None,
+            record_at: 0,
+            is_over: false,
+            closing: None,
+            leaving: Some(leaving),
             small_bytes: small_bytes(seed.piece_bytes as usize),
             at_once: 0,
         };
@@ -106,7 +119,9 @@ impl Sender {
                 Ok(sender)
             }
             Err(error) => {
-                sender.dismantle(manager);
+                // Nobody knows of it.
+                sender.leave(None);
+                manager.settle();
                 Err(error.into())
             }
         }
@@ -116,7 +131,8 @@ impl Sender {
     /// itself and the call lasts until they are handed over; small ones may be held back to share a
     /// piece when the receiver is behind, until [`Sender::flush`] or a later send. With
     /// [`Wait::Poll`] it never blocks: what cannot go at once is copied, and
-    /// if not even that is possible, nothing is sent.
+    /// if not even that is possible, nothing is sent. So it is with what is left of a record of which a part was sent
+    /// when the wait was over: it is copied and goes later, as the link has room.
     #[inline(always)]
     pub fn send<H: Host>(
         &mut self,
@@ -141,7 +157,8 @@ impl Sender {
                     Ok(())
                 }
                 Err(error) => {
-                    let sent = self.unsent(manager, Kind::Whole, data, wait, error);
+                    let sent =
+                        self.unsent(manager, Kind::Whole, data.len() as u32, data, wait, error);
                     self.note_way();
                     sent
                 }
@@ -182,10 +199,10 @@ impl Sender {
             if self.may_go_at_once() {
                 return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
             }
-            return self.pack(manager, data, wait, &mut patience);
+            return self.pack(manager, data, &mut patience);
         }
-        self.send_pack(manager, wait, &mut patience)?;
-        self.send_whole(manager, data, wait, &mut patience)
+        self.send_pack(manager, &mut patience)?;
+        self.send_whole(manager, data, &mut patience)
     }
 
     /// Sends what was held back.
@@ -194,7 +211,7 @@ impl Sender {
         manager: &mut Manager<H>,
         wait: Wait,
     ) -> Result<(), SendError> {
-        let result = self.flush_all(manager, wait);
+        let result = self.flush_all(manager, &mut Patience::new(wait));
         self.note_way();
         result
     }
@@ -202,28 +219,11 @@ impl Sender {
     fn flush_all<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
-        wait: Wait,
+        patience: &mut Patience,
     ) -> Result<(), SendError> {
         self.check(manager)?;
-        let mut patience = Patience::new(wait);
-        self.send_pack(manager, wait, &mut patience)?;
-        self.finish_staged(manager, &mut patience)
-    }
-
-    /// Flushes and closes. The receiver learns of it after the last record. When the call returns,
-    /// all is handed over, so the program may end.
-    pub fn close<H: Host>(mut self, manager: &mut Manager<H>, wait: Wait) -> Result<(), SendError> {
-        let result = self.flush(manager, wait).and_then(|()| {
-            let place = self.account.place().to_bytes();
-            let handle = self.send_control(manager, CLOSE, &place, wait)?;
-            match manager.interface_mut().drain(handle, wait)? {
-                Completion::Sent => Ok(()),
-                Completion::Pending => Err(self.would_block()),
-                Completion::Failed => Err(manager.interface().lost(&self.target).into()),
-            }
-        });
-        self.dismantle(manager);
-        result
+        self.send_pack(manager, patience)?;
+        self.finish_staged(manager, patience)
     }
 
     /// The receiver's end of the connection.
@@ -234,18 +234,6 @@ impl Sender {
     /// Pieces that could be filled now.
     pub fn pieces_free(&self) -> u64 {
         self.account.free()
-    }
-
-    fn dismantle<H: Host>(self, manager: &mut Manager<H>) {
-        // What is still queued of a staged record is given up with its area.
-        if let Some(staged) = self.staged {
-            manager.retire_area(staged.tag);
-        }
-        let interface = manager.interface_mut();
-        if let Err(error) = interface.close_slot(self.slot) {
-            tracing::debug!(%error, "closing a credit slot");
-        }
-        interface.close_queue(self.queue);
     }
 
     fn would_block(&self) -> SendError {
@@ -262,10 +250,15 @@ impl Sender {
     /// Whether nothing but credit may be in the way of a small record.
     fn is_free(&self) -> bool {
         self.pack.is_empty()
-            && self.staged.is_none()
+            && !self.is_staging()
             && !self.account.is_held()
             && !self.account.closed
-            && !self.broken
+            && !self.is_over
+    }
+
+    /// Whether something is copied that must go before the next record.
+    fn is_staging(&self) -> bool {
+        self.staged.is_some() || self.cut.is_some()
     }
 
     /// Sets how far small records may go at once; to be called when anything changed but the next piece.
@@ -289,7 +282,7 @@ impl Sender {
         if self.account.closed {
             return Err(SendError::ClosedByReceiver);
         }
-        if self.broken {
+        if self.is_over {
             return Err(SendError::Finished);
         }
         if manager.interface().link_end(self.target.link()).is_some() {
@@ -346,7 +339,7 @@ impl Sender {
             return;
         }
         // A receiver that got all of a staged record may be quicker than our look at it.
-        self.broken |= self.staged.as_ref().is_some_and(|s| !s.is_all_queued());
+        self.is_over |= !self.is_all_queued();
         let ticket = Ticket {
             slot: note.slot,
             metadata_index: 0,
@@ -356,7 +349,7 @@ impl Sender {
         };
         match self.target.with_ticket(ticket) {
             Some(target) => self.target = target,
-            None => self.broken = true,
+            None => self.is_over = true,
         }
     }
 
@@ -372,7 +365,7 @@ impl Sender {
         loop {
             self.check(manager)?;
             let needed = self.pieces_for(record_bytes);
-            let may_fill = self.staged.is_none() && !self.account.is_held();
+            let may_fill = !self.is_staging() && !self.account.is_held();
             if may_fill {
                 let before_end = self.account.pieces - u64::from(self.account.next_index);
                 if needed > self.account.pieces {
@@ -438,7 +431,6 @@ impl Sender {
         &mut self,
         manager: &mut Manager<H>,
         data: &[u8],
-        wait: Wait,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         let length_bytes = u32::try_from(data.len()).map_err(|_| SendError::RecordTooLarge {
@@ -446,25 +438,33 @@ impl Sender {
             limit_bytes: u64::from(u32::MAX),
         })?;
         self.await_pieces(manager, data.len(), patience)?;
+        let left = manager.interface().left(patience);
         if data.len() <= self.piece_bytes {
-            return self.send_piece(manager, Kind::Whole, length_bytes, data, wait);
+            return self.send_piece(manager, Kind::Whole, length_bytes, data, left);
         }
         // The rest of a record in several pieces must not find that there is no room for it.
-        if wait == Wait::Poll {
+        if left == Wait::Poll {
             return self.stage(manager, Kind::Whole, data);
         }
+        let record_at = self.account.next;
         for (index, part) in data.chunks(self.piece_bytes).enumerate() {
-            let (kind, length) = if index == 0 {
-                (Kind::First, length_bytes)
-            } else {
-                (Kind::Next, part.len() as u32)
+            let left = manager.interface().left(patience);
+            let sent = match index {
+                0 => self.send_piece(manager, Kind::First, length_bytes, part, left),
+                _ => self.send_piece(manager, Kind::Next, part.len() as u32, part, left),
             };
-            let sent = self.send_piece(manager, kind, length, part, wait);
-            if index > 0 && sent.is_err() {
-                // The receiver waits for the rest of a record that will not come.
-                self.broken = true;
+            self.record_at = record_at;
+            match sent {
+                Err(SendError::WouldBlock { .. }) if index > 0 => {
+                    // What the receiver has of it is not in vain: the rest goes later.
+                    return self.stage(manager, Kind::Next, &data[index * self.piece_bytes..]);
+                }
+                Err(error) => {
+                    self.is_over |= index > 0;
+                    return Err(error);
+                }
+                Ok(()) => {}
             }
-            sent?;
         }
         Ok(())
     }
@@ -489,32 +489,34 @@ impl Sender {
                 self.filled();
                 Ok(())
             }
-            Err(error) => self.unsent(manager, kind, data, wait, error),
+            Err(error) => self.unsent(manager, kind, length_bytes, data, wait, error),
         }
     }
 
-    /// A piece was not sent. What takes several packets never goes at once, so it is copied if its sender would not wait; and if it
-    /// was cut, the receiver waits for the rest of it.
+    /// A piece was not sent. What takes several packets never goes at once, so it is copied if its sender would not wait; and so
+    /// is the rest of it, if it was cut.
     #[cold]
     #[inline(never)]
     fn unsent<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
         kind: Kind,
+        length_bytes: u32,
         data: &[u8],
         wait: Wait,
         error: SendError,
     ) -> Result<(), SendError> {
         match error {
             SendError::WouldBlock { .. }
-                if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX && self.staged.is_none() =>
+                if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX && !self.is_staging() =>
             {
-                return self.stage(manager, kind, data);
+                self.stage(manager, kind, data)
             }
-            SendError::Cut { .. } => self.broken = true,
-            _ => {}
+            SendError::Cut { .. } => {
+                self.keep_cut(manager, piece_word(kind, length_bytes), data, error)
+            }
+            _ => Err(error),
         }
-        Err(error)
     }
 
     /// The next piece was filled.
@@ -552,20 +554,19 @@ impl Sender {
         &mut self,
         manager: &mut Manager<H>,
         data: &[u8],
-        wait: Wait,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         if self.pack.len() + packed_bytes(data.len()) > self.piece_bytes {
-            self.send_pack(manager, wait, patience)?;
+            self.send_pack(manager, patience)?;
         }
         let length = data.len() as u64;
         self.pack.extend_from_slice(&length.to_le_bytes());
         self.pack.extend_from_slice(data);
         self.pack.resize(self.pack.len().next_multiple_of(8), 0);
-        if self.account.is_ahead_little() && self.staged.is_none() {
+        if self.account.is_ahead_little() && !self.is_staging() {
             // The record is accepted; if the pack cannot go now, it goes later.
             return self
-                .send_pack(manager, Wait::Poll, &mut Patience::new(Wait::Poll))
+                .send_pack(manager, &mut Patience::new(Wait::Poll))
                 .or_else(no_room);
         }
         Ok(())
@@ -574,15 +575,15 @@ impl Sender {
     fn send_pack<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
-        wait: Wait,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         if self.pack.is_empty() {
             return Ok(());
         }
         self.await_pieces(manager, 1, patience)?;
+        let left = manager.interface().left(patience);
         let pack = std::mem::take(&mut self.pack);
-        let sent = self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, wait);
+        let sent = self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, left);
         self.pack = pack;
         sent?;
         self.pack.clear();

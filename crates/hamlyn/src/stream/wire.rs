@@ -14,7 +14,7 @@ const _: () =
 pub(crate) const CONTROL_ENTRIES: u16 = 3;
 /// Control entry: the sender presents itself, with the ticket for credit as metadata.
 pub(crate) const HELLO: u16 = 0;
-/// Control entry: nothing comes after the [`Place`] given.
+/// Control entry: nothing comes after the [`Place`] given, which may be marked [`GIVEN_UP`].
 pub(crate) const CLOSE: u16 = 1;
 /// Control entry: the sender cannot go on, because a record is longer than the extent or
 /// because it waits for credit that may have been held back. A [`Demand`].
@@ -206,6 +206,9 @@ pub(crate) struct Place {
     /// Pieces of it filled.
     pub(crate) position: u64,
 }
+
+/// Set in [`Place::extent`] by a sender that ends before all was sent that it had accepted.
+pub(crate) const GIVEN_UP: u64 = 1 << 63;
 
 impl Place {
     pub(crate) fn to_bytes(self) -> [u8; PLACE_BYTES] {

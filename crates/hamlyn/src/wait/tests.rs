@@ -135,3 +135,16 @@ fn beside_somebody_who_computes_the_processor_is_offered_late_until_he_is_gone()
         looks = sooner;
     }
 }
+
+#[test]
+fn several_calls_of_one_wait_take_no_longer_than_it_all_together() {
+    let mut patience = Patience::new(Wait::For(Duration::from_nanos(100)));
+    for (now_ns, left_ns) in [(1_000, 100), (1_060, 40), (1_100, 0), (5_000, 0)] {
+        let left = Wait::For(Duration::from_nanos(left_ns));
+        assert_eq!(patience.left(|| now_ns), left);
+    }
+    assert_eq!(patience.next(&Habit::new(0), || 5_000), Next::Stop);
+    for wait in [Wait::Poll, Wait::Forever] {
+        assert_eq!(Patience::new(wait).left(|| 7), wait);
+    }
+}

@@ -152,7 +152,7 @@ impl Stream {
     /// Closes the sending end.
     pub fn close<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), Violation> {
         match self.sender.take() {
-            Some(sender) => sender
+            Some(mut sender) => sender
                 .close(manager, GROW)
                 .map_err(failed("closing a stream")),
             None => Ok(()),

@@ -2,15 +2,16 @@
 //! is, where it ends, what was released, and whether there is more memory.
 
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::memory::LinkId;
 use hamlyn_host::Host;
 
 use super::{Receiver, malformed};
 use crate::error::ReceiveError;
-use crate::manager::Manager;
-use crate::message::Message;
+use crate::manager::{Arrival, Manager};
+use crate::message::{Message, Target};
 use crate::stream::extent::Extent;
 use crate::stream::wire::{
-    CLOSE, CREDIT_BYTES, Credit, Demand, ENLARGE, EXTENT_MASK, HELLO, PIECES_MAX, Place,
+    CLOSE, CREDIT_BYTES, Credit, Demand, ENLARGE, EXTENT_MASK, GIVEN_UP, HELLO, PIECES_MAX, Place,
 };
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
@@ -21,13 +22,13 @@ impl Receiver {
     pub(super) fn take_control<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
-        control: u16,
+        arrival: Arrival,
     ) -> Result<(), ReceiveError> {
         let mut metadata = [0; USER_METADATA_BYTES];
-        let length = self.control.heard(control, &mut metadata);
+        let length = self.control.heard(arrival.metadata_index, &mut metadata);
         let heard = &metadata[..length];
-        match control {
-            HELLO => self.greet(manager, heard),
+        match arrival.metadata_index {
+            HELLO => self.greet(manager, arrival.from, heard),
             CLOSE => self.end(heard),
             ENLARGE => {
                 self.demand = Demand::from_bytes(heard);
@@ -44,23 +45,25 @@ impl Receiver {
     fn greet<H: Host>(
         &mut self,
         manager: &mut Manager<H>,
+        from: LinkId,
         heard: &[u8],
     ) -> Result<(), ReceiveError> {
         let ticket = heard
             .get(..TICKET_BYTES)
             .and_then(|bytes| Ticket::from_bytes(bytes).ok())
             .filter(|ticket| ticket.metadata_index == FAST_INDEX);
-        // Only a peer that is linked to us, or was until now, is believed: credit must not
-        // make us connect to strangers.
         let (Some(ticket), None) = (ticket, self.sender()) else {
             return self.fail("a sender that does not say who it is");
         };
-        self.credit = manager.interface_mut().target_linked(&ticket);
-        if self.credit.is_none() {
-            self.gone = manager.interface().recent_loss(&ticket.destination);
-            if self.gone.is_none() {
-                return self.fail("a sender that is not linked to us");
-            }
+        // Credit goes back over the link by which the greeting came, and only if the ticket is of the peer there:
+        // otherwise the sender could have us write to somebody else in our name.
+        match manager.interface_mut().led_to(from, &ticket.destination) {
+            Some(true) => self.credit = Some(Target { link: from, ticket }),
+            Some(false) => return self.fail("a sender that says it is another"),
+            None => self.gone = manager.interface().recent_loss(&ticket.destination),
+        }
+        if self.sender().is_none() {
+            return self.fail("a sender that is not linked to us");
         }
         self.meet(manager)
     }
@@ -68,7 +71,12 @@ impl Receiver {
     /// The sender says where it ended.
     fn end(&mut self, heard: &[u8]) -> Result<(), ReceiveError> {
         let newest = self.newest();
-        let end = match Place::from_bytes(heard) {
+        let mut place = Place::from_bytes(heard);
+        if let Some(place) = &mut place {
+            self.is_given_up = place.extent & GIVEN_UP != 0;
+            place.extent &= !GIVEN_UP;
+        }
+        let end = match place {
             Some(Place { extent, position }) if extent == newest => Some(position),
             // It closed before it heard of the newest extent, which stays empty.
             Some(Place { extent, position })
@@ -228,10 +236,15 @@ impl Receiver {
     }
 
     /// The credit of the extent that the sender fills. All that it counts may be filled again.
-    pub(super) fn credit_now(&mut self) -> Credit {
+    fn credit_now(&mut self) -> Credit {
         if let Some(extent) = self.extents.last_mut() {
             extent.open_released();
         }
+        self.state()
+    }
+
+    /// How things stand.
+    pub(super) fn state(&self) -> Credit {
         Credit {
             released: self.extents.last().map_or(0, |extent| extent.released) as u32,
             extent: self.newest() as u16 & EXTENT_MASK,
@@ -281,11 +294,7 @@ impl Receiver {
         }
     }
 
-    pub(super) fn send_credit<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        credit: Credit,
-    ) -> bool {
+    fn send_credit<H: Host>(&mut self, manager: &mut Manager<H>, credit: Credit) -> bool {
         let Some(target) = self.credit else {
             return false;
         };

@@ -1,5 +1,6 @@
 //! What is copied because its sender would not wait, records and packs of them, and goes as the link has room.
 
+use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{Completion, GatherPiece, SendHandle, SendTag};
 use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
@@ -7,9 +8,19 @@ use hamlyn_ring::area::Area;
 use super::Sender;
 use crate::error::SendError;
 use crate::manager::Manager;
-use crate::message::Message;
+use crate::message::{Message, Target};
 use crate::stream::wire::{Kind, piece_word};
 use crate::wait::Patience;
+
+/// What is left of a piece that was cut when the wait for it was over.
+#[derive(Debug)]
+pub(super) struct Cut {
+    target: Target,
+    rest: Segmenter,
+    /// All of the piece.
+    data: Vec<u8>,
+    metadata: [u8; 8],
+}
 
 /// A record, or a pack of them, that was copied because its sender would not wait.
 #[derive(Debug)]
@@ -17,7 +28,7 @@ pub(super) struct Staged {
     /// Kept as long as the interface pulls from it.
     _area: Area,
     pub(super) tag: SendTag,
-    /// What a piece that holds all of it is.
+    /// What a piece that holds all of it is; [`Kind::Next`] if its beginning is sent already.
     kind: Kind,
     length_bytes: usize,
     sent_bytes: usize,
@@ -39,6 +50,9 @@ impl Sender {
         kind: Kind,
         data: &[u8],
     ) -> Result<(), SendError> {
+        if kind != Kind::Next {
+            self.record_at = self.account.next;
+        }
         manager.sweep_areas();
         let terminus = manager.terminus();
         let interface = manager.interface_mut();
@@ -64,6 +78,14 @@ impl Sender {
         manager: &mut Manager<H>,
     ) -> Result<(), SendError> {
         let terminus = manager.terminus();
+        if let Some(cut) = &mut self.cut {
+            let message = Message::new(&cut.data).metadata(&cut.metadata);
+            let interface = manager.interface_mut();
+            if !interface.send_rest(terminus, &cut.target, &mut cut.rest, &message)? {
+                return Ok(());
+            }
+            self.cut = None;
+        }
         while let Some(staged) = &self.staged {
             if staged.is_all_queued() {
                 if let Some(last) = staged.last
@@ -79,7 +101,7 @@ impl Sender {
             }
             let left = staged.length_bytes - staged.sent_bytes;
             let length = left.min(self.piece_bytes);
-            let (kind, said) = if staged.sent_bytes > 0 {
+            let (kind, said) = if staged.sent_bytes > 0 || staged.kind == Kind::Next {
                 (Kind::Next, length)
             } else if staged.length_bytes <= self.piece_bytes {
                 (staged.kind, length)
@@ -107,11 +129,31 @@ impl Sender {
                 }
                 Err(SendError::WouldBlock { .. }) => return Ok(()),
                 Err(error) => {
-                    self.broken = true;
+                    self.is_over = true;
                     return Err(error);
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Keeps what is left of a piece that was just cut, so that it can go as the link has room.
+    pub(super) fn keep_cut<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        word: u64,
+        data: &[u8],
+        error: SendError,
+    ) -> Result<(), SendError> {
+        let rest = manager.interface_mut().take_cut().ok_or(error)?;
+        self.cut = Some(Cut {
+            target: self.target,
+            rest,
+            data: data.to_vec(),
+            metadata: word.to_le_bytes(),
+        });
+        self.record_at = self.account.next;
+        self.filled();
         Ok(())
     }
 
@@ -138,7 +180,7 @@ impl Sender {
     ) -> Result<(), SendError> {
         loop {
             self.check(manager)?;
-            if self.staged.is_none() {
+            if !self.is_staging() {
                 return Ok(());
             }
             if !manager.interface_mut().pause(patience)? {

@@ -358,7 +358,7 @@ impl Outlet for StreamOutlet {
             Sent::Yes(()) => {}
             other => return Ok(other.step()),
         }
-        let Some(sender) = self.0.take() else {
+        let Some(mut sender) = self.0.take() else {
             return Ok(Step::Nothing);
         };
         Ok(match outcome(sender.close(program, Wait::Forever))? {
@@ -372,7 +372,7 @@ impl Outlet for StreamOutlet {
     }
 
     fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
-        if let Some(sender) = self.0 {
+        if let Some(mut sender) = self.0 {
             // Its receiver may be gone.
             let _ = sender.close(program, Wait::millis(1));
         }

@@ -1,0 +1,83 @@
+//! What end points leave behind. An end point that is closed or dropped writes down what is still to be done for it; its
+//! interface does that in its next call but those that take what lies ready. So closing and dropping are one thing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hamlyn_engine::limits::SHORT_BYTES;
+use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::slot::QueueId;
+use hamlyn_engine::terminus::{SendTag, TerminusId};
+use hamlyn_host::Host;
+
+use crate::error::SendError;
+use crate::interface::Interface;
+use crate::manager::ClassId;
+use crate::message::{Message, Target};
+use crate::wait::Wait;
+
+/// What is still to be done for an end point that is gone.
+#[derive(Debug, Default)]
+pub(crate) struct Remains {
+    /// Slots to be closed.
+    pub(crate) slots: Vec<SlotName>,
+    /// The notification queue that only they named.
+    pub(crate) queue: Option<QueueId>,
+    /// The receiver to be forgotten, with its room for notifications.
+    pub(crate) class: Option<ClassId>,
+    /// A send-buffer area that it used.
+    pub(crate) area: Option<SendTag>,
+    /// What its peer is to be told.
+    pub(crate) last_word: Option<LastWord>,
+}
+
+/// What the peer of an end point that is gone is to be told, as soon as there is room for it.
+#[derive(Debug)]
+pub(crate) struct LastWord {
+    pub(crate) target: Target,
+    /// Without metadata it is a message in fast mode.
+    pub(crate) metadata: Vec<u8>,
+    pub(crate) word: u64,
+}
+
+impl LastWord {
+    /// Tries to say it; false if there is no room at present.
+    pub(crate) fn say<H: Host>(&self, interface: &mut Interface<H>, terminus: TerminusId) -> bool {
+        let data: &[u8] = match self.metadata.is_empty() {
+            true => &[0; SHORT_BYTES],
+            false => &[],
+        };
+        let message = Message::new(data).metadata(&self.metadata).word(self.word);
+        let said = interface.send_msg(terminus, &self.target, &message, Wait::Poll);
+        !matches!(said, Err(SendError::WouldBlock { .. }))
+    }
+}
+
+/// Where the end points of an interface leave their remains, from whatever thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaving {
+    left: Arc<Mutex<Vec<Remains>>>,
+    /// Has the interface look.
+    attention: Arc<AtomicBool>,
+}
+
+impl Leaving {
+    pub(crate) fn new(attention: Arc<AtomicBool>) -> Self {
+        Self {
+            left: Arc::default(),
+            attention,
+        }
+    }
+
+    pub(crate) fn leave(&self, remains: Remains) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.push(remains);
+        self.attention.store(true, Ordering::Relaxed);
+    }
+
+    /// All that was left since this was last called.
+    pub(crate) fn take(&self) -> Vec<Remains> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut left)
+    }
+}

@@ -1,0 +1,106 @@
+//! How a stream's sender ends.
+
+use hamlyn_engine::terminus::Completion;
+use hamlyn_host::Host;
+
+use super::Sender;
+use super::staging::Staged;
+use crate::error::SendError;
+use crate::manager::Manager;
+use crate::remains::{LastWord, Remains};
+use crate::stream::wire::{CLOSE, GIVEN_UP};
+use crate::wait::{Patience, Wait};
+
+impl Sender {
+    /// Flushes and closes. The receiver learns of it after the last record. When the call returns,
+    /// all is handed over, so the program may end. With [`SendError::WouldBlock`] nothing that was accepted is lost, and
+    /// the call may be repeated; with any other error the sender is closed as well. One that is dropped before it is closed
+    /// sends nothing more, and its receiver is told whether that was all.
+    pub fn close<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        let result = self.close_within(manager, &mut Patience::new(wait));
+        if !matches!(result, Err(SendError::WouldBlock { .. })) {
+            let last_word = self.last_word();
+            self.leave(last_word);
+            self.is_over = true;
+            manager.settle();
+        }
+        self.note_way();
+        result
+    }
+
+    fn close_within<H: Host>(
+        &mut self,
+        manager: &mut Manager<H>,
+        patience: &mut Patience,
+    ) -> Result<(), SendError> {
+        let handle = match self.closing {
+            Some(handle) => handle,
+            None => {
+                self.flush_all(manager, patience)?;
+                let place = self.account.place().to_bytes();
+                let left = manager.interface().left(patience);
+                let handle = self.send_control(manager, CLOSE, &place, left)?;
+                self.is_over = true;
+                *self.closing.insert(handle)
+            }
+        };
+        let left = manager.interface().left(patience);
+        match manager.interface_mut().drain(handle, left)? {
+            Completion::Sent => Ok(()),
+            Completion::Pending => Err(self.would_block()),
+            Completion::Failed => Err(manager.interface().lost(&self.target).into()),
+        }
+    }
+
+    /// What the receiver is still to be told: where the last whole record ended, and whether others were accepted.
+    fn last_word(&self) -> Option<LastWord> {
+        if self.closing.is_some() || self.account.closed {
+            return None;
+        }
+        let mut place = self.account.place();
+        let is_partly_sent = self.is_over || !self.is_all_queued();
+        if is_partly_sent {
+            place.position = self.record_at;
+        }
+        if is_partly_sent || !self.pack.is_empty() {
+            place.extent |= GIVEN_UP;
+        }
+        let mut target = self.control;
+        target.set_metadata_index(CLOSE);
+        Some(LastWord {
+            target,
+            metadata: place.to_bytes().to_vec(),
+            word: 0,
+        })
+    }
+
+    /// Whether no record is sent in part only.
+    pub(super) fn is_all_queued(&self) -> bool {
+        self.cut.is_none() && self.staged.as_ref().is_none_or(Staged::is_all_queued)
+    }
+
+    /// Leaves what is to be done when this is gone, once.
+    pub(super) fn leave(&mut self, last_word: Option<LastWord>) {
+        if let Some(leaving) = self.leaving.take() {
+            leaving.leave(Remains {
+                slots: vec![self.slot.name()],
+                queue: Some(self.queue.id()),
+                class: None,
+                // What is still queued of a staged record goes; the rest is given up.
+                area: self.staged.take().map(|staged| staged.tag),
+                last_word,
+            });
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let last_word = self.last_word();
+        self.leave(last_word);
+    }
+}
