@@ -51,7 +51,7 @@ fn without_security_the_command_says_so_at_start() {
     let output = sends_to_nobody(&here);
     assert!(!output.status.success());
     assert!(
-        said(&output).contains("needs the secret"),
+        said(&output).contains("needs keys of hosts"),
         "{}",
         said(&output)
     );

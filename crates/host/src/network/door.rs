@@ -37,53 +37,13 @@ const MESSAGES_PER_TURN: u32 = 256;
 const LOOKUPS_MAX: usize = 16;
 const STACK_BYTES: usize = 256 * 1024;
 
-/// What a process offers under [`WIRE_ITEM`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct WirePlace {
-    pub(crate) interface: u64,
-    pub(crate) node: u32,
-    pub(crate) user: u32,
-    pub(crate) port: u16,
-}
-
-impl WirePlace {
-    pub(crate) fn of(identity: Destination, port: u16) -> Self {
-        Self {
-            interface: identity.interface,
-            node: identity.node,
-            user: identity.user,
-            port,
-        }
-    }
-
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let mut bytes = self.interface.to_le_bytes().to_vec();
-        bytes.extend_from_slice(&self.node.to_le_bytes());
-        bytes.extend_from_slice(&self.user.to_le_bytes());
-        bytes.extend_from_slice(&self.port.to_le_bytes());
-        bytes
-    }
-
-    fn answer(self) -> Answer {
-        Answer::Located {
-            interface: self.interface,
-            node: self.node,
-            user: self.user,
-            port: self.port,
-        }
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (interface, rest) = bytes.split_first_chunk()?;
-        let (node, rest) = rest.split_first_chunk()?;
-        let (user, rest) = rest.split_first_chunk()?;
-        let port = u16::from_le_bytes(rest.try_into().ok()?);
-        (port != 0).then_some(Self {
-            interface: u64::from_le_bytes(*interface),
-            node: u32::from_le_bytes(*node),
-            user: u32::from_le_bytes(*user),
-            port,
-        })
+/// Where the wire of that interface is: what a process offers under [`WIRE_ITEM`].
+pub(crate) fn located(identity: Destination, port: u16) -> Answer {
+    Answer::Located {
+        interface: identity.interface,
+        node: identity.node,
+        user: identity.user,
+        port,
     }
 }
 
@@ -255,8 +215,7 @@ impl Service<'_> {
             };
         if is_own && let Some(network) = &self.interior.network {
             let port = network.wire.local().port();
-            let place = WirePlace::of(self.interior.identity, port);
-            return self.answer(asker, &place.answer());
+            return self.answer(asker, &located(self.interior.identity, port));
         }
         let busy = refused(RefusedBecause::BUSY.0);
         if self.lookups.len() >= LOOKUPS_MAX {
@@ -316,35 +275,13 @@ fn ask(interior: &Interior, (namespace, sought): &Wanted) -> Found {
     if place.is_none() && now_ns() >= deadline_ns {
         return None;
     }
-    let own = interior.identity;
-    let place = place.and_then(|(bytes, user)| {
-        // It speaks for itself only.
-        let is_its = |place: &WirePlace| place.user == user && place.node == own.node;
-        WirePlace::from_bytes(&bytes).filter(is_its)
+    let answer = place.and_then(|(bytes, its_user)| {
+        let answer = Answer::from_bytes(&bytes).ok()?;
+        // It speaks for itself only, and whoever is asked for by its number must be it.
+        let is_its = matches!(answer, Answer::Located { interface, node, user, .. }
+            if (user, node) == (its_user, interior.identity.node)
+                && sought.is_or_may_be(interface));
+        is_its.then_some(answer)
     });
-    // Whoever is asked for by its number must be it.
-    let place = place.filter(|place| match sought {
-        Sought::Interface(interface) => place.interface == *interface,
-        Sought::Name(_) => true,
-    });
-    Some(place.map_or(refused(Answer::NOBODY), |place| place.answer()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_read_as_it_was_written() {
-        let place = WirePlace {
-            interface: 0x0123_4567_89ab_cdef,
-            node: 7,
-            user: 1000,
-            port: 40_000,
-        };
-        let bytes = place.to_bytes();
-        assert_eq!(WirePlace::from_bytes(&bytes), Some(place));
-        assert_eq!(WirePlace::from_bytes(&bytes[1..]), None);
-        assert_eq!(WirePlace::from_bytes(&[0; 18]), None);
-    }
+    Some(answer.unwrap_or(refused(Answer::NOBODY)))
 }

@@ -45,6 +45,16 @@ pub enum Sought {
     Interface(u64),
 }
 
+impl Sought {
+    /// Whether the interface of that number is it, as far as can be told.
+    pub(crate) fn is_or_may_be(&self, interface: u64) -> bool {
+        match self {
+            Self::Name(_) => true,
+            Self::Interface(sought) => *sought == interface,
+        }
+    }
+}
+
 /// One side of a link to be: who it is, and how it takes frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Side {

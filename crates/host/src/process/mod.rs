@@ -61,7 +61,7 @@ pub use driver::ProcessDriver;
 pub use options::{Access, NetworkUse, Options};
 
 use crate::bell::Bell;
-use crate::network::door::{Door, WIRE_ITEM, WirePlace};
+use crate::network::door::{Door, WIRE_ITEM, located};
 use crate::network::outside::Network;
 use crate::offers::Offers;
 use crate::{
@@ -201,7 +201,7 @@ impl ProcessHost {
             return Ok(());
         };
         let local = network.wire.local();
-        let place = WirePlace::of(interior.identity, local.port());
+        let place = located(interior.identity, local.port());
         let item = Name::checked(WIRE_ITEM)?;
         interior
             .offers

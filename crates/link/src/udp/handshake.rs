@@ -17,8 +17,7 @@
 //! * An initiation carries a code (`mac1`, as WireGuard's) that only holders of the secret can make, or those who know the
 //!   responder's public key, and only for the interface that is asked. Whatever lacks it costs one hash. No point is multiplied for it, and nothing is stored.
 //! * No answer is longer than what it answers until the source is proved.
-//! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's, and not among those that were answered lately. One
-//!   that is not fresh, and every one under load, is answered with a cookie, bound to its source, and
+//! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's. One that is not, and every one under load, is answered with a cookie, bound to its source, and
 //!   accepted with that. Clocks that differ cost a round trip.
 //! * What comes again is answered with the same bytes, as long as they are kept; whoever gets no answer begins anew.
 //!

@@ -9,7 +9,7 @@ use ring::hmac;
 use super::super::key_file::{NoRandom, random};
 
 /// How long cookies are made with one secret, in nanoseconds; a cookie is good for one to two such times.
-pub(super) const ROTATION_NS: u64 = 120_000_000_000;
+const ROTATION_NS: u64 = 120_000_000_000;
 
 pub(super) struct Jar {
     master: hmac::Key,

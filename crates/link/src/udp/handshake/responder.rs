@@ -8,7 +8,7 @@ use ring::hmac;
 use super::super::envelope::{Envelope, Kind};
 use super::super::key_file::{NoRandom, random};
 use super::super::seal::{Opener, Sealer};
-use super::cookie::{self, Jar, ROTATION_NS};
+use super::cookie::{self, Jar};
 use super::message::{
     CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, LETTER_BYTES_MAX,
     MESSAGE_BYTES_MAX, Mode, answer_code, prologue,
@@ -17,23 +17,10 @@ use super::noise::Suite;
 use super::{Credentials, FRESH_MS, HandshakeError, Identity, Keys, Unheard};
 use crate::udp::envelope::ENVELOPE_BYTES;
 
-/// Initiations that are remembered.
-const SEEN_MAX: usize = 16_384;
 /// Handshakes that are kept; of more, the oldest is forgotten.
 const SESSIONS_MAX: usize = 1_024;
 /// How long: who asks waits no longer for an answer without asking anew.
 const SESSION_NS: u64 = 10_000_000_000;
-/// As long as an initiation could be accepted: by its time, whichever clock is ahead, or by its cookie.
-const SEEN_NS: u64 = {
-    let by_time_ns = 2 * FRESH_MS * 1_000_000;
-    let by_cookie_ns = 2 * ROTATION_NS;
-    if by_time_ns > by_cookie_ns {
-        by_time_ns
-    } else {
-        by_cookie_ns
-    }
-} + 10_000_000_000;
-
 type Code = [u8; CODE_BYTES];
 
 /// What a message calls for.
@@ -60,6 +47,8 @@ pub struct Said {
 
 /// A handshake, as this side sees it.
 struct Session {
+    /// Of its initiation.
+    code: Code,
     source: SocketAddr,
     /// By which number the initiator knows it.
     peer: u32,
@@ -90,16 +79,10 @@ pub struct Responder {
     /// The one that is asked.
     interface: u64,
     jar: Jar,
-    /// Initiations that were answered, and their sessions.
-    seen: BTreeMap<Code, u32>,
-    /// Those in the order in which they were answered, and until when they are remembered.
-    order: VecDeque<(u64, Code)>,
     sessions: BTreeMap<u32, Session>,
-    /// Those in the order in which they began, and until when they are kept.
-    session_order: VecDeque<(u64, u32)>,
-    /// Until then nobody is taken at the word of his clock: not all that were accepted are remembered.
-    wary_until_ns: u64,
-    seen_max: usize,
+    by_code: BTreeMap<Code, u32>,
+    /// Sessions in the order in which they began, and until when they are kept.
+    order: VecDeque<(u64, u32)>,
     cookie_message: [u8; COOKIE_MESSAGE_BYTES],
 }
 
@@ -107,7 +90,7 @@ impl core::fmt::Debug for Responder {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Responder")
             .field("mode", &self.mode)
-            .field("remembered", &self.order.len())
+            .field("sessions", &self.sessions.len())
             .finish_non_exhaustive()
     }
 }
@@ -115,14 +98,6 @@ impl core::fmt::Debug for Responder {
 impl Responder {
     /// Nobody has asked yet. Answers for that interface; 0 is who knows the names of a host.
     pub fn new(credentials: &Credentials, interface: u64) -> Result<Self, NoRandom> {
-        Self::with_seen_max(credentials, interface, SEEN_MAX)
-    }
-
-    pub(super) fn with_seen_max(
-        credentials: &Credentials,
-        interface: u64,
-        seen_max: usize,
-    ) -> Result<Self, NoRandom> {
         let suite = Suite::new(credentials.clone());
         Ok(Self {
             mode: suite.mode(),
@@ -130,19 +105,11 @@ impl Responder {
             suite,
             interface,
             jar: Jar::new()?,
-            seen: BTreeMap::new(),
-            order: VecDeque::new(),
             sessions: BTreeMap::new(),
-            session_order: VecDeque::new(),
-            wary_until_ns: 0,
-            seen_max,
+            by_code: BTreeMap::new(),
+            order: VecDeque::new(),
             cookie_message: [0; COOKIE_MESSAGE_BYTES],
         })
-    }
-
-    /// How many initiations are remembered.
-    pub fn remembered(&self) -> usize {
-        self.order.len()
     }
 
     /// How many handshakes are kept.
@@ -179,7 +146,7 @@ impl Responder {
             .ok_or(Unheard::Malformed)?;
         let covered = Coded::new(ask, self.interface);
         hmac::verify(&self.codes.ask, covered.bytes(), code).map_err(|_| Unheard::Unauthentic)?;
-        if let Some(number) = self.seen.get(code) {
+        if let Some(number) = self.by_code.get(code) {
             return match self.sessions.get(number) {
                 Some(Session {
                     source: known,
@@ -189,7 +156,7 @@ impl Responder {
                 _ => Err(Unheard::Stale),
             };
         }
-        let is_fresh = head.time_ms.abs_diff(wall_ms) <= FRESH_MS && now_ns >= self.wary_until_ns;
+        let is_fresh = head.time_ms.abs_diff(wall_ms) <= FRESH_MS;
         if loaded || !is_fresh || self.sessions.len() > SESSIONS_MAX / 2 {
             let good = self.jar.good(now_ns, source);
             if !good.iter().any(|good| cookie::is_shown(good, coded, shown)) {
@@ -212,8 +179,8 @@ impl Responder {
         let keys = exchange.answer(&number.to_le_bytes(), &mut body[HEAD_BYTES..]);
         let keys = keys.map_err(|_| Unheard::Broken)?;
         place.copy_from_slice(answer_code(&self.codes.answer, body, code).as_ref());
-        self.remember(now_ns, *code, number)?;
         let session = Session {
+            code: *code,
             source,
             peer: head.from,
             state: State::Shaken {
@@ -239,14 +206,20 @@ impl Responder {
     }
 
     fn keep(&mut self, now_ns: u64, number: u32, session: Session) -> &Session {
-        if self.sessions.len() >= SESSIONS_MAX
-            && let Some((_, oldest)) = self.session_order.pop_front()
-        {
-            self.sessions.remove(&oldest);
+        if self.sessions.len() >= SESSIONS_MAX {
+            self.forget_first();
         }
         let until_ns = now_ns.saturating_add(SESSION_NS);
-        self.session_order.push_back((until_ns, number));
+        self.order.push_back((until_ns, number));
+        self.by_code.insert(session.code, number);
         self.sessions.entry(number).or_insert(session)
+    }
+
+    fn forget_first(&mut self) {
+        let first = self.order.pop_front();
+        if let Some(session) = first.and_then(|(_, number)| self.sessions.remove(&number)) {
+            self.by_code.remove(&session.code);
+        }
     }
 
     /// A request, perhaps not for the first time.
@@ -309,35 +282,11 @@ impl Responder {
         })
     }
 
-    fn remember(&mut self, now_ns: u64, code: Code, number: u32) -> Result<(), NoRandom> {
-        if self.order.len() >= self.seen_max {
-            // What is forgotten too early must not be accepted again: neither with a cookie that was given out, nor
-            // by its time alone.
-            self.jar = Jar::new()?;
-            self.wary_until_ns = now_ns.saturating_add(SEEN_NS);
-            for (_, code) in self.order.drain(..self.seen_max.div_ceil(2)) {
-                self.seen.remove(&code);
-            }
-        }
-        self.seen.insert(code, number);
-        self.order.push_back((now_ns.saturating_add(SEEN_NS), code));
-        Ok(())
-    }
-
-    /// Work for each message is bounded; what waits longer is only remembered longer.
+    /// Work for each message is bounded; what waits longer is only kept longer.
     fn forget(&mut self, now_ns: u64) {
         for _ in 0..2 {
-            if let Some((until_ns, code)) = self.order.front()
-                && *until_ns <= now_ns
-            {
-                self.seen.remove(code);
-                self.order.pop_front();
-            }
-            if let Some((until_ns, number)) = self.session_order.front()
-                && *until_ns <= now_ns
-            {
-                self.sessions.remove(number);
-                self.session_order.pop_front();
+            if self.order.front().is_some_and(|first| first.0 <= now_ns) {
+                self.forget_first();
             }
         }
     }
