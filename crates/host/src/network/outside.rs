@@ -9,13 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
-use hamlyn_engine::transport::{Association, Settings};
-use hamlyn_link::trace::{Tap, TapSettings, Trace};
-use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Keys, Responder};
+use hamlyn_link::trace::Trace;
+use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Responder};
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
-use hamlyn_link::udp::seal::{Opener, Sealer};
 use hamlyn_link::udp::socket::{Flow, FlowSettings};
-use hamlyn_link::wire::{PostParts, Wire, WireLink};
+use hamlyn_link::wire::{Wire, WireLink};
+
+mod prospect;
+
+pub(crate) use prospect::Prospect;
 
 use super::NetworkError;
 use super::hosts::HostName;
@@ -71,23 +73,6 @@ pub(crate) enum Unanswered {
 impl<E: Into<ConnectError>> From<E> for Unanswered {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
-    }
-}
-
-/// A link to be: what this side has ready for it.
-pub(crate) struct Prospect<'a> {
-    network: &'a Network,
-    number: u32,
-    flows: Vec<Flow>,
-    frame_bytes: usize,
-    is_taken: bool,
-}
-
-impl Drop for Prospect<'_> {
-    fn drop(&mut self) {
-        if !self.is_taken {
-            self.network.wire.release(self.number);
-        }
     }
 }
 
@@ -521,68 +506,6 @@ impl Abroad {
     }
 }
 
-impl Prospect<'_> {
-    /// What this side brings to the link.
-    pub(crate) fn side(&self, destination: Destination, name: Option<Name>) -> Side {
-        Side {
-            destination,
-            group: rustix::process::getegid().as_raw(),
-            process: std::process::id(),
-            name,
-            association: self.number,
-            channels: Settings::default().channels,
-            frame_bytes: self.frame_bytes as u32,
-            paths: self.flows.len() as u8,
-            port: self.network.wire.local().port(),
-        }
-    }
-
-    /// Where the frames of the link are written to, if this process is traced.
-    fn tap(&self, side: &Side) -> Option<Tap> {
-        let to = side.destination;
-        let trace = self.network.trace.as_ref()?;
-        Some(trace.tap(TapSettings {
-            own_association: self.number,
-            peer_association: side.association,
-            peer_interface: to.interface,
-            peer_host: to.node,
-            peer_user: to.user,
-            is_sealed: !matches!(self.network.credentials, Credentials::Insecure),
-        }))
-    }
-
-    /// The link, to who brings that.
-    pub(crate) fn link(mut self, keys: &Keys, side: &Side) -> Result<WireLink, HostError> {
-        let options = &self.network.options;
-        let frame_bytes = self.frame_bytes.min(side.frame_bytes as usize);
-        self.flows.truncate(usize::from(side.paths));
-        let settings = Settings {
-            channels: Settings::default().channels.min(side.channels),
-            frame_bytes: frame_bytes.max(FRAME_BYTES_MIN),
-            paths: self.flows.len() as u8,
-            silence_ns: options.silence.as_nanos() as u64,
-            no_progress_ns: options.no_progress.as_nanos() as u64,
-            acknowledge_frames: ACKNOWLEDGE_FRAMES,
-            ready_frames_max: READY_FRAMES_MAX,
-            ..Settings::default()
-        };
-        let association = Association::new(settings).map_err(|_| HostError::BadSetting {
-            setting: "the peer's frames",
-            value: u64::from(side.frame_bytes),
-            reason: "no association can have them",
-        })?;
-        let parts = PostParts {
-            association,
-            sealer: Sealer::new(&keys.send, side.association),
-            opener: Opener::new(&keys.receive, self.number),
-            flows: std::mem::take(&mut self.flows),
-            tap: self.tap(side),
-        };
-        self.is_taken = true;
-        Ok(self.network.wire.link(self.number, parts))
-    }
-}
-
 /// The peer that a side says it is.
 pub(crate) fn peer_of(side: &Side) -> Peer {
     Peer {
@@ -643,30 +566,4 @@ fn tell_apart<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), NetworkErr
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_with_one_number_are_refused() {
-        assert_eq!(tell_apart(["zeus", "hera", "Zeus"].into_iter()), Ok(()));
-        // Both are 0x93c6f02d.
-        let same = ["host-36932", "host-123305"];
-        let [one, other] = same.map(|name| HostName::new(name).unwrap());
-        let refused = tell_apart(same.into_iter());
-        assert_eq!(refused, Err(NetworkError::SameNumber { one, other }));
-    }
-
-    #[test]
-    fn with_keys_a_host_speaks_for_itself_only() {
-        let node = |name: &str| HostName::new(name).unwrap().node();
-        let zeus = Identity::Host("Zeus".to_owned());
-        assert!(is_of_host(&zeus, node("zeus")));
-        assert!(!is_of_host(&zeus, node("hera")));
-        assert!(!is_of_host(
-            &Identity::Host("no name".to_owned()),
-            node("zeus")
-        ));
-        // Holders of the secret are believed.
-        assert!(is_of_host(&Identity::SecretHolder, node("hera")));
-    }
-}
+mod tests;

@@ -51,21 +51,6 @@ impl Default for FlowSettings {
     }
 }
 
-/// What a flow's socket can do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FlowReport {
-    /// Bytes that the socket may hold unsent.
-    pub send_buffer_bytes: usize,
-    /// Bytes that the socket may hold unread.
-    pub receive_buffer_bytes: usize,
-    /// Both are at least what was asked for.
-    pub buffers_as_wanted: bool,
-    /// One call sends a run.
-    pub segments: bool,
-    /// One call receives a run.
-    pub joins: bool,
-}
-
 /// A call of the system failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{call} failed: {errno}")]
@@ -131,7 +116,6 @@ pub struct Flow {
     offload: Offload,
     /// The network may cut datagrams.
     cuts: bool,
-    report: FlowReport,
     /// What comes in one piece is hardly longer; usually both directions have the same way.
     single_bytes_max: usize,
 }
@@ -164,7 +148,7 @@ impl Flow {
         }
         rustix::net::bind(&socket, &at).map_err(failed("bind"))?;
         let offload = Offload::probe(socket.as_fd(), settings.is_offloaded);
-        let report = size_buffers(socket.as_fd(), settings, offload)?;
+        size_buffers(socket.as_fd(), settings)?;
         let local = own_address(socket.as_fd())?;
         Ok(Self {
             socket,
@@ -172,7 +156,6 @@ impl Flow {
             peer: None,
             offload,
             cuts: false,
-            report,
             single_bytes_max: DATAGRAM_BYTES_MIN,
         })
     }
@@ -222,14 +205,6 @@ impl Flow {
     /// Whom it is connected to.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
-    }
-
-    /// What the socket can do.
-    pub fn report(&self) -> FlowReport {
-        FlowReport {
-            segments: self.offload.segments(),
-            ..self.report
-        }
     }
 
     /// The longest datagram, in bytes, that the system believes the way to the peer carries; nothing if the flow is not connected, or the
@@ -431,12 +406,8 @@ fn own_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, CallFailed> {
 }
 
 /// Linux gives twice what it is asked for, as half of it is for its own records, and less in silence if the
-/// administrator's limit is lower.
-fn size_buffers(
-    socket: BorrowedFd<'_>,
-    settings: &FlowSettings,
-    offload: Offload,
-) -> Result<FlowReport, CallFailed> {
+/// administrator's limit is lower. Gives what there is, to send and to receive.
+fn size_buffers(socket: BorrowedFd<'_>, settings: &FlowSettings) -> Result<[usize; 2], CallFailed> {
     static WARNED: Once = Once::new();
     let [ask_send, ask_receive] = [settings.send_buffer_bytes, settings.receive_buffer_bytes]
         .map(|bytes| bytes.min(BUFFER_BYTES_MAX));
@@ -455,8 +426,7 @@ fn size_buffers(
         let _ = sockopt::set_socket_recv_buffer_size_force(socket, ask_receive);
         (send, receive) = got().map_err(failed("getsockopt(SO_RCVBUF)"))?;
     }
-    let as_wanted = send >= settings.send_buffer_bytes && receive >= settings.receive_buffer_bytes;
-    if !as_wanted {
+    if send < settings.send_buffer_bytes || receive < settings.receive_buffer_bytes {
         WARNED.call_once(|| {
             tracing::warn!(
                 send_bytes = send,
@@ -467,13 +437,7 @@ fn size_buffers(
             );
         });
     }
-    Ok(FlowReport {
-        send_buffer_bytes: send,
-        receive_buffer_bytes: receive,
-        buffers_as_wanted: as_wanted,
-        segments: offload.segments(),
-        joins: offload.joins(),
-    })
+    Ok([send, receive])
 }
 
 impl AsFd for Flow {

@@ -1,0 +1,92 @@
+//! A link to be: what this side has ready for it.
+
+use hamlyn_engine::limits::FRAME_BYTES_MIN;
+use hamlyn_engine::transport::{Association, Settings};
+use hamlyn_link::trace::{Tap, TapSettings};
+use hamlyn_link::udp::handshake::{Credentials, Keys};
+use hamlyn_link::udp::seal::{Opener, Sealer};
+use hamlyn_link::udp::socket::Flow;
+use hamlyn_link::wire::{PostParts, WireLink};
+
+use super::{ACKNOWLEDGE_FRAMES, Network, READY_FRAMES_MAX, Side};
+use crate::process::name::Name;
+use crate::{Destination, HostError};
+
+/// See the module.
+pub(crate) struct Prospect<'a> {
+    pub(super) network: &'a Network,
+    pub(super) number: u32,
+    pub(super) flows: Vec<Flow>,
+    pub(super) frame_bytes: usize,
+    pub(super) is_taken: bool,
+}
+
+impl Drop for Prospect<'_> {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            self.network.wire.release(self.number);
+        }
+    }
+}
+
+impl Prospect<'_> {
+    /// What this side brings to the link.
+    pub(crate) fn side(&self, destination: Destination, name: Option<Name>) -> Side {
+        Side {
+            destination,
+            group: rustix::process::getegid().as_raw(),
+            process: std::process::id(),
+            name,
+            association: self.number,
+            channels: Settings::default().channels,
+            frame_bytes: self.frame_bytes as u32,
+            paths: self.flows.len() as u8,
+            port: self.network.wire.local().port(),
+        }
+    }
+
+    /// Where the frames of the link are written to, if this process is traced.
+    fn tap(&self, side: &Side) -> Option<Tap> {
+        let to = side.destination;
+        let trace = self.network.trace.as_ref()?;
+        Some(trace.tap(TapSettings {
+            own_association: self.number,
+            peer_association: side.association,
+            peer_interface: to.interface,
+            peer_host: to.node,
+            peer_user: to.user,
+            is_sealed: !matches!(self.network.credentials, Credentials::Insecure),
+        }))
+    }
+
+    /// The link, to who brings that.
+    pub(crate) fn link(mut self, keys: &Keys, side: &Side) -> Result<WireLink, HostError> {
+        let options = &self.network.options;
+        let frame_bytes = self.frame_bytes.min(side.frame_bytes as usize);
+        self.flows.truncate(usize::from(side.paths));
+        let settings = Settings {
+            channels: Settings::default().channels.min(side.channels),
+            frame_bytes: frame_bytes.max(FRAME_BYTES_MIN),
+            paths: self.flows.len() as u8,
+            silence_ns: options.silence.as_nanos() as u64,
+            no_progress_ns: options.no_progress.as_nanos() as u64,
+            acknowledge_frames: ACKNOWLEDGE_FRAMES,
+            ready_frames_max: READY_FRAMES_MAX,
+            ..Settings::default()
+        };
+        let association = Association::new(settings).map_err(|_| HostError::BadSetting {
+            setting: "the peer's frames",
+            value: u64::from(side.frame_bytes),
+            reason: "no association can have them",
+        })?;
+        let parts = PostParts {
+            association,
+            sealer: Sealer::new(&keys.send, side.association),
+            opener: Opener::new(&keys.receive, self.number),
+            flows: std::mem::take(&mut self.flows),
+            tap: self.tap(side),
+        };
+        self.is_taken = true;
+        Ok(self.network.wire.link(self.number, parts))
+    }
+}
