@@ -8,6 +8,7 @@ mod cluster;
 mod datagrams;
 mod gathering;
 mod groups;
+mod harm;
 mod independence;
 mod low_level;
 mod managers;

@@ -7,6 +7,7 @@ mod table;
 mod datagrams;
 mod gathering;
 mod groups;
+mod harm;
 mod independence;
 mod low_level;
 mod managers;

@@ -54,6 +54,9 @@ macro_rules! everything {
             datagrams::a_revoked_datagram_ticket_is_worthless
             datagrams::malformed_datagrams_are_named_and_harmless
             datagrams::a_datagram_cut_in_the_middle_is_forgotten_on_reset
+            harm::a_silent_datagram_is_received_as_any_other
+            harm::a_datagram_shows_nothing_but_what_landed
+            harm::an_end_point_that_is_dropped_leaves_nothing
             tagged_writes::tags_arrive_with_their_data
             tagged_writes::a_specific_tag_is_found_and_the_others_wait
             tagged_writes::an_overrun_is_counted_and_hurts_no_other_receiver
