@@ -35,7 +35,7 @@ local refusals = {
 }
 local kinds = { [0] = "write" }
 local datagram_kinds = {
-    [0] = "data", [1] = "initiation", [2] = "response", [3] = "cookie", [4] = "probe", [5] = "probe answer",
+    [0] = "data", [1] = "initiation", [2] = "response", [3] = "cookie", [4] = "probe", [5] = "probe answer", [6] = "letter",
 }
 local modes = { [1] = "the cluster's secret", [2] = "keys of hosts", [3] = "none" }
 
@@ -389,7 +389,7 @@ end
 function datagram.dissector(buffer, pinfo, root)
     if buffer:len() < ENVELOPE_BYTES then return 0 end
     local kind = buffer(0, 1):uint()
-    if math.floor(kind / 16) ~= 1 or kind % 16 > 5 or buffer(2, 2):le_uint() ~= buffer:len() then return 0 end
+    if math.floor(kind / 16) ~= 1 or kind % 16 > 6 or buffer(2, 2):le_uint() ~= buffer:len() then return 0 end
     kind = kind % 16
     pinfo.cols.protocol = "Hamlyn"
     pinfo.cols.info = string.format("%s, %d bytes for association 0x%08x", datagram_kinds[kind], buffer:len(),
