@@ -5,7 +5,7 @@ mod library;
 
 use driver::Figures;
 
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 400;
 const EVENTS: u64 = 1_500;
 const LIBRARY_SEEDS: u64 = 40;
 const LIBRARY_STEPS: u64 = 3_000;

@@ -37,6 +37,11 @@ impl Draft {
         }
     }
 
+    /// Whether it is nothing but a header.
+    fn is_bare(&self) -> bool {
+        self.metadata.is_empty() && self.data.is_empty()
+    }
+
     /// As a short packet, if it can be one.
     fn short(&self) -> Option<Short> {
         let header = &self.message.header;
@@ -215,7 +220,11 @@ impl Driver {
         let Some(mut draft) = self.draft()? else {
             return Ok(());
         };
-        let number = self.random.below(self.termini.len() as u64) as usize;
+        let mut number = self.random.below(self.termini.len() as u64) as usize;
+        if draft.is_bare() {
+            // Such messages look alike. If two termini had them, the model could not tell whose left.
+            number = 0;
+        }
         let id = self.termini[number].id;
         let link = draft.message.link;
         let way = self.random.below(4);
@@ -306,7 +315,7 @@ impl Driver {
 
     /// Sends a message from where it lies.
     pub(super) fn send_borrowed(&mut self) -> Result<(), Violation> {
-        let Some(draft) = self.draft()? else {
+        let Some(draft) = self.draft()?.filter(|draft| !draft.is_bare()) else {
             return Ok(());
         };
         let number = self.random.below(self.termini.len() as u64) as usize;
