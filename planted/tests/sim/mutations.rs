@@ -46,6 +46,26 @@ const OUT_OF_REACH: &[(Mutation, &str)] = &[
         "the library awaits nothing at an entry that is spent",
     ),
     (
+        Mutation::AwaitedKeySkipped,
+        "no attacker aims at an entry that is awaited",
+    ),
+    (
+        Mutation::AwaitedPlaceSkipped,
+        "no attacker aims at an entry that is awaited",
+    ),
+    (
+        Mutation::EntryKeySkippedOnce,
+        "an attacker's message has seldom just the length of a short packet",
+    ),
+    (
+        Mutation::LowSkippedOnce,
+        "an attacker's message has seldom just the length of a short packet",
+    ),
+    (
+        Mutation::MetadataKept,
+        "all messages of the library to an entry have metadata",
+    ),
+    (
         Mutation::GrantSkipped,
         "the library places nothing outside of its grants",
     ),
