@@ -14,7 +14,7 @@ use hamlyn_host::network::{ClusterSecret, NetworkOptions, Security};
 use hamlyn_host::process::codec::{self, Message};
 use hamlyn_host::process::name::{Name, Namespace};
 use hamlyn_host::process::{Access, NetworkUse, Options};
-use hamlyn_host::{Address, Connected, Destination, Host, RefusedBecause, Supply};
+use hamlyn_host::{Address, ConnectError, Connected, Destination, Host, RefusedBecause, Supply};
 use hamlyn_link::udp::handshake::{
     COOKIE_MESSAGE_BYTES, Credentials, Heard, Initiator, Responder, Taken,
 };
@@ -378,6 +378,32 @@ fn answers_may_come_from_another_address_and_who_got_none_asks_for_the_same() {
     assert_eq!(given, b"ticket");
     let numbers = there.join().unwrap();
     assert_eq!(numbers[0], numbers[1]);
+}
+
+/// Who comes and says that it is of some host does not have that host's tickets lead to itself.
+#[test]
+fn nobody_says_of_himself_where_a_host_is() {
+    let place = Place::new(10);
+    let mut victim = place.open("victim");
+    let (port, located) = place.located("victim");
+    let zeus = Destination {
+        node: HostName::new("zeus").unwrap().node(),
+        interface: located.interface ^ 1,
+        ..located
+    };
+    let linked = place.ask(port, located.interface, &link_of(zeus)).0;
+    assert!(matches!(linked, Answer::Linked(_)), "{linked:?}");
+    let another = Destination {
+        interface: located.interface ^ 2,
+        ..zeus
+    };
+    let deadline_ns = after_ns(&victim, PATIENCE_NS);
+    let refused = victim.connect(Address::Destination(another), deadline_ns);
+    let refused = refused.map(|_| ()).unwrap_err();
+    assert!(
+        matches!(refused, ConnectError::UnknownHost { .. }),
+        "{refused}"
+    );
 }
 
 /// Whoever has the door finds those, too, who would not be linked to it.

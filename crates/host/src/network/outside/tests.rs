@@ -1,3 +1,6 @@
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+
 use super::*;
 
 #[test]
@@ -22,4 +25,46 @@ fn with_keys_a_host_speaks_for_itself_only() {
     ));
     // Holders of the secret are believed.
     assert!(is_of_host(&Identity::SecretHolder, node("hera")));
+}
+
+/// With keys, the list names the host of a ticket; where it is, the resolver knows.
+#[test]
+fn tickets_find_hosts_by_the_list_of_keys() {
+    let file = |what, text: String| {
+        let name = format!("hamlyn-outside-{what}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut open = std::fs::OpenOptions::new();
+        open.write(true).create(true).truncate(true).mode(0o600);
+        open.open(&path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        path
+    };
+    let (own_key, other) = (HostKey::generate().unwrap(), HostKey::generate().unwrap());
+    let own = file("own", own_key.to_text().to_string());
+    let known = file("known", format!("localhost {}\n", other.public()));
+    let security = Security::Keys {
+        own: own.clone(),
+        known: known.clone(),
+    };
+    let mut options = NetworkOptions::new(security);
+    options.host = Some(HostName::new("here").unwrap());
+    options.listen = (Ipv4Addr::LOCALHOST, 0).into();
+    let namespace = Namespace::new("outside").unwrap();
+    let network = Network::open(options, 7, namespace, Box::new(|| {})).unwrap();
+    let to = Destination {
+        node: HostName::new("localhost").unwrap().node(),
+        user: 0,
+        interface: 1,
+    };
+    let deadline_ns = now_ns() + 20_000_000_000;
+    let abroad = network.by_destination(to, deadline_ns).unwrap();
+    assert_eq!(abroad.host, "localhost");
+    assert!(!abroad.doors.is_empty());
+    let stranger = Destination { node: 1, ..to };
+    assert!(network.by_destination(stranger, deadline_ns).is_none());
+    for path in [own, known] {
+        std::fs::remove_file(path).unwrap();
+    }
 }
