@@ -176,6 +176,7 @@ pub(crate) fn many_end_at_the_first_that_cannot_be_sent(world: &World) {
             assert_eq!(sent.count, 2);
             let error = send_many(party, &target, &messages[2..]).unwrap_err();
             assert!(matches!(error, SendError::OutsideTicket(_)), "{error}");
+            assert_eq!(sent.stopped_by, Some(error), "the error of a later one");
             let sent = send_many(party, &target, &[]).unwrap();
             assert_eq!((sent.count, sent.last), (0, None));
             send_all(party, &target, &[message(4, 0)]);
