@@ -4,6 +4,7 @@ use crate::key::Key;
 use crate::limits::SHORT_BYTES;
 use crate::metadata::MetadataEntry;
 use crate::packet::Address;
+use crate::slot::Slot;
 
 /// A short message that an application awaits at a one-shot entry of its own: what it has permitted
 /// there. It must be what the entry says, or messages are judged wrongly.
@@ -27,11 +28,14 @@ impl Awaited {
         to == self.to && key == self.key && offset.wrapping_sub(self.low) <= self.spread
     }
 
-    /// Whether it says what that entry says.
-    pub(crate) fn says_what(&self, entry: &MetadataEntry) -> bool {
-        entry.permission().is_some_and(|permission| {
-            let end = self.low + self.spread + SHORT_BYTES as u64;
-            permission.key == self.key && permission.low == self.low && permission.high >= end
-        })
+    /// Whether that is the entry, and says the same.
+    pub(crate) fn is_permitted<A>(&self, slot: &Slot<A>, entry: &MetadataEntry) -> bool {
+        let area = slot.metadata.as_ref();
+        let named = area.and_then(|area| area.entry(self.to.metadata_index()));
+        named.is_some_and(|named| core::ptr::eq(named, entry))
+            && entry.permission().is_some_and(|permission| {
+                let end = self.low + self.spread + SHORT_BYTES as u64;
+                permission.key == self.key && permission.low == self.low && permission.high >= end
+            })
     }
 }

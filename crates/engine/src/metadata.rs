@@ -352,9 +352,22 @@ impl MetadataArea {
         &self.entries[start..end]
     }
 
-    /// The entry of that index, if there is one.
+    /// The entry of that index, if there is one. A few indices beyond [`MetadataArea::len`] may have one, too, which no
+    /// packet ever reaches.
     #[inline]
     pub fn entry(&self, index: u16) -> Option<&MetadataEntry> {
+        self.entries.get(usize::from(index))
+    }
+
+    /// The first entry; there is always one.
+    #[inline(always)]
+    pub fn first(&self) -> Option<&MetadataEntry> {
+        self.entries.first()
+    }
+
+    /// The entry that a packet names: its index is the peer's, so it is masked as well.
+    #[inline(always)]
+    pub(crate) fn named(&self, index: u16) -> Option<&MetadataEntry> {
         let index = usize::from(index);
         if index >= self.length {
             return None;

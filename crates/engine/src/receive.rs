@@ -35,7 +35,8 @@ pub enum Received {
 pub struct ShortReceived {
     /// Its address.
     pub to: Address,
-    /// What its notification says: in fast mode its word, otherwise its entry's receive class.
+    /// What its notification says: in fast mode its word, otherwise its entry's receive class. Zero if it was awaited:
+    /// then nothing is announced.
     pub word: u64,
     /// Its metadata, unless it is in fast mode.
     pub metadata: u64,
@@ -262,14 +263,14 @@ impl<A: Area> Receiver<A> {
     /// any other packet, and for one that is refused: that has had no effect, and
     /// [`Receiver::receive`] is to judge it.
     ///
-    /// An application that awaits a message to one entry, and knows what it has permitted there, says so by
-    /// `awaited`; then only whether the entry is armed is looked up, and a packet to another entry is left.
+    /// An application that awaits a message to one entry, and knows what it has permitted there, gives that and
+    /// the entry as `awaited`; then only whether it is armed is looked up, and a packet to another entry is left.
     #[inline(always)]
     pub fn receive_short<P: ShortInPlace>(
         &mut self,
         short: &P,
         waiting: QueueId,
-        awaited: Option<&Awaited>,
+        awaited: Option<(&Awaited, &MetadataEntry)>,
     ) -> Option<ShortReceived> {
         let to = short.to();
         if !P::HAS_METADATA {
@@ -290,43 +291,47 @@ impl<A: Area> Receiver<A> {
         }
         // Each field is read once.
         let (key, offset) = (short.key(), short.offset());
-        if let Some(awaited) = awaited
+        if let Some((awaited, _)) = awaited
             && !awaited.permits(to, key, offset)
         {
             return None;
         }
-        let slot = self.slots.guarded(to.slot())?;
-        let entry = slot.metadata.as_ref()?.entry(to.metadata_index())?;
-        if slot.queue != Some(waiting) || offset > slot.last_short {
+        let slot = self.slots.named(to.slot()).ok()?;
+        if slot.guarded_queue != Some(waiting) {
             return None;
         }
         // All limits of an awaited message lie in one piece of the area, so the piece of the data is all that changes hands.
-        let (low, high) = match awaited {
-            Some(awaited) => {
-                debug_assert!(awaited.says_what(entry));
+        // The slot fits its area and the data fit the slot, so nothing overflows.
+        let at = slot.base.wrapping_add(offset);
+        let (entry, low, high, word) = match awaited {
+            Some((awaited, entry)) => {
+                debug_assert!(awaited.is_permitted(slot, entry));
+                if offset > slot.last_short {
+                    return None;
+                }
                 if !entry.is_armed() {
                     return None;
                 }
-                (offset, offset + SHORT_BYTES as u64)
+                (entry, at, at + SHORT_BYTES as u64, 0)
             }
-            None => entry.admit_once(key, offset, SHORT_BYTES as u64)?,
+            None => {
+                let entry = slot.metadata.as_ref()?.named(to.metadata_index())?;
+                let (low, high) = entry.admit_once(key, offset, SHORT_BYTES as u64)?;
+                if high > slot.length_bytes {
+                    return None;
+                }
+                let (low, high) = (slot.base + low, slot.base + high);
+                (entry, low, high, entry.receive_class())
+            }
         };
-        let high = high.min(slot.length_bytes);
-        // The slot fits its area and the data fit the slot, so nothing overflows.
         slot.area
-            .complete_with_words(
-                slot.base + offset,
-                short.data(),
-                slot.base + low,
-                slot.base + high,
-            )
+            .complete_with_words(at, short.data(), low, high)
             .ok()?;
         let metadata = short.word();
         entry.store_metadata_word(metadata, size_of_val(&metadata));
         if awaited.is_none() {
             entry.set_landed(offset, SHORT_BYTES as u32);
         }
-        let word = entry.receive_class();
         // Last: from then on the application may give the place and the entry away again.
         entry.spend();
         Some(ShortReceived {
@@ -378,7 +383,7 @@ impl<A: Area> Receiver<A> {
         let entry = match (&slot.metadata, header.metadata_index) {
             (_, FAST_INDEX) if slot.mode == Mode::Normal => None,
             (_, FAST_INDEX) => return Err(Refusal::FastToParanoid),
-            (Some(area), index) => Some(area.entry(index).ok_or(Refusal::NoMetadataEntry)?),
+            (Some(area), index) => Some(area.named(index).ok_or(Refusal::NoMetadataEntry)?),
             (None, _) => return Err(Refusal::NoMetadataEntry),
         };
         let mut limits = (0, 0);

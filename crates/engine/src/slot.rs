@@ -50,18 +50,13 @@ pub struct QueueId(NonZeroU64);
 impl QueueId {
     /// The queue of that name, as one number: so it is compared at once, and nothing but a queue is zero.
     pub(crate) const fn new(name: Name) -> Self {
-        let bits = (name.generation as u64) << 32 | name.index as u64;
-        Self(NonZeroU64::MIN.saturating_add(bits))
+        Self(NonZeroU64::MIN.saturating_add(name.to_bits()))
     }
 
     /// Its name in the table.
     #[inline]
     pub(crate) const fn name(self) -> Name {
-        let bits = self.0.get() - 1;
-        Name {
-            index: bits as u32,
-            generation: (bits >> 32) as u32,
-        }
+        Name::from_bits(self.0.get() - 1)
     }
 }
 
@@ -157,8 +152,8 @@ pub(crate) struct Slot<A> {
     pub(crate) queue: Option<QueueId>,
     /// The last offset at which short data fit.
     pub(crate) last_short: u64,
-    /// Whether short packets to its entries may take the fast path: what [`SlotTable::note_way`] found.
-    takes_guarded: bool,
+    /// The queue, if short packets to its entries may take the fast path: what [`SlotTable::note_way`] found.
+    pub(crate) guarded_queue: Option<QueueId>,
     pub(crate) grants: Grants,
     refusals: Box<Refusals>,
 }
@@ -197,7 +192,7 @@ impl<W: Window> Way<W> {
 
 #[derive(Debug)]
 pub(crate) struct SlotTable<A: Area> {
-    slots: Table<Slot<A>>,
+    slots: Table<Slot<A>, 16>,
     /// Of each place.
     ways: Vec<Way<A::Window>>,
     /// What an address is masked with to find its way: not even speculation leaves the table, and as the
@@ -251,7 +246,8 @@ impl<A: Area> SlotTable<A> {
             return;
         };
         let takes_short = self.gate_is_open && slot.takes_short();
-        slot.takes_guarded = takes_short && slot.mode == Mode::ParanoidOneShot;
+        let is_guarded = takes_short && slot.mode == Mode::ParanoidOneShot;
+        slot.guarded_queue = slot.queue.filter(|_| is_guarded);
         if takes_short && slot.mode == Mode::Normal && slot.queue.is_some() {
             let name = SlotName::new(name.index as u16, name.generation as u16);
             *way = Way {
@@ -295,7 +291,7 @@ impl<A: Area> SlotTable<A> {
             metadata: options.metadata,
             queue: options.queue,
             last_short: options.length_bytes.saturating_sub(SHORT_BYTES as u64),
-            takes_guarded: false,
+            guarded_queue: None,
             grants: Grants::default(),
             refusals: Box::default(),
         };
@@ -338,14 +334,6 @@ impl<A: Area> SlotTable<A> {
         (way.to == to).then_some(way)
     }
 
-    /// The `paranoid_one_shot` slot of whose entries a short packet names one, if the fast path is open to it.
-    #[inline(always)]
-    pub(crate) fn guarded(&self, name: SlotName) -> Option<&Slot<A>> {
-        self.slots
-            .get(place(name))
-            .filter(|slot| slot.takes_guarded)
-    }
-
     /// All that are open.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot<A>> {
         self.slots.values_mut()
@@ -354,7 +342,7 @@ impl<A: Area> SlotTable<A> {
     /// The slot that a packet names.
     #[inline(always)]
     pub(crate) fn named(&self, name: SlotName) -> Result<&Slot<A>, Refusal> {
-        match self.slots.get(place(name)) {
+        match self.slots.stamped(u64::from(name.to_bits())) {
             Some(slot) => Ok(slot),
             None => Err(self.absent(name)),
         }

@@ -2,8 +2,7 @@
 //! library names by index and generation.
 //!
 //! It refuses a name whose thing was removed, for ever: a place whose generations are used up is never used again. An
-//! index may be a peer's: it is compared with the table's end and masked as well, so that not even speculation leaves
-//! the table.
+//! index may be a peer's: it is masked, so that not even speculation leaves the table, and the whole name is compared.
 
 use alloc::vec::Vec;
 
@@ -16,15 +15,37 @@ pub struct Name {
     pub generation: u32,
 }
 
+impl Name {
+    /// Both as one number.
+    #[inline(always)]
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
+    /// The name that [`Name::to_bits`] gave as this number.
+    #[inline(always)]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self {
+            index: bits as u32,
+            generation: (bits >> 32) as u32,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Place<T> {
+    /// The name of what is here, as one number; [`VACANT`] if nothing is.
+    stamp: u64,
     generation: u32,
     value: Option<T>,
 }
 
-/// See the module.
+/// No name is this number.
+const VACANT: u64 = u64::MAX;
+
+/// See the module. As one number, a name is its generation above `INDEX_BITS` of index.
 #[derive(Debug)]
-pub struct Table<T> {
+pub struct Table<T, const INDEX_BITS: u32 = 32> {
     /// Padded to a power of two with vacant places.
     places: Vec<Place<T>>,
     /// Places that were used and may be used again; the last one is next.
@@ -36,7 +57,7 @@ pub struct Table<T> {
     generation_max: u32,
 }
 
-impl<T> Table<T> {
+impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
     /// An empty table of at most `places_max` places, whose generations go up to `generation_max`. Takes no memory.
     pub const fn new(places_max: usize, generation_max: u32) -> Self {
         Self {
@@ -49,6 +70,11 @@ impl<T> Table<T> {
         }
     }
 
+    #[inline(always)]
+    const fn stamp(name: Name) -> u64 {
+        (name.generation as u64) << INDEX_BITS | name.index as u64
+    }
+
     /// Puts a thing into the table, and names it. Nothing if the table is full. Allocates.
     pub fn insert(&mut self, value: T) -> Option<Name> {
         let index = match self.free.pop() {
@@ -57,6 +83,7 @@ impl<T> Table<T> {
             None => {
                 if self.used == self.places.len() {
                     let vacant = || Place {
+                        stamp: VACANT,
                         generation: 0,
                         value: None,
                     };
@@ -67,21 +94,24 @@ impl<T> Table<T> {
             }
         };
         let place = self.places.get_mut(index as usize)?;
-        place.value = Some(value);
-        self.open += 1;
-        Some(Name {
+        let name = Name {
             index,
             generation: place.generation,
-        })
+        };
+        place.stamp = Self::stamp(name);
+        place.value = Some(value);
+        self.open += 1;
+        Some(name)
     }
 
     /// Takes a thing out of the table. Its name is never good again.
     pub fn remove(&mut self, name: Name) -> Option<T> {
         let place = self.places.get_mut(name.index as usize)?;
-        if place.generation != name.generation {
+        if place.stamp != Self::stamp(name) {
             return None;
         }
         let value = place.value.take()?;
+        place.stamp = VACANT;
         self.open -= 1;
         if place.generation < self.generation_max {
             place.generation += 1;
@@ -93,30 +123,30 @@ impl<T> Table<T> {
     /// The thing of that name.
     #[inline(always)]
     pub fn get(&self, name: Name) -> Option<&T> {
-        let index = name.index as usize;
-        if index >= self.places.len() {
+        self.stamped(Self::stamp(name))
+    }
+
+    /// The thing whose name is this number, which a peer may have chosen: it is masked before it is used, and
+    /// compared as a whole.
+    #[inline(always)]
+    pub fn stamped(&self, stamp: u64) -> Option<&T> {
+        let mask = self.places.len().wrapping_sub(1);
+        let place = self.places.get(stamp as usize & mask)?;
+        if place.stamp != stamp {
             return None;
         }
-        let place = &self.places[index & (self.places.len() - 1)];
-        match &place.value {
-            Some(value) if place.generation == name.generation => Some(value),
-            _ => None,
-        }
+        place.value.as_ref()
     }
 
     /// The thing of that name.
     #[inline(always)]
     pub fn get_mut(&mut self, name: Name) -> Option<&mut T> {
-        let index = name.index as usize;
-        if index >= self.places.len() {
+        let mask = self.places.len().wrapping_sub(1);
+        let place = self.places.get_mut(name.index as usize & mask)?;
+        if place.stamp != Self::stamp(name) {
             return None;
         }
-        let mask = self.places.len() - 1;
-        let place = &mut self.places[index & mask];
-        match &mut place.value {
-            Some(value) if place.generation == name.generation => Some(value),
-            _ => None,
-        }
+        place.value.as_mut()
     }
 
     /// The thing in that place, with its name.

@@ -11,7 +11,23 @@ use crate::table::Name;
 
 /// Names a terminus of an interface. Never used twice for different termini.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct TerminusId(pub(crate) Name);
+pub struct TerminusId(u64);
+
+impl TerminusId {
+    /// No terminus has this name.
+    pub(crate) const NOBODY: Self = Self(u64::MAX);
+
+    /// As one number, so that it is compared at once.
+    pub(crate) const fn new(name: Name) -> Self {
+        Self(name.to_bits())
+    }
+
+    /// Its name in the table.
+    #[inline(always)]
+    pub(crate) const fn name(self) -> Name {
+        Name::from_bits(self.0)
+    }
+}
 
 /// Names one of the send-buffer areas of a terminus.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -51,7 +67,7 @@ pub struct GatherPiece {
 pub struct SendHandle {
     /// The terminus.
     pub terminus: TerminusId,
-    /// Its sequence number, from 1.
+    /// Its sequence number among all messages of the interface, from 1.
     pub sequence: u64,
 }
 
@@ -198,8 +214,6 @@ pub(crate) struct Terminus<A> {
     /// Messages that may wait for each link.
     pub(crate) queue_entries: usize,
     pub(crate) priority: u8,
-    /// Messages accepted so far: the sequence number of the last.
-    accepted: u64,
 }
 
 impl<A: Area> Terminus<A> {
@@ -216,7 +230,6 @@ impl<A: Area> Terminus<A> {
             areas: [const { None }; SEND_AREAS],
             queue_entries: options.queue_entries,
             priority: options.priority,
-            accepted: 0,
         })
     }
 
@@ -302,17 +315,5 @@ impl<A: Area> Terminus<A> {
                 .ok_or(PostError::TooLong)?;
         }
         Ok(data_bytes)
-    }
-
-    /// Accounts for messages that were accepted; the sequence number of the last.
-    #[inline(always)]
-    pub(crate) fn accept(&mut self, count: usize) -> u64 {
-        self.accepted += count as u64;
-        self.accepted
-    }
-
-    /// Whether a message of that sequence number was accepted.
-    pub(crate) fn has_accepted(&self, sequence: u64) -> bool {
-        sequence <= self.accepted
     }
 }

@@ -125,6 +125,11 @@ impl Guest<'_> {
 #[derive(Debug)]
 pub struct Transmitter<A> {
     termini: Table<Terminus<A>>,
+    /// The terminus that was used last, as long as it is open and no message waits for any link: then what is posted
+    /// there goes at once.
+    at_hand: TerminusId,
+    /// Messages accepted so far: the sequence number of the last.
+    accepted: u64,
     /// What waits for each link, by the link's index.
     backlogs: Vec<Backlog>,
     /// Indices of links that messages wait for, in the order in which they are served.
@@ -143,7 +148,10 @@ impl<A: Area> Transmitter<A> {
     /// A half without termini.
     pub fn new() -> Self {
         Self {
-            termini: Table::new(TERMINI_MAX, u32::MAX),
+            // The last generation is nobody's.
+            termini: Table::new(TERMINI_MAX, u32::MAX - 1),
+            at_hand: TerminusId::NOBODY,
+            accepted: 0,
             backlogs: Vec::new(),
             listed: VecDeque::new(),
             waiting: 0,
@@ -155,15 +163,16 @@ impl<A: Area> Transmitter<A> {
         let terminus = Terminus::new(options)?;
         self.termini
             .insert(terminus)
-            .map(TerminusId)
+            .map(TerminusId::new)
             .ok_or(TerminusError::TooMany)
     }
 
     /// Closes a terminus; what is still queued is dropped.
     pub fn close_terminus(&mut self, id: TerminusId) -> Result<(), TerminusError> {
         self.termini
-            .remove(id.0)
+            .remove(id.name())
             .ok_or(TerminusError::NoSuchTerminus)?;
+        self.at_hand = TerminusId::NOBODY;
         for backlog in &mut self.backlogs {
             self.waiting -= backlog.drop_lane(id);
         }
@@ -178,7 +187,7 @@ impl<A: Area> Transmitter<A> {
         base: u64,
         length_bytes: u64,
     ) -> Result<SendTag, TerminusError> {
-        let terminus = self.termini.get_mut(id.0);
+        let terminus = self.termini.get_mut(id.name());
         let terminus = terminus.ok_or(TerminusError::NoSuchTerminus)?;
         terminus.bind(area, base, length_bytes)
     }
@@ -186,7 +195,7 @@ impl<A: Area> Transmitter<A> {
     /// Takes a send-buffer area away again; refused while messages use it.
     pub fn unbind_area(&mut self, id: TerminusId, tag: SendTag) -> Result<(), TerminusError> {
         let is_used = self.backlogs.iter().any(|backlog| backlog.uses(id, tag));
-        let terminus = self.termini.get_mut(id.0);
+        let terminus = self.termini.get_mut(id.name());
         let terminus = terminus.ok_or(TerminusError::NoSuchTerminus)?;
         terminus.unbind(tag, is_used)
     }
@@ -195,9 +204,10 @@ impl<A: Area> Transmitter<A> {
     /// messages to the same destination failed as the queue holds.
     pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
         let (id, sequence) = (handle.terminus, handle.sequence);
-        let terminus = self.termini.get(id.0);
-        let terminus = terminus.ok_or(TerminusError::NoSuchTerminus)?;
-        if !terminus.has_accepted(sequence) {
+        if !self.termini.contains(id.name()) {
+            return Err(TerminusError::NoSuchTerminus);
+        }
+        if sequence > self.accepted {
             return Ok(Completion::Pending);
         }
         let known = |backlog: &Backlog| backlog.completion(id, sequence);
@@ -220,7 +230,7 @@ impl<A: Area> Transmitter<A> {
     }
 
     /// Whether any message waits for that link.
-    #[inline(always)]
+    #[inline]
     pub fn is_waiting_for(&self, link: LinkId) -> bool {
         self.waiting != 0 && self.backlog(link).is_some()
     }
@@ -277,7 +287,10 @@ impl<A: Area> Transmitter<A> {
 
     /// Whether the queue of a terminus for that link has room.
     pub fn has_room(&self, id: TerminusId, link: LinkId) -> Result<bool, PostError> {
-        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        let terminus = self
+            .termini
+            .get(id.name())
+            .ok_or(PostError::NoSuchTerminus)?;
         let waiting = self
             .backlog(link)
             .map_or(0, |backlog| backlog.waiting_of(id));
@@ -295,7 +308,10 @@ impl<A: Area> Transmitter<A> {
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
         let link = message.link;
-        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        let terminus = self
+            .termini
+            .get(id.name())
+            .ok_or(PostError::NoSuchTerminus)?;
         let data_bytes = match source {
             Source::Bytes(bytes) => bytes.len() as u64,
             Source::Placed(data_bytes) => u64::from(data_bytes),
@@ -314,8 +330,7 @@ impl<A: Area> Transmitter<A> {
                 });
                 match taken {
                     Ok(()) if segment.last => {
-                        let sequence = self.accept(id, 1);
-                        return Ok(posted(id, sequence, true));
+                        return Ok(posted(id, self.accept(1), true));
                     }
                     Ok(()) => segmenter.advance(&segment),
                     Err(Unsent::Full) => break,
@@ -332,31 +347,47 @@ impl<A: Area> Transmitter<A> {
         } else if !source.can_wait() || !self.has_room(id, link)? {
             return Err(PostError::QueueFull);
         }
-        let sequence = self.accept(id, 1);
+        let sequence = self.accept(1);
         self.enqueue(id, link, Work::new(sequence, segmenter, metadata, &source));
         Ok(posted(id, sequence, false))
     }
 
     /// Puts a message behind the others for its link.
     fn enqueue(&mut self, id: TerminusId, link: LinkId, work: Work) {
-        let Some(terminus) = self.termini.get(id.0) else {
+        let Some(terminus) = self.termini.get(id.name()) else {
             return;
         };
-        let backlog = reach(&mut self.backlogs, &mut self.waiting, link);
+        let backlog = backlog_of(&mut self.backlogs, &mut self.waiting, link);
         backlog.push(id, terminus, work);
         self.waiting += 1;
+        self.at_hand = TerminusId::NOBODY;
         if !backlog.is_listed {
             backlog.is_listed = true;
             self.listed.push_back(link.index);
         }
     }
 
-    /// Accounts for messages of a terminus that is open; the sequence number of the last.
+    /// Accounts for messages that were accepted; the sequence number of the last.
     #[inline(always)]
-    fn accept(&mut self, id: TerminusId, count: usize) -> u64 {
-        self.termini
-            .get_mut(id.0)
-            .map_or(0, |terminus| terminus.accept(count))
+    fn accept(&mut self, count: usize) -> u64 {
+        self.accepted += count as u64;
+        self.accepted
+    }
+
+    /// Whether there is a terminus of that name, and nothing waits for that link.
+    #[inline(always)]
+    fn sends_at_once(&mut self, id: TerminusId, link: LinkId) -> bool {
+        id == self.at_hand || self.reaches(id, link)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reaches(&mut self, id: TerminusId, link: LinkId) -> bool {
+        let is_open = self.termini.contains(id.name());
+        if is_open && self.waiting == 0 {
+            self.at_hand = id;
+        }
+        is_open && !self.is_waiting_for(link)
     }
 
     /// As [`Transmitter::post`], for a message that is a short packet, which is asked for only when it can
@@ -369,13 +400,12 @@ impl<A: Area> Transmitter<A> {
         short: impl FnOnce() -> Short,
         outlet: &mut O,
     ) -> Option<SendHandle> {
-        if self.is_waiting_for(link) {
+        if !self.sends_at_once(id, link) {
             return None;
         }
-        let terminus = self.termini.get_mut(id.0)?;
         outlet.offer_short(link, short).then(|| SendHandle {
             terminus: id,
-            sequence: terminus.accept(1),
+            sequence: self.accept(1),
         })
     }
 
@@ -389,24 +419,26 @@ impl<A: Area> Transmitter<A> {
         next: impl FnMut() -> Option<Short>,
         outlet: &mut O,
     ) -> Option<(usize, SendHandle)> {
-        if self.is_waiting_for(link) {
+        if !self.sends_at_once(id, link) {
             return None;
         }
-        let terminus = self.termini.get_mut(id.0)?;
         let count = outlet.offer_shorts(link, next);
         if count == 0 {
             return None;
         }
         let handle = SendHandle {
             terminus: id,
-            sequence: terminus.accept(count),
+            sequence: self.accept(count),
         };
         Some((count, handle))
     }
 
     /// The area that a piece of a gather list lies in, and where in it.
     pub fn locate(&self, id: TerminusId, piece: &GatherPiece) -> Result<(&A, u64), PostError> {
-        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        let terminus = self
+            .termini
+            .get(id.name())
+            .ok_or(PostError::NoSuchTerminus)?;
         terminus.locate(piece)
     }
 
@@ -438,7 +470,7 @@ impl<A: Area> Transmitter<A> {
         data_bytes: u64,
         outlet: &O,
     ) -> Result<Segmenter, PostError> {
-        if !self.termini.contains(id.0) {
+        if !self.termini.contains(id.name()) {
             return Err(PostError::NoSuchTerminus);
         }
         let backlog = self.backlog(message.link);
@@ -461,7 +493,10 @@ impl<A: Area> Transmitter<A> {
         data: &[u8],
         outlet: &mut O,
     ) -> Result<Borrowed, PostError> {
-        let terminus = self.termini.get(id.0).ok_or(PostError::NoSuchTerminus)?;
+        let terminus = self
+            .termini
+            .get(id.name())
+            .ok_or(PostError::NoSuchTerminus)?;
         if let Some(payload_max_bytes) = outlet.payload_max_bytes(link)
             && !segmenter.fits(payload_max_bytes)
         {
@@ -479,7 +514,7 @@ impl<A: Area> Transmitter<A> {
             state: Borrowed::Full,
         };
         if self.is_waiting_for(link) {
-            reach(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
+            backlog_of(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
             self.serve(link.index, usize::MAX, Some(&mut guest), outlet);
         } else {
             while guest.send_one(terminus, link, outlet) && guest.state == Borrowed::Full {}
@@ -489,12 +524,10 @@ impl<A: Area> Transmitter<A> {
 
     /// Accounts for a borrowed message that is all sent.
     pub fn finish_borrowed(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
-        let terminus = self.termini.get_mut(id.0);
-        let terminus = terminus.ok_or(PostError::NoSuchTerminus)?;
-        Ok(SendHandle {
-            terminus: id,
-            sequence: terminus.accept(1),
-        })
+        if !self.termini.contains(id.name()) {
+            return Err(PostError::NoSuchTerminus);
+        }
+        Ok(posted(id, self.accept(1), true).handle)
     }
 
     /// Offers queued packets to the links, at most `packets_max`. Links take turns, of [`BACKLOG_BURST`] packets; on each,
@@ -550,7 +583,7 @@ impl<A: Area> Transmitter<A> {
             let Some(lane) = backlog.lane(place) else {
                 break;
             };
-            let Some(terminus) = self.termini.get(lane.terminus.0) else {
+            let Some(terminus) = self.termini.get(lane.terminus.name()) else {
                 break;
             };
             if let Some(guest) = &mut guest
@@ -622,7 +655,11 @@ fn posted(terminus: TerminusId, sequence: u64, sent: bool) -> Posted {
 }
 
 /// The backlog of that link. What still waits there for a link that had the place before fails.
-fn reach<'a>(backlogs: &'a mut Vec<Backlog>, waiting: &mut usize, link: LinkId) -> &'a mut Backlog {
+fn backlog_of<'a>(
+    backlogs: &'a mut Vec<Backlog>,
+    waiting: &mut usize,
+    link: LinkId,
+) -> &'a mut Backlog {
     let index = link.index as usize;
     while backlogs.len() <= index {
         let index = backlogs.len() as u32;

@@ -131,9 +131,9 @@ impl World {
         };
         // Who awaits a message at an entry looks for one with metadata only.
         let short = short.has_metadata.then_some(InPlace::<true>(short))?;
-        let taken = self
-            .receiver
-            .receive_short(&short, self.queue, Some(&awaited));
+        let entry = self.metadata.entry(1).unwrap();
+        let awaited = Some((&awaited, entry));
+        let taken = self.receiver.receive_short(&short, self.queue, awaited);
         taken.map(|taken| (taken.metadata, taken.offset))
     }
 

@@ -27,7 +27,7 @@ proptest! {
     fn a_table_is_a_map_of_names_that_are_never_used_twice(
         acts in acts(), places_max in 0_usize..20, generation_max in 0_u32..4,
     ) {
-        let mut table = Table::new(places_max, generation_max);
+        let mut table = Table::<u32>::new(places_max, generation_max);
         let (mut model, mut given) = (BTreeMap::new(), Vec::<Name>::new());
         let ago = |given: &[Name], ago: usize| given.iter().rev().nth(ago).copied();
         for act in acts {

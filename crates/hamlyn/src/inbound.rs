@@ -3,6 +3,7 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
@@ -267,11 +268,13 @@ impl<R: ReceiveEnd> Inbound<R> {
         &mut self,
         queue: &QueueId,
         awaited: &Awaited,
+        entry: &MetadataEntry,
     ) -> Option<(u64, u64)> {
         let inlet = self.inlets.at_hand()?;
         let way = inlet.end.shortcut()?;
         let receiver = &mut self.receiver;
-        let received = receiver.receive_short(&way.peek_worded()?, *queue, Some(awaited))?;
+        let received =
+            receiver.receive_short(&way.peek_worded()?, *queue, Some((awaited, entry)))?;
         way.short_done();
         Some((received.metadata, received.offset))
     }

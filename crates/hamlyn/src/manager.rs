@@ -20,6 +20,7 @@
 use std::collections::VecDeque;
 
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Awaited;
@@ -348,12 +349,16 @@ impl<H: Host> Manager<H> {
     /// The word of metadata of a message that is awaited and where it landed, if no arrival waits and it is the next of all;
     /// otherwise nothing, and [`Manager::next_arrival`] is to be asked.
     #[inline(always)]
-    pub(crate) fn awaited_at_hand(&mut self, awaited: &Awaited) -> Option<(u64, u64)> {
+    pub(crate) fn awaited_at_hand(
+        &mut self,
+        awaited: &Awaited,
+        entry: &MetadataEntry,
+    ) -> Option<(u64, u64)> {
         if self.waiting != 0 {
             return None;
         }
         let interface = &mut self.interface;
-        interface.awaited_at_hand(&self.queue, awaited)
+        interface.awaited_at_hand(&self.queue, awaited, entry)
     }
 
     /// The next arrival for a receiver, from its own queue or from what comes in now.

@@ -113,7 +113,7 @@ impl Place {
 
     #[inline]
     pub(crate) fn entry(&self) -> Option<&MetadataEntry> {
-        self.metadata.entry(ENTRY)
+        self.metadata.first()
     }
 
     /// A ticket for the whole place.
@@ -158,7 +158,7 @@ impl Place {
     /// The word of metadata of a message of that and 16 bytes of data, and where those are, if it is what comes next.
     #[inline(always)]
     pub(crate) fn short_at_hand<H: Host>(&self, manager: &mut Manager<H>) -> Option<(u64, u64)> {
-        manager.awaited_at_hand(&self.awaited)
+        manager.awaited_at_hand(&self.awaited, self.entry()?)
     }
 
     /// Waits until a message is complete.

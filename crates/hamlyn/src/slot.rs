@@ -140,6 +140,7 @@ impl Slot {
         let entry = self
             .metadata
             .as_ref()
+            .filter(|area| usize::from(index) < area.len())
             .and_then(|area| area.entry(index))
             .ok_or(outside)?;
         if self.mode == Mode::Normal {

@@ -44,14 +44,14 @@ pub(super) struct Granting {
 }
 
 impl Granting {
-    /// Whether messages to that slot might be placed.
+    /// Whether any message might be placed.
     #[inline(always)]
-    pub(super) fn may_place(&self, target: &Target) -> bool {
-        !self.accepted.is_empty() && self.has_grant_of(target)
+    pub(super) fn is_any_accepted(&self) -> bool {
+        !self.accepted.is_empty()
     }
 
-    #[cold]
-    fn has_grant_of(&self, target: &Target) -> bool {
+    /// Whether messages to that slot might be placed.
+    pub(super) fn may_place(&self, target: &Target) -> bool {
         let of_slot = |accepted: &Accepted| {
             accepted.link == target.link && accepted.slot == target.ticket.slot
         };

@@ -1,5 +1,6 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
+use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::slot::QueueId;
@@ -108,11 +109,12 @@ impl<H: Host> Interface<H> {
         &mut self,
         queue: &Queue,
         awaited: &Awaited,
+        entry: &MetadataEntry,
     ) -> Option<(u64, u64)> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {
-            return inbound.take_awaited(&queue.id, awaited);
+            return inbound.take_awaited(&queue.id, awaited, entry);
         }
         None
     }

@@ -113,7 +113,7 @@ impl<H: Host> Interface<H> {
         messages: &mut impl Iterator<Item = Message<'m>>,
         other: &mut Option<Message<'m>>,
     ) -> Option<(usize, SendHandle)> {
-        if self.is_asked() || self.granting.may_place(target) {
+        if self.is_asked() || self.granting.is_any_accepted() {
             return None;
         }
         let outbound = self.outbound.own()?;
@@ -141,9 +141,19 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
-        if !target.takes_short(message) || self.is_asked() || self.granting.may_place(target) {
+        if !target.takes_short(message) || self.is_asked() || self.granting.is_any_accepted() {
             return None;
         }
+        self.post_short(terminus, target, message)
+    }
+
+    #[inline(always)]
+    fn post_short(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
         let outbound = self.outbound.own()?;
         let short = || target.short(message);
         outbound
@@ -239,6 +249,11 @@ impl<H: Host> Interface<H> {
             {
                 return Ok(handle);
             }
+        } else if self.granting.is_any_accepted()
+            && target.takes_short(message)
+            && let Some(handle) = self.post_short(terminus, target, message)
+        {
+            return Ok(handle);
         }
         if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
             return Ok(handle);

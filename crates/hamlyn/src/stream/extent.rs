@@ -207,7 +207,9 @@ impl Extent {
         &mut self,
         manager: &mut Manager<H>,
     ) -> Result<Option<u64>, Unusual> {
-        let Some((word, _)) = manager.awaited_at_hand(&self.awaited) else {
+        let entry = self.metadata.entry(self.awaited.to.metadata_index());
+        let word = entry.and_then(|entry| manager.awaited_at_hand(&self.awaited, entry));
+        let Some((word, _)) = word else {
             return Ok(None);
         };
         if word != wire::SHORT_WORD {

@@ -117,7 +117,6 @@ struct Terminus {
     queues: BTreeMap<LinkId, VecDeque<Outgoing>>,
     /// A message that is sent from where it lies.
     guest: Option<Outgoing>,
-    posted: u64,
     failed: BTreeMap<LinkId, BTreeSet<u64>>,
 }
 
@@ -125,6 +124,8 @@ struct Terminus {
 #[derive(Clone, Debug, Default)]
 pub struct Sending {
     termini: Vec<Option<Terminus>>,
+    /// Messages that were accepted, by all termini.
+    posted: u64,
     lost: BTreeSet<LinkId>,
 }
 
@@ -140,7 +141,6 @@ impl Sending {
             entries,
             queues: BTreeMap::new(),
             guest: None,
-            posted: 0,
             failed: BTreeMap::new(),
         }));
         self.termini.len() - 1
@@ -163,7 +163,7 @@ impl Sending {
                 "terminus {number} is closed and took a message"
             )));
         };
-        terminus.count(number, sequence)?;
+        count(&mut self.posted, number, sequence)?;
         let queue = terminus.queues.entry(message.link).or_default();
         queue.push_back(Outgoing::new(message, sequence));
         Ok(())
@@ -207,7 +207,7 @@ impl Sending {
         let Some(sequence) = sequence else {
             return Ok(());
         };
-        terminus.count(number, sequence)?;
+        count(&mut self.posted, number, sequence)?;
         match guest {
             Some(guest) => Err(Violation::Unfinished(format!(
                 "a borrowed message is done with {} of its {} bytes sent",
@@ -289,7 +289,7 @@ impl Sending {
         let failed = terminus.failed.values().find(|failed| has_failed(failed));
         let expected = match failed {
             Some(_) => Completion::Failed,
-            None if waits_for.is_some() || sequence > terminus.posted => Completion::Pending,
+            None if waits_for.is_some() || sequence > self.posted => Completion::Pending,
             None => Completion::Sent,
         };
         // A failure is remembered until as many later ones to its destination as the queue holds.
@@ -324,21 +324,21 @@ impl Sending {
     }
 }
 
-impl Terminus {
-    /// One more message was accepted, under that number.
-    fn count(&mut self, number: usize, sequence: u64) -> Result<(), Violation> {
-        self.posted += 1;
-        if sequence == self.posted {
-            return Ok(());
-        }
-        Err(Violation::Posted {
-            terminus: number,
-            what: "its number is",
-            expected: self.posted,
-            found: sequence,
-        })
+/// One more message was accepted, under that number.
+fn count(posted: &mut u64, terminus: usize, sequence: u64) -> Result<(), Violation> {
+    *posted += 1;
+    if sequence == *posted {
+        return Ok(());
     }
+    Err(Violation::Posted {
+        terminus,
+        what: "its number is",
+        expected: *posted,
+        found: sequence,
+    })
+}
 
+impl Terminus {
     /// All that waits for that link has failed.
     fn fail(&mut self, link: LinkId) {
         let waiting = self.queues.remove(&link).unwrap_or_default();

@@ -172,7 +172,12 @@ impl Driver {
             && let Some(short) = short(packet)
         {
             let awaited = if way == 1 { self.awaited(&short) } else { None };
-            let (receiver, awaited) = (&mut self.receiver, awaited.as_ref());
+            let name = short.to.slot();
+            let slot = self.slots.iter().find(|slot| slot.name == name);
+            let entries = slot.and_then(|slot| Some(&self.entries[slot.new.entries?]));
+            let entry = entries.and_then(|entries| entries.entry(short.to.metadata_index()));
+            let awaited = awaited.as_ref().zip(entry);
+            let receiver = &mut self.receiver;
             let taken = if short.has_metadata {
                 receiver.receive_short(&InPlace::<true>(&short), queue, awaited)
             } else {
@@ -182,7 +187,11 @@ impl Driver {
             let metadata = if short.has_metadata { short.word } else { 0 };
             if let Some(taken) = taken.filter(|taken| taken.metadata == metadata) {
                 self.figures.short_ways += 1;
-                let notification = taken.notification(packet.from);
+                let mut notification = taken.notification(packet.from);
+                // It is not announced; but it would have been, with the class of its entry.
+                if let Some((_, entry)) = awaited {
+                    notification.word = entry.receive_class();
+                }
                 return (Ok(Received::Handed(notification)), awaited.is_some());
             }
         }
