@@ -31,6 +31,8 @@ pub const BORROWED_BURST: usize = 48;
 pub const BACKLOG_BURST: usize = 16;
 /// Links without room that are asked one after the other for room in a pump.
 pub const BACKLOGS_BLOCKED_MAX: usize = 8;
+/// Pumps after which a link is offered a packet though nothing says that it has room again.
+pub const PUMPS_PER_TRIAL: u32 = 64;
 /// Smallest payload limit a link may have.
 pub const PACKET_PAYLOAD_MIN: usize = 64;
 /// Largest payload limit a link may have.

@@ -161,6 +161,13 @@ pub trait Outlet<A: Area> {
     /// or nothing if there is no such link any more.
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize>;
 
+    /// Whether a packet might be taken. No only if nothing has changed since the link was last found full; asked before
+    /// a packet is made, as making one takes longer.
+    fn may_take(&self, link: LinkId) -> bool {
+        let _ = link;
+        true
+    }
+
     /// Offers one packet. `metadata` and `parts` have the lengths that the header says.
     fn offer(
         &mut self,

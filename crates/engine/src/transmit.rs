@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use crate::backlog::{Backlog, Source, Work, with_packet};
 use crate::counting::Share;
 use crate::limits::{
-    BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, BORROWED_BURST, MESSAGE_BYTES_MAX, TERMINI_MAX,
-    USER_METADATA_BYTES,
+    BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, BORROWED_BURST, MESSAGE_BYTES_MAX, PUMPS_PER_TRIAL,
+    TERMINI_MAX, USER_METADATA_BYTES,
 };
 use crate::memory::{Area, LinkId, Outlet, Unsent};
 use crate::packet::{Flags, Header, Short};
@@ -136,6 +136,7 @@ pub struct Transmitter<A> {
     listed: VecDeque<u32>,
     /// Messages that wait for all links.
     waiting: usize,
+    pumps: u32,
 }
 
 impl<A: Area> Default for Transmitter<A> {
@@ -155,6 +156,7 @@ impl<A: Area> Transmitter<A> {
             backlogs: Vec::new(),
             listed: VecDeque::new(),
             waiting: 0,
+            pumps: 0,
         }
     }
 
@@ -535,6 +537,7 @@ impl<A: Area> Transmitter<A> {
     /// turn of every other terminus that sends to its link, and never for what is sent to another. Of
     /// links that have no room, so many are asked that others hardly wait for the answers.
     pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
+        self.pumps = self.pumps.wrapping_add(1);
         let mut packets = 0;
         let mut blocked = 0;
         while packets < packets_max
@@ -574,6 +577,11 @@ impl<A: Area> Transmitter<A> {
             return 0;
         };
         let link = backlog.link;
+        // Now and then a packet is offered all the same: want of room may have had another cause.
+        if guest.is_none() && !outlet.may_take(link) && !self.pumps.is_multiple_of(PUMPS_PER_TRIAL)
+        {
+            return 0;
+        }
         let mut packets = 0;
         while packets < packets_max {
             let guest_id = guest.as_ref().map(|guest| guest.id);

@@ -276,6 +276,11 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
         self.way(link).map(|way| way.end.payload_max_bytes())
     }
 
+    fn may_take(&self, link: LinkId) -> bool {
+        self.way(link)
+            .is_none_or(|way| !way.starving || way.end.credit_came())
+    }
+
     #[inline(always)]
     fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
         self.reach(link)
