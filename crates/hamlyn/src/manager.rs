@@ -24,6 +24,7 @@ use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Awaited;
+use hamlyn_engine::table::{Name, Table};
 use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
 use hamlyn_host::Host;
 
@@ -33,6 +34,8 @@ use crate::processor::Strategy;
 use crate::remains::LastWord;
 use crate::wait::{Patience, Wait};
 
+/// Receivers of a manager.
+const CLASSES_MAX: usize = 1 << 20;
 /// Entries of a manager's notification queue, unless set otherwise.
 const QUEUE_ENTRIES: usize = 4096;
 
@@ -73,6 +76,16 @@ impl ClassId {
     pub fn to_bits(self) -> u64 {
         self.0
     }
+
+    /// Zero, which an entry has that was given no class, is no class.
+    fn new(name: Name) -> Self {
+        Self(name.to_bits() + 1)
+    }
+
+    #[inline]
+    fn name(self) -> Name {
+        Name::from_bits(self.0.wrapping_sub(1))
+    }
 }
 
 enum Class {
@@ -83,8 +96,7 @@ enum Class {
 }
 
 struct ClassPlace {
-    generation: u32,
-    class: Option<Class>,
+    class: Class,
     /// Notifications that its entries may have outstanding.
     entries: usize,
 }
@@ -116,7 +128,7 @@ pub struct Manager<H: Host> {
     interface: Interface<H>,
     terminus: TerminusId,
     queue: Queue,
-    classes: Vec<ClassPlace>,
+    classes: Table<ClassPlace>,
     /// Arrivals that wait in classes, all together.
     waiting: usize,
     reserved: usize,
@@ -143,7 +155,7 @@ impl<H: Host> Manager<H> {
             interface,
             terminus,
             queue,
-            classes: Vec::new(),
+            classes: Table::new(CLASSES_MAX, u32::MAX - 1),
             waiting: 0,
             reserved: 0,
             activity_seen: 0,
@@ -187,14 +199,11 @@ impl<H: Host> Manager<H> {
     /// Forgets a receiver. Its slots must be closed before.
     pub fn unregister(&mut self, id: ClassId) {
         self.lead_all();
-        if let Some(place) = self.place(id.0) {
-            let waiting = match place.class.take() {
-                Some(Class::Queued(arrivals)) => arrivals.len(),
-                _ => 0,
-            };
-            let entries = std::mem::take(&mut place.entries);
-            self.waiting -= waiting;
-            self.reserved -= entries;
+        if let Some(place) = self.classes.remove(id.name()) {
+            if let Class::Queued(arrivals) = &place.class {
+                self.waiting -= arrivals.len();
+            }
+            self.reserved -= place.entries;
         }
     }
 
@@ -208,7 +217,7 @@ impl<H: Host> Manager<H> {
         self.check_room(entries)?;
         if let Some(place) = self.place(id.0) {
             place.entries += entries;
-            if let Some(Class::Queued(arrivals)) = &mut place.class {
+            if let Class::Queued(arrivals) = &mut place.class {
                 arrivals.reserve(entries);
             }
             self.reserved += entries;
@@ -286,29 +295,19 @@ impl<H: Host> Manager<H> {
 
     fn add_class(&mut self, class: Class, entries: usize) -> Result<ClassId, OpenError> {
         self.check_room(entries)?;
-        let index = match self.classes.iter().position(|place| place.class.is_none()) {
-            Some(index) => index,
-            None => {
-                self.classes.push(ClassPlace {
-                    generation: 0,
-                    class: None,
-                    entries: 0,
-                });
-                self.classes.len() - 1
-            }
-        };
-        let place = &mut self.classes[index];
-        place.generation = place.generation.wrapping_add(1);
-        place.class = Some(class);
-        place.entries = entries;
+        let name = self.classes.insert(ClassPlace { class, entries });
+        let name = name.ok_or(OpenError::Setting {
+            setting: "the number of receivers of a manager",
+            value: CLASSES_MAX as u64 + 1,
+            reason: "it has as many already: close one",
+        })?;
         self.reserved += entries;
-        Ok(ClassId(index as u64 | u64::from(place.generation) << 32))
+        Ok(ClassId::new(name))
     }
 
     #[inline]
     fn place(&mut self, bits: u64) -> Option<&mut ClassPlace> {
-        let place = self.classes.get_mut(bits as u32 as usize)?;
-        (u64::from(place.generation) == bits >> 32).then_some(place)
+        self.classes.get_mut(ClassId(bits).name())
     }
 
     /// Takes the next notification, if there is one, and leads it to its receiver
@@ -332,10 +331,7 @@ impl<H: Host> Manager<H> {
         if notification.is_fast() {
             return;
         }
-        match self
-            .place(notification.word)
-            .and_then(|place| place.class.as_mut())
-        {
+        match self.place(notification.word).map(|place| &mut place.class) {
             Some(Class::Queued(arrivals)) => {
                 arrivals.push_back(arrival);
                 self.waiting += 1;
@@ -368,7 +364,7 @@ impl<H: Host> Manager<H> {
         self.tell_overrun()?;
         if self.waiting > 0
             && let Some(ClassPlace {
-                class: Some(Class::Queued(arrivals)),
+                class: Class::Queued(arrivals),
                 ..
             }) = self.place(id.0)
             && let Some(arrival) = arrivals.pop_front()
