@@ -147,7 +147,7 @@ fn remarks(entries: &[Entry]) {
 
 fn readings(report: &Report) {
     let mut shown = table(&["where", "the paper", "followed here", "rows"]);
-    for reading in report.readings {
+    for reading in &report.readings {
         shown.add_row([reading.place, reading.says, reading.follows, reading.rows]);
     }
     set_width(&mut shown, 1);

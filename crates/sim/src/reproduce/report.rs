@@ -51,19 +51,20 @@ pub struct Figure {
 }
 
 /// How a row is dealt with.
+#[derive(Clone, Copy)]
 pub enum Treatment {
-    /// By numbers; and what must be said of them.
-    Figures(&'static [Figure], &'static str),
+    /// By numbers.
+    Figures(&'static [Figure]),
     /// An experiment supports or contradicts it; it says with which figures.
     Judged(fn(&Bench) -> Result<(bool, String), Failure>),
-    /// It is shown elsewhere in this project, and where.
-    Elsewhere(&'static str),
+    /// It is shown elsewhere in this project; the remark says where.
+    Elsewhere,
     /// Somebody else's figure or judgement, quoted.
-    Cited(&'static str),
-    /// It cannot be measured here, and why.
-    NotMeasurable(&'static str),
-    /// An experiment that is carried out here, and which curves show it.
-    CarriedOut(&'static str),
+    Cited,
+    /// It cannot be measured here; the remark says why.
+    NotMeasurable,
+    /// An experiment that is carried out here; the remark says which curves show it.
+    CarriedOut,
 }
 
 /// A row of the paper.
@@ -78,6 +79,8 @@ pub struct Row {
     pub says: &'static str,
     /// How it is dealt with.
     pub treatment: Treatment,
+    /// What must be said of it, if its measurement does not say it.
+    pub remark: &'static str,
 }
 
 /// What became of a row.
@@ -200,7 +203,7 @@ pub struct Report {
     /// The machine.
     pub parameters: Vec<Parameter>,
     /// Where the paper contradicts itself, and what is followed.
-    pub readings: &'static [Reading],
+    pub readings: Vec<Reading>,
     /// Table 4.
     pub table4: Vec<Table4Row>,
     /// The rows of the paper, and after them the derived checks.
@@ -229,7 +232,7 @@ pub fn report(machine: &Parameters) -> Result<Report, Failure> {
     let bench = Bench::new(machine)?;
     let mut entries = Vec::new();
     for row in entries::all() {
-        entries.push(enter(row, &bench)?);
+        entries.push(enter(&row, &bench)?);
     }
     Ok(Report {
         within_percent: WITHIN_PERCENT,
@@ -312,32 +315,31 @@ fn table4(bench: &Bench) -> Vec<Table4Row> {
 
 fn enter(row: &Row, bench: &Bench) -> Result<Entry, Failure> {
     let mut figures = Vec::new();
-    let (verdict, remark) = match &row.treatment {
-        Treatment::Figures(list, remark) => {
-            for figure in *list {
+    let mut remark = row.remark.to_owned();
+    let verdict = match row.treatment {
+        Treatment::Figures(list) => {
+            for figure in list {
                 figures.push(compare(figure, (figure.measure)(bench)?));
             }
-            let reached = figures.iter().all(|figure| figure.is_within);
-            let verdict = if reached {
+            if figures.iter().all(|figure| figure.is_within) {
                 Verdict::Reached
             } else {
                 Verdict::NotReached
-            };
-            (verdict, (*remark).to_owned())
+            }
         }
         Treatment::Judged(judge) => {
-            let (holds, remark) = judge(bench)?;
-            let verdict = if holds {
+            let holds;
+            (holds, remark) = judge(bench)?;
+            if holds {
                 Verdict::Supported
             } else {
                 Verdict::Contradicted
-            };
-            (verdict, remark)
+            }
         }
-        Treatment::Elsewhere(remark) => (Verdict::ShownElsewhere, (*remark).to_owned()),
-        Treatment::Cited(remark) => (Verdict::Cited, (*remark).to_owned()),
-        Treatment::NotMeasurable(remark) => (Verdict::NotMeasurable, (*remark).to_owned()),
-        Treatment::CarriedOut(remark) => (Verdict::CarriedOut, (*remark).to_owned()),
+        Treatment::Elsewhere => Verdict::ShownElsewhere,
+        Treatment::Cited => Verdict::Cited,
+        Treatment::NotMeasurable => Verdict::NotMeasurable,
+        Treatment::CarriedOut => Verdict::CarriedOut,
     };
     Ok(Entry {
         id: row.id,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::measure::{Failure, Shape, flow, loopback, ping_pong, ping_pong_asleep};
+use super::report::Treatment::{Figures, Judged};
 use super::*;
 use crate::machine::named::{NAMED, Place};
 use crate::machine::{Letter, Parameters, System, Way};
@@ -66,6 +67,13 @@ fn every_number_experiment_and_claim_of_the_paper_is_an_entry() {
     let reported: Vec<_> = REPORT.entries.iter().map(|entry| entry.id).collect();
     let rows: Vec<_> = entries::all().map(|row| row.id).collect();
     assert_eq!(reported, rows);
+    let is_measured = |row: &report::Row| matches!(row.treatment, Figures(_) | Judged(_));
+    let measured: Vec<_> = entries::all()
+        .filter(is_measured)
+        .map(|row| row.id)
+        .collect();
+    let measures: Vec<_> = entries::measures().map(|(id, _)| id).collect();
+    assert_eq!(measured, measures);
     assert!(REPORT.readings.len() >= 13);
 }
 
@@ -291,7 +299,7 @@ fn the_document_says_what_is() {
             parameter.name, parameter.source
         ));
     }
-    for reading in REPORT.readings {
+    for reading in &REPORT.readings {
         says(&format!(
             "| {} | {} | {} | {} |\n",
             reading.place, reading.says, reading.follows, reading.rows

@@ -1,323 +1,156 @@
 //! Abstract, introduction, aims and assumptions (`Hamlyn 1` and `2`; slides 2 to 6).
 
-use super::{carried_out, cited, elsewhere, fitted, judged, mb_per_s, number};
+use super::{figures, fitted, judged, mb_per_s};
 use crate::machine::parameters::HEADER_BYTES;
 use crate::network::Routing;
 use crate::network::saturation::Traffic;
 use crate::reproduce::bench::us;
 use crate::reproduce::beyond::saturation::{arriving_per_mille, of_64_hosts};
 use crate::reproduce::measure::{Failure, Shape, flow};
-use crate::reproduce::report::Kind::{Claim, Experiment, Number};
-use crate::reproduce::report::Row;
+use crate::reproduce::report::Treatment;
 
-pub(super) const ROWS: &[Row] = &[
-    number(
+pub(super) const MEASURES: &[(&str, Treatment)] = &[
+    figures(
         "H-001",
-        "Abstract",
-        "a short message takes 28 µs there and back",
         &[fitted("round trip", "µs", 28.0, |b| {
             Ok(us(b.tagged.round_trip))
         })],
-        "tagged remote write of 16 bytes, which section 4.1 gives as 28.2",
     ),
-    number(
+    figures(
         "H-002",
-        "Abstract",
-        "a longer one takes 17.4 µs + 32.6 ns/byte one way",
         &[
             fitted("without data", "µs", 17.4, |b| b.single(0, 0)),
             fitted("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
         ],
-        "the slope over whole packets of 4 KB. The law is not the latency of any one message: the first packet passes its three stages one after the other (see D-10)",
     ),
-    number(
+    figures(
         "H-003",
-        "Abstract",
-        "which is 30.7 MB/s",
         &[fitted("bandwidth of the slope", "MB/s", 30.7, |b| {
             Ok(mb_per_s(b.slopes.mean))
         })],
-        "",
     ),
-    judged(
-        "H-004",
-        Claim,
-        "Abstract",
-        "fewer processor cycles than an aggressive implementation of Active Messages",
-        |b| {
-            let cycles = us(b.tagged.processors) * 100.0;
-            Ok((
-                cycles < 397.0,
-                format!(
-                    "{cycles:.0} cycles to send and receive, against 397 instructions to send alone (cited); cycles are set against instructions, as in the paper"
-                ),
-            ))
-        },
-    ),
-    elsewhere(
-        "H-005",
-        Claim,
-        "Abstract",
-        "sender-based memory management removes receiver overruns",
-        "machine test back_pressure_reaches_the_senders_and_nothing_is_lost; engine tests of fairness",
-    ),
-    judged(
-        "H-006",
-        Claim,
-        "Abstract",
-        "direct access to the hardware minimises latency",
-        |b| {
-            let (awake, asleep) = (b.single(0, 0)?, b.asleep()?);
-            Ok((
-                awake < asleep,
-                format!(
-                    "{awake:.1} µs without the operating system, {asleep:.1} when it has to wake the receiver"
-                ),
-            ))
-        },
-    ),
-    judged(
-        "H-007",
-        Claim,
-        "Abstract",
-        "networks with adaptive routing allow higher throughput",
-        |_| {
-            let (random, all, reversal) = (
-                of_64_hosts(Traffic::Uniform)?,
-                of_64_hosts(Traffic::AllToAll)?,
-                of_64_hosts(Traffic::BitReversal)?,
-            );
-            Ok((
-                [random, all, reversal]
-                    .iter()
-                    .all(|gain| gain.over_pair > 1.05),
-                format!(
-                    "64 hosts on 8 x 8 crossbars take {:.2} times as much random traffic as in order on ways drawn for each pair, {:.2} times all-to-all, {:.2} times bit reversal. In order on ways chosen by receiver, which only the regular shape of the network allows, is another matter: {:.2}, {:.2} and {:.2} times",
-                    random.over_pair,
-                    all.over_pair,
-                    reversal.over_pair,
-                    random.over_receiver,
-                    all.over_receiver,
-                    reversal.over_receiver
-                ),
-            ))
-        },
-    ),
-    judged(
-        "H-008",
-        Claim,
-        "Abstract",
-        "full protection makes it fit for many users",
-        |b| {
-            Ok((
-                b.refused.refused == 1_000,
-                format!(
-                    "{} of 1000 packets with a wrong key were refused; protection as a whole is tested in the engine and the library",
-                    b.refused.refused
-                ),
-            ))
-        },
-    ),
-    carried_out(
-        "H-009",
-        "Abstract",
-        "a prototype on Myrinet in an HP workstation tests the claims",
-        "the engine runs on a model of that machine",
-    ),
-    judged(
-        "H-010",
-        Claim,
-        "1",
-        "crossing the operating system can cost orders of magnitude more than moving the bits",
-        |b| {
-            let crossing = us(b.machine.interrupt + b.machine.context_switch);
-            let moving = us(b.machine.wire(16));
-            Ok((
-                crossing > 10.0 * moving,
-                format!(
-                    "{crossing:.1} µs for an interrupt and a context switch, {moving:.1} µs on the wire for 16 bytes and their header"
-                ),
-            ))
-        },
-    ),
-    cited(
-        "H-011",
-        Number,
-        "1",
-        "links of about 1 Gb/s",
-        "of the networks of the time; the prototype's has 0.64",
-    ),
-    elsewhere(
-        "H-013",
-        Claim,
-        "1",
-        "heavy load causes neither overrun nor retransmission",
-        "machine test back_pressure_reaches_the_senders_and_nothing_is_lost",
-    ),
-    judged(
-        "H-018",
-        Claim,
-        "1",
-        "moving data apart from announcing them costs less and gives control",
-        |b| {
-            let announced = Shape::datagram(256, 64);
-            let silent = Shape {
-                is_silent: true,
-                ..announced
-            };
-            let work = |shape| {
-                let flow = flow(&b.machine, &shape, 100, true)?;
-                let card = flow.receiving_lanai + flow.receiving_bus;
-                Ok::<_, Failure>((us(card), us(flow.receiving_processor)))
-            };
-            let (told, untold) = (work(announced)?, work(silent)?);
-            Ok((
-                untold.0 < told.0 && untold.1 < told.1,
-                format!(
-                    "64 bytes without a notice take {:.2} µs of the receiver's card and {:.1} of its processor, with one {:.2} and {:.1}",
-                    untold.0, untold.1, told.0, told.1
-                ),
-            ))
-        },
-    ),
-    judged(
-        "H-019",
-        Claim,
-        "1",
-        "adaptive routing has greater throughput and fault tolerance",
-        |_| {
-            let random = of_64_hosts(Traffic::Uniform)?;
-            let [fixed, adaptive] = [
-                arriving_per_mille(Routing::Pair)?,
-                arriving_per_mille(Routing::Adaptive)?,
-            ];
-            Ok((
-                random.over_pair > 1.05 && adaptive > fixed,
-                format!(
-                    "throughput: see H-007, {:.2} times for random traffic. With 8 of the 128 cables between the switches of 64 hosts cut, {:.1} % of frames between all hosts arrive, of those on fixed ways {:.1} %: it goes around what is cut on the way up, and cannot on the way down",
-                    random.over_pair,
-                    f64::from(adaptive) / 10.0,
-                    f64::from(fixed) / 10.0
-                ),
-            ))
-        },
-    ),
-    judged(
-        "H-020",
-        Claim,
-        "1",
-        "low latency, high bandwidth and isolation at once",
-        |b| {
-            let (latency, bandwidth) = (us(b.raw.span), mb_per_s(b.slopes.mean));
-            Ok((
-                latency <= 20.0 && bandwidth >= 30.0 && b.refused.refused == 1_000,
-                format!(
-                    "{latency:.1} µs, {bandwidth:.1} MB/s, and every wrong key refused; the slides' goals are 20 µs and 30 MB/s"
-                ),
-            ))
-        },
-    ),
-    cited(
-        "H-022",
-        Claim,
-        "1",
-        "what is new against the first design",
-        "history; all four are in this project",
-    ),
-    cited(
-        "H-023",
-        Claim,
-        "2",
-        "made for concurrent, fault-tolerant programs on a cluster",
-        "says for whom, not what",
-    ),
-    judged(
-        "H-024",
-        Number,
-        "2",
-        "control messages should take a few microseconds there and back",
-        |b| {
-            let (prototype, (hardware, _)) = (us(b.raw.round_trip), b.hardware()?);
-            Ok((
-                prototype < 10.0,
-                format!(
-                    "{prototype:.1} µs on the prototype, {:.1} with state machines: the requirement is not met by the paper's own figures",
-                    2.0 * hardware
-                ),
-            ))
-        },
-    ),
-    elsewhere(
-        "H-025",
-        Claim,
-        "2",
-        "bulk data, short messages and several protection domains at the same time",
-        "engine tests of fairness among termini",
-    ),
-    elsewhere(
-        "H-032",
-        Claim,
-        "2",
-        "protection without partitions, gang scheduling or draining",
-        "keys and slots are checked per packet, whatever else is under way: engine tests of reception",
-    ),
-    cited(
-        "H-034",
-        Number,
-        "2",
-        "a transient error in several months",
-        "an assumption about networks; the simulator's links have faults of their own",
-    ),
-    cited(
-        "H-046",
-        Claim,
-        "S3",
-        "an interconnect for scalable commercial multicomputers",
-        "a purpose",
-    ),
-    judged(
-        "H-050",
-        Claim,
-        "S3",
-        "the interface between network and software is the key to latency and bandwidth",
-        |b| {
-            let network = us(b.machine.switch + b.machine.wire_byte * (HEADER_BYTES + 16));
-            let whole = us(b.raw.span);
-            let share = 100.0 * (1.0 - network / whole);
-            Ok((
-                share > 50.0,
-                format!(
-                    "{share:.0} % of {whole:.1} µs is neither wire nor switch; the bandwidth is that of the I/O bus"
-                ),
-            ))
-        },
-    ),
-    cited(
-        "H-055",
-        Experiment,
-        "S2",
-        "the order of the talk",
-        "no content of its own",
-    ),
-    elsewhere(
-        "H-058",
-        Claim,
-        "2.1",
-        "packets are lost by faults of the network or by overrun, and here by neither",
-        "engine tests of fairness; the simulator's links may lose, and say so",
-    ),
-    elsewhere(
-        "H-059",
-        Claim,
-        "2.1",
-        "no buffers kept, no acknowledgements, no timeouts",
-        "the engine has none: its completion says sent, not received",
-    ),
-    cited(
-        "H-060",
-        Claim,
-        "2.1",
-        "elsewhere loss grows under load, and retransmission worsens it",
-        "about other systems",
-    ),
+    judged("H-004", |b| {
+        let cycles = us(b.tagged.processors) * 100.0;
+        Ok((
+            cycles < 397.0,
+            format!(
+                "{cycles:.0} cycles to send and receive, against 397 instructions to send alone (cited); cycles are set against instructions, as in the paper"
+            ),
+        ))
+    }),
+    judged("H-006", |b| {
+        let (awake, asleep) = (b.single(0, 0)?, b.asleep()?);
+        Ok((
+            awake < asleep,
+            format!(
+                "{awake:.1} µs without the operating system, {asleep:.1} when it has to wake the receiver"
+            ),
+        ))
+    }),
+    judged("H-007", |_| {
+        let (random, all, reversal) = (
+            of_64_hosts(Traffic::Uniform)?,
+            of_64_hosts(Traffic::AllToAll)?,
+            of_64_hosts(Traffic::BitReversal)?,
+        );
+        Ok((
+            [random, all, reversal]
+                .iter()
+                .all(|gain| gain.over_pair > 1.05),
+            format!(
+                "64 hosts on 8 x 8 crossbars take {:.2} times as much random traffic as in order on ways drawn for each pair, {:.2} times all-to-all, {:.2} times bit reversal. In order on ways chosen by receiver, which only the regular shape of the network allows, is another matter: {:.2}, {:.2} and {:.2} times",
+                random.over_pair,
+                all.over_pair,
+                reversal.over_pair,
+                random.over_receiver,
+                all.over_receiver,
+                reversal.over_receiver
+            ),
+        ))
+    }),
+    judged("H-008", |b| {
+        Ok((
+            b.refused.refused == 1_000,
+            format!(
+                "{} of 1000 packets with a wrong key were refused; protection as a whole is tested in the engine and the library",
+                b.refused.refused
+            ),
+        ))
+    }),
+    judged("H-010", |b| {
+        let crossing = us(b.machine.interrupt + b.machine.context_switch);
+        let moving = us(b.machine.wire(16));
+        Ok((
+            crossing > 10.0 * moving,
+            format!(
+                "{crossing:.1} µs for an interrupt and a context switch, {moving:.1} µs on the wire for 16 bytes and their header"
+            ),
+        ))
+    }),
+    judged("H-018", |b| {
+        let announced = Shape::datagram(256, 64);
+        let silent = Shape {
+            is_silent: true,
+            ..announced
+        };
+        let work = |shape| {
+            let flow = flow(&b.machine, &shape, 100, true)?;
+            let card = flow.receiving_lanai + flow.receiving_bus;
+            Ok::<_, Failure>((us(card), us(flow.receiving_processor)))
+        };
+        let (told, untold) = (work(announced)?, work(silent)?);
+        Ok((
+            untold.0 < told.0 && untold.1 < told.1,
+            format!(
+                "64 bytes without a notice take {:.2} µs of the receiver's card and {:.1} of its processor, with one {:.2} and {:.1}",
+                untold.0, untold.1, told.0, told.1
+            ),
+        ))
+    }),
+    judged("H-019", |_| {
+        let random = of_64_hosts(Traffic::Uniform)?;
+        let [fixed, adaptive] = [
+            arriving_per_mille(Routing::Pair)?,
+            arriving_per_mille(Routing::Adaptive)?,
+        ];
+        Ok((
+            random.over_pair > 1.05 && adaptive > fixed,
+            format!(
+                "throughput: see H-007, {:.2} times for random traffic. With 8 of the 128 cables between the switches of 64 hosts cut, {:.1} % of frames between all hosts arrive, of those on fixed ways {:.1} %: it goes around what is cut on the way up, and cannot on the way down",
+                random.over_pair,
+                f64::from(adaptive) / 10.0,
+                f64::from(fixed) / 10.0
+            ),
+        ))
+    }),
+    judged("H-020", |b| {
+        let (latency, bandwidth) = (us(b.raw.span), mb_per_s(b.slopes.mean));
+        Ok((
+            latency <= 20.0 && bandwidth >= 30.0 && b.refused.refused == 1_000,
+            format!(
+                "{latency:.1} µs, {bandwidth:.1} MB/s, and every wrong key refused; the slides' goals are 20 µs and 30 MB/s"
+            ),
+        ))
+    }),
+    judged("H-024", |b| {
+        let (prototype, (hardware, _)) = (us(b.raw.round_trip), b.hardware()?);
+        Ok((
+            prototype < 10.0,
+            format!(
+                "{prototype:.1} µs on the prototype, {:.1} with state machines: the requirement is not met by the paper's own figures",
+                2.0 * hardware
+            ),
+        ))
+    }),
+    judged("H-050", |b| {
+        let network = us(b.machine.switch + b.machine.wire_byte * (HEADER_BYTES + 16));
+        let whole = us(b.raw.span);
+        let share = 100.0 * (1.0 - network / whole);
+        Ok((
+            share > 50.0,
+            format!(
+                "{share:.0} % of {whole:.1} µs is neither wire nor switch; the bandwidth is that of the I/O bus"
+            ),
+        ))
+    }),
 ];

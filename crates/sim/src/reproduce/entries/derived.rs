@@ -1,28 +1,13 @@
 //! Relations that a model of the prototype should satisfy.
 
 use super::comparisons::years;
-use super::{fitted, given, in_slope, mb_per_s, measured, out_slope, wire_slope};
+use super::{figures, fitted, given, in_slope, mb_per_s, measured, out_slope, wire_slope};
 use crate::machine::parameters::transactions;
 use crate::machine::{Component, Parameters};
 use crate::reproduce::bench::{Bench, LARGE, SMALL, us};
 use crate::reproduce::measure::{Failure, Shape, flow};
-use crate::reproduce::report::{Figure, Kind, Row, Treatment};
+use crate::reproduce::report::Treatment;
 use crate::time::Span;
-
-const fn check(
-    id: &'static str,
-    says: &'static str,
-    figures: &'static [Figure],
-    remark: &'static str,
-) -> Row {
-    Row {
-        id,
-        kind: Kind::Derived,
-        source: "derived",
-        says,
-        treatment: Treatment::Figures(figures, remark),
-    }
-}
 
 /// How often the accumulator is updated for a message of so many packets: by how much longer the receiver's interface processor
 /// works if an update takes 1 µs more.
@@ -36,10 +21,9 @@ fn updates(b: &Bench, packets: usize) -> Result<f64, Failure> {
     Ok(work(&slower)? - work(&b.machine)?)
 }
 
-pub(super) const ROWS: &[Row] = &[
-    check(
+pub(super) const MEASURES: &[(&str, Treatment)] = &[
+    figures(
         "D-01",
-        "slopes add up, and are the bandwidths",
         &[
             measured("three stages", "ns/byte", 55.5, |b| {
                 Ok(out_slope(b) + wire_slope(b) + in_slope(b))
@@ -54,11 +38,9 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(mb_per_s(b.slopes.mean) / 32.0 * 100.0)
             }),
         ],
-        "",
     ),
-    check(
+    figures(
         "D-02",
-        "Table 4 adds up; its columns differ in one row by 1.4 µs",
         &[
             fitted("raw", "µs", 12.7, |b| Ok(us(b.raw.ledger.total()))),
             fitted("tagged", "µs", 14.1, |b| Ok(us(b.tagged.ledger.total()))),
@@ -73,19 +55,15 @@ pub(super) const ROWS: &[Row] = &[
                     .count() as f64)
             }),
         ],
-        "",
     ),
-    check(
+    figures(
         "D-03",
-        "without the control program 12.7 - 6.7 = 6.0 µs are left",
         &[measured("raw, 16 bytes", "µs", 6.0, |b| {
             Ok(b.hardware()?.0)
         })],
-        "",
     ),
-    check(
+    figures(
         "D-04",
-        "380 cycles are 3.8 µs, Table 4 gives 3.6; 25.5 to 27 % of 14.1 µs",
         &[
             fitted("both processors", "cycles", 380.0, |b| {
                 Ok(us(b.tagged.processors) * 100.0)
@@ -105,11 +83,9 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(us(flow.sending_processor + flow.receiving_processor) / us(flow.span) * 100.0)
             }),
         ],
-        "the last is 3.8 µs over 17.4 µs + 32.6 ns/byte, a time that no message of 4 KB takes: one after the other they take 136 µs each, one alone 248",
     ),
-    check(
+    figures(
         "D-05",
-        "4 KB packets: 5.3 µs over the bus limit; flat over 52 % of each period",
         &[
             fitted("over 31.3 ns/byte", "µs", 5.3, |b| {
                 Ok((b.slopes.mean - 31.3) * LARGE as f64 / 1e3)
@@ -122,11 +98,9 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(b.slopes.knee_bytes / LARGE as f64 * 100.0)
             }),
         ],
-        "the knee lies higher: the check lets the receiver be free as soon as its DMA is done, while its control program has 10 µs more to do for each packet (12.9 µs for one of 256 bytes, of which 3 are DMA). The paper gives no knee",
     ),
-    check(
+    figures(
         "D-06",
-        "12.9 µs a packet: 19.8 MB/s of 256 bytes, 39.7 of 512",
         &[
             fitted("256 bytes", "MB/s", 19.8, |b| {
                 Ok(SMALL as f64 / b.small.receive)
@@ -135,32 +109,26 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(2.0 * SMALL as f64 / b.small.receive)
             }),
         ],
-        "so only the smallest packets are bound by the receiver",
     ),
-    check(
+    figures(
         "D-07",
-        "1 KB on the wire takes as long as the LANai",
         &[
             given("1 KB on the wire", "µs", 12.8, |b| {
                 Ok(wire_slope(b) * 1.024)
             }),
             fitted("a packet received", "µs", 12.9, |b| Ok(b.small.receive)),
         ],
-        "",
     ),
-    check(
+    figures(
         "D-08",
-        "4 KB: 51.2 µs on the wire, 47.9 into the host, 128 out of it",
         &[
             given("wire", "µs", 51.2, |b| Ok(wire_slope(b) * 4.096)),
             fitted("incoming DMA", "µs", 47.9, |b| Ok(in_slope(b) * 4.096)),
             measured("outgoing DMA", "µs", 128.0, |b| Ok(out_slope(b) * 4.096)),
         ],
-        "",
     ),
-    check(
+    figures(
         "D-09",
-        "loopback: both DMAs share a bus, 43.0 ns/byte; 96 % of 23.3 MB/s",
         &[
             measured("both DMAs", "ns/byte", 43.0, |b| {
                 Ok(out_slope(b) + in_slope(b))
@@ -172,38 +140,30 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(b.largest(&b.figure10, LARGE))
             }),
         ],
-        "",
     ),
-    check(
+    figures(
         "D-10",
-        "by the law 17.4 µs + 32.6 ns/byte 40 KB pass at 30.3 MB/s",
         &[measured("40 KB messages", "MB/s", 30.3, |b| {
             Ok(b.largest(&b.figure9, LARGE))
         })],
-        "not reached, and rightly so: the law leaves out that the first packet of 4 KB passes its three stages one after the other, 248 µs instead of 151. The paper's own figure for the end of Figure 9 is 28 MB/s, which is reached (H-346)",
     ),
-    check(
+    figures(
         "D-11",
-        "half of 2^64 trials of 3 µs are 876,800 years",
         &[fitted("one after the other", "years", 876_800.0, |b| {
             Ok(years(b))
         })],
-        "",
     ),
-    check(
+    figures(
         "D-12",
-        "the accumulator is updated 0, 2, 3, 4 times for 1, 2, 3, 4 packets",
         &[
             measured("1 packet", "updates", 0.0, |b| updates(b, 1)),
             measured("2 packets", "updates", 2.0, |b| updates(b, 2)),
             measured("3 packets", "updates", 3.0, |b| updates(b, 3)),
             measured("4 packets", "updates", 4.0, |b| updates(b, 4)),
         ],
-        "by the deltas that the engine gives its packets; that they sum to the share is tested in the engine",
     ),
-    check(
+    figures(
         "D-13",
-        "the switch takes 1 µs there and back; a header is one transaction; 28 bytes are three",
         &[
             given("switch, both ways", "µs", 1.0, |b| {
                 Ok(2.0 * b.row(Component::Switch).0)
@@ -215,17 +175,14 @@ pub(super) const ROWS: &[Row] = &[
                 Ok(transactions(28).map(|(count, _)| count).sum::<u64>() as f64)
             }),
         ],
-        "",
     ),
-    check(
+    figures(
         "D-14",
-        "normal mode takes 3.3 µs more than fast mode by the library, with metadata 25.1 µs in all",
         &[
             fitted("normal, no data, less tagged", "µs", 3.3, |b| {
                 Ok(b.single(0, 0)? - us(b.tagged.span))
             }),
             fitted("with metadata", "µs", 25.1, |b| b.single(0, 4)),
         ],
-        "",
     ),
 ];

@@ -1,4 +1,5 @@
-//! A row for each number, experiment and claim of the paper, and for the relations between its numbers.
+//! A row for each number, experiment and claim of the paper, and for the relations between its numbers: `rows.tsv` has what is
+//! said of it, and the modules here measure it.
 //!
 //! Identifiers are those of `docs/papers.md`; `D-01` to `D-14` are relations that a model of the prototype should satisfy. Where
 //! the paper contradicts itself, the remark names the reading that is followed.
@@ -8,7 +9,6 @@ mod architecture;
 mod bulk;
 mod comparisons;
 mod derived;
-mod readings;
 mod short;
 
 use super::bench::Bench;
@@ -16,22 +16,76 @@ use super::measure::Failure;
 use super::report::{Figure, Kind, Origin, Reading, Row, Treatment};
 
 /// All rows, in the paper's order.
-pub fn all() -> impl Iterator<Item = &'static Row> {
-    [
-        aims::ROWS,
-        architecture::ROWS,
-        short::ROWS,
-        bulk::ROWS,
-        comparisons::ROWS,
-        derived::ROWS,
-    ]
-    .into_iter()
-    .flatten()
+pub fn all() -> impl Iterator<Item = Row> {
+    lines(include_str!("rows.tsv")).map(row)
 }
 
 /// Where the paper contradicts itself, and what is followed.
-pub fn readings() -> &'static [Reading] {
-    readings::READINGS
+pub fn readings() -> Vec<Reading> {
+    let reading = |[place, says, follows, rows]: [_; 4]| Reading {
+        place,
+        says,
+        follows,
+        rows,
+    };
+    lines(include_str!("readings.tsv")).map(reading).collect()
+}
+
+/// The cells of each line of a table; those left out at a line's end are empty.
+fn lines<const CELLS: usize>(table: &'static str) -> impl Iterator<Item = [&'static str; CELLS]> {
+    let lines = table.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| {
+        let mut cells = line.split('\t');
+        std::array::from_fn(|_| cells.next().unwrap_or(""))
+    })
+}
+
+fn row([id, kind, treatment, source, says, remark]: [&'static str; 6]) -> Row {
+    Row {
+        id,
+        kind: match kind {
+            "number" => Kind::Number,
+            "experiment" => Kind::Experiment,
+            "claim" => Kind::Claim,
+            "derived" => Kind::Derived,
+            other => panic!("{id}: no kind of row is called {other}"),
+        },
+        source,
+        says,
+        treatment: match treatment {
+            "measured" => measure(id),
+            "elsewhere" => Treatment::Elsewhere,
+            "cited" => Treatment::Cited,
+            "not-measurable" => Treatment::NotMeasurable,
+            "carried-out" => Treatment::CarriedOut,
+            other => panic!("{id}: no treatment is called {other}"),
+        },
+        remark,
+    }
+}
+
+/// How that row is measured.
+fn measure(id: &str) -> Treatment {
+    let mut measures = measures();
+    let measure = measures.find(|(of, _)| *of == id);
+    measure
+        .unwrap_or_else(|| panic!("{id}: nothing measures it"))
+        .1
+}
+
+/// The rows that are measured.
+pub(super) fn measures() -> impl Iterator<Item = (&'static str, Treatment)> {
+    [
+        aims::MEASURES,
+        architecture::MEASURES,
+        short::MEASURES,
+        bulk::MEASURES,
+        comparisons::MEASURES,
+        derived::MEASURES,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 type Measure = fn(&Bench) -> Result<f64, Failure>;
@@ -68,92 +122,14 @@ const fn figure(
     }
 }
 
-/// A row, however it is treated.
-const fn row(
-    id: &'static str,
-    kind: Kind,
-    source: &'static str,
-    says: &'static str,
-    treatment: Treatment,
-) -> Row {
-    Row {
-        id,
-        kind,
-        source,
-        says,
-        treatment,
-    }
+/// A row of numbers.
+const fn figures(id: &'static str, figures: &'static [Figure]) -> (&'static str, Treatment) {
+    (id, Treatment::Figures(figures))
 }
 
-const fn number(
-    id: &'static str,
-    source: &'static str,
-    says: &'static str,
-    figures: &'static [Figure],
-    remark: &'static str,
-) -> Row {
-    row(
-        id,
-        Kind::Number,
-        source,
-        says,
-        Treatment::Figures(figures, remark),
-    )
-}
-
-const fn judged(
-    id: &'static str,
-    kind: Kind,
-    source: &'static str,
-    says: &'static str,
-    judge: Judge,
-) -> Row {
-    row(id, kind, source, says, Treatment::Judged(judge))
-}
-
-const fn elsewhere(
-    id: &'static str,
-    kind: Kind,
-    source: &'static str,
-    says: &'static str,
-    remark: &'static str,
-) -> Row {
-    row(id, kind, source, says, Treatment::Elsewhere(remark))
-}
-
-const fn cited(
-    id: &'static str,
-    kind: Kind,
-    source: &'static str,
-    says: &'static str,
-    remark: &'static str,
-) -> Row {
-    row(id, kind, source, says, Treatment::Cited(remark))
-}
-
-const fn not_measurable(
-    id: &'static str,
-    kind: Kind,
-    source: &'static str,
-    says: &'static str,
-    remark: &'static str,
-) -> Row {
-    row(id, kind, source, says, Treatment::NotMeasurable(remark))
-}
-
-const fn carried_out(
-    id: &'static str,
-    source: &'static str,
-    says: &'static str,
-    remark: &'static str,
-) -> Row {
-    row(
-        id,
-        Kind::Experiment,
-        source,
-        says,
-        Treatment::CarriedOut(remark),
-    )
+/// A row that an experiment supports or contradicts.
+const fn judged(id: &'static str, judge: Judge) -> (&'static str, Treatment) {
+    (id, Treatment::Judged(judge))
 }
 
 /// Nanoseconds a byte of the sender's I/O bus, between packets of 256 and of 4096 bytes.
