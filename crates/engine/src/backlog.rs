@@ -356,6 +356,12 @@ impl Backlog {
         })
     }
 
+    /// Whether [`Backlog::shrink`] would find something.
+    pub(crate) fn has_spare(&self) -> bool {
+        let is_spare = |lane: &Lane| lane.queue.is_empty() && lane.queue.capacity() > 0;
+        self.lanes.iter().any(is_spare)
+    }
+
     /// Gives back memory of queues that nothing waits in.
     pub(crate) fn shrink(&mut self) {
         for lane in &mut self.lanes {

@@ -648,6 +648,11 @@ impl<A: Area> Transmitter<A> {
         }
     }
 
+    /// Whether [`Transmitter::shrink`] would find something.
+    pub fn has_spare(&self) -> bool {
+        self.backlogs.iter().any(Backlog::has_spare)
+    }
+
     /// Gives back the memory of queues in which nothing waits.
     pub fn shrink(&mut self) {
         self.backlogs.iter_mut().for_each(Backlog::shrink);

@@ -606,3 +606,20 @@ fn terminus_options_are_bounded() {
     transmitter.close_terminus(all[9]).unwrap();
     transmitter.open_terminus(options).unwrap();
 }
+
+#[test]
+fn memory_of_queues_is_given_back_when_nothing_waits_there() {
+    let (mut transmitter, terminus) = one();
+    let (mut wires, link) = Wires::with_room(64, 0);
+    assert!(!transmitter.has_spare());
+    transmitter
+        .post(terminus, &message(link), &[], &[1], &mut wires)
+        .unwrap();
+    transmitter.shrink();
+    assert!(transmitter.is_waiting() && !transmitter.has_spare());
+    wires.wire(link).room = 1;
+    transmitter.pump(&mut wires, usize::MAX);
+    assert!(transmitter.has_spare());
+    transmitter.shrink();
+    assert!(!transmitter.has_spare());
+}

@@ -48,6 +48,17 @@ impl<T: TransmitEnd> Outbound<T> {
         self.transmitter.link_ended(id);
     }
 
+    /// Gives back memory that links and work queues do not need, if nothing was sent for a while. To be called
+    /// before sleeping; if there is something to give that is still too fresh, returns when to call again.
+    pub(crate) fn give_back_if_idle(&mut self, now_ns: u64) -> Option<u64> {
+        let has_spare = self.transmitter.has_spare();
+        let due_ns = self.outlets.give_back_if_idle(now_ns, has_spare);
+        if has_spare && due_ns.is_none() {
+            self.transmitter.shrink();
+        }
+        due_ns
+    }
+
     /// Sends what is queued, a burst at most; how many packets.
     pub(crate) fn pump(&mut self) -> usize {
         if !self.transmitter.is_waiting() {
@@ -224,10 +235,9 @@ impl<T: TransmitEnd> Outlets<T> {
         self.ways.iter().any(came)
     }
 
-    /// Gives back memory that links do not need, if nothing was sent for a while. To be called
-    /// before sleeping; if there is something to give that is still too fresh, returns when to call again.
-    pub(crate) fn give_back_if_idle(&mut self, now_ns: u64) -> Option<u64> {
-        let (mut sent, mut has_spare) = (0_u64, false);
+    /// See [`Outbound::give_back_if_idle`]; others may have something to give, too.
+    fn give_back_if_idle(&mut self, now_ns: u64, mut has_spare: bool) -> Option<u64> {
+        let mut sent = 0_u64;
         for way in self.ways.iter() {
             sent = sent.wrapping_add(way.end.sent());
             has_spare |= way.end.has_spare();

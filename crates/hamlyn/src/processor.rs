@@ -360,7 +360,7 @@ impl<D: Driver> Charge<D> {
         let mut due_ns = None;
         if let Some(outbound) = &self.outbound {
             let mut outbound = outbound.stay();
-            due_ns = outbound.outlets.give_back_if_idle(self.driver.now_ns());
+            due_ns = outbound.give_back_if_idle(self.driver.now_ns());
             if outbound.outlets.await_credit() {
                 drop(outbound);
                 exchange.posted.store(true, Ordering::Relaxed);

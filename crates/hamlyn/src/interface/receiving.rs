@@ -342,7 +342,7 @@ impl<H: Host> Interface<H> {
         let has_room = self.outbound.with(|outbound| {
             if is_own {
                 // Otherwise the network processor sees to it.
-                self.spare_due_ns = outbound.outlets.give_back_if_idle(now_ns);
+                self.spare_due_ns = outbound.give_back_if_idle(now_ns);
             }
             outbound.outlets.await_credit()
         });
