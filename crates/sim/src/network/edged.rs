@@ -60,11 +60,6 @@ impl<P: Payload, N: Network<P>> Edged<P, N> {
         &self.inner
     }
 
-    /// The network inside, to change it.
-    pub fn inner_mut(&mut self) -> &mut N {
-        &mut self.inner
-    }
-
     /// Everything at the edge of a host moves on that can.
     fn serve(&mut self, place: usize, at: Time) {
         let host = HostId(place as u32);

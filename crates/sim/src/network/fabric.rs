@@ -27,7 +27,7 @@ mod worm;
 use channel::{Channel, Wanted};
 use worm::{Leg, Worm};
 
-/// Frames that wait at a host besides the one that is leaving, unless told otherwise.
+/// Frames that wait at a host besides the one that is leaving.
 pub const QUEUE_FRAMES: usize = 1;
 
 /// Crossbars and cables.
@@ -38,7 +38,6 @@ pub struct Fabric<P> {
     hosts: Vec<HostPort>,
     routes: Routes,
     routing: Routing,
-    queue_frames: usize,
     /// The longest frame that every switch that stores and forwards can hold.
     longest_bytes: u64,
     worms: Vec<Worm<P>>,
@@ -112,7 +111,6 @@ impl<P: Payload> Fabric<P> {
             hosts: vec![port; topology.hosts.len()],
             routes,
             routing,
-            queue_frames: QUEUE_FRAMES,
             longest_bytes: u64::MAX,
             worms: Vec::new(),
             vacant: Vec::new(),
@@ -148,11 +146,6 @@ impl<P: Payload> Fabric<P> {
             self.longest_bytes = self.longest_bytes.min(channel.buffer_bytes);
         }
         self.channels.push(channel);
-    }
-
-    /// So many frames may wait at each host besides the one that is leaving, at least 1.
-    pub fn set_queue(&mut self, frames: usize) {
-        self.queue_frames = frames.max(1);
     }
 
     /// A cable, by its place in the topology, goes down or up. Frames with bytes on it, and those that enter it while it is
@@ -217,7 +210,7 @@ impl<P: Payload> Fabric<P> {
         ports: &[u16],
     ) -> Result<(), (Frame<P>, Refusal)> {
         let host = &mut self.hosts[frame.from.index()];
-        if host.queue.len() >= self.queue_frames {
+        if host.queue.len() >= QUEUE_FRAMES {
             host.wants_room = true;
             return Err((frame, Refusal::Full));
         }

@@ -97,7 +97,8 @@ pub(crate) fn measure(
     for size_bytes in SIZES_BYTES {
         for fresh in [false, true] {
             let buffers = Buffers { size_bytes, fresh };
-            report.add_large(at_size(pair, &field, &source, buffers, effort)?);
+            let figures = at_size(pair, &field, &source, buffers, effort)?;
+            report.large.push(figures);
         }
         bar.inc(1);
     }

@@ -281,13 +281,7 @@ pub(crate) fn measure(
 ) -> Result<()> {
     for &protocol in protocols {
         let figures = one_way(pair, protocol, effort)?;
-        report.add_latency(
-            protocol.name(),
-            figures.one_way_ns,
-            figures.over_raw,
-            figures.raw_ns,
-            figures.repeated,
-        );
+        report.latencies.push((protocol, figures));
         bar.inc(1);
     }
     Ok(())

@@ -144,8 +144,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return comparison::run(arguments.json, arguments.quick);
     }
     if arguments.instructions {
-        let mut report = report::Report::default();
-        report.instructions = Some(instructions::count()?);
+        let report = report::Report {
+            instructions: Some(instructions::count()?),
+            ..report::Report::default()
+        };
         report.print(arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -5,21 +5,14 @@ use serde_json::{Map, Value, json};
 
 use super::instructions::Instructions;
 use super::large::Figures;
-
-struct Latency {
-    protocol: &'static str,
-    one_way_ns: f64,
-    over_raw: f64,
-    raw_ns: f64,
-    repeated: usize,
-}
+use super::latency::{Figures as Latency, Protocol};
 
 type Figure = fn(&Figures) -> f64;
 
 #[derive(Default)]
 pub(crate) struct Report {
-    latencies: Vec<Latency>,
-    large: Vec<Figures>,
+    pub(crate) latencies: Vec<(Protocol, Latency)>,
+    pub(crate) large: Vec<Figures>,
     pub(crate) rate: Option<super::throughput::Figures>,
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
@@ -32,32 +25,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn add_latency(
-        &mut self,
-        protocol: &'static str,
-        one_way_ns: f64,
-        over_raw: f64,
-        raw_ns: f64,
-        repeated: usize,
-    ) {
-        self.latencies.push(Latency {
-            protocol,
-            one_way_ns,
-            over_raw,
-            raw_ns,
-            repeated,
-        });
-    }
-
-    pub(crate) fn add_large(&mut self, figures: Figures) {
-        self.large.push(figures);
-    }
-
     fn raw_ns(&self) -> f64 {
         super::median(
             self.latencies
                 .iter()
-                .map(|latency| latency.raw_ns)
+                .map(|(_, latency)| latency.raw_ns)
                 .collect(),
         )
     }
@@ -66,7 +38,7 @@ impl Report {
         let by_protocol = |figure: fn(&Latency) -> f64| -> Map<String, Value> {
             self.latencies
                 .iter()
-                .map(|latency| (latency.protocol.to_owned(), json!(figure(latency))))
+                .map(|(protocol, latency)| (protocol.name().to_owned(), json!(figure(latency))))
                 .collect()
         };
         let large = |fresh: bool| -> Map<String, Value> {
@@ -112,10 +84,10 @@ impl Report {
             "wake_ns": self.waking.as_ref().map(|waking| waking.ours_ns),
             "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
             "eventfd_wake_ns": self.waking.as_ref().map(|waking| waking.eventfd_ns),
-            "strategies": self.strategies.iter().map(super::strategies::Figures::json).collect::<Vec<_>>(),
+            "strategies": self.strategies,
             "senders": self.senders.iter().map(super::senders::Figures::json).collect::<Vec<_>>(),
             "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
-            "beside_a_stopped_peer": self.beside_a_stopped_peer.iter().map(super::stopped::Figures::json).collect::<Vec<_>>(),
+            "beside_a_stopped_peer": self.beside_a_stopped_peer,
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
             "fresh_buffers": large(true),
@@ -172,9 +144,9 @@ impl Report {
             &format!("{:.0}", self.raw_ns()),
             "1.00",
         ]);
-        for latency in &self.latencies {
+        for (protocol, latency) in &self.latencies {
             table.add_row([
-                latency.protocol,
+                protocol.name(),
                 &format!("{:.0}", latency.one_way_ns),
                 &format!("{:.2}", latency.over_raw),
             ]);

@@ -19,7 +19,7 @@ use hamlyn::stream::StreamSeed;
 use hamlyn::{Manager, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait};
 use hamlyn::{datagram, stream, tagged_write};
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::report::Report;
 use super::{Effort, median};
@@ -44,9 +44,12 @@ const ROUNDS_PER_LOOK: usize = 16;
 const FULL: Duration = Duration::from_millis(20);
 
 /// What was found in one case.
+#[derive(Serialize)]
 pub(crate) struct Figures {
     protocol: Protocol,
+    #[serde(rename = "live_peers")]
     peers: usize,
+    #[serde(rename = "message_bytes")]
     bytes: usize,
     alone_per_s: f64,
     beside_per_s: f64,
@@ -54,17 +57,6 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    pub(crate) fn json(&self) -> Value {
-        json!({
-            "protocol": self.protocol.name(),
-            "live_peers": self.peers,
-            "message_bytes": self.bytes,
-            "alone_per_s": self.alone_per_s.round(),
-            "beside_per_s": self.beside_per_s.round(),
-            "ratio": self.ratio,
-        })
-    }
-
     /// A row of the table whose columns are [`Figures::COLUMNS`].
     pub(crate) fn row(&self) -> [String; 6] {
         [
@@ -124,8 +116,8 @@ fn measure_case(
         protocol,
         peers,
         bytes,
-        alone_per_s: median(alone),
-        beside_per_s: median(beside),
+        alone_per_s: median(alone).round(),
+        beside_per_s: median(beside).round(),
         ratio: median(ratios),
     })
 }

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Host, Manager, Message, NewSlot, Strategy, Ticket, Wait};
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::latency::{Protocol, one_way};
 use super::pair::{Order, Pair};
@@ -39,6 +39,7 @@ const WAIT: Wait = Wait::millis(5000);
 const MESSAGE_BYTES: u64 = 16;
 
 /// One grain's.
+#[derive(Serialize)]
 pub(crate) struct Attentiveness {
     pub(crate) grain_ns: u64,
     pub(crate) median_ns: f64,
@@ -46,33 +47,12 @@ pub(crate) struct Attentiveness {
 }
 
 /// One strategy's.
+#[derive(Serialize)]
 pub(crate) struct Figures {
     pub(crate) strategy: &'static str,
     pub(crate) one_way_ns: f64,
     pub(crate) over_raw: f64,
     pub(crate) attentiveness: Vec<Attentiveness>,
-}
-
-impl Figures {
-    pub(crate) fn json(&self) -> Value {
-        let attentiveness: Vec<Value> = self
-            .attentiveness
-            .iter()
-            .map(|attentiveness| {
-                json!({
-                    "grain_ns": attentiveness.grain_ns,
-                    "median_ns": attentiveness.median_ns,
-                    "p99_ns": attentiveness.p99_ns,
-                })
-            })
-            .collect();
-        json!({
-            "strategy": self.strategy,
-            "one_way_ns": self.one_way_ns,
-            "over_raw": self.over_raw,
-            "attentiveness": attentiveness,
-        })
-    }
 }
 
 /// Measures all strategies. The sender of the second part is the interface of `pair`.

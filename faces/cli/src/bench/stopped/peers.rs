@@ -19,6 +19,7 @@ const QUEUE_ENTRIES: usize = 16 << 10;
 const MESSAGES_PER_TURN: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Protocol {
     TaggedWrite,
     Datagram,
