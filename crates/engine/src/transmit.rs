@@ -534,16 +534,24 @@ impl<A: Area> Transmitter<A> {
 
     /// Offers queued packets to the links, at most `packets_max`. Links take turns, of [`BACKLOG_BURST`] packets; on each,
     /// termini take turns, each of as many packets as its priority says: so a message waits at most for one
-    /// turn of every other terminus that sends to its link, and never for what is sent to another. Of
-    /// links that have no room, so many are asked that others hardly wait for the answers.
+    /// turn of every other terminus that sends to its link, and never for what is sent to another. Each
+    /// link that may have room is served; of those that turn out to have none, a few are offered a packet.
     pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
         self.pumps = self.pumps.wrapping_add(1);
         let mut packets = 0;
         let mut blocked = 0;
+        // Once around without a packet is enough: nothing changes meanwhile.
+        let mut left = self.listed.len();
         while packets < packets_max
-            && blocked < self.listed.len().min(BACKLOGS_BLOCKED_MAX)
+            && blocked < BACKLOGS_BLOCKED_MAX
+            && left > 0
             && let Some(index) = self.listed.pop_front()
         {
+            left -= 1;
+            if self.rests(index, outlet) {
+                self.listed.push_back(index);
+                continue;
+            }
             let sent = self.serve(
                 index,
                 BACKLOG_BURST.min(packets_max - packets),
@@ -555,7 +563,11 @@ impl<A: Area> Transmitter<A> {
                 backlog.is_listed = backlog.waiting() != 0;
                 if backlog.is_listed {
                     self.listed.push_back(index);
-                    blocked = if sent == 0 { blocked + 1 } else { 0 };
+                    if sent == 0 {
+                        blocked += 1;
+                    } else {
+                        left = self.listed.len();
+                    }
                 }
             }
         }
@@ -563,6 +575,15 @@ impl<A: Area> Transmitter<A> {
             packets,
             waiting: self.waiting != 0,
         }
+    }
+
+    /// Whether nothing has changed since that link was found full. Now and then a packet is offered all the same: want of
+    /// room may have had another cause.
+    fn rests<O: Outlet<A>>(&self, index: u32, outlet: &O) -> bool {
+        let backlog = self.backlogs.get(index as usize);
+        !self.pumps.is_multiple_of(PUMPS_PER_TRIAL)
+            && backlog
+                .is_some_and(|backlog| backlog.waiting() != 0 && !outlet.may_take(backlog.link))
     }
 
     /// Sends packets to one link, in order of turns, until it takes no more; how many.
@@ -577,11 +598,6 @@ impl<A: Area> Transmitter<A> {
             return 0;
         };
         let link = backlog.link;
-        // Now and then a packet is offered all the same: want of room may have had another cause.
-        if guest.is_none() && !outlet.may_take(link) && !self.pumps.is_multiple_of(PUMPS_PER_TRIAL)
-        {
-            return 0;
-        }
         let mut packets = 0;
         while packets < packets_max {
             let guest_id = guest.as_ref().map(|guest| guest.id);

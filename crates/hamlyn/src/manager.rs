@@ -267,11 +267,11 @@ impl<H: Host> Manager<H> {
             }
             self.last_words.extend(remains.last_word);
         }
-        let over = self.last_words.len().saturating_sub(LAST_WORDS_MAX);
-        self.last_words.drain(..over);
         let (interface, terminus) = (&mut self.interface, self.terminus);
         self.last_words
             .retain(|last_word| !last_word.say(interface, terminus));
+        let over = self.last_words.len().saturating_sub(LAST_WORDS_MAX);
+        self.last_words.drain(..over);
     }
 
     /// Notifications that more end points may have outstanding.

@@ -43,6 +43,9 @@ pub(crate) struct LastWord {
 impl LastWord {
     /// Tries to say it; false if there is no room at present.
     pub(crate) fn say<H: Host>(&self, interface: &mut Interface<H>, terminus: TerminusId) -> bool {
+        if !interface.has_room(terminus, self.target.link()) {
+            return false;
+        }
         let data: &[u8] = match self.metadata.is_empty() {
             true => &[0; SHORT_BYTES],
             false => &[],

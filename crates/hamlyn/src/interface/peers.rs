@@ -47,8 +47,6 @@ impl<H: Host> Interface<H> {
         let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
         match self.host.connect(to, deadline_ns)? {
             Connected::New(peer, link) => {
-                // What ended before has its place in the tables no longer.
-                self.attend();
                 let (transmit, receive) = link.split();
                 let id = self
                     .inbound
@@ -58,6 +56,8 @@ impl<H: Host> Interface<H> {
                     processor.exchange.wake();
                 }
                 self.hear(News::Linked(id, peer, transmit));
+                // It may be lost already.
+                self.attend();
                 Ok(id)
             }
             Connected::Already { token } => {
@@ -275,6 +275,8 @@ impl<H: Host> Interface<H> {
     /// Ends links that ended while we received.
     #[cold]
     pub(super) fn end_ended(&mut self) {
+        // What the network processor told before is older: a link is known before it ends.
+        self.attend();
         while let Some((id, end)) = self.inbound.with(|inbound| inbound.next_ended()) {
             self.hear(News::Ended(id, end));
         }

@@ -13,7 +13,7 @@ use super::Interface;
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{Message, Target, compose};
-use crate::outbound::Withheld;
+use crate::outbound::{Outbound, Withheld};
 use crate::wait::{Patience, Wait};
 
 /// How often a short message is tried before it is queued.
@@ -185,13 +185,21 @@ impl<H: Host> Interface<H> {
                     return None;
                 }
             }
-            if let Some(handle) = self.send_short(terminus, target, message) {
+            if !self.is_asked()
+                && let Some(handle) = self.post_short(terminus, target, message)
+            {
                 return Some(handle);
             }
             // Reception never waits for transmission.
             self.poll();
         }
         None
+    }
+
+    /// Whether a message to that link could be queued, if there is no room in the link itself.
+    pub(crate) fn has_room(&self, terminus: TerminusId, link: LinkId) -> bool {
+        let has_room = |outbound: &Outbound<_>| outbound.transmitter.has_room(terminus, link);
+        self.outbound.look(has_room) != Ok(false)
     }
 
     /// Sends what goes at once, queues what may wait. With a network processor that transmits,
@@ -224,9 +232,8 @@ impl<H: Host> Interface<H> {
                 }
             }
         };
-        if let (Ok(_), Half::Shared(_), Some(processor)) =
-            (&posted, &self.outbound, &self.processor)
-        {
+        // It sends what was queued, and sees to links that were found broken.
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
             processor.exchange.post();
         }
         Ok(posted?.handle)

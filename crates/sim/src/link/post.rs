@@ -110,8 +110,9 @@ impl Posts {
             resend_min_ns: part_ns(1_000),
             resend_max_ns: part_ns(50),
             again_ns: part_ns(4_000),
-            // So that an end that only waits learns of a verdict of the other, which nothing may have told it.
-            silence_ns: part_ns(1),
+            // So that an end that only waits learns of a verdict of the other, which nothing may have told it. It asks eight
+            // times in that span, so often enough before its own verdict though much is lost.
+            silence_ns: part_ns(8),
             acknowledge_frames: (channels / 4).clamp(1, 16),
             acknowledge_ns: part_ns(4_000),
             window_max_frames: channels.max(defaults.window_initial_frames),

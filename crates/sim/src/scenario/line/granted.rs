@@ -76,7 +76,10 @@ impl GrantedInlet {
             let number = told.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
             match told.last() {
                 Some(&PLACED) => self.placed.extend(number),
-                _ => self.placed.retain(|placed| Some(*placed) != number),
+                _ => {
+                    self.placed.retain(|placed| Some(*placed) != number);
+                    self.barred.retain(|barred| Some(*barred) != number);
+                }
             }
         }
     }
@@ -285,12 +288,15 @@ impl Outlet for GrantedOutlet {
         if is_placed {
             tell(PLACED);
         }
+        let accepted = program.interface().grants_accepted();
         let sent = send_message(desk, number, |data| {
             let message = Message::new(data).metadata(&metadata);
             let interface = program.interface_mut();
             interface.send_msg(terminus, &target, &message, wait)
         })?;
-        if is_placed && !matches!(sent, Sent::Yes(_)) {
+        // A grant that was found at an end is no longer there, and the message went as a copy.
+        let was_placed = program.interface().grants_accepted() == accepted;
+        if is_placed && !(was_placed && matches!(sent, Sent::Yes(_))) {
             tell(UNPLACED);
         }
         Ok(sent.step())
