@@ -25,6 +25,8 @@ const BURST_SHORT_PACKETS: u64 = 256;
 const GLANCES: u32 = 2;
 /// Different wrong keys from one peer before it is cut off, unless set otherwise.
 const BAD_KEYS_MAX: u32 = 65_536;
+/// A peer that could not be rung for is tried again after so long, if nothing else ends the sleep.
+const RING_AGAIN_NS: u64 = 1_000_000;
 
 /// See the module.
 pub(crate) struct Inbound<R> {
@@ -163,10 +165,12 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     /// Returns all credit that is held back, and tells all peers that we are about to sleep. To be
-    /// followed by a barrier that they pass, too, and [`Inbound::look_everywhere`].
-    pub(crate) fn announce_sleep(&mut self) {
-        self.inlets.settle();
+    /// followed by a barrier that they pass, too, and [`Inbound::look_everywhere`]. Returns when to wake at
+    /// the latest, because a peer could not be rung for; `now_ns` is asked only then.
+    pub(crate) fn announce_sleep(&mut self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
+        let owes_rings = self.inlets.settle();
         self.watching.announce_sleep(&mut self.inlets);
+        owes_rings.then(|| now_ns().saturating_add(RING_AGAIN_NS))
     }
 
     /// Whatever was sent by somebody who saw us awake is taken by the next poll.

@@ -171,10 +171,13 @@ impl<R: ReceiveEnd> Inlets<R> {
         inlet.is_some_and(|inlet| inlet.id == id)
     }
 
-    /// Returns all credit that is held back.
-    pub(crate) fn settle(&mut self) {
+    /// Returns all credit that is held back. True if a peer could not be rung for and this must be called again soon.
+    pub(crate) fn settle(&mut self) -> bool {
+        let mut owes_rings = false;
         for inlet in self.table.iter_mut() {
             inlet.end.settle();
+            owes_rings |= inlet.end.owes_ring();
         }
+        owes_rings
     }
 }

@@ -370,7 +370,8 @@ impl<D: Driver> Charge<D> {
         }
         self.driver.prepare_sleep();
         exchange.asleep.store(true, Ordering::Relaxed);
-        self.inbound.stay().announce_sleep();
+        let again_ns = self.inbound.stay().announce_sleep(|| self.driver.now_ns());
+        due_ns = due_ns.into_iter().chain(again_ns).min();
         self.driver.pass_barrier();
         fence(Ordering::SeqCst);
         self.inbound.stay().look_everywhere();

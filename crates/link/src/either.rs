@@ -255,6 +255,10 @@ impl ReceiveEnd for EitherReceive {
         either!(self, end => end.settle_bulk());
     }
 
+    fn owes_ring(&self) -> bool {
+        either!(self, end => end.owes_ring())
+    }
+
     fn peer_note(&self) -> u32 {
         either!(self, end => end.peer_note())
     }

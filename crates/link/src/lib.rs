@@ -196,6 +196,12 @@ pub trait ReceiveEnd {
     /// comes: if there is bulk in it. To be called when a poll found nothing.
     fn settle_bulk(&mut self);
 
+    /// Whether the peer waits to be rung for, but the system did not let us: to be settled again soon, also
+    /// if nothing more is sent.
+    fn owes_ring(&self) -> bool {
+        false
+    }
+
     /// The number under which the peer leaves notes, in the page of this interface, that it has
     /// sent something (`hamlyn_ring::notes`). A number beyond those is none.
     fn peer_note(&self) -> u32;

@@ -7,6 +7,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
@@ -79,10 +80,7 @@ impl PairLink {
         let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
         let wake_word = WakeWord::new(Arc::clone(&receive), parts.receive_geometry)?;
         let incoming = Incoming::new(receive, parts.receive_geometry, payload_max)?;
-        let doorbell = Arc::new(Doorbell {
-            word,
-            beside: Beside::Socket(parts.doorbell),
-        });
+        let doorbell = Arc::new(Doorbell::new(word, Beside::Socket(parts.doorbell)));
         Ok(Self {
             transmit: PairTransmit {
                 outgoing,
@@ -96,7 +94,6 @@ impl PairLink {
                 doorbell,
                 peer_note: parts.peer_note,
                 _peer_note_lease: parts.peer_note_lease,
-                owes_ring: false,
                 fault: None,
             },
         })
@@ -116,10 +113,7 @@ impl PairLink {
         let mapping = Arc::new(file.map(Access::Writable)?);
         let file = Some(file.into_fd());
         let wake_word = WakeWord::new(Arc::clone(&mapping), geometry)?;
-        let doorbell = Arc::new(Doorbell {
-            word: wake_word.clone(),
-            beside: Beside::Alarm(alarm),
-        });
+        let doorbell = Arc::new(Doorbell::new(wake_word.clone(), Beside::Alarm(alarm)));
         let pad = NotePad::none();
         Ok(Self {
             transmit: PairTransmit {
@@ -134,7 +128,6 @@ impl PairLink {
                 doorbell,
                 peer_note: NOTES_MAX,
                 _peer_note_lease: None,
-                owes_ring: false,
                 fault: None,
             },
         })
@@ -155,6 +148,8 @@ struct Doorbell {
     /// At which it sleeps, as a rule.
     word: WakeWord,
     beside: Beside,
+    /// The peer waits to be rung for, but that could not be done.
+    is_owed: AtomicBool,
 }
 
 /// What a sleeper hears that does not wait at the word.
@@ -166,10 +161,34 @@ enum Beside {
 }
 
 impl Doorbell {
-    /// False if it must be tried again.
+    fn new(word: WakeWord, beside: Beside) -> Self {
+        Self {
+            word,
+            beside,
+            is_owed: AtomicBool::new(false),
+        }
+    }
+
+    /// Rings. False if that failed; then the receiving end tries again whenever it settles: at each look at the link
+    /// that finds nothing, and before a sleep.
     #[cold]
     #[inline(never)]
     fn ring(&self) -> bool {
+        // Before ringing: the other half, in another thread, may find that its own ring fails meanwhile.
+        self.is_owed.swap(false, Ordering::AcqRel);
+        let is_rung = self.try_ring();
+        if !is_rung {
+            self.is_owed.store(true, Ordering::Release);
+        }
+        is_rung
+    }
+
+    #[inline(always)]
+    fn is_owed(&self) -> bool {
+        self.is_owed.load(Ordering::Relaxed)
+    }
+
+    fn try_ring(&self) -> bool {
         if self.word.ring() {
             return true;
         }
@@ -280,8 +299,6 @@ pub struct PairReceive {
     doorbell: Arc<Doorbell>,
     peer_note: u32,
     _peer_note_lease: Option<Box<dyn Send>>,
-    /// The peer waits to be rung for, but that could not be done.
-    owes_ring: bool,
     /// The first fault; nothing comes out of this end from then on.
     fault: Option<LinkFault>,
 }
@@ -295,7 +312,7 @@ impl PairReceive {
     #[inline(always)]
     fn ring_if(&mut self, rings: bool) {
         if rings {
-            self.owes_ring = !self.doorbell.ring();
+            self.doorbell.ring();
         }
     }
 
@@ -373,14 +390,18 @@ impl ReceiveEnd for PairReceive {
     #[inline]
     fn settle(&mut self) {
         let rings = self.incoming.settle();
-        self.ring_if(rings || self.owes_ring);
+        self.ring_if(rings || self.doorbell.is_owed());
     }
 
     #[inline]
     fn settle_bulk(&mut self) {
         self.settle_due();
         let rings = self.incoming.settle_bulk();
-        self.ring_if(rings || self.owes_ring);
+        self.ring_if(rings || self.doorbell.is_owed());
+    }
+
+    fn owes_ring(&self) -> bool {
+        self.doorbell.is_owed()
     }
 
     fn peer_note(&self) -> u32 {

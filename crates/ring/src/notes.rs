@@ -7,7 +7,7 @@
 //! at a link for nothing, a bounded number of times per poll, and its absence can make the receiver look later;
 //! what decides is the link itself. Nothing else may be put here.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
 use crate::doorbell::LeaveNote;
@@ -34,8 +34,10 @@ pub trait NoteMemory {
     fn set(&self, word: u32, bits: u64);
     /// Loads a word, unordered.
     fn load(&self, word: u32) -> u64;
-    /// Takes all bits of a word, before all later loads.
+    /// Takes all bits of a word; a full barrier follows.
     fn take(&self, word: u32) -> u64;
+    /// The barrier between what was sent and the look for a note.
+    fn fence(&self);
 }
 
 /// The page in a mapping.
@@ -79,7 +81,13 @@ impl NoteMemory for SharedNotes {
     }
 
     fn take(&self, word: u32) -> u64 {
-        self.word(word).swap(0, Ordering::SeqCst)
+        let taken = self.word(word).swap(0, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        taken
+    }
+
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
     }
 }
 
@@ -113,9 +121,15 @@ impl<M: NoteMemory> LeaveNote for NotePad<M> {
             return;
         };
         let word = self.number / u64::BITS;
+        // All peers share these lines, so they are written only if need be. A note that is seen after this barrier is
+        // taken later, and the look that follows finds what was sent before it.
+        memory.fence();
         // The note first: who finds the summary finds it, too. The summary even if others are there:
         // whoever left them may not have said so.
-        memory.set(word + 1, 1 << (self.number % u64::BITS));
+        let note = 1 << (self.number % u64::BITS);
+        if memory.load(word + 1) & note == 0 {
+            memory.set(word + 1, note);
+        }
         if memory.load(0) & 1 << word == 0 {
             memory.set(0, 1 << word);
         }

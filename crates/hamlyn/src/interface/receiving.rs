@@ -349,7 +349,8 @@ impl<H: Host> Interface<H> {
         self.other_activity += u64::from(has_room);
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
             driver.prepare_sleep();
-            inbound.announce_sleep();
+            let again_ns = inbound.announce_sleep(|| now_ns);
+            self.spare_due_ns = self.spare_due_ns.into_iter().chain(again_ns).min();
             driver.pass_barrier();
             inbound.look_everywhere();
         }

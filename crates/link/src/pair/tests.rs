@@ -2,6 +2,7 @@
 //! one that writes anything anywhere at any time.
 
 use std::io::Read;
+use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -173,6 +174,35 @@ fn rings_only_for_those_that_sleep() {
     drop(right.socket);
     drop(right.link);
     send(&mut left, &[], &[1]).unwrap();
+}
+
+/// A ring that the system could not make is made later, though nothing more is sent.
+#[test]
+fn a_ring_that_failed_is_tried_again_without_another_message() {
+    let (mut left, mut right) = pair();
+    let ears = UdpSocket::bind("127.0.0.1:0").unwrap();
+    ears.set_nonblocking(true).unwrap();
+    let heard = || ears.recv(&mut [0]).is_ok();
+    for settle in [PairReceive::settle, PairReceive::settle_bulk] {
+        // As long as it is not connected, sending there fails.
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let doorbell = Arc::new(Doorbell::new(
+            left.link.transmit.doorbell.word.clone(),
+            Beside::Socket(socket.try_clone().unwrap().into()),
+        ));
+        left.link.transmit.doorbell = Arc::clone(&doorbell);
+        left.link.receive.doorbell = doorbell;
+        right.link.receive.announce_sleep();
+        send(&mut left, &[], &[1]).unwrap();
+        settle(&mut left.link.receive);
+        assert!(!heard() && left.link.receive.owes_ring());
+        socket.connect(ears.local_addr().unwrap()).unwrap();
+        settle(&mut left.link.receive);
+        assert!(heard(), "the sleeper is not rung for");
+        assert!(!left.link.receive.owes_ring());
+        settle(&mut left.link.receive);
+        assert!(!heard(), "once");
+    }
 }
 
 #[test]

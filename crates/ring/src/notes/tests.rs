@@ -97,9 +97,43 @@ fn a_page_that_is_too_small_or_cannot_be_written_is_refused() {
     assert!(SharedNotes::new(small).is_err());
 }
 
-/// The page on the model checker's atomics.
+/// A page that counts what is written to it.
 #[derive(Default)]
-struct Modelled([AtomicU64; 2]);
+struct Counted([std::cell::Cell<u64>; 2], std::cell::Cell<u32>);
+
+impl NoteMemory for std::rc::Rc<Counted> {
+    fn set(&self, word: u32, bits: u64) {
+        let word = &self.0[word as usize];
+        word.set(word.get() | bits);
+        self.1.set(self.1.get() + 1);
+    }
+    fn load(&self, word: u32) -> u64 {
+        self.0[word as usize].get()
+    }
+    fn take(&self, word: u32) -> u64 {
+        self.0[word as usize].take()
+    }
+    fn fence(&self) {}
+}
+
+#[test]
+fn a_note_that_is_there_is_not_written_again() {
+    let page = std::rc::Rc::new(Counted::default());
+    let pads = [3, 4].map(|number| NotePad::new(std::rc::Rc::clone(&page), number));
+    let mut notes = Notes::new(std::rc::Rc::clone(&page));
+    for _ in 0..3 {
+        for _ in 0..100 {
+            pads.iter().for_each(LeaveNote::leave);
+        }
+        assert_eq!(page.1.take(), 3, "two notes and a summary");
+        let mut taken = Vec::new();
+        notes.take(8, |number| taken.push(number));
+        assert_eq!(taken, [3, 4]);
+    }
+}
+
+/// The page on the model checker's atomics.
+struct Modelled([AtomicU64; 2], bool);
 
 impl NoteMemory for loom::sync::Arc<Modelled> {
     fn set(&self, word: u32, bits: u64) {
@@ -109,8 +143,55 @@ impl NoteMemory for loom::sync::Arc<Modelled> {
         self.0[word as usize].load(Ordering::Relaxed)
     }
     fn take(&self, word: u32) -> u64 {
-        self.0[word as usize].swap(0, Ordering::SeqCst)
+        let taken = self.0[word as usize].swap(0, Ordering::SeqCst);
+        self.fence();
+        taken
     }
+    fn fence(&self) {
+        if self.1 {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+}
+
+/// A sender leaves its note twice while the receiver takes notes: what was sent before a note that the receiver has not
+/// taken is found by the look that follows the next one.
+fn a_second_message_is_noted(has_fences: bool) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let memory = loom::sync::Arc::new(Modelled(Default::default(), has_fences));
+        let sent = loom::sync::Arc::new(AtomicU64::new(0));
+        let pad = NotePad::new(loom::sync::Arc::clone(&memory), 0);
+        let sender = {
+            let sent = loom::sync::Arc::clone(&sent);
+            loom::thread::spawn(move || {
+                for number in 1..=2 {
+                    sent.store(number, Ordering::Release);
+                    pad.leave();
+                }
+            })
+        };
+        let mut notes = Notes::new(memory);
+        let mut seen = 0;
+        let mut look = |notes: &mut Notes<_>| {
+            notes.take(8, |_| seen = sent.load(Ordering::Acquire));
+        };
+        look(&mut notes);
+        sender.join().unwrap();
+        look(&mut notes);
+        assert_eq!(seen, 2, "a message without a note");
+    });
+}
+
+#[test]
+fn a_note_that_is_not_written_again_is_not_lost() {
+    a_second_message_is_noted(true);
+}
+
+#[test]
+fn without_the_fences_the_checker_finds_a_message_without_a_note() {
+    assert!(std::panic::catch_unwind(|| a_second_message_is_noted(false)).is_err());
 }
 
 /// Two senders leave notes while the receiver takes some: whatever it did not take is still there, and whoever is
@@ -120,7 +201,7 @@ fn the_model_checker_finds_no_message_without_a_note() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
-        let memory = loom::sync::Arc::new(Modelled::default());
+        let memory = loom::sync::Arc::new(Modelled(Default::default(), true));
         let sent: [_; 2] = std::array::from_fn(|_| loom::sync::Arc::new(AtomicU64::new(0)));
         let senders: Vec<_> = (0..2_u32)
             .map(|number| {
