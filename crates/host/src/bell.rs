@@ -33,8 +33,8 @@ pub trait Rest: Send + Sync {
 
 /// Where the waiting side sleeps.
 enum Place {
-    /// At the state, which is a futex; or at this descriptor.
-    Here(Event),
+    /// At the state, which is a futex; or at this descriptor. Only in the process with that identifier.
+    Here(Event, u32),
     Elsewhere(Box<dyn Rest>),
 }
 
@@ -48,7 +48,7 @@ pub struct Bell {
 
 impl Bell {
     pub(crate) fn new() -> Result<Self, Errno> {
-        Ok(Self::at(Place::Here(Event::new()?)))
+        Ok(Self::at(Place::Here(Event::new()?, std::process::id())))
     }
 
     /// A bell at which one sleeps in another way than threads do.
@@ -78,11 +78,18 @@ impl Bell {
 
     /// Waits until the bell is rung or `deadline_ns` passes. May return early.
     pub fn wait(&self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        if let Place::Elsewhere(rest) = &self.place {
-            if self.is_awaited() {
-                rest.sleep(deadline_ns);
+        match &self.place {
+            Place::Elsewhere(rest) => {
+                if self.is_awaited() {
+                    rest.sleep(deadline_ns);
+                }
+                return Ok(());
             }
-            return Ok(());
+            // The thread that rings is in the other process.
+            Place::Here(_, process) if *process != std::process::id() => {
+                return Err(HostError::Forked);
+            }
+            Place::Here(..) => {}
         }
         let until = deadline_ns.map(clock::instant);
         let anybody = NonZeroU32::MAX;
@@ -100,7 +107,7 @@ impl Bell {
     /// Ends what [`Bell::prepare`] began.
     pub fn end(&self) {
         self.state.store(IDLE, Ordering::Relaxed);
-        if let Place::Here(event) = &self.place
+        if let Place::Here(event, _) = &self.place
             && !self.woken.load(Ordering::Relaxed)
         {
             event.clear();
@@ -123,7 +130,7 @@ impl Bell {
             return;
         }
         match &self.place {
-            Place::Here(event) => {
+            Place::Here(event, _) => {
                 if !matches!(futex::wake(&self.state, futex::Flags::PRIVATE, 1), Ok(1..)) {
                     // It waits at the descriptor, or is only about to wait.
                     event.ring();
@@ -136,7 +143,7 @@ impl Bell {
     /// Readable when rung. None where there are no descriptors.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.place {
-            Place::Here(event) => Some(event.descriptor()),
+            Place::Here(event, _) => Some(event.descriptor()),
             Place::Elsewhere(_) => None,
         }
     }

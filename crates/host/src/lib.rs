@@ -301,6 +301,11 @@ pub enum HostError {
         /// The system's reason.
         errno: Errno,
     },
+    /// The caller is a forked child of the process that opened the interface.
+    #[error(
+        "this interface belongs to the process that was forked from: open another one in the child"
+    )]
+    Forked,
     /// Too few descriptors.
     #[error("out of file descriptors ({needed} more needed): raise the limit (ulimit -n)")]
     Descriptors {

@@ -116,7 +116,7 @@ impl Mapping {
 
     /// The first `len` bytes of a memory file, shared with whoever else maps it.
     /// [`crate::memfd::Memfd`] proves that the file cannot shrink beneath us.
-    /// Forked children do not get the mapping: they must not keep rings.
+    /// Forked children get the mapping, too: without it, what they do here would hit whatever takes its place.
     pub(crate) fn of_file(fd: BorrowedFd<'_>, len: usize, access: Access) -> Result<Self, Errno> {
         let protection = match access {
             Access::Writable => ProtFlags::READ | ProtFlags::WRITE,
@@ -133,10 +133,7 @@ impl Mapping {
                 0,
             )
         }?;
-        let mapping = Self::from_raw(base.cast(), len, access)?;
-        // SAFETY: the range is our new mapping; the advice changes no contents.
-        unsafe { madvise(base, len, Advice::LinuxDontFork) }?;
-        Ok(mapping)
+        Self::from_raw(base.cast(), len, access)
     }
 
     /// Puts the first `len` bytes of a file into the place of a range of whole pages, after copying there
@@ -185,8 +182,6 @@ impl Mapping {
             }
             return Err(errno);
         }
-        // SAFETY: the range is our mapping; the advice changes no contents.
-        let _ = unsafe { madvise(at.cast(), len, Advice::LinuxDontFork) };
         self.prefer_huge_pages(offset, len);
         self.lock(offset, len);
         Ok(())

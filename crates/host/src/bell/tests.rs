@@ -68,3 +68,11 @@ fn no_ring_is_lost_between_two_sleepers() {
     });
     assert_eq!(turn.load(Ordering::Relaxed), TURNS);
 }
+
+#[test]
+fn a_forked_child_is_told_that_it_cannot_wait() {
+    let not_ours = std::process::id() + 1;
+    let bell = Bell::at(Place::Here(Event::new().unwrap(), not_ours));
+    bell.prepare();
+    assert!(matches!(bell.wait(None), Err(HostError::Forked)));
+}

@@ -34,6 +34,8 @@ pub struct ProcessDriver {
     alarm_rings: u32,
     /// What comes to the wire ends a sleep.
     hears_wire: bool,
+    /// The process that opened the interface.
+    process: u32,
 }
 
 impl ProcessDriver {
@@ -47,6 +49,7 @@ impl ProcessDriver {
             no_words: false,
             alarm_rings: 0,
             hears_wire: false,
+            process: std::process::id(),
         }
     }
 
@@ -112,13 +115,17 @@ impl Driver for ProcessDriver {
     fn pass_barrier(&mut self) {
         // For those that pass a barrier of their own, and for our own next look.
         fence(Ordering::SeqCst);
-        // For those that do not.
-        let lender = &self.interior.lender;
-        self.unannounced =
-            lender.takes_barriers() && membarrier(MembarrierCommand::GlobalExpedited).is_err();
+        // For those that do not, if there are any: it interrupts every processor that runs a process like us.
+        let interior = &self.interior;
+        self.unannounced = interior.lender.takes_barriers()
+            && interior.registry.has_rings()
+            && membarrier(MembarrierCommand::GlobalExpedited).is_err();
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        if self.process != std::process::id() {
+            return Err(HostError::Forked);
+        }
         if self.attention().load(Ordering::Relaxed) {
             return Ok(());
         }

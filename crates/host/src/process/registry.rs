@@ -351,6 +351,13 @@ impl Registry {
         }
     }
 
+    /// Whether anything comes by rings: from other processes, or from this one.
+    pub(crate) fn has_rings(&self) -> bool {
+        let state = self.lock();
+        let is_local = |entry: &Entry| matches!(entry.tie, Tie::Local(_));
+        state.loopback.is_some() || state.links.values().any(is_local)
+    }
+
     /// Whether the owner may shake hands with `key`. Must be followed by
     /// [`Registry::end_outgoing`] if it began.
     pub(crate) fn begin_outgoing(&self, key: PeerKey) -> Outgoing {

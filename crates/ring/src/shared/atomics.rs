@@ -1,23 +1,37 @@
 //! Accesses that may race with anybody's, for other processors and for checkers that
-//! know no instructions: relaxed atomics, words where both sides are aligned.
+//! know no instructions: relaxed atomics, words where both sides are aligned, else single bytes.
+//!
+//! A peer may access the same bytes in other sizes. The language does not define such a race; processors do:
+//! each byte is one that somebody stored. That peer is another process, so the compiler cannot assume that there is none.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+
+/// Loads a byte, of memory that perhaps cannot be written: hence a reference, which the language allows relaxed loads
+/// of this size through, and not `from_ptr`, which demands memory that can be.
+unsafe fn load_1(from: *const u8) -> u8 {
+    // SAFETY: the caller vouches for the byte; a relaxed load never writes.
+    unsafe { (*from.cast::<AtomicU8>()).load(Ordering::Relaxed) }
+}
+
+/// As [`load_1`], an aligned word.
+unsafe fn load_8(from: *const u8) -> u64 {
+    // SAFETY: the caller vouches for 8 aligned bytes; a relaxed load never writes.
+    unsafe { (*from.cast::<AtomicU64>()).load(Ordering::Relaxed) }
+}
 
 unsafe fn move_1(to: *mut u8, from: *const u8) {
     // SAFETY: the caller vouches for both bytes; loads never write.
     unsafe {
-        let value = AtomicU8::from_ptr(from.cast_mut()).load(Ordering::Relaxed);
-        AtomicU8::from_ptr(to).store(value, Ordering::Relaxed);
+        AtomicU8::from_ptr(to).store(load_1(from), Ordering::Relaxed);
     }
 }
 
 /// Loads 8 bytes, before all later accesses.
 pub(super) unsafe fn load_u64(from: *const u8) -> u64 {
-    // SAFETY: the caller vouches for 8 bytes. Read-only memory: a relaxed load
-    // of this size is only ever a load.
+    // SAFETY: the caller vouches for 8 bytes.
     let value = unsafe {
         if from.cast::<u64>().is_aligned() {
-            AtomicU64::from_ptr(from.cast_mut().cast()).load(Ordering::Relaxed)
+            load_8(from)
         } else {
             let mut bytes = [0; 8];
             copy(bytes.as_mut_ptr(), from, 8);
@@ -61,8 +75,7 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
                 at += 1;
             }
             while len - at >= 8 {
-                let value = AtomicU64::from_ptr(from.add(at).cast_mut().cast());
-                let value = value.load(Ordering::Relaxed);
+                let value = load_8(from.add(at));
                 AtomicU64::from_ptr(to.add(at).cast()).store(value, Ordering::Relaxed);
                 at += 8;
             }

@@ -189,7 +189,6 @@ macro_rules! copy_loop {
             "vmovdqu ymmword ptr [{to} + {len} - 96], {b}",
             "vmovdqu ymmword ptr [{to} + {len} - 64], {c}",
             "vmovdqu ymmword ptr [{to} + {len} - 32], {d}",
-            "vzeroupper",
             to = inout(reg) $to => _, from = inout(reg) $from => _, len = inout(reg) $len => _,
             a = out(ymm_reg) _, b = out(ymm_reg) _, c = out(ymm_reg) _, d = out(ymm_reg) _,
             options(nostack)
@@ -203,8 +202,8 @@ unsafe fn copy_long(to: *mut u8, from: *const u8, len: usize) {
     debug_assert!(len >= 512);
     // SAFETY: the caller vouches for `len` bytes at both addresses. 64 bytes come first, then
     // from the next line on; more than 128 bytes are left then, so the loop runs, and its last
-    // part, which ends exactly at the end, begins no earlier than the copy. `vzeroupper` changes
-    // only the upper halves of registers, of which nobody here keeps any.
+    // part, which ends exactly at the end, begins no earlier than the copy. No `vzeroupper` here: the
+    // compiler adds it where it returns, and knows what it keeps in the upper halves of all registers.
     unsafe {
         move_64(to, from);
         let skip = LINE_BYTES - to as usize % LINE_BYTES;

@@ -27,6 +27,37 @@ fn lengths() -> impl Strategy<Value = usize> {
     prop_oneof![0..200_usize, 960..1400_usize, 4000..4300_usize, 0..LEN / 2]
 }
 
+/// A child of this process may reach a mapping through safe code, and drop it.
+#[test]
+fn a_forked_child_may_touch_a_mapping() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn signal(number: i32, handler: usize) -> usize;
+        fn _exit(status: i32) -> !;
+        fn waitpid(child: i32, status: *mut i32, options: i32) -> i32;
+    }
+    let file = Memfd::create("fork-test", PAGE_BYTES, PAGE_BYTES).unwrap();
+    let mapping = file.map(Access::Writable).unwrap();
+    mapping.store_u64(0, 7).unwrap();
+    // SAFETY: the child only loads, stores and ends, which any child of a process with threads may.
+    let child = unsafe { fork() };
+    if child == 0 {
+        // The handler of a fault that the test program brings may wait for a lock of another thread, for ever.
+        // SAFETY: 11 is SIGSEGV, 0 is the default: the child ends.
+        unsafe { signal(11, 0) };
+        let was = mapping.load_u64(0);
+        let is_stored = mapping.store_u64(8, 9).is_ok();
+        // SAFETY: ends this process, whose memory nobody else uses.
+        unsafe { _exit(i32::from(was != Ok(7) || !is_stored)) };
+    }
+    assert!(child > 0, "fork failed");
+    let mut status = -1;
+    // SAFETY: waits for our child, and stores how it ended.
+    assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child ended by a signal, or saw other bytes");
+    assert_eq!(mapping.load_u64(8), Ok(9));
+}
+
 proptest! {
     #[test]
     fn a_copy_is_of_its_range(from_at in 0..200_usize, to_at in 0..200_usize, len in lengths()) {

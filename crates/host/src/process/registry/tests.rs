@@ -85,3 +85,14 @@ fn the_only_link_may_be_anybodys() {
     let registry = Registry::new(OWN, 1).unwrap();
     assert!(registry.begin_incoming(key(10, 7)).is_ok());
 }
+
+#[test]
+fn senders_must_pass_a_barrier_only_if_there_are_any_on_this_host() {
+    let alone = Registry::new(OWN, 5).unwrap();
+    assert!(!alone.has_rings());
+    alone.loopback(&wake_word());
+    assert!(alone.has_rings());
+    let linked = Registry::new(OWN, 5).unwrap();
+    let _peer = enter(&linked, key(10, 7));
+    assert!(linked.has_rings());
+}
