@@ -168,29 +168,33 @@ macro_rules! copy_loop {
     ($store:literal, $to:ident, $from:ident, $len:ident) => {
         asm!(
             "2:",
-            "vmovdqu {a}, ymmword ptr [{from}]",
-            "vmovdqu {b}, ymmword ptr [{from} + 32]",
-            "vmovdqu {c}, ymmword ptr [{from} + 64]",
-            "vmovdqu {d}, ymmword ptr [{from} + 96]",
-            concat!($store, " ymmword ptr [{to}], {a}"),
-            concat!($store, " ymmword ptr [{to} + 32], {b}"),
-            concat!($store, " ymmword ptr [{to} + 64], {c}"),
-            concat!($store, " ymmword ptr [{to} + 96], {d}"),
+            "vmovdqu ymm0, ymmword ptr [{from}]",
+            "vmovdqu ymm1, ymmword ptr [{from} + 32]",
+            "vmovdqu ymm2, ymmword ptr [{from} + 64]",
+            "vmovdqu ymm3, ymmword ptr [{from} + 96]",
+            concat!($store, " ymmword ptr [{to}], ymm0"),
+            concat!($store, " ymmword ptr [{to} + 32], ymm1"),
+            concat!($store, " ymmword ptr [{to} + 64], ymm2"),
+            concat!($store, " ymmword ptr [{to} + 96], ymm3"),
             "add {from}, 128",
             "add {to}, 128",
             "sub {len}, 128",
             "cmp {len}, 128",
             "ja 2b",
-            "vmovdqu {a}, ymmword ptr [{from} + {len} - 128]",
-            "vmovdqu {b}, ymmword ptr [{from} + {len} - 96]",
-            "vmovdqu {c}, ymmword ptr [{from} + {len} - 64]",
-            "vmovdqu {d}, ymmword ptr [{from} + {len} - 32]",
-            "vmovdqu ymmword ptr [{to} + {len} - 128], {a}",
-            "vmovdqu ymmword ptr [{to} + {len} - 96], {b}",
-            "vmovdqu ymmword ptr [{to} + {len} - 64], {c}",
-            "vmovdqu ymmword ptr [{to} + {len} - 32], {d}",
+            "vmovdqu ymm0, ymmword ptr [{from} + {len} - 128]",
+            "vmovdqu ymm1, ymmword ptr [{from} + {len} - 96]",
+            "vmovdqu ymm2, ymmword ptr [{from} + {len} - 64]",
+            "vmovdqu ymm3, ymmword ptr [{from} + {len} - 32]",
+            "vmovdqu ymmword ptr [{to} + {len} - 128], ymm0",
+            "vmovdqu ymmword ptr [{to} + {len} - 96], ymm1",
+            "vmovdqu ymmword ptr [{to} + {len} - 64], ymm2",
+            "vmovdqu ymmword ptr [{to} + {len} - 32], ymm3",
+            "vzeroupper",
             to = inout(reg) $to => _, from = inout(reg) $from => _, len = inout(reg) $len => _,
-            a = out(ymm_reg) _, b = out(ymm_reg) _, c = out(ymm_reg) _, d = out(ymm_reg) _,
+            // It clears the upper halves of all of these.
+            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _, out("ymm5") _,
+            out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
+            out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _,
             options(nostack)
         )
     };
@@ -202,8 +206,8 @@ unsafe fn copy_long(to: *mut u8, from: *const u8, len: usize) {
     debug_assert!(len >= 512);
     // SAFETY: the caller vouches for `len` bytes at both addresses. 64 bytes come first, then
     // from the next line on; more than 128 bytes are left then, so the loop runs, and its last
-    // part, which ends exactly at the end, begins no earlier than the copy. No `vzeroupper` here: the
-    // compiler adds it where it returns, and knows what it keeps in the upper halves of all registers.
+    // part, which ends exactly at the end, begins no earlier than the copy. The compiler is
+    // told of every register whose upper half `vzeroupper` clears.
     unsafe {
         move_64(to, from);
         let skip = LINE_BYTES - to as usize % LINE_BYTES;
