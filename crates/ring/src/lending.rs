@@ -187,10 +187,14 @@ impl Borrowed {
         }
         let length = length_bytes as usize;
         let file = Memfd::adopt(file, length + PAGE_BYTES)?;
-        // Nothing is mapped in advance: the lender may take any page away at any moment, and the one that comes in its
-        // place is charged to us. So we pay at most for what we store to.
+        // A fault for every page would cost more than the copies. Pages that are not there would be
+        // charged to us, so they are left alone.
+        let present = file.is_present();
         let mapping = file.map(Access::Writable).map_err(BorrowError::Map)?;
         mapping.prefer_huge_pages(0, length);
+        if present {
+            mapping.populate().map_err(BorrowError::Map)?;
+        }
         Ok(Self {
             mapping,
             length,

@@ -161,6 +161,12 @@ impl Memfd {
         Mapping::of_file(self.fd.as_fd(), self.len, access)
     }
 
+    /// Whether the kernel says that all of its pages are there.
+    pub(crate) fn is_present(&self) -> bool {
+        const BLOCK_BYTES: u64 = 512;
+        fstat(&self.fd).is_ok_and(|stat| stat.st_blocks as u64 * BLOCK_BYTES >= self.len as u64)
+    }
+
     /// Its size.
     pub fn len(&self) -> usize {
         self.len
