@@ -44,7 +44,7 @@ proptest! {
                         // Every place is occupied, or its generations are used up.
                         let is_used_up = |index: u32| {
                             let of_place = |name: &&Name| name.index == index;
-                            let last = given.iter().filter(of_place).next_back();
+                            let last = given.iter().rfind(of_place);
                             last.is_some_and(|name| {
                                 model.contains_key(name) || name.generation == generation_max
                             })
