@@ -9,7 +9,7 @@ use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::receiving::{Arrival, Verdict};
 
 use super::lent::{self, InPlace, Packet};
-use super::{AREA_BYTES, Driver, noise};
+use super::{AREA_BYTES, Driver, noise, short_of};
 
 /// Bytes on both sides of what was written that are looked at as well.
 const MARGIN_BYTES: u64 = 16;
@@ -229,14 +229,6 @@ fn short(packet: &Packet) -> Option<Short> {
         Some(metadata) if !to.is_fast() && header.word == 0 => metadata,
         _ => return None,
     };
-    let data: [u8; SHORT_BYTES] = packet.data.as_slice().try_into().ok()?;
-    let data = u128::from_le_bytes(data);
-    (header.kind == Kind::WRITE && header.flags == Flags::NONE).then_some(Short {
-        to,
-        key: header.key,
-        offset: header.offset,
-        word,
-        has_metadata: !to.is_fast(),
-        data: [data as u64, (data >> 64) as u64],
-    })
+    let is_short = header.kind == Kind::WRITE && header.flags == Flags::NONE;
+    is_short.then(|| short_of(header, word, &packet.data))?
 }

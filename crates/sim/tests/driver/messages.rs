@@ -11,7 +11,7 @@ use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::sending::{self, Message};
 
 use super::lent::{self, VecArea};
-use super::{Driver, Goal, PAYLOADS, SEND_AREA_BYTES, modulus, noise};
+use super::{Driver, Goal, PAYLOADS, SEND_AREA_BYTES, modulus, noise, short_of};
 
 /// Sequence numbers that are remembered, to be asked for.
 const ASKED: usize = 12;
@@ -55,16 +55,7 @@ impl Draft {
             }
             _ => return None,
         };
-        let data: [u8; SHORT_BYTES] = self.data.as_slice().try_into().ok()?;
-        let data = u128::from_le_bytes(data);
-        (!header.flags.is_silent()).then_some(Short {
-            to,
-            key: header.key,
-            offset: header.offset,
-            word,
-            has_metadata: !to.is_fast(),
-            data: [data as u64, (data >> 64) as u64],
-        })
+        (!header.flags.is_silent()).then(|| short_of(header, word, &self.data))?
     }
 }
 

@@ -19,7 +19,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::notification::NotificationReader;
-use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::packet::{Address, Header, Short, SlotName};
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
 use hamlyn_engine::terminus::{SendTag, TerminusId, TerminusOptions};
@@ -541,6 +541,20 @@ fn modulus(counting: Counting) -> u128 {
         Counting::Bits32 => 1 << 32,
         Counting::Bits64 => 1 << 64,
     }
+}
+
+/// The short packet with that header, word and data, if the data are as long as a short packet's.
+fn short_of(header: &Header, word: u64, data: &[u8]) -> Option<Short> {
+    let to = Address::new(header.slot, header.metadata_index);
+    let data = u128::from_le_bytes(data.try_into().ok()?);
+    Some(Short {
+        to,
+        key: header.key,
+        offset: header.offset,
+        word,
+        has_metadata: !to.is_fast(),
+        data: [data as u64, (data >> 64) as u64],
+    })
 }
 
 fn noise(random: &mut Random, length: usize) -> Vec<u8> {
