@@ -331,7 +331,7 @@ impl<H: Host> Interface<H> {
             .look(|inbound| inbound.receiver.slot_info(slot.name))
     }
 
-    /// Number of slots open.
+    /// Number of slots open. Those of an end point that was dropped count until the interface's next call.
     pub fn slots_open(&self) -> usize {
         self.inbound.look(|inbound| inbound.receiver.slots_open())
     }

@@ -388,6 +388,8 @@ impl<'a> Party<'a> {
         // What is still on its way comes to rest.
         for _ in 0..LAST_LOOKS {
             self.look(Wait::Poll)?;
+            // What dropped ends left behind is done in the next call, and a party without inlets has made none.
+            let _ = self.program.wait(Wait::Poll);
             world::pause(LAST_PAUSE);
         }
         for incoming in std::mem::take(&mut self.incoming) {
