@@ -457,3 +457,6 @@ fn take_bare<R: ReceiveEnd>(
     way.short_done();
     Some(received.notification(from))
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,6 @@ const LINKS_MAX: usize = 1 << 24;
 pub(crate) struct Inlet<R> {
     pub(crate) end: R,
     pub(crate) id: LinkId,
-    pub(crate) token: u64,
     /// The peer is gone; what it sent is still to be taken.
     pub(crate) lost: Option<LossCause>,
     guesses: Guesses,
@@ -58,8 +57,10 @@ impl<R: ReceiveEnd> Inlet<R> {
 /// See the module.
 pub(crate) struct Inlets<R> {
     table: AtHand<Inlet<R>>,
-    /// Places whose links the application knows, if only as ended.
-    names: Table<()>,
+    /// The tokens of links that the application knows, if only as ended, by their names.
+    names: Table<u64>,
+    /// The latest loss of a link that has no name: the application may be about to bring it.
+    lost_early: Option<(u64, LossCause)>,
 }
 
 /// As the table of names has it: zero is no link's generation.
@@ -75,6 +76,7 @@ impl<R: ReceiveEnd> Inlets<R> {
         Self {
             table: AtHand::new(),
             names: Table::new(LINKS_MAX, u32::MAX - 1),
+            lost_early: None,
         }
     }
 
@@ -105,7 +107,7 @@ impl<R: ReceiveEnd> Inlets<R> {
     /// Takes in a new link, and names it. The name stays its own until [`Inlets::release`], so that nothing that is
     /// still to be said of it can be taken for another's.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
-        let Some(name) = self.names.insert(()) else {
+        let Some(name) = self.names.insert(token) else {
             unreachable!("hosts allow far fewer links");
         };
         let id = LinkId {
@@ -113,11 +115,11 @@ impl<R: ReceiveEnd> Inlets<R> {
             generation: name.generation + 1,
         };
         let set_off = end.taken();
+        let lost = self.lost_early.take_if(|(lost, _)| *lost == token);
         let inlet = Inlet {
             end,
             id,
-            token,
-            lost: None,
+            lost: lost.map(|(_, cause)| cause),
             guesses: Guesses {
                 set_off,
                 ..Guesses::default()
@@ -145,14 +147,14 @@ impl<R: ReceiveEnd> Inlets<R> {
         self.table.get_mut(index)
     }
 
-    /// Notes that the peer with that token is lost. Nothing if that is known, or there is none.
+    /// Notes that the peer with that token is lost. Nothing if that is known, or its link has ended or is still to come.
     pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<LinkId> {
-        let is_it = |index: &usize| {
-            let inlet = self.table.get(*index);
-            inlet.is_some_and(|inlet| inlet.token == token)
+        let Some((name, _)) = self.names.iter().find(|(_, of)| **of == token) else {
+            // A program connects to one peer at a time, so one such loss is all that there can be.
+            self.lost_early = Some((token, cause));
+            return None;
         };
-        let index = (0..self.places()).find(is_it)?;
-        let inlet = self.at(index)?;
+        let inlet = self.at(name.index as usize)?;
         if inlet.lost.is_some() {
             return None;
         }

@@ -105,14 +105,11 @@ impl Links {
         }
     }
 
-    /// The link has ended. The peer, if the host does not know that yet.
+    /// The link has ended. Its peer, which the host may forget.
     pub(crate) fn end(&mut self, id: LinkId, end: LinkEnd) -> Option<Peer> {
         let place = self.at_mut(id)?;
         let linked = place.linked.take()?;
         place.cause = Some(end);
-        if matches!(end, LinkEnd::Lost(_)) {
-            return None;
-        }
         if linked.lost.is_none() {
             self.note_loss(PeerLost {
                 peer: linked.peer.destination,

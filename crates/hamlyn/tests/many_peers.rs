@@ -6,12 +6,13 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Target, Wait};
+use hamlyn::host::{Address, ConnectError, RefusedBecause};
+use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Strategy, Target, Wait};
 use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::watch::SWEEP_POLLS;
 
 use support::raw_link::RawLink;
-use support::{LONG, Random, namespace, open};
+use support::{LONG, Random, namespace, open, until};
 
 const PEERS: usize = 30;
 const HOSTILE: u64 = 0xBAD;
@@ -203,4 +204,42 @@ fn busy_peers_have_equal_shares() {
     assert!(had.iter().all(|had| *had <= share + 32), "{had:?}");
     let served = had.iter().filter(|had| **had > 0).count();
     assert!(served >= PEERS / 2 - 1, "{had:?}");
+}
+
+#[test]
+fn peers_that_come_and_go_unheard_count_against_the_limit() {
+    const ALLOWED: u32 = 4;
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let mut options = Options::named("busy").in_namespace(&namespace);
+        options.links_max = ALLOWED;
+        let with = ManagerOptions {
+            strategy,
+            ..ManagerOptions::default()
+        };
+        let mut busy = hamlyn::open_with(options, with).unwrap();
+        let come = || {
+            let mut peer = open(&namespace);
+            peer.interface_mut().connect(Address::Name("busy"), LONG)
+        };
+        for _ in 0..ALLOWED {
+            come().unwrap();
+        }
+        // However busy a network processor is for an application that computes.
+        for _ in 0..ALLOWED {
+            let refused = come();
+            let is_too_many = matches!(
+                refused,
+                Err(ConnectError::Refused {
+                    reason: RefusedBecause::TOO_MANY,
+                    ..
+                })
+            );
+            assert!(is_too_many, "{strategy:?}: {refused:?}");
+        }
+        until("room for another", || {
+            busy.interface_mut().poll();
+            come().ok()
+        });
+    }
 }

@@ -202,8 +202,8 @@ pub trait Host {
     ) -> Result<Vec<u8>, ConnectError>;
 
     /// Ends a link from this side. The link itself must be dropped by the caller.
-    /// Events of the link that were not yet fetched are dropped. Not needed
-    /// once [`Event::Lost`] was fetched, but harmless.
+    /// Events of the link that were not yet fetched are dropped. Called for each link once the application knows that it
+    /// ended, after [`Event::Lost`] too: until then it counts against the limit of links.
     fn disconnect(&mut self, token: u64);
 
     /// What drives the interface: given once. Nothing for whoever asks again.

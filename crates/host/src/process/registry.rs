@@ -284,7 +284,8 @@ impl Registry {
     pub(crate) fn add_words(&self, lookout: &mut Lookout) -> bool {
         let state = self.lock();
         let loopback = state.loopback.iter().map(|(_, word)| word);
-        let mut links = state.links.values().map(|entry| match &entry.tie {
+        let living = state.links.values().filter(|entry| !entry.lost);
+        let mut links = living.map(|entry| match &entry.tie {
             Tie::Local(neighbour) => Some(&neighbour.wake_word),
             // It does not ring at a word.
             Tie::Remote(_) => None,
@@ -301,9 +302,6 @@ impl Registry {
         let event = state.events.pop_front();
         self.attention
             .store(!state.events.is_empty(), Ordering::Relaxed);
-        if let Some(Event::Lost { token, .. }) = event {
-            state.links.remove(&token);
-        }
         event
     }
 
@@ -354,7 +352,7 @@ impl Registry {
     /// Whether anything comes by rings: from other processes, or from this one.
     pub(crate) fn has_rings(&self) -> bool {
         let state = self.lock();
-        let is_local = |entry: &Entry| matches!(entry.tie, Tie::Local(_));
+        let is_local = |entry: &Entry| !entry.lost && matches!(entry.tie, Tie::Local(_));
         state.loopback.is_some() || state.links.values().any(is_local)
     }
 
@@ -415,8 +413,10 @@ impl Registry {
         let mut state = self.lock();
         state.loopback.take_if(|(own, _)| *own == token);
         if let Some(entry) = state.links.remove(&token) {
-            self.unwatch(&mut state, token, &entry);
-            entry.hang_up();
+            if !entry.lost {
+                self.unwatch(&mut state, token, &entry);
+                entry.hang_up();
+            }
         }
         let of_token = |event: &Event<EitherLink>| match event {
             Event::Linked(peer, _) => peer.token == token,
@@ -643,7 +643,7 @@ impl Registry {
     }
 
     fn lose(&self, state: &mut State, token: u64, cause: LossCause) {
-        // The entry stays until the owner fetches the event, so that peers who come and go
+        // The entry stays until the owner's application has heard of it, so that peers who come and go
         // count against the limit.
         let Some(mut entry) = state.links.remove(&token) else {
             return;

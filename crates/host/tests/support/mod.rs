@@ -63,7 +63,11 @@ impl Owner {
     pub(crate) fn next_event(&mut self) -> Option<Event<PairLink>> {
         Some(match self.driver.next_event()? {
             Event::Linked(peer, link) => Event::Linked(peer, near(link)),
-            Event::Lost { token, cause } => Event::Lost { token, cause },
+            Event::Lost { token, cause } => {
+                // As the library does once it has taken all that came.
+                self.disconnect(token);
+                Event::Lost { token, cause }
+            }
         })
     }
 

@@ -49,7 +49,7 @@ fn no_other_user_has_more_than_half_of_the_links() {
         others.push(enter(&registry, key));
     }
     assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
-    // A link that ended counts until its loss is fetched.
+    // A link that ended counts until the application has heard of it.
     others.remove(0);
     registry.hung_up(1);
     assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
@@ -61,6 +61,8 @@ fn no_other_user_has_more_than_half_of_the_links() {
         registry.next_event(),
         Some(Event::Lost { token: 1, .. })
     ));
+    assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
+    registry.disconnect(1);
     assert!(registry.begin_incoming(key(13, 7)).is_ok());
     registry.end_incoming(None).unwrap();
     others.push(enter(&registry, key(13, 7)));
