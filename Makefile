@@ -111,7 +111,7 @@ bare: tools
 	$(CARGO) run -q -p xtask --locked -- check-engine
 
 papers: tools
-	@echo "== docs/papers.md against the tree"
+	@echo "== docs/papers against the inventories and the tree"
 	$(CARGO) run -q -p xtask --locked -- check-papers
 
 # Each edit that plants a bug must apply to the code of now.

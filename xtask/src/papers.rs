@@ -1,31 +1,57 @@
-//! `docs/papers.md`: every row of the papers that must be there is there once,
-//! and every file, item and test that it names exists. Of other texts: every test that they name exists.
+//! `docs/papers/*.md`: every row of each paper's inventory is there once, every file, item and test that it names exists,
+//! and README.md says how many rows there are of each class. Of other texts: every test that they name exists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::source::{code_of, has_function, has_test, words};
 
-/// How the rows of each paper begin.
-const PREFIXES: [&str; 2] = ["| H-", "| V-"];
 /// Kinds of rows that describe what is to be built.
 const BUILT: [&str; 5] = ["mechanism", "field", "rule", "operation", "parameter"];
 /// Begins the last cell of a row that departs from the paper on purpose.
 const DEPARTURE: &str = "departure:";
 /// Begins the last cell of a row of which no test can show anything.
 const UNTESTED: &str = "no test:";
+/// Begins the last of three cells of a row that later work will answer, which it names.
+const NOT_YET: &str = "not yet:";
 /// Words that a reason has at least.
 const REASON_WORDS: usize = 3;
+/// Rows of one paper that may cite one test: more would hardly make it fail one by one.
+const CITED_MAX: usize = 21;
 
-/// What the table says and what is wrong with it.
+/// A paper: its name for readers, the file of its rows, and the list of those that must be there.
+#[derive(Debug)]
+pub(crate) struct Paper {
+    pub(crate) name: &'static str,
+    pub(crate) file: &'static str,
+    pub(crate) list: &'static str,
+}
+
+/// What the table of a paper says and what is wrong with it.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) problems: Vec<String>,
     pub(crate) rows: usize,
-    pub(crate) tested: usize,
-    pub(crate) departures: Vec<String>,
-    pub(crate) untested: Vec<String>,
+    /// Rows that cite a test and do not depart from the paper.
+    pub(crate) shown: usize,
+    pub(crate) departures: usize,
+    pub(crate) untested: usize,
+    /// Rows by the work that will answer them.
+    pub(crate) not_yet: BTreeMap<String, usize>,
+    /// Lines of other texts that cite a test.
+    pub(crate) cited: usize,
+}
+
+impl Report {
+    /// The row about a paper in README.md.
+    pub(crate) fn summary(&self, paper: &Paper) -> String {
+        let not_yet: usize = self.not_yet.values().sum();
+        format!(
+            "| [{}]({}) | {} | {} | {} | {} | {not_yet} |",
+            paper.name, paper.file, self.rows, self.shown, self.departures, self.untested
+        )
+    }
 }
 
 /// Reads the required identifiers and their kinds.
@@ -40,7 +66,22 @@ pub(crate) fn required(list: &str) -> Result<BTreeMap<&str, &str>> {
     Ok(required)
 }
 
-/// Checks the table. `read` gives the text of a file of the repository.
+/// The cells of a row about an identifier.
+fn row_of(line: &str) -> Option<Vec<&str>> {
+    let cells: Vec<&str> = line
+        .strip_prefix('|')?
+        .trim()
+        .trim_end_matches('|')
+        .split('|')
+        .map(str::trim)
+        .collect();
+    let (letter, number) = cells.first()?.split_once('-')?;
+    let is_id =
+        letter.len() == 1 && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_id.then_some(cells)
+}
+
+/// Checks the table of a paper. `read` gives the text of a file of the repository.
 pub(crate) fn check(
     table: &str,
     required: &BTreeMap<&str, &str>,
@@ -48,39 +89,47 @@ pub(crate) fn check(
 ) -> Report {
     let mut report = Report::default();
     let mut lines_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut cited: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, line) in table.lines().enumerate() {
         let number = index + 1;
-        if !PREFIXES.iter().any(|prefix| line.starts_with(prefix)) {
-            continue;
-        }
-        let cells: Vec<&str> = line
-            .trim()
-            .trim_matches('|')
-            .split('|')
-            .map(str::trim)
-            .collect();
-        let [id, said, place, shown] = cells[..] else {
-            let problem = format!("line {number}: a row has 4 cells, this has {}", cells.len());
-            report.problems.push(problem);
-            continue;
-        };
+        let Some(cells) = row_of(line) else { continue };
+        let id = cells[0];
+        let mut problems = Vec::new();
         report.rows += 1;
         lines_of.entry(id).or_default().push(number);
-        let mut problems = Vec::new();
-        if said.is_empty() {
+        if cells.get(1).is_none_or(|said| said.is_empty()) {
             problems.push("it does not say what the paper says".to_owned());
         }
-        check_place(place, read, &mut problems);
-        let tests = check_tests(shown, read, &mut problems);
-        check_shown(shown, tests, required.get(id).copied(), &mut problems);
-        if tests > 0 {
-            report.tested += 1;
-        }
-        if shown.starts_with(DEPARTURE) {
-            report.departures.push(id.to_owned());
-        }
-        if shown.starts_with(UNTESTED) {
-            report.untested.push(id.to_owned());
+        match cells[1..] {
+            [_, shown] if shown.starts_with(NOT_YET) => {
+                let work = shown[NOT_YET.len()..].trim();
+                if work.is_empty() {
+                    problems.push("it does not say which work will answer it".to_owned());
+                }
+                *report.not_yet.entry(work.to_owned()).or_default() += 1;
+            }
+            [_, place, shown] => {
+                check_place(place, read, &mut problems);
+                let tests = check_tests(shown, read, &mut problems);
+                check_shown(shown, tests, required.get(id).copied(), &mut problems);
+                if shown.starts_with(DEPARTURE) {
+                    report.departures += 1;
+                } else if shown.starts_with(UNTESTED) {
+                    report.untested += 1;
+                } else {
+                    report.shown += 1;
+                }
+                let tests: BTreeSet<&str> = quoted(shown)
+                    .filter(|text| text.contains(".rs::"))
+                    .collect();
+                for test in tests {
+                    *cited.entry(test).or_default() += 1;
+                }
+            }
+            _ => problems.push(format!(
+                "a row has 4 cells, or 3 of which the last says \"{NOT_YET} work\"; this has {}",
+                cells.len()
+            )),
         }
         let named = problems
             .into_iter()
@@ -103,7 +152,23 @@ pub(crate) fn check(
                 .push(format!("line {}: {id} is not a required row", lines[0]));
         }
     }
+    for (test, rows) in cited {
+        if rows > CITED_MAX {
+            report.problems.push(format!(
+                "{test} is cited by {rows} rows: cite tests that fail for each, {CITED_MAX} rows of one test at most"
+            ));
+        }
+    }
     report
+}
+
+/// Checks that a text says of each paper how many rows there are of each class.
+pub(crate) fn check_summary(text: &str, summaries: &[String]) -> Vec<String> {
+    let is_missing = |line: &&String| !text.lines().any(|said| said == line.as_str());
+    let missing = summaries.iter().filter(is_missing);
+    missing
+        .map(|line| format!("it must have the line {line}"))
+        .collect()
 }
 
 /// Checks that all tests exist that a text cites (`file::function`), whatever it is about.
@@ -112,7 +177,7 @@ pub(crate) fn check_citations(text: &str, read: &dyn Fn(&str) -> Option<String>)
     for (index, line) in text.lines().enumerate() {
         let mut problems = Vec::new();
         if check_tests(line, read, &mut problems) > 0 {
-            report.tested += 1;
+            report.cited += 1;
         }
         // A file that is named for itself is no citation.
         problems.retain(|problem| !problem.contains("names no test"));
@@ -121,7 +186,7 @@ pub(crate) fn check_citations(text: &str, read: &dyn Fn(&str) -> Option<String>)
             .map(|problem| format!("line {}: {problem}", index + 1));
         report.problems.extend(named);
     }
-    if report.tested == 0 {
+    if report.cited == 0 {
         report.problems.push("it cites no test".to_owned());
     }
     report
@@ -266,8 +331,9 @@ mod tests {
     fn a_true_table_passes() {
         let report = check(GOOD, &required(LIST).unwrap(), &tree);
         assert_eq!(report.problems, Vec::<String>::new());
-        assert_eq!((report.rows, report.tested), (2, 1));
-        assert_eq!(report.untested, ["H-002"]);
+        assert_eq!((report.rows, report.shown), (2, 1));
+        assert_eq!((report.departures, report.untested), (0, 1));
+        assert!(report.not_yet.is_empty());
     }
 
     #[test]
@@ -339,7 +405,7 @@ mod tests {
         let problems = |text: &str| check_citations(text, &tree).problems;
         let good = "Shown by `crates/a/tests/t.rs::it_holds`, see `docs/x.md`.";
         assert_eq!(problems(good), Vec::<String>::new());
-        assert_eq!(check_citations(good, &tree).tested, 1);
+        assert_eq!(check_citations(good, &tree).cited, 1);
         for (from, to) in [
             ("it_holds", "it_hold"),
             ("it_holds", "helper"),
@@ -351,13 +417,73 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_rows_is_sound() {
-        let list = required(crate::REQUIRED).unwrap();
-        assert!(list.len() > 300);
-        for prefix in PREFIXES {
-            let id = prefix.trim_start_matches("| ");
-            assert!(list.keys().any(|key| key.starts_with(id)), "{id}");
+    fn rows_that_wait_name_the_work_and_are_counted() {
+        let waits = GOOD.replace(
+            "| `docs/x.md` | no test: nothing can be shown |",
+            "| not yet: later |",
+        );
+        let report = check(&waits, &required(LIST).unwrap(), &tree);
+        assert_eq!(report.problems, Vec::<String>::new());
+        assert_eq!(report.not_yet, BTreeMap::from([("later".to_owned(), 1)]));
+        assert_eq!(
+            (
+                report.rows,
+                report.shown,
+                report.departures,
+                report.untested
+            ),
+            (2, 1, 0, 0)
+        );
+        let unnamed = problems_of(&waits.replace(" later", ""));
+        assert!(unnamed[0].contains("which work"), "{unnamed:?}");
+        assert!(!problems_of(&waits.replace("not yet:", "perhaps")).is_empty());
+    }
+
+    #[test]
+    fn a_test_that_many_rows_cite_is_named() {
+        let table = |rows: usize| -> (String, String) {
+            let row = |number: usize| {
+                format!(
+                    "| H-{number:03} | a rule | `docs/x.md` | `crates/a/tests/t.rs::it_holds` |\n"
+                )
+            };
+            let entry = |number: usize| format!("H-{number:03} rule\n");
+            ((0..rows).map(row).collect(), (0..rows).map(entry).collect())
+        };
+        for (rows, problems) in [(CITED_MAX, 0), (CITED_MAX + 1, 1)] {
+            let (table, list) = table(rows);
+            let report = check(&table, &required(&list).unwrap(), &tree);
+            assert_eq!(report.problems.len(), problems, "{:?}", report.problems);
         }
+    }
+
+    #[test]
+    fn the_counts_of_a_paper_are_said() {
+        let paper = Paper {
+            name: "A paper",
+            file: "docs/papers/a.md",
+            list: LIST,
+        };
+        let summary = check(GOOD, &required(LIST).unwrap(), &tree).summary(&paper);
+        assert_eq!(
+            summary,
+            "| [A paper](docs/papers/a.md) | 2 | 1 | 0 | 1 | 0 |"
+        );
+        let text = format!("words\n{summary}\nmore");
+        assert_eq!(
+            check_summary(&text, std::slice::from_ref(&summary)),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            check_summary(&text.replace("| 2 |", "| 3 |"), &[summary]).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn the_lists_of_rows_are_sound() {
+        let sizes = crate::PAPERS.map(|paper| required(paper.list).unwrap().len());
+        assert_eq!(sizes, [412, 313, 283, 368]);
         assert!(required("H-001 rule\nH-001 rule").is_err());
         assert!(required("H-001").is_err());
     }

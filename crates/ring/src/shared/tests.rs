@@ -109,3 +109,37 @@ fn a_very_long_copy_is_whole() {
     mapping.copy_out(1, &mut back).unwrap();
     assert!(back == bytes);
 }
+
+/// What the kernel says in a file of this process.
+fn said(file: &str, key: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap();
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    Some(line[key.len()..].trim().to_owned())
+}
+
+#[test]
+fn memory_is_locked_where_that_is_allowed() {
+    const MAY_LOCK: u64 = 1 << 14;
+    let rights = said("status", "CapEff:").unwrap();
+    let may_lock = u64::from_str_radix(&rights, 16).unwrap() & MAY_LOCK != 0;
+    let limit = said("limits", "Max locked memory").unwrap();
+    if !may_lock && !limit.starts_with("unlimited") {
+        eprintln!("skipped: this user may lock little memory only ({limit})");
+        return;
+    }
+    let mapping = Mapping::anonymous(LEN).unwrap();
+    let at = mapping.base.as_ptr() as usize;
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut is_ours = false;
+    for line in maps.lines() {
+        let first = line.split(' ').next().unwrap();
+        if let Some((from, to)) = first.split_once('-') {
+            let address = |text| usize::from_str_radix(text, 16).unwrap();
+            is_ours = (address(from)..address(to)).contains(&at);
+        } else if is_ours && first == "VmFlags:" {
+            assert!(line.split(' ').any(|flag| flag == "lo"), "{line}");
+            return;
+        }
+    }
+    panic!("the kernel does not know the mapping");
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::measure::{Failure, Shape, flow, loopback, ping_pong, ping_pong_asleep};
+use super::measure::{Failure, MESSAGES, Shape, flow, loopback, ping_pong, ping_pong_asleep};
 use super::report::Treatment::{Figures, Judged};
 use super::*;
 use crate::machine::named::{NAMED, Place};
@@ -98,6 +98,17 @@ fn numbers_are_reached_or_the_report_says_why_not() {
         assert_eq!(measured, !entry.figures.is_empty(), "{}", entry.id);
         assert!(measured || !entry.remark.is_empty(), "{}", entry.id);
     }
+}
+
+#[test]
+fn single_figures_come_of_round_trips_of_ten_thousand_messages() {
+    const { assert!(MESSAGES >= 10_000) };
+    let shape = Shape::short(Way::Raw);
+    let many = ping_pong(&Parameters::PAPER, &shape, MESSAGES).unwrap();
+    // Half of the round trip is what the report says of one way.
+    assert!((many.round_trip.as_us_f64() / 2.0 - ours("H-294", "one way")).abs() < 0.01);
+    assert!((many.round_trip.as_us_f64() - ours("H-294", "round trip")).abs() < 0.01);
+    supported(&["H-289"]);
 }
 
 #[test]
