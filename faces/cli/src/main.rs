@@ -2,6 +2,9 @@
 //! `--json`; errors go to standard error, with an exit status that is not 0.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod output;
+
 mod actor;
 mod bench;
 mod demo;
@@ -17,11 +20,16 @@ mod soak;
 mod terminal;
 mod trace;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::actor::Role;
+use crate::output::Unwritten;
+
+/// How a process ends that SIGPIPE ended, as a shell says it.
+const NOBODY_READS: u8 = 128 + 13;
 
 /// A network interface made of software: protected messages between processes at memory speed.
 #[derive(Parser)]
@@ -66,7 +74,8 @@ fn main() -> ExitCode {
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("HAMLYN_LOG"))
         .with_writer(std::io::stderr)
         .init();
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    let result = output::catch(|| match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Pipe(arguments) => pipe::run(&arguments),
         Command::Ping(arguments) => ping::run(&arguments),
@@ -89,12 +98,15 @@ fn main() -> ExitCode {
             Role::Network => bench::network::party::run(),
         }
         .map(|()| ExitCode::SUCCESS),
-    };
+    });
     match result {
         Ok(status) => status,
-        Err(error) => {
-            eprintln!("hamlyn: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => match error.downcast_ref::<Unwritten>() {
+            Some(Unwritten(error)) if error.kind() == ErrorKind::BrokenPipe => NOBODY_READS.into(),
+            _ => {
+                eprintln!("hamlyn: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
     }
 }

@@ -13,6 +13,7 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{Address, Manager, ReceiveError, Wait};
 
+use crate::output::Unwritten;
 use crate::partners::Partners;
 
 /// What the seed is offered as.
@@ -80,7 +81,7 @@ fn receive(arguments: &Arguments) -> Result<()> {
                 let bytes = stream
                     .bytes(&record)
                     .context("a record that was not ours")?;
-                out.write_all(bytes).context("writing standard output")?;
+                out.write_all(bytes).map_err(Unwritten)?;
                 bar.inc(bytes.len() as u64);
                 stream.release(&mut manager, &record);
             }
@@ -92,7 +93,7 @@ fn receive(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    out.flush().context("writing standard output")?;
+    out.flush().map_err(Unwritten)?;
     bar.finish();
     stream.close(&mut manager)?;
     Ok(())

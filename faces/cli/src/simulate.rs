@@ -4,7 +4,6 @@
 //! last; its plan can be saved and run again.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -144,7 +143,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
         );
     }
-    std::io::stdout().flush()?;
     Ok(if failures.is_empty() {
         ExitCode::SUCCESS
     } else {

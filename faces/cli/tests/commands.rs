@@ -414,3 +414,67 @@ fn scenarios_are_the_same_whenever_they_run_and_can_be_saved() {
         text(&broken.stderr)
     );
 }
+
+/// A pipe that nobody reads.
+fn unread() -> std::io::PipeWriter {
+    std::io::pipe().expect("a pipe").1
+}
+
+/// What a process ends with that wrote to such a pipe, as a shell says it: 128 and the number of SIGPIPE.
+const NOBODY_READS: i32 = 141;
+
+#[test]
+fn commands_end_quietly_when_nobody_reads_what_they_print() {
+    for arguments in [
+        &["doctor"][..],
+        &["doctor", "--json"],
+        &["trace", "--dissector"],
+        &["simulate", "--scenarios", "1"],
+        &["demo", "--megabytes", "1"],
+    ] {
+        let mut command = hamlyn(arguments);
+        let output = command.stdin(Stdio::null()).stdout(unread()).output();
+        let output = output.expect("the command starts");
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(NOBODY_READS), "{arguments:?}");
+    }
+}
+
+#[test]
+fn pipe_ends_quietly_when_nobody_reads_what_came() {
+    let receiver = hamlyn(&["pipe", "--listen", "unread"])
+        .stdin(Stdio::null())
+        .stdout(unread())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the receiver starts");
+    let mut sender = hamlyn(&["pipe", "unread", "--wait", "60"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the sender starts");
+    let mut input = sender.stdin.take().expect("its input");
+    // The sender may end before it has read all of it.
+    let _ = input.write_all(&some_bytes(1 << 20));
+    drop(input);
+    let output = receiver.wait_with_output().expect("the receiver ends");
+    sender.wait().expect("the sender ends");
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(NOBODY_READS));
+}
+
+#[test]
+fn what_cannot_be_printed_is_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let output = hamlyn(&["doctor"])
+        .stdout(full.expect("a device without room"))
+        .output()
+        .expect("the command starts");
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("hamlyn: writing standard output: "),
+        "{said}"
+    );
+    assert!(!said.contains("panicked"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+}
