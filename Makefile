@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations tests
+.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations tests
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -57,7 +57,7 @@ check-compare: tool-fmt tool-clippy
 	$(CARGO) clippy --workspace --all-targets --manifest-path compare/Cargo.toml -- -D warnings
 	$(CARGO) test --workspace --manifest-path compare/Cargo.toml
 
-test: fmt clippy docs bare papers planted tests
+test: fmt clippy docs bare papers planted check-licences tests
 	@echo "== all of it passed"
 
 # What every build needs.
@@ -96,7 +96,33 @@ clippy: tool-clippy
 
 docs: tools
 	@echo "== documentation, warnings denied"
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	RUSTDOCFLAGS="-D warnings -D rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --locked
+
+# Licences, doubles and sources of all dependencies (deny.toml). To build the tool takes many minutes: it is used where it is.
+DENY = $(CARGO) deny --locked --offline
+check-licences: tools
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+	  echo "== licences, doubles and sources of dependencies"; \
+	  $(DENY) check licenses bans sources; \
+	else echo "== no cargo-deny: licences of dependencies are not checked (cargo install --locked cargo-deny)"; fi
+
+# Known faults of dependencies; needs cargo-deny, and a network that reaches the database at GitHub.
+check-advisories: tools
+	$(CARGO) deny --locked check advisories
+
+# Each crate is packaged, and built from its package alone, with those of its siblings in place of a registry; and the
+# command is installed. Needs no network, but cargo 1.90 or later. `cargo publish --dry-run --workspace --exclude xtask` asks the
+# registry, too.
+check-publish: export CARGO_PROFILE_DEV_OPT_LEVEL = 0
+check-publish: export CARGO_PROFILE_DEV_DEBUG = none
+check-publish: tools
+	@if [ "$$($(CARGO) --version | sed -E 's/^cargo 1\.([0-9]+).*/\1/')" -ge 90 ]; then \
+	  echo "== packages, each built"; \
+	  $(CARGO) package --quiet --workspace --exclude xtask --locked --offline --allow-dirty; \
+	else echo "== $$($(CARGO) --version): packages of a workspace need 1.90 or later, so they are not checked"; fi
+	@echo "== the command, installed"
+	$(CARGO) install --quiet --path faces/cli --locked --offline --debug --no-track --force --root target/install
+	target/install/bin/hamlyn --version
 
 # The engine must build where there is no operating system to call.
 bare: tools

@@ -44,7 +44,8 @@ impl Traced {
 
     /// What tshark prints; fails if the dissector does.
     fn tshark(&self, arguments: &[&str]) -> String {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/wireshark/hamlyn.lua");
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../faces/cli/wireshark/hamlyn.lua");
         let mut command = Command::new("tshark");
         command.arg("-X");
         command.arg(format!("lua_script:{}", script.display()));

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// What Wireshark needs to read it.
-const DISSECTOR: &str = include_str!("../../../share/wireshark/hamlyn.lua");
+const DISSECTOR: &str = include_str!("../wireshark/hamlyn.lua");
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
