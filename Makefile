@@ -99,11 +99,10 @@ docs: tools
 	RUSTDOCFLAGS="-D warnings -D rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --locked
 
 # Licences, doubles and sources of all dependencies (deny.toml). To build the tool takes many minutes: it is used where it is.
-DENY = $(CARGO) deny --locked --offline
 check-licences: tools
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \
 	  echo "== licences, doubles and sources of dependencies"; \
-	  $(DENY) check licenses bans sources; \
+	  $(CARGO) deny --locked check licenses bans sources; \
 	else echo "== no cargo-deny: licences of dependencies are not checked (cargo install --locked cargo-deny)"; fi
 
 # Known faults of dependencies; needs cargo-deny, and a network that reaches the database at GitHub.
