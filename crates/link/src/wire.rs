@@ -18,8 +18,9 @@ pub use state::WireState;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -33,11 +34,18 @@ use crate::udp::socket::{CallFailed, Flow, FlowSettings, SendError};
 const STRANGERS_MAX: usize = 64;
 /// Looks at the socket in one poll at most.
 const BATCHES_PER_POLL: usize = 4;
+/// Reports of the system heard in one poll at most.
+const REPORTS_PER_POLL: usize = 4;
 /// What comes may have waited in this host for so long before it counts as delay of the network: so a host that takes in less than its peers
 /// send slows them down before its socket is full.
 const LATE_MAX_NS: u64 = 1_000_000;
 /// Batches that are kept for the next.
 const BATCHES_MAX: usize = 8;
+
+/// Whom the host asks, by which number, and how it hears of answers: of none if nobody listens there, which is a hint.
+type Asked = (SocketAddr, u32, SyncSender<Option<Vec<u8>>>);
+/// Answers that wait at most; more are dropped.
+const ANSWERS_MAX: usize = 4;
 
 /// Messages of handshakes that wait for the host, in memory that there is from the beginning.
 struct Strangers {
@@ -60,6 +68,7 @@ pub struct Wire {
     reception: Mutex<Reception>,
     posts: Mutex<Posts>,
     strangers: Mutex<Strangers>,
+    asked: Mutex<Option<Asked>>,
     /// Bytes of frames that all links keep until they are taken.
     kept_bytes: Arc<AtomicUsize>,
     batches: Mutex<Vec<Batch>>,
@@ -88,6 +97,8 @@ struct Reception {
     /// A copy of the table, as of that change.
     table: Vec<Option<Arc<Post>>>,
     seen: u64,
+    /// The system may have more reports.
+    has_reports: bool,
     /// When it was looked last and nothing was there.
     empty_ns: u64,
     /// When it was looked last.
@@ -126,6 +137,7 @@ impl Wire {
         tell: Box<dyn Fn() + Send + Sync>,
     ) -> Result<Self, CallFailed> {
         let socket = Flow::bind(at, settings)?;
+        socket.hear_reports();
         Ok(Self {
             local: socket.local(),
             reception: Mutex::new(Reception {
@@ -133,12 +145,14 @@ impl Wire {
                 inbox: Inbox::new(),
                 table: Vec::new(),
                 seen: 0,
+                has_reports: false,
                 empty_ns: 0,
                 looked_ns: 0,
                 away_ns: 0,
             }),
             posts: Mutex::default(),
             strangers: Mutex::new(Strangers::new()),
+            asked: Mutex::default(),
             kept_bytes: Arc::default(),
             batches: Mutex::default(),
             tell,
@@ -155,11 +169,6 @@ impl Wire {
     /// The address of its socket.
     pub fn local(&self) -> SocketAddr {
         self.local
-    }
-
-    /// A descriptor that is readable when something has come.
-    pub fn descriptor(&self) -> std::io::Result<OwnedFd> {
-        lock(&self.reception).socket.as_fd().try_clone_to_owned()
     }
 
     /// Its socket, to be watched.
@@ -333,9 +342,55 @@ impl Wire {
         Some(from)
     }
 
+    /// A flow to that peer from the wire's own port; nothing if the system would send from another address.
+    pub fn flow_to(
+        &self,
+        peer: SocketAddr,
+        settings: &FlowSettings,
+    ) -> Result<Option<Flow>, CallFailed> {
+        lock(&self.reception).socket.beside(peer, settings)
+    }
+
+    /// The host begins a handshake with who is there, by that number. What is said to that, whoever looks passes on, until
+    /// [`Wire::end_asking`]. One thread at a time asks.
+    pub fn ask(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
+        let (tell, told) = mpsc::sync_channel(ANSWERS_MAX);
+        *lock(&self.asked) = Some((to, number, tell));
+        // Somebody has to look now.
+        (self.tell)();
+        told
+    }
+
+    /// Whether the host asks, and waits for what others find.
+    pub fn is_asking(&self) -> bool {
+        lock(&self.asked).is_some()
+    }
+
+    /// The host does not ask any more.
+    pub fn end_asking(&self) {
+        *lock(&self.asked) = None;
+    }
+
+    /// Passes on what concerns who asks, if this does.
+    fn pass_on(&self, concerns: impl Fn(&Asked) -> bool, message: Option<&[u8]>) -> bool {
+        let asked = lock(&self.asked);
+        let Some(asked) = asked.as_ref().filter(|asked| concerns(asked)) else {
+            return false;
+        };
+        let _ = asked.2.try_send(message.map(<[u8]>::to_vec));
+        true
+    }
+
     /// Answers a stranger.
     pub fn answer(&self, to: SocketAddr, bytes: &[u8]) -> Result<(), SendError> {
-        lock(&self.reception).socket.send_to(bytes, to)
+        let mut reception = lock(&self.reception);
+        let sent = reception.socket.send_to(bytes, to);
+        if sent.is_ok() {
+            return sent;
+        }
+        // That may have been a report of something else.
+        reception.has_reports = true;
+        reception.socket.send_to(bytes, to)
     }
 
     /// Brings all links to their end that nobody has any more, as far as that can be done until then: what was sent is acknowledged, or given
@@ -419,6 +474,9 @@ impl Reception {
         let mut came = false;
         // So that the socket knows how long datagrams may be before it tells them apart.
         self.follow(wire);
+        if self.has_reports {
+            self.hear_reports(wire);
+        }
         let away_ns = looked_ns.saturating_sub(self.looked_ns);
         (self.away_ns, self.looked_ns) = (self.away_ns.max(away_ns), looked_ns);
         for _ in 0..BATCHES_PER_POLL {
@@ -431,8 +489,10 @@ impl Reception {
                     (self.empty_ns, self.away_ns) = (looked_ns, 0);
                     break;
                 }
-                // A hint, or an error that the next call would bring again.
-                Err(_) => continue,
+                Err(_) => {
+                    self.hear_reports(wire);
+                    continue;
+                }
             }
             self.follow(wire);
             // It came after nothing was there; perhaps while this process was not running at all.
@@ -453,8 +513,28 @@ impl Reception {
     }
 }
 
+impl Reception {
+    /// Hears at which peers' ports nobody listens.
+    #[cold]
+    fn hear_reports(&mut self, wire: &Wire) {
+        for _ in 0..REPORTS_PER_POLL {
+            let Some(report) = self.socket.next_report() else {
+                self.has_reports = false;
+                return;
+            };
+            let Some(peer) = report else { continue };
+            wire.pass_on(|asked| asked.0 == peer, None);
+            let posts = self.table.iter().flatten();
+            for post in posts.filter(|post| post.peer == Some(peer)) {
+                post.note_unheard();
+            }
+        }
+        self.has_reports = true;
+    }
+}
+
 impl Wire {
-    /// Keeps what a stranger says for the host.
+    /// Keeps what a stranger says for the host, or passes it to who asked.
     #[cold]
     fn heed(&self, datagram: Option<Datagram<'_>>) {
         let Some(Datagram {
@@ -465,9 +545,12 @@ impl Wire {
         else {
             return;
         };
-        let kind = Envelope::parse(bytes).map(|envelope| envelope.kind);
-        if bytes.len() > MESSAGE_BYTES_MAX || !matches!(kind, Some(Kind::Initiation | Kind::Letter))
-        {
+        let Some(envelope) = Envelope::parse(bytes).filter(|_| bytes.len() <= MESSAGE_BYTES_MAX)
+        else {
+            return;
+        };
+        let is_answer = self.pass_on(|asked| asked.1 == envelope.association, Some(bytes));
+        if is_answer || !matches!(envelope.kind, Kind::Initiation | Kind::Letter) {
             return;
         }
         let mut strangers = lock(&self.strangers);

@@ -6,15 +6,15 @@
 //! nobody else.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX, Responder};
+use hamlyn_link::udp::socket::{CallFailed, Flow, FlowSettings};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::knock::shared_socket;
 use super::letter::{Answer, Request, Sought};
 use super::outside::wall_ms;
 use crate::alarm::Event as Signal;
@@ -105,15 +105,20 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &Signal) {
         tracing::error!("no randomness, or no descriptor: this process keeps no door");
         return;
     };
+    let settings = FlowSettings {
+        is_offloaded: false,
+        is_shared: true,
+        ..FlowSettings::default()
+    };
     let mut has_warned = false;
     loop {
-        match shared_socket(at) {
+        match Flow::bind(at, &settings) {
             Ok(socket) => {
                 let (tell, told) = mpsc::channel();
                 let mut service = Service {
                     interior,
                     responder,
-                    socket: socket.into(),
+                    socket: OwnedFd::from(socket).into(),
                     bell: Arc::new(bell),
                     lookups: Vec::new(),
                     tell,
@@ -122,8 +127,11 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &Signal) {
                 return service.serve(stop);
             }
             // Of another user.
-            Err((_, Errno::ADDRINUSE)) => {}
-            Err((call, errno)) if !has_warned => {
+            Err(CallFailed {
+                errno: Errno::ADDRINUSE,
+                ..
+            }) => {}
+            Err(CallFailed { call, errno }) if !has_warned => {
                 has_warned = true;
                 tracing::warn!(%errno, call, address = %at, "the door cannot be kept: names of this host are not found by others, unless another process keeps it");
             }

@@ -7,8 +7,8 @@
 use std::net::SocketAddr;
 
 use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX, Said};
+use hamlyn_link::wire::Wire;
 use rustix::event::epoll;
-use rustix::fd::OwnedFd;
 
 use super::letter::{Answer, Request, Side};
 use super::outside::{Network, is_of_host, peer_of, wall_ms};
@@ -18,7 +18,7 @@ use crate::process::counters::{LogBudget, Outcome};
 use crate::process::name::Name;
 use crate::process::registry::{Entrant, PeerKey};
 use crate::process::source::Source;
-use crate::{Errno, HostError, RefusedBecause};
+use crate::{Errno, RefusedBecause};
 
 /// How long the application may not look before the keeper does.
 const ABSENT_NS: u64 = 10_000_000;
@@ -33,7 +33,6 @@ const GIVEN_MAX: usize = 1_024;
 
 /// See the module.
 pub(crate) struct Keeper {
-    socket: OwnedFd,
     /// Whether the keeper looks after the wire, so that its socket wakes the attendant.
     is_watching: bool,
     /// How often the application had looked.
@@ -48,17 +47,15 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(network: &Network) -> Result<Self, HostError> {
-        let socket = network.wire.descriptor();
-        Ok(Self {
-            socket: socket.map_err(|_| HostError::Descriptors { needed: 1 })?,
+    pub(crate) fn new() -> Self {
+        Self {
             is_watching: false,
             looks: 0,
             due_ns: 0,
             deadline_ns: None,
             message: Vec::with_capacity(MESSAGE_BYTES_MAX),
             log: LogBudget::default(),
-        })
+        }
     }
 
     /// When [`Keeper::tend`] is to be called though nothing happens.
@@ -78,9 +75,10 @@ impl Keeper {
         let looks = wire.looks();
         let is_looking = core::mem::replace(&mut self.looks, looks) != looks;
         let now_ns = now_ns();
+        let is_asking = wire.is_asking();
         if self.is_watching {
-            if is_looking {
-                self.watch(interior, false);
+            if is_looking && !is_asking {
+                self.watch(interior, wire, false);
                 self.due_ns = now_ns + ABSENT_NS;
             } else if wire.look() {
                 // The application may sleep, and what it waits for is not at the socket any more.
@@ -93,10 +91,11 @@ impl Keeper {
                 interior.registry.alarm().ring();
             }
             self.due_ns = wants_ns.max(now_ns + LATE_NS).min(now_ns + ASLEEP_NS);
-        } else if now_ns >= self.due_ns {
+        } else if now_ns >= self.due_ns || is_asking {
             self.due_ns = now_ns + ABSENT_NS;
-            if !is_looking {
-                self.watch(interior, true);
+            // Who asks waits for what others find.
+            if !is_looking || is_asking {
+                self.watch(interior, wire, true);
                 wire.look();
             }
         }
@@ -110,15 +109,15 @@ impl Keeper {
         self.deadline_ns = wire.deadline_ns();
     }
 
-    fn watch(&mut self, interior: &Interior, watch: bool) {
+    fn watch(&mut self, interior: &Interior, wire: &Wire, watch: bool) {
         let set = interior.registry.watch();
-        let changed = match watch {
+        let changed = wire.with_socket(|socket| match watch {
             true => {
                 let readable = epoll::EventFlags::IN;
-                epoll::add(set, &self.socket, Source::Wire.data(), readable)
+                epoll::add(set, socket, Source::Wire.data(), readable)
             }
-            false => epoll::delete(set, &self.socket),
-        };
+            false => epoll::delete(set, socket),
+        });
         // If the system has no room for it, the keeper looks again when it is due.
         if changed.is_ok() {
             self.is_watching = watch;

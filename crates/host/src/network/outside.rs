@@ -430,15 +430,18 @@ impl Network {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
-        knock(initiator, self.own_for(to), to, deadline_ns)
+        let answered = knock(&self.wire, initiator, self.own_for(to), to, deadline_ns);
+        self.wire.end_asking();
+        answered
     }
 
     /// Makes ready for a link to whoever takes frames there.
     pub(crate) fn prospect(&self, to: SocketAddr) -> Result<Prospect<'_>, HostError> {
-        let own = self.own_for(to);
-        let mut flows = Vec::new();
-        for _ in 0..self.options.paths.max(1) {
-            let mut flow = Flow::bind(own, &FlowSettings::default())?;
+        let settings = FlowSettings::default();
+        // From the port at which we take frames, if the system lets us: then one port is enough for a firewall.
+        let mut flows = Vec::from_iter(self.wire.flow_to(to, &settings).ok().flatten());
+        while flows.len() < usize::from(self.options.paths.max(1)) {
+            let mut flow = Flow::bind(self.own_for(to), &settings)?;
             flow.connect(to)?;
             flows.push(flow);
         }

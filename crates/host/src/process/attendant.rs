@@ -55,12 +55,8 @@ pub(super) struct Attendant {
 impl Attendant {
     /// An attendant of these listening sockets.
     pub(super) fn new(interior: Arc<Interior>, listeners: Vec<OwnedFd>) -> Result<Self, HostError> {
-        let keeper = match &interior.network {
-            Some(network) => Some(Keeper::new(network)?),
-            None => None,
-        };
         let attendant = Self {
-            keeper,
+            keeper: interior.network.as_ref().map(|_| Keeper::new()),
             interior,
             listeners,
             handshakes: HashMap::new(),

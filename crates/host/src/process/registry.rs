@@ -412,11 +412,10 @@ impl Registry {
     pub(crate) fn disconnect(&self, token: u64) {
         let mut state = self.lock();
         state.loopback.take_if(|(own, _)| *own == token);
-        if let Some(entry) = state.links.remove(&token) {
-            if !entry.lost {
-                self.unwatch(&mut state, token, &entry);
-                entry.hang_up();
-            }
+        let entry = state.links.remove(&token);
+        if let Some(entry) = entry.filter(|entry| !entry.lost) {
+            self.unwatch(&mut state, token, &entry);
+            entry.hang_up();
         }
         let of_token = |event: &Event<EitherLink>| match event {
             Event::Linked(peer, _) => peer.token == token,

@@ -8,10 +8,12 @@
 //! than that where there is one datagram; they are not used.
 
 use std::io::IoSlice;
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Once;
 
+use nix::sys::socket::sockopt as sockopt_of_nix;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
 use rustix::net::sockopt;
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{
@@ -30,6 +32,10 @@ const HEADERS_V6_BYTES: u32 = 48;
 /// More than any system gives, and not more than can be asked for.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
 
+/// Groups for use within a site, which nobody joins.
+const NOBODYS_V4: Ipv4Addr = Ipv4Addr::new(239, 255, 74, 7);
+const NOBODYS_V6: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0x4841, 0x4d4c);
+
 /// What a flow is made with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowSettings {
@@ -39,6 +45,8 @@ pub struct FlowSettings {
     pub receive_buffer_bytes: usize,
     /// Whether runs are cut and joined by the kernel where it can.
     pub is_offloaded: bool,
+    /// Whether other sockets of this user that say the same may have its port, too.
+    pub is_shared: bool,
 }
 
 impl Default for FlowSettings {
@@ -47,6 +55,7 @@ impl Default for FlowSettings {
             send_buffer_bytes: 4 << 20,
             receive_buffer_bytes: 4 << 20,
             is_offloaded: true,
+            is_shared: false,
         }
     }
 }
@@ -78,31 +87,7 @@ pub enum SendError {
         /// Length of the datagram.
         bytes: usize,
     },
-    /// No way to the peer is known at present. A hint, as [`SendError::Refused`].
-    #[error("the peer cannot be reached: {errno}")]
-    Unreachable {
-        /// The system's reason.
-        errno: Errno,
-    },
-    /// Anything else.
-    #[error(transparent)]
-    System(#[from] CallFailed),
-}
-
-/// Nothing could be received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReceiveError {
-    /// As [`SendError::Refused`]. Receiving may go on at once.
-    #[error("nobody listens at the peer's port")]
-    Refused,
-    /// As [`SendError::Unreachable`].
-    #[error("the peer cannot be reached: {errno}")]
-    Unreachable {
-        /// The system's reason.
-        errno: Errno,
-    },
-    /// Anything else.
+    /// Anything else; that no way to the peer is known is a hint, too.
     #[error(transparent)]
     System(#[from] CallFailed),
 }
@@ -146,6 +131,7 @@ impl Flow {
             sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)
                 .map_err(failed("setsockopt(IP_MTU_DISCOVER)"))?;
         }
+        share(socket.as_fd(), settings.is_shared)?;
         rustix::net::bind(&socket, &at).map_err(failed("bind"))?;
         let offload = Offload::probe(socket.as_fd(), settings.is_offloaded);
         size_buffers(socket.as_fd(), settings)?;
@@ -158,6 +144,71 @@ impl Flow {
             cuts: false,
             single_bytes_max: DATAGRAM_BYTES_MIN,
         })
+    }
+
+    /// A flow to this peer from the port of this one, to which everything still comes: the new one is bound to a group that nobody joins,
+    /// so the system leads nothing to it, and sends from the host's own address all the same (decision 0018). Nothing if that is not the
+    /// address at which this one listens.
+    pub fn beside(
+        &self,
+        peer: SocketAddr,
+        settings: &FlowSettings,
+    ) -> Result<Option<Self>, CallFailed> {
+        let (any, nobodys): (IpAddr, IpAddr) = match peer {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), NOBODYS_V4.into()),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), NOBODYS_V6.into()),
+        };
+        // The system does not say where the new one sends from: from where any other does.
+        let mut other = Self::bind(SocketAddr::new(any, 0), settings)?;
+        other.connect(peer)?;
+        let local = SocketAddr::new(other.local.ip(), self.local.port());
+        if !self.local.ip().is_unspecified() && self.local.ip() != local.ip() {
+            return Ok(None);
+        }
+        // No longer than it takes: another program of this user could be given the port, too.
+        let shared = FlowSettings {
+            is_shared: true,
+            ..*settings
+        };
+        share(self.as_fd(), true)?;
+        let bound = Self::bind(SocketAddr::new(nobodys, local.port()), &shared);
+        share(self.as_fd(), false)?;
+        let mut flow = bound?;
+        flow.connect(peer)?;
+        flow.local = local;
+        Ok(Some(flow))
+    }
+
+    /// From now on the system reports what becomes of datagrams that flows beside this one send: [`Flow::receive`] fails once there is a
+    /// report, and [`Flow::next_report`] must be called until there is none.
+    pub fn hear_reports(&self) {
+        // Without it, it takes longer until it is known that nobody listens.
+        let _ = setsockopt(&self.socket, sockopt_of_nix::Ipv4RecvErr, &true);
+        if self.local.is_ipv6() {
+            let _ = setsockopt(&self.socket, sockopt_of_nix::Ipv6RecvErr, &true);
+        }
+    }
+
+    /// The next report: where nobody listens, if it says that. As [`SendError::Refused`], a hint.
+    #[cold]
+    pub fn next_report(&self) -> Option<Option<SocketAddr>> {
+        let mut said = [0; 128];
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let socket = self.socket.as_raw_fd();
+        let report = recvmsg::<SockaddrStorage>(socket, &mut [], Some(&mut said), flags).ok()?;
+        let refused = Errno::CONNREFUSED.raw_os_error() as u32;
+        let is_refused = report.cmsgs().is_ok_and(|mut all| {
+            all.any(|one| match one {
+                ControlMessageOwned::Ipv4RecvErr(why, _)
+                | ControlMessageOwned::Ipv6RecvErr(why, _) => why.ee_errno == refused,
+                _ => false,
+            })
+        });
+        let to = report.address.filter(|_| is_refused).and_then(|to| {
+            let v4 = to.as_sockaddr_in().map(|to| SocketAddr::V4((*to).into()));
+            v4.or_else(|| Some(SocketAddr::V6((*to.as_sockaddr_in6()?).into())))
+        });
+        Some(to.map(plain))
     }
 
     /// From now on this peer alone is sent to and received from: the system throws everybody else's datagrams away. What came
@@ -327,9 +378,6 @@ impl Flow {
                 self.offload.give_up(self.socket.as_fd());
                 Ok(())
             }
-            Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN => {
-                Err(SendError::Unreachable { errno })
-            }
             errno => Err(CallFailed {
                 call: "send",
                 errno,
@@ -339,9 +387,9 @@ impl Flow {
     }
 
     /// Fills an inbox by one call: with one datagram, or with several that the system had joined. False if
-    /// there is none. What the inbox still held is gone.
+    /// there is none. What the inbox still held is gone. An error is a hint, as [`SendError::Refused`]; receiving may go on at once.
     #[inline]
-    pub fn receive(&self, inbox: &mut Inbox) -> Result<bool, ReceiveError> {
+    pub fn receive(&self, inbox: &mut Inbox) -> Result<bool, CallFailed> {
         loop {
             let into = &mut inbox.bytes[..];
             // The plainest call there is: on the systems measured it takes a fifth less than `recvmsg`.
@@ -365,10 +413,9 @@ impl Flow {
                 Err(Errno::INTR | Errno::MSGSIZE) => {}
                 Err(errno) => {
                     inbox.fill(0, None, None);
-                    return if errno == Errno::AGAIN {
-                        Ok(false)
-                    } else {
-                        Err(unreceived(errno))
+                    return match errno {
+                        Errno::AGAIN => Ok(false),
+                        errno => Err(failed("recv")(errno)),
                     };
                 }
             }
@@ -385,19 +432,8 @@ fn plain(address: SocketAddr) -> SocketAddr {
     }
 }
 
-#[cold]
-fn unreceived(errno: Errno) -> ReceiveError {
-    match errno {
-        Errno::CONNREFUSED => ReceiveError::Refused,
-        Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN => {
-            ReceiveError::Unreachable { errno }
-        }
-        errno => CallFailed {
-            call: "recv",
-            errno,
-        }
-        .into(),
-    }
+fn share(socket: BorrowedFd<'_>, is_shared: bool) -> Result<(), CallFailed> {
+    sockopt::set_socket_reuseport(socket, is_shared).map_err(failed("setsockopt(SO_REUSEPORT)"))
 }
 
 fn own_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, CallFailed> {
@@ -438,6 +474,12 @@ fn size_buffers(socket: BorrowedFd<'_>, settings: &FlowSettings) -> Result<[usiz
         });
     }
     Ok([send, receive])
+}
+
+impl From<Flow> for OwnedFd {
+    fn from(flow: Flow) -> Self {
+        flow.socket
+    }
 }
 
 impl AsFd for Flow {

@@ -8,6 +8,7 @@ mod run;
 mod sending;
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -69,6 +70,8 @@ pub struct PostParts {
 pub struct Post {
     /// By which number frames for it go.
     number: u32,
+    /// Where its frames go.
+    pub(super) peer: Option<SocketAddr>,
     state: Mutex<State>,
     payload_max_bytes: AtomicUsize,
     /// The longest datagram, of either direction.
@@ -143,6 +146,7 @@ impl Post {
         association.limit_frames(frame_bytes);
         Self {
             number,
+            peer: flows.first().and_then(Flow::peer),
             payload_max_bytes: AtomicUsize::new(association.payload_max_bytes()),
             datagram_bytes,
             waiting: AtomicUsize::new(0),
@@ -183,6 +187,12 @@ impl Post {
     /// By which number frames for it go.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The system reports that nobody listens there.
+    pub(super) fn note_unheard(&self) {
+        let mut state = lock(&self.state);
+        state.unheard = state.unheard.saturating_add(1);
     }
 
     pub(super) fn payload_max_bytes(&self) -> usize {
@@ -458,7 +468,7 @@ impl Post {
         let paths = 0..state.flows.len() as u8;
         Some(WireState {
             local: first.local(),
-            peer: first.peer()?,
+            peer: self.peer?,
             end: self.end(),
             is_sealed: state.sealer.is_encrypting(),
             frame_bytes: state.frame_bytes,

@@ -11,6 +11,7 @@ use hamlyn_ring::area::Area;
 
 use super::*;
 use crate::carrier::tests::header;
+use crate::udp::envelope::ENVELOPE_BYTES;
 use crate::udp::seal::{Key, Opener, Sealer};
 use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
 
@@ -35,11 +36,8 @@ fn wires() -> [Arc<Wire>; 2] {
 fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
     let numbers = [0, 1].map(|at| wires[at].reserve(0x5000_0000).unwrap());
     let links = [0, 1].map(|at| {
-        let mut flow = Flow::bind((Ipv4Addr::LOCALHOST, 0).into(), &FlowSettings::default());
-        flow.as_mut()
-            .unwrap()
-            .connect(wires[1 - at].local())
-            .unwrap();
+        let flow = wires[at].flow_to(wires[1 - at].local(), &FlowSettings::default());
+        let flow = flow.unwrap().expect("its own address");
         let settings = Settings {
             frame_bytes: FRAME_BYTES,
             ..Settings::default()
@@ -49,7 +47,7 @@ fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
             sealer: Sealer::new(&Key::Clear(7), numbers[1 - at]),
             opener: Opener::new(&Key::Clear(7), numbers[at]),
             tap: None,
-            flows: vec![flow.unwrap()],
+            flows: vec![flow],
         };
         wires[at].link(numbers[at], parts)
     });
@@ -303,4 +301,84 @@ fn what_comes_back_and_is_not_fetched_is_counted() {
     }
     assert_eq!((fetched, forgotten), (1_024, 3_000 - 1_024));
     assert_eq!(wires[1].kept_bytes.load(Ordering::Relaxed), 0);
+}
+
+/// Frames leave from the wire's port, so what the system reports of them comes to the wire.
+#[test]
+fn a_peer_at_whose_port_nobody_listens_is_taken_for_dead() {
+    let [here, there] = wires();
+    let both = [here, there];
+    let [ours, theirs] = link(&both);
+    let [here, there] = both;
+    // Without a word: nobody looks after it any more.
+    drop((theirs, there));
+    let (mut transmit, receive) = ours.split();
+    let sent = transmit.try_send(&header(0, 5), &[], &[Part::Bytes(b"hello")]);
+    assert_eq!(sent, Ok(()));
+    let begun_ns = clock();
+    while receive.post().end().is_none() {
+        assert!(clock() - begun_ns < PATIENCE_NS, "it is not noticed");
+        here.look();
+    }
+    assert_eq!(receive.post().end(), Some(Verdict::PeerDead));
+}
+
+#[test]
+fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
+    let [one, other] = wires();
+    let number = 0x1235;
+    let envelope = |kind, association| {
+        let length_bytes = ENVELOPE_BYTES as u16;
+        let (phase, path, packet_number) = (false, 0, 0);
+        let envelope = Envelope {
+            kind,
+            length_bytes,
+            phase,
+            path,
+            association,
+            packet_number,
+        };
+        envelope.bytes()
+    };
+    let said = [
+        (Kind::Response, number),
+        (Kind::Cookie, number),
+        (Kind::Letter, number),
+    ];
+    assert!(!one.is_asking());
+    let asking = one.ask(other.local(), number);
+    assert!(one.is_asking());
+    for (kind, of) in said.into_iter().chain([(Kind::Response, number ^ 2)]) {
+        other.answer(one.local(), &envelope(kind, of)).unwrap();
+    }
+    for (kind, of) in said {
+        let mut heard = None;
+        while heard.is_none() {
+            one.look();
+            heard = asking.try_recv().ok();
+        }
+        assert_eq!(heard.unwrap().unwrap(), envelope(kind, of));
+    }
+    assert!(asking.try_recv().is_err());
+    // More than is ever said costs nothing.
+    for _ in 0..100 {
+        other
+            .answer(one.local(), &envelope(Kind::Cookie, number))
+            .unwrap();
+    }
+    for _ in 0..100 {
+        one.look();
+    }
+    assert_eq!(asking.try_iter().count(), ANSWERS_MAX);
+    // Nobody listens there any more.
+    let gone = other.local();
+    drop(other);
+    let begun_ns = clock();
+    while asking.try_recv() != Ok(None) {
+        assert!(clock() - begun_ns < PATIENCE_NS, "it is not reported");
+        one.answer(gone, b"?").unwrap();
+        one.look();
+    }
+    one.end_asking();
+    assert!(!one.is_asking());
 }

@@ -6,6 +6,11 @@ use super::super::batch::BATCH_DATAGRAMS;
 use super::super::envelope::VERSION;
 use super::*;
 
+const REFUSED: CallFailed = CallFailed {
+    call: "recv",
+    errno: Errno::CONNREFUSED,
+};
+
 fn loopbacks() -> [SocketAddr; 2] {
     [
         (Ipv4Addr::LOCALHOST, 0).into(),
@@ -141,7 +146,7 @@ fn nobody_listening_is_a_hint_and_the_datagrams_stay() {
     assert_eq!(batch.waiting(), 2);
     // It was said once; the next attempt is made, and answered on the receiving side.
     assert_eq!(one.send(&mut batch), Ok(2));
-    assert_eq!(one.receive(&mut Inbox::new()), Err(ReceiveError::Refused));
+    assert_eq!(one.receive(&mut Inbox::new()), Err(REFUSED));
 }
 
 #[test]
@@ -195,7 +200,7 @@ fn buffers_are_checked() {
     let settings = FlowSettings {
         send_buffer_bytes: 100_000,
         receive_buffer_bytes: 100_000,
-        is_offloaded: true,
+        ..FlowSettings::default()
     };
     let flow = Flow::bind(loopbacks()[0], &settings).unwrap();
     let got = size_buffers(flow.as_fd(), &settings).unwrap();
@@ -239,5 +244,77 @@ fn all_addresses_are_those_of_both_families() {
         assert_eq!(source, spoke.local());
         hub.send_to(b"answer", source).unwrap();
         assert_eq!(take(&spoke, &mut inbox, 1), [b"answer"]);
+    }
+}
+
+/// What came, and from where.
+fn took(flow: &Flow, inbox: &mut Inbox) -> (Vec<u8>, Option<SocketAddr>) {
+    poll(&mut [PollFd::new(flow, PollFlags::IN)], None).unwrap();
+    assert!(flow.receive(inbox).unwrap());
+    let datagram = inbox.next().expect("a datagram");
+    (datagram.bytes.to_vec(), datagram.source)
+}
+
+#[test]
+fn a_flow_beside_another_sends_from_its_port_and_takes_nothing_from_it() {
+    let settings = FlowSettings::default();
+    let everywhere = (Ipv6Addr::UNSPECIFIED, 0).into();
+    let [v4, v6] = loopbacks();
+    let mut inbox = Inbox::new();
+    for (at, loopback) in [(v4, v4), (v6, v6), (everywhere, v4), (everywhere, v6)] {
+        let one = Flow::bind(at, &settings).unwrap();
+        let own = SocketAddr::new(loopback.ip(), one.local().port());
+        let peers = [0; 3].map(|_| Flow::bind(loopback, &settings).unwrap());
+        let flows = peers.each_ref().map(|peer| {
+            let flow = one.beside(peer.local(), &settings).unwrap();
+            flow.expect("it listens where the system sends from")
+        });
+        for (mut peer, mut flow) in peers.into_iter().zip(flows) {
+            assert_eq!((flow.local(), flow.peer()), (own, Some(peer.local())));
+            flow.send_one(b"frame").unwrap();
+            assert_eq!(took(&peer, &mut inbox), (b"frame".to_vec(), Some(own)));
+            peer.send_to(b"back", own).unwrap();
+            assert_eq!(
+                took(&one, &mut inbox),
+                (b"back".to_vec(), Some(peer.local()))
+            );
+            assert!(!flow.receive(&mut inbox).unwrap());
+        }
+        // The port is still nobody else's.
+        Flow::bind(one.local(), &settings).unwrap_err();
+    }
+}
+
+#[test]
+fn nothing_is_sent_beside_a_flow_from_another_address_than_it_has() {
+    let settings = FlowSettings::default();
+    let one = Flow::bind((Ipv4Addr::new(127, 9, 9, 9), 0).into(), &settings).unwrap();
+    let peer = Flow::bind((Ipv4Addr::LOCALHOST, 0).into(), &settings).unwrap();
+    let beside = one.beside(peer.local(), &settings).unwrap();
+    assert!(beside.is_none(), "{beside:?}");
+}
+
+#[test]
+fn what_is_reported_of_flows_beside_another_is_heard_there() {
+    let settings = FlowSettings::default();
+    let everywhere = (Ipv6Addr::UNSPECIFIED, 0).into();
+    let [v4, v6] = loopbacks();
+    let mut inbox = Inbox::new();
+    for (at, loopback) in [(v4, v4), (v6, v6), (everywhere, v4), (everywhere, v6)] {
+        let one = Flow::bind(at, &settings).unwrap();
+        one.hear_reports();
+        assert_eq!(one.next_report(), None);
+        let peer = Flow::bind(loopback, &settings).unwrap();
+        let gone = peer.local();
+        let mut flow = one.beside(gone, &settings).unwrap().unwrap();
+        drop(peer);
+        for _ in 0..2 {
+            flow.send_one(b"frame").unwrap();
+            poll(&mut [PollFd::new(&one, PollFlags::IN)], None).unwrap();
+            assert_eq!(one.receive(&mut inbox), Err(REFUSED));
+            assert_eq!(one.next_report(), Some(Some(gone)));
+            assert_eq!(one.next_report(), None);
+            assert_eq!(one.receive(&mut inbox), Ok(false));
+        }
     }
 }
