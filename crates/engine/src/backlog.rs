@@ -7,10 +7,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::limits::{DIRECT_BYTES_MAX, GATHER_PIECES_MAX, USER_METADATA_BYTES};
-use crate::memory::{Area, LinkId, Part};
-use crate::packet::Header;
+use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
 use crate::segment::{Segment, Segmenter};
-use crate::terminus::{Completion, GatherPiece, SendTag, Terminus, TerminusId};
+use crate::terminus::{Completion, GatherPiece, PostError, SendTag, Terminus, TerminusId};
 
 /// Where the data of a message are.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +26,16 @@ impl Source<'_> {
     /// Whether all of it can wait in a work queue.
     pub(crate) fn can_wait(&self) -> bool {
         !matches!(self, Source::Bytes(bytes) if bytes.len() > DIRECT_BYTES_MAX)
+    }
+
+    /// How many bytes they are, if what they are gathered from is there.
+    #[inline(always)]
+    pub(crate) fn length_bytes<A: Area>(&self, terminus: &Terminus<A>) -> Result<u64, PostError> {
+        match self {
+            Source::Bytes(bytes) => Ok(bytes.len() as u64),
+            Source::Placed(data_bytes) => Ok(u64::from(*data_bytes)),
+            Source::Pieces(pieces) => terminus.measure(pieces),
+        }
     }
 }
 
@@ -92,27 +101,28 @@ impl<'a, A: Area> PartList<'a, A> {
     }
 }
 
-/// Shows `offer` the packet that the segment says.
-#[inline]
-pub(crate) fn with_packet<A: Area, R>(
+/// Offers the link the packet that the segment says.
+#[inline(always)]
+pub(crate) fn offer<A: Area, O: Outlet<A>>(
+    outlet: &mut O,
+    link: LinkId,
     terminus: &Terminus<A>,
     source: &Source<'_>,
     segment: &Segment,
     metadata: &[u8],
-    offer: impl FnOnce(&Header, &[u8], &[Part<'_, A>]) -> R,
-) -> R {
+) -> Result<(), Unsent> {
     let header = &segment.header;
     let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
     match source {
         Source::Bytes(bytes) => {
             let start = segment.start as usize;
             let bytes = &bytes[start..start + header.length_bytes as usize];
-            offer(header, metadata, &[Part::Bytes(bytes)])
+            outlet.offer(link, header, metadata, &[Part::Bytes(bytes)])
         }
-        Source::Placed(_) => offer(header, metadata, &[]),
+        Source::Placed(_) => outlet.offer(link, header, metadata, &[]),
         Source::Pieces(pieces) => {
             let parts = PartList::of_pieces(terminus, pieces, segment);
-            offer(header, metadata, parts.as_slice())
+            outlet.offer(link, header, metadata, parts.as_slice())
         }
     }
 }
@@ -166,19 +176,20 @@ impl Work {
         }
     }
 
-    /// Shows `offer` the packet that the segment says.
-    pub(crate) fn with_packet<A: Area, R>(
+    /// Offers the link the packet that the segment says.
+    pub(crate) fn offer<A: Area, O: Outlet<A>>(
         &self,
+        outlet: &mut O,
+        link: LinkId,
         terminus: &Terminus<A>,
         segment: &Segment,
-        offer: impl FnOnce(&Header, &[u8], &[Part<'_, A>]) -> R,
-    ) -> R {
+    ) -> Result<(), Unsent> {
         let source = match &self.data {
             Data::Bytes { length, bytes } => Source::Bytes(&bytes[..usize::from(*length)]),
             Data::Placed => Source::Placed(0),
             Data::Pieces { .. } => Source::Pieces(self.pieces()),
         };
-        with_packet(terminus, &source, segment, &self.metadata, offer)
+        offer(outlet, link, terminus, &source, segment, &self.metadata)
     }
 
     fn pieces(&self) -> &[GatherPiece] {

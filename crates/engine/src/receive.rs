@@ -254,7 +254,11 @@ impl<A: Area> Receiver<A> {
     ) -> Result<Received, Refusal> {
         match self.admit(from, header, payload, waiting) {
             Ok(received) => Ok(received),
-            Err(reason) => Err(self.refuse(header, reason)),
+            Err(reason) => {
+                // A copy, so that on the way above the header need not be in memory.
+                let header = *header;
+                Err(self.refuse(&header, reason))
+            }
         }
     }
 
@@ -494,7 +498,7 @@ impl<A: Area> Receiver<A> {
 }
 
 /// Metadata that did not come as one word.
-#[inline(never)]
+#[inline(always)]
 fn store_metadata<A: Area, P: Payload<A>>(entry: &MetadataEntry, payload: &P, length_bytes: usize) {
     let mut metadata = [0; USER_METADATA_BYTES];
     payload.metadata(&mut metadata, length_bytes);

@@ -32,6 +32,7 @@ impl Segmenter {
     /// A message of `data_bytes` bytes with the header of its first packet, of
     /// which offset, metadata length and the other names are used. Refused if the share
     /// cannot count its packets. A placed message is one packet, so it must have less than 4 GiB.
+    #[inline(always)]
     pub fn new(
         template: Header,
         share: Share,
@@ -57,7 +58,7 @@ impl Segmenter {
 
     /// The next packet, for a link whose packets carry at most `payload_max_bytes`.
     /// The same until [`Segmenter::advance`].
-    #[inline]
+    #[inline(always)]
     pub fn next(&self, payload_max_bytes: usize) -> Segment {
         let metadata_length_bytes = if self.started {
             0

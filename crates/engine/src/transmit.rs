@@ -7,15 +7,15 @@
 //! Every message goes out by one decision, [`Transmitter::post`] and its likes for gathered and placed data; beside it
 //! stands [`Transmitter::post_short`], which sends or does nothing.
 
+mod borrowed;
+mod pump;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::backlog::{Backlog, Source, Work, with_packet};
+use crate::backlog::{Backlog, Source, Work, offer};
 use crate::counting::Share;
-use crate::limits::{
-    BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, BORROWED_BURST, MESSAGE_BYTES_MAX, PUMPS_PER_TRIAL,
-    TERMINI_MAX, USER_METADATA_BYTES,
-};
+use crate::limits::{MESSAGE_BYTES_MAX, TERMINI_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, LinkId, Outlet, Unsent};
 use crate::packet::{Flags, Header, Short};
 use crate::segment::Segmenter;
@@ -24,6 +24,8 @@ use crate::terminus::{
     Completion, GatherPiece, PostError, SendHandle, SendTag, Terminus, TerminusError, TerminusId,
     TerminusOptions,
 };
+
+pub use borrowed::Borrowed;
 
 /// A message to be sent: where it goes and how it is counted. Of the header, the
 /// packet length is computed; the word is used in fast mode only.
@@ -53,68 +55,6 @@ pub struct Pumped {
     pub packets: usize,
     /// Whether messages are still waiting.
     pub waiting: bool,
-}
-
-/// How a borrowed message stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Borrowed {
-    /// All of it was taken.
-    Sent,
-    /// As many packets as allowed were taken; there are more.
-    More,
-    /// The link has no room at present.
-    Full,
-    /// The link is gone.
-    Gone,
-}
-
-/// A message that is sent from where it lies, in the turns of its terminus.
-struct Guest<'a> {
-    id: TerminusId,
-    segmenter: &'a mut Segmenter,
-    metadata: &'a [u8],
-    data: &'a [u8],
-    /// Packets that it may still send before it yields.
-    burst_left: usize,
-    /// How it stands; full until it is known better.
-    state: Borrowed,
-}
-
-impl Guest<'_> {
-    /// Offers one packet of it; whether the link took it.
-    fn send_one<A: Area, O: Outlet<A>>(
-        &mut self,
-        terminus: &Terminus<A>,
-        link: LinkId,
-        outlet: &mut O,
-    ) -> bool {
-        let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
-            self.state = Borrowed::Gone;
-            return false;
-        };
-        let segment = self.segmenter.next(payload_max_bytes);
-        let source = Source::Bytes(self.data);
-        let taken = with_packet(terminus, &source, &segment, self.metadata, |h, m, parts| {
-            outlet.offer(link, h, m, parts)
-        });
-        match taken {
-            Ok(()) => {
-                self.segmenter.advance(&segment);
-                self.burst_left -= 1;
-                if segment.last {
-                    self.state = Borrowed::Sent;
-                } else if self.burst_left == 0 {
-                    self.state = Borrowed::More;
-                }
-                true
-            }
-            Err(Unsent::Full) => false,
-            Err(Unsent::Gone) => {
-                self.state = Borrowed::Gone;
-                false
-            }
-        }
-    }
 }
 
 /// The transmitting half. See the module for what it does.
@@ -274,6 +214,7 @@ impl<A: Area> Transmitter<A> {
     /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of
     /// the receiver (decision 0006): one packet without data. It waits if it cannot go at
     /// once. The stores to the place must come before. Never blocks; allocates only as a queue grows.
+    #[inline(always)]
     pub fn post_placed<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
@@ -288,19 +229,23 @@ impl<A: Area> Transmitter<A> {
     }
 
     /// Whether the queue of a terminus for that link has room.
+    #[inline]
     pub fn has_room(&self, id: TerminusId, link: LinkId) -> Result<bool, PostError> {
         let terminus = self
             .termini
             .get(id.name())
             .ok_or(PostError::NoSuchTerminus)?;
-        let waiting = self
-            .backlog(link)
-            .map_or(0, |backlog| backlog.waiting_of(id));
+        let waiting = match self.waiting {
+            0 => 0,
+            _ => self
+                .backlog(link)
+                .map_or(0, |backlog| backlog.waiting_of(id)),
+        };
         Ok(waiting < terminus.queue_entries)
     }
 
     /// The one way of a message: refused, sent as far as its link takes it, and what is left of it queued.
-    #[inline(never)]
+    #[inline(always)]
     fn dispatch<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
@@ -309,48 +254,83 @@ impl<A: Area> Transmitter<A> {
         source: Source<'_>,
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
+        let offered = self.offer_whole(id, message, metadata, &source, outlet);
+        if offered == Some(Ok(())) {
+            return Ok(posted(id, self.accept(1), true));
+        }
+        // Copies, so that on the way above nothing need be in memory.
+        let (message, source) = (*message, source);
+        self.dispatch_rest(id, &message, metadata, &source, offered, outlet)
+    }
+
+    /// Offers the link a message that is one packet, if it may go at once; whatever else it may be is left to
+    /// [`Transmitter::dispatch_rest`].
+    #[inline(always)]
+    fn offer_whole<O: Outlet<A>>(
+        &self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        source: &Source<'_>,
+        outlet: &mut O,
+    ) -> Option<Result<(), Unsent>> {
+        let link = message.link;
+        let terminus = self.termini.get(id.name())?;
+        let data_bytes = source.length_bytes(terminus).ok()?;
+        let payload_max_bytes = outlet.payload_max_bytes(link)?;
+        let segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes).ok()?;
+        let segment = segmenter.next(payload_max_bytes);
+        (segment.last && !self.is_waiting_for(link))
+            .then(|| offer(outlet, link, terminus, source, &segment, metadata))
+    }
+
+    /// The same for a message that did not go at once; if it was `offered`, there was no room for it.
+    #[inline(never)]
+    fn dispatch_rest<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        source: &Source<'_>,
+        offered: Option<Result<(), Unsent>>,
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
         let link = message.link;
         let terminus = self
             .termini
             .get(id.name())
             .ok_or(PostError::NoSuchTerminus)?;
-        let data_bytes = match source {
-            Source::Bytes(bytes) => bytes.len() as u64,
-            Source::Placed(data_bytes) => u64::from(data_bytes),
-            Source::Pieces(pieces) => terminus.measure(pieces)?,
-        };
+        let data_bytes = source.length_bytes(terminus)?;
+        if offered == Some(Err(Unsent::Gone)) {
+            return Err(PostError::LinkGone);
+        }
         let payload_max_bytes = outlet.payload_max_bytes(link);
+        let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
         let mut segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes)?;
-        let mut payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
-        if !self.is_waiting_for(link) {
-            // Only a message of one packet, or one that may wait, goes at once: if the link filled up
-            // half-way, the rest would have to wait in a buffer that is not ours.
-            let mut segment = segmenter.next(payload_max_bytes);
-            while segment.last || source.can_wait() {
-                let taken = with_packet(terminus, &source, &segment, metadata, |h, m, parts| {
-                    outlet.offer(link, h, m, parts)
-                });
-                match taken {
-                    Ok(()) if segment.last => {
-                        return Ok(posted(id, self.accept(1), true));
-                    }
+        if self.is_waiting_for(link) {
+            if !source.can_wait() || !self.has_room(id, link)? {
+                return Err(PostError::QueueFull);
+            }
+        } else if !source.can_wait() {
+            // If the link filled up half-way, the rest would have to wait in a buffer that is not ours.
+            return Err(PostError::TooLongToQueue {
+                length_bytes: data_bytes,
+            });
+        } else if offered.is_none() {
+            loop {
+                let payload_max_bytes =
+                    outlet.payload_max_bytes(link).ok_or(PostError::LinkGone)?;
+                let segment = segmenter.next(payload_max_bytes);
+                match offer(outlet, link, terminus, source, &segment, metadata) {
+                    Ok(()) if segment.last => return Ok(posted(id, self.accept(1), true)),
                     Ok(()) => segmenter.advance(&segment),
                     Err(Unsent::Full) => break,
                     Err(Unsent::Gone) => return Err(PostError::LinkGone),
                 }
-                payload_max_bytes = outlet.payload_max_bytes(link).ok_or(PostError::LinkGone)?;
-                segment = segmenter.next(payload_max_bytes);
             }
-            if !source.can_wait() {
-                return Err(PostError::TooLongToQueue {
-                    length_bytes: data_bytes,
-                });
-            }
-        } else if !source.can_wait() || !self.has_room(id, link)? {
-            return Err(PostError::QueueFull);
         }
         let sequence = self.accept(1);
-        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, &source));
+        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, source));
         Ok(posted(id, sequence, false))
     }
 
@@ -461,200 +441,6 @@ impl<A: Area> Transmitter<A> {
         Ok(length_bytes)
     }
 
-    /// Begins a message whose bytes stay the caller's and are sent from where
-    /// they are, by calls of [`Transmitter::continue_borrowed`]. Nothing of the terminus may wait for
-    /// the same link, as their order is kept.
-    pub fn begin_borrowed<O: Outlet<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        data_bytes: u64,
-        outlet: &O,
-    ) -> Result<Segmenter, PostError> {
-        if !self.termini.contains(id.name()) {
-            return Err(PostError::NoSuchTerminus);
-        }
-        let backlog = self.backlog(message.link);
-        if backlog.is_some_and(|backlog| backlog.waiting_of(id) != 0) {
-            return Err(PostError::QueueFull);
-        }
-        let payload_max_bytes = outlet.payload_max_bytes(message.link);
-        segmenter(message, metadata, data_bytes, payload_max_bytes)
-    }
-
-    /// Sends as many packets of a borrowed message as the link takes, at most
-    /// [`BORROWED_BURST`]. Other termini whose messages wait for the link have their turns meanwhile. When it is all
-    /// sent, the caller reports it with [`Transmitter::finish_borrowed`].
-    pub fn continue_borrowed<O: Outlet<A>>(
-        &mut self,
-        id: TerminusId,
-        link: LinkId,
-        segmenter: &mut Segmenter,
-        metadata: &[u8],
-        data: &[u8],
-        outlet: &mut O,
-    ) -> Result<Borrowed, PostError> {
-        let terminus = self
-            .termini
-            .get(id.name())
-            .ok_or(PostError::NoSuchTerminus)?;
-        if let Some(payload_max_bytes) = outlet.payload_max_bytes(link)
-            && !segmenter.fits(payload_max_bytes)
-        {
-            return Err(PostError::FastTooLong {
-                length_bytes: data.len() as u64,
-                payload_max_bytes,
-            });
-        }
-        let mut guest = Guest {
-            id,
-            segmenter,
-            metadata,
-            data,
-            burst_left: BORROWED_BURST,
-            state: Borrowed::Full,
-        };
-        if self.is_waiting_for(link) {
-            backlog_of(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
-            self.serve(link.index, usize::MAX, Some(&mut guest), outlet);
-        } else {
-            while guest.send_one(terminus, link, outlet) && guest.state == Borrowed::Full {}
-        }
-        Ok(guest.state)
-    }
-
-    /// Accounts for a borrowed message that is all sent.
-    pub fn finish_borrowed(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
-        if !self.termini.contains(id.name()) {
-            return Err(PostError::NoSuchTerminus);
-        }
-        Ok(posted(id, self.accept(1), true).handle)
-    }
-
-    /// Offers queued packets to the links, at most `packets_max`. Links take turns, of [`BACKLOG_BURST`] packets; on each,
-    /// termini take turns, each of as many packets as its priority says: so a message waits at most for one
-    /// turn of every other terminus that sends to its link, and never for what is sent to another. Each
-    /// link that may have room is served; of those that turn out to have none, a few are offered a packet.
-    pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
-        self.pumps = self.pumps.wrapping_add(1);
-        let mut packets = 0;
-        let mut blocked = 0;
-        // Once around without a packet is enough: nothing changes meanwhile.
-        let mut left = self.listed.len();
-        while packets < packets_max
-            && blocked < BACKLOGS_BLOCKED_MAX
-            && left > 0
-            && let Some(index) = self.listed.pop_front()
-        {
-            left -= 1;
-            if self.rests(index, outlet) {
-                self.listed.push_back(index);
-                continue;
-            }
-            let sent = self.serve(
-                index,
-                BACKLOG_BURST.min(packets_max - packets),
-                None,
-                outlet,
-            );
-            packets += sent;
-            if let Some(backlog) = self.backlogs.get_mut(index as usize) {
-                backlog.is_listed = backlog.waiting() != 0;
-                if backlog.is_listed {
-                    self.listed.push_back(index);
-                    if sent == 0 {
-                        blocked += 1;
-                    } else {
-                        left = self.listed.len();
-                    }
-                }
-            }
-        }
-        Pumped {
-            packets,
-            waiting: self.waiting != 0,
-        }
-    }
-
-    /// Whether nothing has changed since that link was found full. Now and then a packet is offered all the same: want of
-    /// room may have had another cause.
-    fn rests<O: Outlet<A>>(&self, index: u32, outlet: &O) -> bool {
-        let backlog = self.backlogs.get(index as usize);
-        !self.pumps.is_multiple_of(PUMPS_PER_TRIAL)
-            && backlog
-                .is_some_and(|backlog| backlog.waiting() != 0 && !outlet.may_take(backlog.link))
-    }
-
-    /// Sends packets to one link, in order of turns, until it takes no more; how many.
-    fn serve<O: Outlet<A>>(
-        &mut self,
-        index: u32,
-        packets_max: usize,
-        mut guest: Option<&mut Guest<'_>>,
-        outlet: &mut O,
-    ) -> usize {
-        let Some(backlog) = self.backlogs.get_mut(index as usize) else {
-            return 0;
-        };
-        let link = backlog.link;
-        let mut packets = 0;
-        while packets < packets_max {
-            let guest_id = guest.as_ref().map(|guest| guest.id);
-            let Some(place) = backlog.turn(guest_id) else {
-                break;
-            };
-            let Some(lane) = backlog.lane(place) else {
-                break;
-            };
-            let Some(terminus) = self.termini.get(lane.terminus.name()) else {
-                break;
-            };
-            if let Some(guest) = &mut guest
-                && guest.id == lane.terminus
-            {
-                let taken = guest.send_one(terminus, link, outlet);
-                if taken {
-                    packets += 1;
-                    backlog.sent(place, None);
-                }
-                if !taken || guest.state != Borrowed::Full {
-                    break;
-                }
-                continue;
-            }
-            let Some(work) = lane.queue.front() else {
-                break;
-            };
-            let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
-                self.waiting -= backlog.fail_all();
-                break;
-            };
-            if !work.segmenter.fits(payload_max_bytes) {
-                backlog.fail_first(place);
-                self.waiting -= 1;
-                continue;
-            }
-            let segment = work.segmenter.next(payload_max_bytes);
-            let taken = work.with_packet(terminus, &segment, |header, metadata, parts| {
-                outlet.offer(link, header, metadata, parts)
-            });
-            match taken {
-                Ok(()) => {
-                    packets += 1;
-                    self.waiting -= usize::from(segment.last);
-                    backlog.sent(place, Some(&segment));
-                }
-                Err(Unsent::Full) => break,
-                Err(Unsent::Gone) => {
-                    self.waiting -= backlog.fail_all();
-                    break;
-                }
-            }
-        }
-        packets
-    }
-
     /// A link is gone: all that waits for it fails.
     pub fn link_ended(&mut self, link: LinkId) {
         if let Some(backlog) = self.backlogs.get_mut(link.index as usize)
@@ -703,11 +489,12 @@ fn backlog_of<'a>(
 }
 
 /// Checks a message and makes it ready to be cut.
+#[inline(always)]
 fn segmenter(
     message: &Message,
     metadata: &[u8],
     data_bytes: u64,
-    payload_max_bytes: Option<usize>,
+    payload_max_bytes: usize,
 ) -> Result<Segmenter, PostError> {
     if metadata.len() > USER_METADATA_BYTES {
         return Err(PostError::MetadataTooLong {
@@ -717,7 +504,6 @@ fn segmenter(
     if data_bytes > MESSAGE_BYTES_MAX || message.header.offset.checked_add(data_bytes).is_none() {
         return Err(PostError::TooLong);
     }
-    let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
     let too_long = data_bytes > payload_max_bytes as u64 && !message.header.flags.is_placed();
     if message.header.is_fast() && (too_long || !metadata.is_empty()) {
         return Err(PostError::FastTooLong {

@@ -395,19 +395,25 @@ impl<R: ReceiveEnd> Inbound<R> {
         let receiver = &mut self.receiver;
         let from = inlet.id;
         let mut refused_key = None;
+        let mut handed = None;
         let taken = inlet.end.receive_judged(|header, payload| {
-            let judged = receiver.receive(from, header, payload, waiting);
-            if judged.is_err() {
-                refused_key = Some(header.key);
+            match receiver.receive(from, header, payload, waiting) {
+                Ok(Received::Handed(notification)) => handed = Some(notification),
+                Ok(_) => {}
+                Err(refusal) => {
+                    refused_key = Some(header.key);
+                    return Err(refusal);
+                }
             }
-            judged
+            Ok(())
         });
         match taken {
-            Ok(Some(received)) => match received {
-                Ok(Received::Handed(notification)) => return Next::Handed(notification),
-                Ok(_) => {}
-                Err(refusal) => self.refused(refusal, refused_key),
-            },
+            Ok(Some(Ok(()))) => {
+                if let Some(notification) = handed {
+                    return Next::Handed(notification);
+                }
+            }
+            Ok(Some(Err(refusal))) => self.refused(refusal, refused_key),
             Ok(None) => {
                 inlet.end.settle_bulk();
                 if let Some(cause) = inlet.lost {

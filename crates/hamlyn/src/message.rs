@@ -31,10 +31,13 @@ impl Target {
     #[inline(always)]
     pub(crate) fn takes_short(&self, message: &Message<'_>) -> bool {
         let ticket = &self.ticket;
+        if message.data.len() != SHORT_BYTES {
+            return false;
+        }
         let Some(end) = message.offset.checked_add(SHORT_BYTES as u64) else {
             return false;
         };
-        if end > ticket.length_bytes || message.data.len() != SHORT_BYTES {
+        if end > ticket.length_bytes {
             return false;
         }
         if message.share.is_some() || message.silent {

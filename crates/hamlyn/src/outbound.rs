@@ -182,10 +182,11 @@ impl<T: TransmitEnd> Outlets<T> {
         self.way(link)?.end.wire_state()
     }
 
+    #[inline(always)]
     fn way(&self, link: LinkId) -> Option<&Way<T>> {
-        self.ways
-            .get(link.index as usize)
-            .filter(|way| way.link == link.to_bits())
+        let is_it = |way: &&Way<T>| way.link == link.to_bits();
+        let at_hand = self.ways.at_hand().filter(is_it);
+        at_hand.or_else(|| self.ways.get(link.index as usize).filter(is_it))
     }
 
     /// The link, if there is one of that name; it is at hand from now on.
@@ -303,7 +304,7 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
             .map_or(0, |way| way.end.try_send_shorts(next))
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(
         &mut self,
         link: LinkId,

@@ -14,7 +14,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::{SharedCell, SharedCells};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::Geometry;
-use hamlyn_ring::producer::{NoRoom, Producer, Room};
+use hamlyn_ring::producer::{NoRoom, Producer};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
 use hamlyn_ring::stretch::Stretch;
 
@@ -111,54 +111,9 @@ impl Outgoing {
     }
 
     /// Sends a packet whose header has the right lengths.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_send(
         &mut self,
-        header: &Header,
-        metadata: &[u8],
-        parts: &[Part<'_, Area>],
-    ) -> Result<(), Unsent> {
-        let window_bytes = self.producer.window_bytes();
-        let room = self.producer.room().map_err(unsent)?;
-        let mut target = Target {
-            mapping: &self.mapping,
-            bulk_offset: self.bulk_offset,
-            payload_max: self.payload_max,
-            window_bytes,
-            crossing: &mut self.crossing,
-        };
-        target.send(room, header, metadata, parts)
-    }
-}
-
-fn unsent(reason: NoRoom) -> Unsent {
-    match reason {
-        NoRoom::Full => Unsent::Full,
-        NoRoom::Corrupt => Unsent::Gone,
-    }
-}
-
-/// Bytes as the words of a cell.
-#[inline(always)]
-fn words(bytes: &[u8; INLINE_BYTES]) -> [u64; 2] {
-    let both = u128::from_le_bytes(*bytes);
-    [both as u64, (both >> 64) as u64]
-}
-
-/// Where payloads of outgoing packets go.
-struct Target<'a> {
-    mapping: &'a Mapping,
-    bulk_offset: usize,
-    payload_max: usize,
-    window_bytes: usize,
-    crossing: &'a mut Crossing,
-}
-
-impl Target<'_> {
-    #[inline(never)]
-    fn send(
-        &mut self,
-        mut room: Room<'_, SharedCells>,
         header: &Header,
         metadata: &[u8],
         parts: &[Part<'_, Area>],
@@ -185,8 +140,13 @@ impl Target<'_> {
             metadata_length_bytes: metadata.len() as u8,
             ..*header
         };
-        let in_word = metadata.is_empty() || cell::word_is_free(header, metadata.len());
-        let in_word = in_word.then(|| Metadata::Word(short_word(metadata)));
+        let window_bytes = self.producer.window_bytes();
+        let mut room = self.producer.room().map_err(unsent)?;
+        let in_word = if metadata.is_empty() {
+            Some(Metadata::Word(0))
+        } else {
+            cell::word_is_free(header, metadata.len()).then(|| Metadata::Word(short_word(metadata)))
+        };
         if let Some(metadata) = in_word
             && length <= INLINE_BYTES
         {
@@ -205,14 +165,14 @@ impl Target<'_> {
         };
         let place = room.place(data_after + length).map_err(unsent)?;
         let begin = self.bulk_offset + place.offset() as usize;
+        let mapping = &self.mapping;
         if in_word.is_none() {
-            self.mapping
+            mapping
                 .copy_in(begin, metadata)
                 .map_err(|OutOfRange| impossible(Denied::OutOfArea))?;
         }
-        let mapping = self.mapping;
         self.crossing
-            .carry(length, self.window_bytes, ticks, |way| {
+            .carry(length, window_bytes, ticks, |way| {
                 gather(mapping, begin + data_after, parts, way)
             })
             .map_err(impossible)?;
@@ -229,8 +189,40 @@ impl Target<'_> {
     }
 }
 
+fn unsent(reason: NoRoom) -> Unsent {
+    match reason {
+        NoRoom::Full => Unsent::Full,
+        NoRoom::Corrupt => Unsent::Gone,
+    }
+}
+
+/// Bytes as the words of a cell.
+#[inline(always)]
+fn words(bytes: &[u8; INLINE_BYTES]) -> [u64; 2] {
+    let both = u128::from_le_bytes(*bytes);
+    [both as u64, (both >> 64) as u64]
+}
+
 /// Copies all parts into the bulk.
-fn gather(
+#[inline(always)]
+fn gather(mapping: &Mapping, to: usize, parts: &[Part<'_, Area>], way: Way) -> Result<(), Denied> {
+    match *parts {
+        [Part::Bytes(bytes)] => put(mapping, to, bytes, way),
+        _ => gather_parts(mapping, to, parts, way),
+    }
+}
+
+#[inline(always)]
+fn put(mapping: &Mapping, to: usize, bytes: &[u8], way: Way) -> Result<(), Denied> {
+    match way {
+        Way::Through => mapping.copy_in(to, bytes),
+        Way::Past => mapping.stream_in(to, bytes),
+    }
+    .map_err(|OutOfRange| Denied::OutOfArea)
+}
+
+#[inline(never)]
+fn gather_parts(
     mapping: &Mapping,
     mut to: usize,
     parts: &[Part<'_, Area>],
@@ -238,11 +230,7 @@ fn gather(
 ) -> Result<(), Denied> {
     for part in parts {
         match *part {
-            Part::Bytes(bytes) => match way {
-                Way::Through => mapping.copy_in(to, bytes),
-                Way::Past => mapping.stream_in(to, bytes),
-            }
-            .map_err(|OutOfRange| Denied::OutOfArea)?,
+            Part::Bytes(bytes) => put(mapping, to, bytes, way),
             Part::Area {
                 area,
                 offset,
@@ -250,8 +238,8 @@ fn gather(
             } => match way {
                 Way::Through => area.read_into(offset, mapping, to, length_bytes as usize),
                 Way::Past => area.stream_into(offset, mapping, to, length_bytes as usize),
-            }?,
-        }
+            },
+        }?;
         to += part.length_bytes();
     }
     Ok(())
@@ -409,7 +397,7 @@ pub struct Carried<'a> {
 }
 
 impl memory::Payload<Area> for Carried<'_> {
-    #[inline]
+    #[inline(always)]
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         match self.placement.metadata {
             Metadata::Word(word) => {
@@ -435,10 +423,10 @@ impl memory::Payload<Area> for Carried<'_> {
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
         let length = self.length as usize;
         match self.placement.data {
-            Data::Cell(words) => area.write_short(offset, words, length),
+            Data::Cell([low, high]) => area.write_short(offset, [low, high], length),
             Data::Bulk(at) => {
                 let from = self.bulk_offset + at as usize;
-                self.deposit_bulk(area, offset, from)
+                deposit_bulk(self.stretch, self.mapping, from, area, offset, length)
             }
             // The engine asks for none.
             Data::Placed => Ok(()),
@@ -446,15 +434,20 @@ impl memory::Payload<Area> for Carried<'_> {
     }
 }
 
-impl Carried<'_> {
-    #[inline(never)]
-    fn deposit_bulk(&self, area: &Area, offset: u64, from: usize) -> Result<(), Denied> {
-        let length = self.length as usize;
-        if self.stretch.passes_by(offset, length) {
-            area.stream_from(offset, self.mapping, from, length)
-        } else {
-            area.write_from(offset, self.mapping, from, length)
-        }
+/// Not a method, so that what came need not lie in memory.
+#[inline(never)]
+fn deposit_bulk(
+    stretch: &Stretch,
+    mapping: &Mapping,
+    from: usize,
+    area: &Area,
+    offset: u64,
+    length: usize,
+) -> Result<(), Denied> {
+    if stretch.passes_by(offset, length) {
+        area.stream_from(offset, mapping, from, length)
+    } else {
+        area.write_from(offset, mapping, from, length)
     }
 }
 

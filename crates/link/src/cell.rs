@@ -207,7 +207,7 @@ fn header(cell: &Cell) -> Header {
 
 /// The header in a cell, and where the packet's bytes are: all of them inside a
 /// bulk of `bulk_bytes`, and not more than `payload_max_bytes`.
-#[inline(never)]
+#[inline(always)]
 pub fn decode(
     cell: &Cell,
     bulk_bytes: usize,

@@ -106,7 +106,7 @@ impl Crossing {
 
     /// Carries out a copy of that many bytes, in the way that `copy` is told. The copies before it went to
     /// a window of `window_bytes` that is gone round.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn carry<R>(
         &mut self,
         length: usize,
@@ -114,22 +114,25 @@ impl Crossing {
         ticks: impl Fn() -> u64,
         copy: impl FnOnce(Way) -> R,
     ) -> R {
-        if length < WATCHED_MIN_BYTES {
-            return copy(Way::Through);
+        let mut way = Way::Through;
+        let mut begin = None;
+        if length >= WATCHED_MIN_BYTES {
+            self.since_trial_bytes = self.since_trial_bytes.saturating_add(length as u64);
+            self.copies = self.copies.wrapping_add(1);
+            way = match self.trial {
+                Some(_) => self.chosen.other(),
+                None => self.chosen,
+            };
+            if self.trial.is_some() || self.copies.is_multiple_of(SPARSE) {
+                begin = Some(ticks());
+            }
         }
-        self.since_trial_bytes = self.since_trial_bytes.saturating_add(length as u64);
-        self.copies = self.copies.wrapping_add(1);
-        if self.trial.is_none() && !self.copies.is_multiple_of(SPARSE) {
-            return copy(self.chosen);
-        }
-        let way = match self.trial {
-            Some(_) => self.chosen.other(),
-            None => self.chosen,
-        };
-        let begin = ticks();
+        // In one place, so that it is compiled into its caller.
         let result = copy(way);
-        let cost = ticks().wrapping_sub(begin).saturating_mul(PARTS) / length as u64;
-        self.note(cost, length as u64, window_bytes as u64);
+        if let Some(begin) = begin {
+            let cost = ticks().wrapping_sub(begin).saturating_mul(PARTS) / length as u64;
+            self.note(cost, length as u64, window_bytes as u64);
+        }
         result
     }
 

@@ -82,14 +82,21 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.payload_max_bytes())
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_send(
         &mut self,
         header: &Header,
         metadata: &[u8],
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
-        either!(self, end => end.try_send(header, metadata, parts))
+        match self {
+            Self::Pair(end) => end.try_send(header, metadata, parts),
+            Self::Wire(end) => {
+                // A copy, so that on one host the header need not be in memory.
+                let header = *header;
+                end.try_send(&header, metadata, parts)
+            }
+        }
     }
 
     #[inline(always)]
@@ -163,7 +170,7 @@ pub enum EitherPayload<'a> {
 }
 
 impl Payload<Area> for EitherPayload<'_> {
-    #[inline]
+    #[inline(always)]
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         match self {
             Self::Pair(payload) => payload.metadata(into, length_bytes),

@@ -234,7 +234,7 @@ impl TransmitEnd for PairTransmit {
         self.outgoing.payload_max()
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_send(
         &mut self,
         header: &Header,

@@ -70,7 +70,7 @@ impl Bulk {
     }
 
     /// A place for `len` bytes, if there is one. It is taken only by [`Bulk::take`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, len: usize) -> Option<Place> {
         let len = len.max(1).checked_next_multiple_of(LINE_BYTES)?;
         let start = match self.used.front() {

@@ -5,8 +5,9 @@ use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
-use hamlyn_engine::transmit::Transmitter;
+use hamlyn_engine::transmit::{Message as EngineMessage, Transmitter};
 use hamlyn_host::{Host, HostError};
+use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::{Borrowed, Lent};
 
@@ -16,6 +17,7 @@ use crate::grant::{ACCEPTED_MAX, AcceptError, GRANTS_MAX, Grant, GrantError, Gra
 use crate::half::Half;
 use crate::links::LinkEnd;
 use crate::message::{Message, Target, compose};
+use crate::outbound::Outbound;
 use crate::slot::Slot;
 use crate::wait::{Patience, Wait};
 
@@ -50,16 +52,9 @@ impl Granting {
         !self.accepted.is_empty()
     }
 
-    /// Whether messages to that slot might be placed.
-    pub(super) fn may_place(&self, target: &Target) -> bool {
-        let of_slot = |accepted: &Accepted| {
-            accepted.link == target.link && accepted.slot == target.ticket.slot
-        };
-        self.accepted.iter().any(of_slot)
-    }
-
     /// The grant in which all of a range lies, and where. One that has ended is let go of.
-    pub(super) fn place(
+    #[inline(always)]
+    fn place(
         &mut self,
         link: LinkId,
         slot: SlotName,
@@ -80,6 +75,36 @@ impl Granting {
         }
         let accepted = &self.accepted[at];
         Some((&accepted.pages, offset - accepted.start))
+    }
+
+    /// Has a message stored in its place, if that was granted, and announces it. Nothing if not, or if `store` says that it
+    /// was not stored.
+    #[inline(always)]
+    fn post<T: TransmitEnd>(
+        &mut self,
+        outbound: &mut Outbound<T>,
+        terminus: TerminusId,
+        posting: &EngineMessage,
+        metadata: &[u8],
+        length: u64,
+        store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
+    ) -> Result<Option<SendHandle>, PostError> {
+        let (slot, offset) = (posting.header.slot, posting.header.offset);
+        let (Ok(data_bytes), Some((pages, within))) = (
+            u32::try_from(length),
+            self.place(posting.link, slot, offset, length),
+        ) else {
+            return Ok(None);
+        };
+        let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+        if !transmitter.has_room(terminus, posting.link)? {
+            return Err(PostError::QueueFull);
+        }
+        if !store(transmitter, pages, within) {
+            return Ok(None);
+        }
+        let posted = transmitter.post_placed(terminus, posting, metadata, data_bytes, outlets)?;
+        Ok(Some(posted.handle))
     }
 }
 
@@ -279,7 +304,7 @@ impl<H: Host> Interface<H> {
 
     /// Stores a message in its place and announces it, if its place was granted. Nothing if not. `store` copies
     /// the data of the message to where they belong in the granted pages; false if they are not to be had.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn send_placed(
         &mut self,
         terminus: TerminusId,
@@ -289,31 +314,40 @@ impl<H: Host> Interface<H> {
         wait: Wait,
         store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
-        let posting = compose(target, message, length)?;
-        let (slot, offset) = (posting.header.slot, posting.header.offset);
-        let Ok(data_bytes) = u32::try_from(length) else {
-            return Ok(None);
-        };
+        let (posting, metadata) = (compose(target, message, length)?, message.metadata);
+        if let Half::Own(outbound) = &mut self.outbound {
+            let granting = &mut self.granting;
+            let placed = granting.post(outbound, terminus, &posting, metadata, length, &store);
+            if let Ok(placed) = placed {
+                return Ok(placed);
+            }
+        }
+        self.send_placed_slowly(terminus, target, message, length, wait, store)
+    }
+
+    /// As [`Interface::send_placed`], if that must wait, or fails, or the network processor transmits.
+    #[inline(never)]
+    fn send_placed_slowly(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        length: u64,
+        wait: Wait,
+        store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
+    ) -> Result<Option<SendHandle>, SendError> {
+        let (posting, metadata) = (compose(target, message, length)?, message.metadata);
         let mut patience = Patience::new(wait);
         // Looked up anew after each wait, which may have ended the link or the grant.
-        while let Some((pages, within)) = self.granting.place(target.link, slot, offset, length) {
-            let posted = self.outbound.with(|outbound| {
-                let transmitter = &mut outbound.transmitter;
-                if !transmitter.has_room(terminus, target.link)? {
-                    return Err(PostError::QueueFull);
-                }
-                if !store(transmitter, pages, within) {
-                    return Ok(None);
-                }
-                let (metadata, outlets) = (message.metadata, &mut outbound.outlets);
-                let posted =
-                    transmitter.post_placed(terminus, &posting, metadata, data_bytes, outlets);
-                Ok(Some(posted?.handle))
+        loop {
+            let granting = &mut self.granting;
+            let placed = self.outbound.with(|outbound| {
+                granting.post(outbound, terminus, &posting, metadata, length, &store)
             });
             if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
                 processor.exchange.post();
             }
-            match posted {
+            match placed {
                 Err(PostError::QueueFull) => {
                     self.poll();
                     if !self.pause(&mut patience)? {
@@ -326,6 +360,5 @@ impl<H: Host> Interface<H> {
                 other => return Ok(other?),
             }
         }
-        Ok(None)
     }
 }

@@ -204,36 +204,41 @@ impl<H: Host> Interface<H> {
 
     /// Sends what goes at once, queues what may wait. With a network processor that transmits,
     /// all that may wait is queued for it, and only what is too long for that goes at once.
+    #[inline(always)]
     fn post(
         &mut self,
         terminus: TerminusId,
         posting: &EngineMessage,
         message: &Message<'_>,
     ) -> Result<SendHandle, PostError> {
-        let posted = match &mut self.outbound {
-            Half::Own(outbound) => outbound.transmitter.post(
-                terminus,
-                posting,
-                message.metadata,
-                message.data,
-                &mut outbound.outlets,
-            ),
-            Half::Shared(turnstile) => {
-                let mut outbound = turnstile.enter();
-                let outbound = &mut *outbound;
-                let (metadata, data) = (message.metadata, message.data);
-                if data.len() <= DIRECT_BYTES_MAX {
-                    let mut withheld = Withheld(&outbound.outlets);
-                    let transmitter = &mut outbound.transmitter;
-                    transmitter.post(terminus, posting, metadata, data, &mut withheld)
-                } else {
-                    let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
-                    transmitter.post(terminus, posting, metadata, data, outlets)
-                }
-            }
+        let Some(outbound) = self.outbound.own() else {
+            let posting = *posting;
+            return self.post_shared(terminus, &posting, message);
         };
+        let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+        let posted =
+            transmitter.post(terminus, posting, message.metadata, message.data, outlets)?;
+        Ok(posted.handle)
+    }
+
+    #[inline(never)]
+    fn post_shared(
+        &mut self,
+        terminus: TerminusId,
+        posting: &EngineMessage,
+        message: &Message<'_>,
+    ) -> Result<SendHandle, PostError> {
+        let (metadata, data) = (message.metadata, message.data);
+        let posted = self.outbound.with(|outbound| {
+            let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+            if data.len() <= DIRECT_BYTES_MAX {
+                transmitter.post(terminus, posting, metadata, data, &mut Withheld(outlets))
+            } else {
+                transmitter.post(terminus, posting, metadata, data, outlets)
+            }
+        });
         // It sends what was queued, and sees to links that were found broken.
-        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+        if let Some(processor) = &self.processor {
             processor.exchange.post();
         }
         Ok(posted?.handle)
@@ -248,7 +253,7 @@ impl<H: Host> Interface<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         self.attend_if_asked();
-        if self.granting.may_place(target) {
+        if self.granting.is_any_accepted() {
             let store = |_: &_, pages: &Borrowed, at| pages.store(at, message.data).is_ok();
             let length = message.data.len() as u64;
             if let Some(handle) =
@@ -256,11 +261,11 @@ impl<H: Host> Interface<H> {
             {
                 return Ok(handle);
             }
-        } else if self.granting.is_any_accepted()
-            && target.takes_short(message)
-            && let Some(handle) = self.post_short(terminus, target, message)
-        {
-            return Ok(handle);
+            if target.takes_short(message)
+                && let Some(handle) = self.post_short(terminus, target, message)
+            {
+                return Ok(handle);
+            }
         }
         if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
             return Ok(handle);
@@ -268,7 +273,7 @@ impl<H: Host> Interface<H> {
         let posting = compose(target, message, message.data.len() as u64)?;
         match self.post(terminus, &posting, message) {
             Ok(handle) => Ok(handle),
-            Err(error) => self.send_slowly(terminus, target, &posting, message, wait, error),
+            Err(error) => self.send_slowly(terminus, target, message, wait, error),
         }
     }
 
@@ -278,11 +283,12 @@ impl<H: Host> Interface<H> {
         &mut self,
         terminus: TerminusId,
         target: &Target,
-        posting: &EngineMessage,
         message: &Message<'_>,
         wait: Wait,
         mut error: PostError,
     ) -> Result<SendHandle, SendError> {
+        // Made anew, so that its caller need not keep it in memory.
+        let posting = &compose(target, message, message.data.len() as u64)?;
         let would_block = SendError::WouldBlock {
             peer: target.ticket.destination,
         };
@@ -430,7 +436,7 @@ impl<H: Host> Interface<H> {
                 .checked_add(piece.length_bytes)
                 .ok_or(PostError::TooLong)?;
         }
-        if self.granting.may_place(target) {
+        if self.granting.is_any_accepted() {
             let store = |transmitter: &Transmitter<Area>, pages: &Borrowed, at| {
                 store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
             };

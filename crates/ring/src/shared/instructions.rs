@@ -120,20 +120,7 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
     // step stays inside: the last one of each size ends exactly at `len`.
     unsafe {
         match len {
-            0 => {}
-            1 => move_1(to, from),
-            2..=3 => {
-                move_2(to, from);
-                move_2(to.add(len - 2), from.add(len - 2));
-            }
-            4..=7 => {
-                move_4(to, from);
-                move_4(to.add(len - 4), from.add(len - 4));
-            }
-            8..=16 => {
-                move_8(to, from);
-                move_8(to.add(len - 8), from.add(len - 8));
-            }
+            // First, as it is the most frequent.
             17..LONG_COPY_BYTES => {
                 let mut at = 0;
                 while len - at > 64 {
@@ -148,6 +135,20 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
                     at += 16;
                 }
                 move_16(to.add(len - 16), from.add(len - 16));
+            }
+            0 => {}
+            1 => move_1(to, from),
+            2..=3 => {
+                move_2(to, from);
+                move_2(to.add(len - 2), from.add(len - 2));
+            }
+            4..=7 => {
+                move_4(to, from);
+                move_4(to.add(len - 4), from.add(len - 4));
+            }
+            8..=16 => {
+                move_8(to, from);
+                move_8(to.add(len - 8), from.add(len - 8));
             }
             LONG_COPY_BYTES..STRING_COPY_BYTES if has_avx() => copy_long(to, from, len),
             _ => {

@@ -1,0 +1,142 @@
+//! Messages that are sent from where they lie, as far as their link takes them, in the turns of their terminus.
+
+use crate::backlog::{Source, offer};
+use crate::limits::BORROWED_BURST;
+use crate::memory::{Area, LinkId, Outlet, Unsent};
+use crate::segment::Segmenter;
+use crate::terminus::{PostError, SendHandle, Terminus, TerminusId};
+
+use super::{Message, Transmitter, backlog_of, posted, segmenter};
+
+/// How a borrowed message stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Borrowed {
+    /// All of it was taken.
+    Sent,
+    /// As many packets as allowed were taken; there are more.
+    More,
+    /// The link has no room at present.
+    Full,
+    /// The link is gone.
+    Gone,
+}
+
+/// A message that is sent from where it lies, in the turns of its terminus.
+pub(super) struct Guest<'a> {
+    pub(super) id: TerminusId,
+    segmenter: &'a mut Segmenter,
+    metadata: &'a [u8],
+    data: &'a [u8],
+    /// Packets that it may still send before it yields.
+    burst_left: usize,
+    /// How it stands; full until it is known better.
+    pub(super) state: Borrowed,
+}
+
+impl Guest<'_> {
+    /// Offers one packet of it; whether the link took it.
+    pub(super) fn send_one<A: Area, O: Outlet<A>>(
+        &mut self,
+        terminus: &Terminus<A>,
+        link: LinkId,
+        outlet: &mut O,
+    ) -> bool {
+        let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
+            self.state = Borrowed::Gone;
+            return false;
+        };
+        let segment = self.segmenter.next(payload_max_bytes);
+        let source = Source::Bytes(self.data);
+        match offer(outlet, link, terminus, &source, &segment, self.metadata) {
+            Ok(()) => {
+                self.segmenter.advance(&segment);
+                self.burst_left -= 1;
+                if segment.last {
+                    self.state = Borrowed::Sent;
+                } else if self.burst_left == 0 {
+                    self.state = Borrowed::More;
+                }
+                true
+            }
+            Err(Unsent::Full) => false,
+            Err(Unsent::Gone) => {
+                self.state = Borrowed::Gone;
+                false
+            }
+        }
+    }
+}
+
+impl<A: Area> Transmitter<A> {
+    /// Begins a message whose bytes stay the caller's and are sent from where
+    /// they are, by calls of [`Transmitter::continue_borrowed`]. Nothing of the terminus may wait for
+    /// the same link, as their order is kept.
+    pub fn begin_borrowed<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data_bytes: u64,
+        outlet: &O,
+    ) -> Result<Segmenter, PostError> {
+        if !self.termini.contains(id.name()) {
+            return Err(PostError::NoSuchTerminus);
+        }
+        let backlog = self.backlog(message.link);
+        if backlog.is_some_and(|backlog| backlog.waiting_of(id) != 0) {
+            return Err(PostError::QueueFull);
+        }
+        let payload_max_bytes = outlet.payload_max_bytes(message.link);
+        let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
+        segmenter(message, metadata, data_bytes, payload_max_bytes)
+    }
+
+    /// Sends as many packets of a borrowed message as the link takes, at most
+    /// [`BORROWED_BURST`]. Other termini whose messages wait for the link have their turns meanwhile. When it is all
+    /// sent, the caller reports it with [`Transmitter::finish_borrowed`].
+    pub fn continue_borrowed<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        segmenter: &mut Segmenter,
+        metadata: &[u8],
+        data: &[u8],
+        outlet: &mut O,
+    ) -> Result<Borrowed, PostError> {
+        let terminus = self
+            .termini
+            .get(id.name())
+            .ok_or(PostError::NoSuchTerminus)?;
+        if let Some(payload_max_bytes) = outlet.payload_max_bytes(link)
+            && !segmenter.fits(payload_max_bytes)
+        {
+            return Err(PostError::FastTooLong {
+                length_bytes: data.len() as u64,
+                payload_max_bytes,
+            });
+        }
+        let mut guest = Guest {
+            id,
+            segmenter,
+            metadata,
+            data,
+            burst_left: BORROWED_BURST,
+            state: Borrowed::Full,
+        };
+        if self.is_waiting_for(link) {
+            backlog_of(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
+            self.serve(link.index, usize::MAX, Some(&mut guest), outlet);
+        } else {
+            while guest.send_one(terminus, link, outlet) && guest.state == Borrowed::Full {}
+        }
+        Ok(guest.state)
+    }
+
+    /// Accounts for a borrowed message that is all sent.
+    pub fn finish_borrowed(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
+        if !self.termini.contains(id.name()) {
+            return Err(PostError::NoSuchTerminus);
+        }
+        Ok(posted(id, self.accept(1), true).handle)
+    }
+}

@@ -1,0 +1,129 @@
+//! What waits is sent as its links have room: links take turns, and on each link termini.
+
+use crate::limits::{BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, PUMPS_PER_TRIAL};
+use crate::memory::{Area, Outlet, Unsent};
+
+use super::borrowed::{Borrowed, Guest};
+use super::{Pumped, Transmitter};
+
+impl<A: Area> Transmitter<A> {
+    /// Offers queued packets to the links, at most `packets_max`. Links take turns, of [`BACKLOG_BURST`] packets; on each,
+    /// termini take turns, each of as many packets as its priority says: so a message waits at most for one
+    /// turn of every other terminus that sends to its link, and never for what is sent to another. Each
+    /// link that may have room is served; of those that turn out to have none, a few are offered a packet.
+    pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
+        self.pumps = self.pumps.wrapping_add(1);
+        let mut packets = 0;
+        let mut blocked = 0;
+        // Once around without a packet is enough: nothing changes meanwhile.
+        let mut left = self.listed.len();
+        while packets < packets_max
+            && blocked < BACKLOGS_BLOCKED_MAX
+            && left > 0
+            && let Some(index) = self.listed.pop_front()
+        {
+            left -= 1;
+            if self.rests(index, outlet) {
+                self.listed.push_back(index);
+                continue;
+            }
+            let sent = self.serve(
+                index,
+                BACKLOG_BURST.min(packets_max - packets),
+                None,
+                outlet,
+            );
+            packets += sent;
+            if let Some(backlog) = self.backlogs.get_mut(index as usize) {
+                backlog.is_listed = backlog.waiting() != 0;
+                if backlog.is_listed {
+                    self.listed.push_back(index);
+                    if sent == 0 {
+                        blocked += 1;
+                    } else {
+                        left = self.listed.len();
+                    }
+                }
+            }
+        }
+        Pumped {
+            packets,
+            waiting: self.waiting != 0,
+        }
+    }
+
+    /// Whether nothing has changed since that link was found full. Now and then a packet is offered all the same: want of
+    /// room may have had another cause.
+    fn rests<O: Outlet<A>>(&self, index: u32, outlet: &O) -> bool {
+        let backlog = self.backlogs.get(index as usize);
+        !self.pumps.is_multiple_of(PUMPS_PER_TRIAL)
+            && backlog
+                .is_some_and(|backlog| backlog.waiting() != 0 && !outlet.may_take(backlog.link))
+    }
+
+    /// Sends packets to one link, in order of turns, until it takes no more; how many.
+    pub(super) fn serve<O: Outlet<A>>(
+        &mut self,
+        index: u32,
+        packets_max: usize,
+        mut guest: Option<&mut Guest<'_>>,
+        outlet: &mut O,
+    ) -> usize {
+        let Some(backlog) = self.backlogs.get_mut(index as usize) else {
+            return 0;
+        };
+        let link = backlog.link;
+        let mut packets = 0;
+        while packets < packets_max {
+            let guest_id = guest.as_ref().map(|guest| guest.id);
+            let Some(place) = backlog.turn(guest_id) else {
+                break;
+            };
+            let Some(lane) = backlog.lane(place) else {
+                break;
+            };
+            let Some(terminus) = self.termini.get(lane.terminus.name()) else {
+                break;
+            };
+            if let Some(guest) = &mut guest
+                && guest.id == lane.terminus
+            {
+                let taken = guest.send_one(terminus, link, outlet);
+                if taken {
+                    packets += 1;
+                    backlog.sent(place, None);
+                }
+                if !taken || guest.state != Borrowed::Full {
+                    break;
+                }
+                continue;
+            }
+            let Some(work) = lane.queue.front() else {
+                break;
+            };
+            let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
+                self.waiting -= backlog.fail_all();
+                break;
+            };
+            if !work.segmenter.fits(payload_max_bytes) {
+                backlog.fail_first(place);
+                self.waiting -= 1;
+                continue;
+            }
+            let segment = work.segmenter.next(payload_max_bytes);
+            match work.offer(outlet, link, terminus, &segment) {
+                Ok(()) => {
+                    packets += 1;
+                    self.waiting -= usize::from(segment.last);
+                    backlog.sent(place, Some(&segment));
+                }
+                Err(Unsent::Full) => break,
+                Err(Unsent::Gone) => {
+                    self.waiting -= backlog.fail_all();
+                    break;
+                }
+            }
+        }
+        packets
+    }
+}
