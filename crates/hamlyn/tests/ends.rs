@@ -255,3 +255,40 @@ fn room_in_the_queue_is_given_on_only_when_it_is_free() {
     assert_eq!(none, Ok(false), "overrun");
     assert_eq!(lost + here.queue().lost(), 0);
 }
+
+/// What would be too many to wait are told of their ends all the same, if there is room.
+#[test]
+fn all_that_are_dropped_at_once_say_their_last_words_if_there_is_room() {
+    const STREAMS: usize = 300;
+    let namespace = namespace();
+    let (mut here, mut there) = (open(&namespace), open(&namespace));
+    let small = StreamOptions {
+        pieces: 2,
+        piece_bytes: 64,
+        limit_bytes: 128,
+    };
+    let mut receivers = Vec::new();
+    let mut senders = Vec::new();
+    for _ in 0..STREAMS {
+        let mut receiver = Receiver::new(&mut here, small).unwrap();
+        let seed = receiver.make_seed(&here);
+        let mut sender = Sender::grow(&mut there, &seed, LONG).unwrap();
+        sender.send(&mut there, b"all", LONG).unwrap();
+        let (record, bytes) = take(&mut receiver, &mut here);
+        assert_eq!(bytes, b"all");
+        receiver.release(&mut here, &record);
+        receivers.push(receiver);
+        senders.push(sender);
+    }
+    drop(senders);
+    there.poll_nowait().unwrap();
+    for receiver in &mut receivers {
+        let mut there = || there.poll_nowait().map(|_| ());
+        let end = until("the last word", || {
+            there().unwrap();
+            let came = receiver.receive(&mut here, Wait::Poll);
+            came.map(|record| assert_eq!(record, None)).err()
+        });
+        assert_eq!(end, ReceiveError::Closed);
+    }
+}

@@ -12,6 +12,7 @@ use hamlyn::{
     Destination, LinkEnd, Manager, ManagerOptions, Message, ReceiveError, SendError, Strategy,
     Ticket, Wait, datagram, stream, tagged_write,
 };
+use hamlyn_ring::geometry::Geometry;
 use rustix::thread::futex;
 use support::raw_link::RawLink;
 use support::{LONG, Random, namespace, open, until};
@@ -168,35 +169,40 @@ const HOSTILE: u64 = 0xBAD0_0000;
 
 /// What the victim sends to the hostile peers: so their counts matter.
 fn send_to_hostile(victim: &mut Manager<ProcessHost>, random: &mut Random) {
+    let data = vec![1; random.below(300) as usize];
+    match try_to_send(victim, &data) {
+        Ok(()) | Err(SendError::WouldBlock { .. } | SendError::PeerLost(_)) => {}
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Sends to a hostile peer, if there is one.
+fn try_to_send(victim: &mut Manager<ProcessHost>, data: &[u8]) -> Result<(), SendError> {
     let hostile = victim
         .interface()
         .peers()
         .map(|(_, peer)| peer.destination)
         .find(|destination| destination.interface >> 16 == HOSTILE >> 16);
-    let Some(destination) = hostile else { return };
-    let mut bytes = random.bytes(52);
-    bytes[0] = 1;
+    let Some(destination) = hostile else {
+        return Ok(());
+    };
     let ticket = Ticket {
         destination,
         slot: hamlyn::engine::packet::SlotName::from_bits(7),
         metadata_index: 1,
-        key: Key::from_bits(random.next()),
+        key: Key::from_bits(7),
         base: 0,
         length_bytes: u64::MAX,
         counting: Default::default(),
     };
     let Ok(target) = victim.interface_mut().target(&ticket, Wait::Poll) else {
-        return;
+        return Ok(());
     };
-    let data = vec![1; random.below(300) as usize];
     let terminus = victim.terminus();
-    let sent = victim
-        .interface_mut()
-        .send_msg(terminus, &target, &Message::new(&data), Wait::Poll);
-    match sent {
-        Ok(_) | Err(SendError::WouldBlock { .. } | SendError::PeerLost(_)) => {}
-        Err(error) => panic!("{error}"),
-    }
+    let message = Message::new(data);
+    let interface = victim.interface_mut();
+    let sent = interface.send_msg(terminus, &target, &message, Wait::Poll);
+    sent.map(|_| ())
 }
 
 #[test]
@@ -337,6 +343,34 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
         until("it is thrown out", || (!link.ring()).then_some(()));
     }
     assert_eq!(victim.interface().peers().count(), 0);
+}
+
+/// The interface looks at what a peer returned when there is no room; the call that finds the lie fails, and the loss is told of though
+/// nothing else is sent, whoever transmits.
+#[test]
+fn a_peer_that_returns_more_than_it_was_sent_is_lost_for_whoever_transmits() {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let mut victim = sleepy(&namespace, strategy);
+        let identity = victim.interface().identity();
+        let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
+        until("the link", || {
+            victim.interface_mut().poll();
+            victim.interface().peers().next().map(|_| ())
+        });
+        let at = Geometry::DEFAULT.consumed_offset();
+        link.from_victim.store_u64(at, u64::MAX / 2).unwrap();
+        // Longer than what a network processor is left to send.
+        let refused = (0..1_000_000).find_map(|_| try_to_send(&mut victim, &[1; 1000]).err());
+        let refused = refused.expect("there is an end to the room");
+        assert!(matches!(refused, SendError::PeerLost(_)), "{refused}");
+        let lost = victim.interface_mut().wait_for_loss(LONG);
+        let lost = lost.expect("no error").expect("the loss");
+        assert!(
+            matches!(lost.end, LinkEnd::Fault(_)),
+            "{strategy:?}: {lost}"
+        );
+    }
 }
 
 #[test]
