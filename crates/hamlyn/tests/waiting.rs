@@ -352,3 +352,35 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
     area.read_at(0, &mut got).unwrap();
     assert!(got.iter().all(|&byte| byte == 2));
 }
+
+/// An event loop is told for how long to wait at most: here until memory that a burst needed can be given back.
+#[test]
+fn an_event_loop_is_told_when_to_look_though_nothing_comes() {
+    let namespace = namespace();
+    let (mut here, mut there) = (open(&namespace), open(&namespace));
+    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 16).unwrap();
+    let sender = tagged_write::Sender::grow(&mut there, &receiver.ticket(), LONG).unwrap();
+    let longest_wait = |manager: &mut Manager<ProcessHost>| {
+        let span = manager.interface_mut().prepare_wait();
+        manager.interface_mut().poll();
+        manager.interface_mut().end_wait();
+        span
+    };
+    assert_eq!(longest_wait(&mut there), None, "nothing is to be done");
+    let mut sent = 0;
+    while sender.send(&mut there, 0, &[], sent, Wait::Poll).is_ok() {
+        sent += 1;
+    }
+    for tag in 0..sent {
+        assert_eq!(receiver.get_tag(&mut here, LONG), Ok(Some(tag)));
+        there.interface_mut().poll();
+    }
+    assert_eq!(there.interface_mut().flush(LONG), Ok(true));
+    let span = longest_wait(&mut there).expect("memory can be given back");
+    assert!(span <= Duration::from_secs(1), "{span:?}");
+    let begun = Instant::now();
+    while let Some(span) = longest_wait(&mut there) {
+        assert!(begun.elapsed() < support::PATIENCE);
+        std::thread::sleep(span);
+    }
+}

@@ -1,5 +1,7 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
+use std::time::Duration;
+
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
@@ -335,8 +337,9 @@ impl<H: Host> Interface<H> {
     /// For event loops of others: announces that this program is about to wait on
     /// [`Interface::descriptor`]. In order: note [`Interface::activity`]; look at your queues and
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
-    /// call [`Interface::end_wait`] in any case.
-    pub fn prepare_wait(&mut self) {
+    /// call [`Interface::end_wait`] in any case. Returns for how long to wait at most: then memory can be given back, or a peer that
+    /// could not be woken can be tried again.
+    pub fn prepare_wait(&mut self) -> Option<Duration> {
         let now_ns = self.host.now_ns();
         let is_own = matches!(self.outbound, Half::Own(_));
         let has_room = self.outbound.with(|outbound| {
@@ -357,6 +360,8 @@ impl<H: Host> Interface<H> {
         if let Some(processor) = &self.processor {
             processor.exchange.bell.prepare();
         }
+        let due_ns = self.spare_due_ns?;
+        Some(Duration::from_nanos(due_ns.saturating_sub(now_ns)))
     }
 
     /// Ends what [`Interface::prepare_wait`] began.
