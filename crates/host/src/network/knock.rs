@@ -25,10 +25,15 @@ pub(super) fn knock(
     let answers = wire.ask(to, initiator.association());
     let mut elsewhere: Option<UdpSocket> = None;
     let mut begun_anew = initiator.begun_anew();
+    // The system reports that nobody listens: believed if nobody answers either, as such reports can be forged.
+    let mut is_refused = false;
     let mut room = [0; MESSAGE_BYTES_MAX + 1];
     loop {
         let now_ns = now_ns();
         if let Some(bytes) = initiator.poll(now_ns).map(<[u8]>::to_vec) {
+            if is_refused {
+                return Err(Unanswered::Absent);
+            }
             let begins_anew = initiator.begun_anew() != begun_anew;
             if begins_anew || elsewhere.is_none() && wire.answer(to, &bytes).is_err() {
                 begun_anew = initiator.begun_anew();
@@ -41,16 +46,20 @@ pub(super) fn knock(
             }
         }
         if now_ns >= deadline_ns {
-            return Err(Unanswered::Late);
+            return Err(match is_refused {
+                true => Unanswered::Absent,
+                false => Unanswered::Late,
+            });
         }
         let again_ns = initiator.deadline_ns().unwrap_or(deadline_ns);
         let span_ns = again_ns.min(deadline_ns).saturating_sub(now_ns);
         let span = Duration::from_nanos(span_ns.max(1_000));
         let message = match &elsewhere {
-            None => match answers.recv_timeout(span) {
-                Ok(None) => return Err(Unanswered::Absent),
-                answer => answer.ok().flatten(),
-            },
+            None => {
+                let answer = answers.recv_timeout(span).ok();
+                is_refused |= answer == Some(None);
+                answer.flatten()
+            }
             Some(socket) => {
                 let waits = socket.set_read_timeout(Some(span));
                 waits.map_err(|error| HostError::io("setsockopt", 0, &error))?;
@@ -59,10 +68,10 @@ pub(super) fn knock(
             }
         };
         // What is no answer changes nothing.
-        if let Some(message) = message
-            && let Ok(Taken::Answered(answered)) = initiator.take(now_ns, &message)
-        {
-            return Ok(*answered);
+        match message.map(|message| initiator.take(now_ns, &message)) {
+            Some(Ok(Taken::Answered(answered))) => return Ok(*answered),
+            Some(Ok(Taken::Again)) => is_refused = false,
+            Some(Err(_)) | None => {}
         }
     }
 }

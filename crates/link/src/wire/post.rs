@@ -39,8 +39,9 @@ const SHARE_BYTES: usize = 64 << 10;
 const HELD_NS: u64 = 10_000;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
-/// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing.
-const UNHEARD_MAX: u32 = 16;
+/// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing. Linux sends six of
+/// them to a host at once, and then one in a second.
+const UNHEARD_MAX: u32 = 8;
 /// How long the peer must have said nothing for that.
 const UNHEARD_NS: u64 = 300_000_000;
 /// Packets that came back and are kept; of more, the oldest are forgotten and counted.
@@ -117,6 +118,8 @@ struct State {
     /// What the socket of that path had no room for.
     stuck: Option<(u8, Batch)>,
     unheard: u32,
+    /// Datagrams that had been sent when the peer was heard last.
+    answered: u64,
     heard_ns: u64,
     /// Nobody takes what comes any more.
     is_left: bool,
@@ -176,6 +179,7 @@ impl Post {
                 aside: vec![0; datagram_bytes],
                 stuck: None,
                 unheard: 0,
+                answered: 0,
                 heard_ns: now_ns,
                 is_left: false,
                 returned: VecDeque::new(),
@@ -189,10 +193,12 @@ impl Post {
         self.number
     }
 
-    /// The system reports that nobody listens there.
+    /// The system reports that nobody listens there. No more count than datagrams were sent: such reports can be forged.
     pub(super) fn note_unheard(&self) {
         let mut state = lock(&self.state);
-        state.unheard = state.unheard.saturating_add(1);
+        if u64::from(state.unheard) < state.sealer.packets() - state.answered {
+            state.unheard += 1;
+        }
     }
 
     pub(super) fn payload_max_bytes(&self) -> usize {
@@ -514,7 +520,7 @@ impl State {
             return;
         };
         self.heard_ns = now_ns;
-        self.unheard = 0;
+        (self.unheard, self.answered) = (0, self.sealer.packets());
         let (path, plain) = (opened.path, opened.frame);
         match opened.kind {
             Kind::Data => {}

@@ -382,3 +382,24 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
     one.end_asking();
     assert!(!one.is_asking());
 }
+
+/// Whoever is not on the way can forge reports, as many as it likes, but nothing that we send.
+#[test]
+fn reports_count_no_more_than_what_was_sent() {
+    let wires = wires();
+    let [(mut transmit, ours), (_kept, mut theirs)] = link(&wires).map(WireLink::split);
+    for _ in 0..1_000 {
+        ours.post().note_unheard();
+    }
+    // Nothing is heard for longer than a peer may be silent of whom there are reports.
+    let begun_ns = clock();
+    while clock() - begun_ns < 600_000_000 {
+        std::hint::spin_loop();
+    }
+    let sent = transmit.try_send(&header(0, 5), &[], &[Part::Bytes(b"hello")]);
+    assert_eq!(sent, Ok(()));
+    until(&wires, || {
+        assert_eq!(ours.post().end(), None);
+        theirs.receive(|_, _| ()).unwrap().is_some()
+    });
+}
