@@ -195,6 +195,19 @@ impl<A: Area> Transmitter<A> {
         data: &[u8],
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
+        self.post_made(id, || *message, metadata, data, outlet)
+    }
+
+    /// As [`Transmitter::post`], of a message that is made when it is looked at, and so need not lie in memory.
+    #[inline(always)]
+    pub fn post_made<O: Outlet<A>>(
+        &mut self,
+        id: TerminusId,
+        message: impl Fn() -> Message,
+        metadata: &[u8],
+        data: &[u8],
+        outlet: &mut O,
+    ) -> Result<Posted, PostError> {
         self.dispatch(id, message, metadata, Source::Bytes(data), outlet)
     }
 
@@ -208,7 +221,7 @@ impl<A: Area> Transmitter<A> {
         pieces: &[GatherPiece],
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
-        self.dispatch(id, message, metadata, Source::Pieces(pieces), outlet)
+        self.dispatch(id, || *message, metadata, Source::Pieces(pieces), outlet)
     }
 
     /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of
@@ -218,14 +231,17 @@ impl<A: Area> Transmitter<A> {
     pub fn post_placed<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
-        message: &Message,
+        message: impl Fn() -> Message,
         metadata: &[u8],
         data_bytes: u32,
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
-        let mut message = *message;
-        message.header.flags = message.header.flags.with(Flags::PLACED);
-        self.dispatch(id, &message, metadata, Source::Placed(data_bytes), outlet)
+        let placed = || {
+            let mut message = message();
+            message.header.flags = message.header.flags.with(Flags::PLACED);
+            message
+        };
+        self.dispatch(id, placed, metadata, Source::Placed(data_bytes), outlet)
     }
 
     /// Whether the queue of a terminus for that link has room.
@@ -249,18 +265,18 @@ impl<A: Area> Transmitter<A> {
     fn dispatch<O: Outlet<A>>(
         &mut self,
         id: TerminusId,
-        message: &Message,
+        message: impl Fn() -> Message,
         metadata: &[u8],
         source: Source<'_>,
         outlet: &mut O,
     ) -> Result<Posted, PostError> {
-        let offered = self.offer_whole(id, message, metadata, &source, outlet);
-        if offered == Some(Ok(())) {
-            return Ok(posted(id, self.accept(1), true));
-        }
-        // Copies, so that on the way above nothing need be in memory.
-        let (message, source) = (*message, source);
-        self.dispatch_rest(id, &message, metadata, &source, offered, outlet)
+        let offered = self.offer_whole(id, &message(), metadata, &source, outlet);
+        let (sequence, sent) = if offered == Some(Ok(())) {
+            (self.accept(1), true)
+        } else {
+            self.dispatch_rest(id, &message(), metadata, source, offered, outlet)?
+        };
+        Ok(posted(id, sequence, sent))
     }
 
     /// Offers the link a message that is one packet, if it may go at once; whatever else it may be is left to
@@ -291,10 +307,10 @@ impl<A: Area> Transmitter<A> {
         id: TerminusId,
         message: &Message,
         metadata: &[u8],
-        source: &Source<'_>,
+        source: Source<'_>,
         offered: Option<Result<(), Unsent>>,
         outlet: &mut O,
-    ) -> Result<Posted, PostError> {
+    ) -> Result<(u64, bool), PostError> {
         let link = message.link;
         let terminus = self
             .termini
@@ -321,8 +337,8 @@ impl<A: Area> Transmitter<A> {
                 let payload_max_bytes =
                     outlet.payload_max_bytes(link).ok_or(PostError::LinkGone)?;
                 let segment = segmenter.next(payload_max_bytes);
-                match offer(outlet, link, terminus, source, &segment, metadata) {
-                    Ok(()) if segment.last => return Ok(posted(id, self.accept(1), true)),
+                match offer(outlet, link, terminus, &source, &segment, metadata) {
+                    Ok(()) if segment.last => return Ok((self.accept(1), true)),
                     Ok(()) => segmenter.advance(&segment),
                     Err(Unsent::Full) => break,
                     Err(Unsent::Gone) => return Err(PostError::LinkGone),
@@ -330,8 +346,8 @@ impl<A: Area> Transmitter<A> {
             }
         }
         let sequence = self.accept(1);
-        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, source));
-        Ok(posted(id, sequence, false))
+        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, &source));
+        Ok((sequence, false))
     }
 
     /// Puts a message behind the others for its link.

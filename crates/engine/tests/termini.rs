@@ -145,7 +145,7 @@ fn a_destination_that_takes_nothing_holds_up_no_other() {
     let sent = [
         transmitter.post(terminus, &to_live, &[], &[1], &mut wires),
         transmitter.post_gather(terminus, &to_live, &[], &[piece], &mut wires),
-        transmitter.post_placed(terminus, &to_live, &[], 1 << 20, &mut wires),
+        transmitter.post_placed(terminus, || to_live, &[], 1 << 20, &mut wires),
     ];
     assert!(sent.iter().all(|posted| posted.unwrap().sent), "{sent:?}");
     let short = Short {

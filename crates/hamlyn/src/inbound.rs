@@ -5,6 +5,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
+use hamlyn_engine::packet::Address;
 use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
@@ -387,7 +388,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     /// Takes the next packet of the link whose turn it is.
-    #[inline]
+    #[inline(always)]
     fn take_next(&mut self, waiting: Option<QueueId>) -> Next {
         let Some(inlet) = self.inlets.at_hand() else {
             return Next::Nothing;
@@ -395,24 +396,30 @@ impl<R: ReceiveEnd> Inbound<R> {
         let receiver = &mut self.receiver;
         let from = inlet.id;
         let mut refused_key = None;
-        let mut handed = None;
+        // Words come out of there, not a notification: what is stored in pieces and loaded as a whole takes long.
         let taken = inlet.end.receive_judged(|header, payload| {
             match receiver.receive(from, header, payload, waiting) {
-                Ok(Received::Handed(notification)) => handed = Some(notification),
-                Ok(_) => {}
+                Ok(Received::Handed(notification)) => {
+                    let to = Address::new(notification.slot, notification.metadata_index);
+                    Ok(Some((to, notification.word)))
+                }
+                Ok(_) => Ok(None),
                 Err(refusal) => {
                     refused_key = Some(header.key);
-                    return Err(refusal);
+                    Err(refusal)
                 }
             }
-            Ok(())
         });
         match taken {
-            Ok(Some(Ok(()))) => {
-                if let Some(notification) = handed {
-                    return Next::Handed(notification);
-                }
+            Ok(Some(Ok(Some((to, word))))) => {
+                return Next::Handed(Notification {
+                    slot: to.slot(),
+                    metadata_index: to.metadata_index(),
+                    word,
+                    from,
+                });
             }
+            Ok(Some(Ok(None))) => {}
             Ok(Some(Err(refusal))) => self.refused(refusal, refused_key),
             Ok(None) => {
                 inlet.end.settle_bulk();

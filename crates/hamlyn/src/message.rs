@@ -164,9 +164,15 @@ pub(crate) fn compose(
     message: &Message<'_>,
     length_bytes: u64,
 ) -> Result<EngineMessage, OutsideTicket> {
+    let offset = target.ticket.place(message.offset, length_bytes)?;
+    Ok(compose_at(target, message, offset))
+}
+
+/// The same, for a message that was found to lie in the ticket's place, at that offset in the slot.
+#[inline(always)]
+pub(crate) fn compose_at(target: &Target, message: &Message<'_>, offset: u64) -> EngineMessage {
     let ticket = &target.ticket;
-    let offset = ticket.place(message.offset, length_bytes)?;
-    Ok(EngineMessage {
+    EngineMessage {
         link: target.link,
         header: Header {
             slot: ticket.slot,
@@ -184,5 +190,5 @@ pub(crate) fn compose(
             kind: Kind::WRITE,
         },
         share: message.share.unwrap_or(Share::whole(ticket.counting)),
-    })
+    }
 }

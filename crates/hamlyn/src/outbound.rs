@@ -264,8 +264,9 @@ impl<T: TransmitEnd> Outlets<T> {
     /// The link at hand did not take a packet.
     #[cold]
     #[inline(never)]
-    fn not_sent(&mut self, link: LinkId, reason: Unsent) -> Unsent {
+    fn not_sent(&mut self, reason: Unsent) -> Unsent {
         if let Some(way) = self.ways.at_hand_mut() {
+            let link = LinkId::from_bits(way.link);
             match reason {
                 Unsent::Full => way.starving = true,
                 Unsent::Gone => {
@@ -322,7 +323,7 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
                 }
                 Ok(())
             }
-            Err(reason) => Err(self.not_sent(link, reason)),
+            Err(reason) => Err(self.not_sent(reason)),
         }
     }
 }

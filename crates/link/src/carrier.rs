@@ -204,7 +204,7 @@ fn words(bytes: &[u8; INLINE_BYTES]) -> [u64; 2] {
 }
 
 /// Copies all parts into the bulk.
-#[inline(always)]
+#[inline(never)]
 fn gather(mapping: &Mapping, to: usize, parts: &[Part<'_, Area>], way: Way) -> Result<(), Denied> {
     match *parts {
         [Part::Bytes(bytes)] => put(mapping, to, bytes, way),

@@ -1,11 +1,13 @@
 //! An interface grants pages to peers, and stores into those that it was granted
 //! (direct placement, decision 0006).
 
+use std::ops::Range;
+
 use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
-use hamlyn_engine::transmit::{Message as EngineMessage, Transmitter};
+use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::{Host, HostError};
 use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
@@ -16,7 +18,7 @@ use crate::error::SendError;
 use crate::grant::{ACCEPTED_MAX, AcceptError, GRANTS_MAX, Grant, GrantError, GrantTicket};
 use crate::half::Half;
 use crate::links::LinkEnd;
-use crate::message::{Message, Target, compose};
+use crate::message::{Message, Target, compose_at};
 use crate::outbound::Outbound;
 use crate::slot::Slot;
 use crate::wait::{Patience, Wait};
@@ -84,26 +86,28 @@ impl Granting {
         &mut self,
         outbound: &mut Outbound<T>,
         terminus: TerminusId,
-        posting: &EngineMessage,
-        metadata: &[u8],
-        length: u64,
+        target: &Target,
+        message: &Message<'_>,
+        place: Range<u64>,
         store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
     ) -> Result<Option<SendHandle>, PostError> {
-        let (slot, offset) = (posting.header.slot, posting.header.offset);
+        let (offset, length) = (place.start, place.end - place.start);
         let (Ok(data_bytes), Some((pages, within))) = (
             u32::try_from(length),
-            self.place(posting.link, slot, offset, length),
+            self.place(target.link, target.ticket.slot, offset, length),
         ) else {
             return Ok(None);
         };
+        let posting = || compose_at(target, message, offset);
         let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
-        if !transmitter.has_room(terminus, posting.link)? {
+        if !transmitter.has_room(terminus, target.link)? {
             return Err(PostError::QueueFull);
         }
         if !store(transmitter, pages, within) {
             return Ok(None);
         }
-        let posted = transmitter.post_placed(terminus, posting, metadata, data_bytes, outlets)?;
+        let posted =
+            transmitter.post_placed(terminus, posting, message.metadata, data_bytes, outlets)?;
         Ok(Some(posted.handle))
     }
 }
@@ -314,15 +318,17 @@ impl<H: Host> Interface<H> {
         wait: Wait,
         store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
-        let (posting, metadata) = (compose(target, message, length)?, message.metadata);
+        let start = target.ticket.place(message.offset, length)?;
+        let place = start..start.saturating_add(length);
         if let Half::Own(outbound) = &mut self.outbound {
             let granting = &mut self.granting;
-            let placed = granting.post(outbound, terminus, &posting, metadata, length, &store);
+            let place = place.clone();
+            let placed = granting.post(outbound, terminus, target, message, place, &store);
             if let Ok(placed) = placed {
                 return Ok(placed);
             }
         }
-        self.send_placed_slowly(terminus, target, message, length, wait, store)
+        self.send_placed_slowly(terminus, target, message, place, wait, store)
     }
 
     /// As [`Interface::send_placed`], if that must wait, or fails, or the network processor transmits.
@@ -332,18 +338,17 @@ impl<H: Host> Interface<H> {
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
-        length: u64,
+        place: Range<u64>,
         wait: Wait,
         store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
-        let (posting, metadata) = (compose(target, message, length)?, message.metadata);
         let mut patience = Patience::new(wait);
         // Looked up anew after each wait, which may have ended the link or the grant.
         loop {
-            let granting = &mut self.granting;
-            let placed = self.outbound.with(|outbound| {
-                granting.post(outbound, terminus, &posting, metadata, length, &store)
-            });
+            let (granting, place) = (&mut self.granting, place.clone());
+            let placed = self
+                .outbound
+                .with(|outbound| granting.post(outbound, terminus, target, message, place, &store));
             if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
                 processor.exchange.post();
             }

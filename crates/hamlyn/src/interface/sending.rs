@@ -12,7 +12,7 @@ use hamlyn_ring::lending::Borrowed;
 use super::Interface;
 use crate::error::SendError;
 use crate::half::Half;
-use crate::message::{Message, Target, compose};
+use crate::message::{Message, Target, compose, compose_at};
 use crate::outbound::{Outbound, Withheld};
 use crate::wait::{Patience, Wait};
 
@@ -208,16 +208,17 @@ impl<H: Host> Interface<H> {
     fn post(
         &mut self,
         terminus: TerminusId,
-        posting: &EngineMessage,
+        target: &Target,
         message: &Message<'_>,
+        offset: u64,
     ) -> Result<SendHandle, PostError> {
         let Some(outbound) = self.outbound.own() else {
-            let posting = *posting;
-            return self.post_shared(terminus, &posting, message);
+            return self.post_shared(terminus, &compose_at(target, message, offset), message);
         };
         let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
-        let posted =
-            transmitter.post(terminus, posting, message.metadata, message.data, outlets)?;
+        let posting = || compose_at(target, message, offset);
+        let (metadata, data) = (message.metadata, message.data);
+        let posted = transmitter.post_made(terminus, posting, metadata, data, outlets)?;
         Ok(posted.handle)
     }
 
@@ -270,10 +271,11 @@ impl<H: Host> Interface<H> {
         if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
             return Ok(handle);
         }
-        let posting = compose(target, message, message.data.len() as u64)?;
-        match self.post(terminus, &posting, message) {
+        let length = message.data.len() as u64;
+        let offset = target.ticket.place(message.offset, length)?;
+        match self.post(terminus, target, message, offset) {
             Ok(handle) => Ok(handle),
-            Err(error) => self.send_slowly(terminus, target, message, wait, error),
+            Err(error) => self.send_slowly(terminus, target, message, offset, wait, error),
         }
     }
 
@@ -284,11 +286,11 @@ impl<H: Host> Interface<H> {
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
+        offset: u64,
         wait: Wait,
         mut error: PostError,
     ) -> Result<SendHandle, SendError> {
-        // Made anew, so that its caller need not keep it in memory.
-        let posting = &compose(target, message, message.data.len() as u64)?;
+        let posting = &compose_at(target, message, offset);
         let would_block = SendError::WouldBlock {
             peer: target.ticket.destination,
         };
@@ -310,7 +312,7 @@ impl<H: Host> Interface<H> {
                 }
                 other => return Err(other.into()),
             }
-            match self.post(terminus, posting, message) {
+            match self.post(terminus, target, message, offset) {
                 Ok(handle) => return Ok(handle),
                 Err(again) => error = again,
             }

@@ -406,7 +406,7 @@ impl Driver {
         let number = self.random.below(self.termini.len() as u64) as usize;
         let posted = self.transmitter.post_placed(
             self.termini[number].id,
-            &draft.message,
+            || draft.message,
             &draft.metadata,
             draft.data.len() as u32,
             &mut self.wires,
