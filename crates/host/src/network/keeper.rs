@@ -6,9 +6,8 @@
 
 use std::net::SocketAddr;
 
-use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX, Said};
+use hamlyn_link::udp::handshake::{Heard, Said};
 use hamlyn_link::wire::Wire;
-use rustix::event::epoll;
 
 use super::letter::{Answer, Request, Side};
 use super::outside::{Network, is_of_host, peer_of, wall_ms};
@@ -16,8 +15,7 @@ use crate::process::Interior;
 use crate::process::clock::now_ns;
 use crate::process::counters::{LogBudget, Outcome};
 use crate::process::name::Name;
-use crate::process::registry::{Entrant, PeerKey};
-use crate::process::source::Source;
+use crate::process::registry::{Entrant, PeerKey, hear_wire};
 use crate::{Errno, RefusedBecause};
 
 /// How long the application may not look before the keeper does.
@@ -32,6 +30,7 @@ const STRANGERS_PER_TURN: usize = 16;
 const GIVEN_MAX: usize = 1_024;
 
 /// See the module.
+#[derive(Default)]
 pub(crate) struct Keeper {
     /// Whether the keeper looks after the wire, so that its socket wakes the attendant.
     is_watching: bool,
@@ -47,17 +46,6 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new() -> Self {
-        Self {
-            is_watching: false,
-            looks: 0,
-            due_ns: 0,
-            deadline_ns: None,
-            message: Vec::with_capacity(MESSAGE_BYTES_MAX),
-            log: LogBudget::default(),
-        }
-    }
-
     /// When [`Keeper::tend`] is to be called though nothing happens.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         match self.is_watching {
@@ -110,16 +98,8 @@ impl Keeper {
     }
 
     fn watch(&mut self, interior: &Interior, wire: &Wire, watch: bool) {
-        let set = interior.registry.watch();
-        let changed = wire.with_socket(|socket| match watch {
-            true => {
-                let readable = epoll::EventFlags::IN;
-                epoll::add(set, socket, Source::Wire.data(), readable)
-            }
-            false => epoll::delete(set, socket),
-        });
         // If the system has no room for it, the keeper looks again when it is due.
-        if changed.is_ok() {
+        if hear_wire(interior.registry.watch(), wire, watch).is_ok() {
             self.is_watching = watch;
         }
     }

@@ -56,7 +56,7 @@ impl Attendant {
     /// An attendant of these listening sockets.
     pub(super) fn new(interior: Arc<Interior>, listeners: Vec<OwnedFd>) -> Result<Self, HostError> {
         let attendant = Self {
-            keeper: interior.network.as_ref().map(|_| Keeper::new()),
+            keeper: interior.network.as_ref().map(|_| Keeper::default()),
             interior,
             listeners,
             handshakes: HashMap::new(),

@@ -11,6 +11,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
+use super::registry::hear_wire;
 use super::{Interior, clock};
 use crate::{Driver, Event, HostError};
 
@@ -135,7 +136,8 @@ impl Driver for ProcessDriver {
         };
         let has_links = network.wire.has_links();
         if has_links != self.hears_wire {
-            interior.registry.hear_wire(&network.wire, has_links)?;
+            let heard = hear_wire(interior.registry.bells(), &network.wire, has_links);
+            heard.map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
             self.hears_wire = has_links;
         }
         if !has_links {

@@ -263,18 +263,6 @@ impl Registry {
         Box::new(move || command.ring())
     }
 
-    /// Has the owner wake when something comes to the wire, or not.
-    pub(crate) fn hear_wire(&self, wire: &Wire, hears: bool) -> Result<(), HostError> {
-        let changed = wire.with_socket(|socket| match hears {
-            true => {
-                let readable = epoll::EventFlags::IN;
-                epoll::add(&self.bells, socket, Source::Wire.data(), readable)
-            }
-            false => epoll::delete(&self.bells, socket),
-        });
-        changed.map_err(|errno| HostError::system("epoll_ctl", 0, errno))
-    }
-
     /// Ends the owner's sleep, or the next one.
     pub(crate) fn alarm(&self) -> &Alarm {
         &self.alarm
@@ -680,6 +668,14 @@ impl Registry {
         self.attention.store(true, Ordering::Relaxed);
         self.alarm.ring();
     }
+}
+
+/// Has who waits at that set wake when something comes to the wire, or not.
+pub(crate) fn hear_wire(set: BorrowedFd<'_>, wire: &Wire, hears: bool) -> rustix::io::Result<()> {
+    wire.with_socket(|socket| match hears {
+        true => epoll::add(set, socket, Source::Wire.data(), epoll::EventFlags::IN),
+        false => epoll::delete(set, socket),
+    })
 }
 
 fn release(state: &mut State, key: PeerKey, token: u64) {
