@@ -15,11 +15,11 @@ use hamlyn_ring::cells::{SharedCell, SharedCells};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer};
-use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
+use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, Way, ticks};
 use hamlyn_ring::stretch::Stretch;
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement, ShortInCell};
-use crate::crossing::{Crossing, Way};
+use crate::crossing::Crossing;
 use crate::{LinkError, LinkFault};
 
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
@@ -235,10 +235,7 @@ fn gather_parts(
                 area,
                 offset,
                 length_bytes,
-            } => match way {
-                Way::Through => area.read_into(offset, mapping, to, length_bytes as usize),
-                Way::Past => area.stream_into(offset, mapping, to, length_bytes as usize),
-            },
+            } => area.read_into(offset, mapping, to, length_bytes as usize, way),
         }?;
         to += part.length_bytes();
     }
@@ -444,11 +441,8 @@ fn deposit_bulk(
     offset: u64,
     length: usize,
 ) -> Result<(), Denied> {
-    if stretch.passes_by(offset, length) {
-        area.stream_from(offset, mapping, from, length)
-    } else {
-        area.write_from(offset, mapping, from, length)
-    }
+    let way = stretch.way(offset, length);
+    area.write_from(offset, mapping, from, length, way)
 }
 
 #[cfg(test)]

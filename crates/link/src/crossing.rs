@@ -9,6 +9,8 @@
 //!
 //! Nothing that the peer says is used. A wrong choice costs time and nothing else.
 
+use hamlyn_ring::shared::Way;
+
 /// Shorter payloads go through the cache, and are not timed.
 const WATCHED_MIN_BYTES: usize = 4 << 10;
 /// One in so many copies is timed while nothing is tried.
@@ -37,22 +39,6 @@ struct Trial {
     bytes: u64,
     /// The copies from here on are judged.
     has_settled: bool,
-}
-
-/// A way to store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    Through,
-    Past,
-}
-
-impl Way {
-    fn other(self) -> Self {
-        match self {
-            Way::Through => Way::Past,
-            Way::Past => Way::Through,
-        }
-    }
 }
 
 /// The cost of timed copies.

@@ -17,7 +17,7 @@ use hamlyn_engine::memory::{self, Denied};
 
 use crate::Errno;
 use crate::handover::{Pen, Turn};
-use crate::shared::{Mapping, Memory, PAGE_BYTES, Window};
+use crate::shared::{Mapping, Memory, PAGE_BYTES, Way, Window};
 
 /// Least size of a piece: its state should be small beside it.
 pub const PIECE_MIN_BYTES: u32 = 16;
@@ -124,21 +124,6 @@ impl Area {
             .fill(self.pen.as_ref(), place(offset)?, place(len)?, value)
     }
 
-    /// Copies from another area. Ranges of the same memory must not overlap, or
-    /// it is not defined which bytes are there afterwards.
-    pub fn copy_from(
-        &self,
-        offset: u64,
-        from: &Area,
-        from_offset: u64,
-        len: u64,
-    ) -> Result<(), Denied> {
-        let (offset, from_offset, len) = (place(offset)?, place(from_offset)?, place(len)?);
-        let pen = self.pen.as_ref();
-        self.memory
-            .write_from_memory(pen, offset, &from.memory, from_offset, len)
-    }
-
     /// Puts the first `len` bytes of two words into place: at most 16.
     #[inline]
     pub fn write_short(&self, offset: u64, words: [u64; 2], len: usize) -> Result<(), Denied> {
@@ -154,23 +139,11 @@ impl Area {
         from: &Mapping,
         from_offset: usize,
         len: usize,
+        way: Way,
     ) -> Result<(), Denied> {
+        let (pen, offset) = (self.pen.as_ref(), place(offset)?);
         self.memory
-            .write_from(self.pen.as_ref(), place(offset)?, from, from_offset, len)
-    }
-
-    /// As [`Area::write_from`], but past the caches, where the processor can: for bytes that would have
-    /// left them before they are looked at.
-    #[inline]
-    pub fn stream_from(
-        &self,
-        offset: u64,
-        from: &Mapping,
-        from_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        self.memory
-            .stream_from(self.pen.as_ref(), place(offset)?, from, from_offset, len)
+            .write_from(pen, offset, from, from_offset, len, way)
     }
 
     /// Copies from the area into a mapping.
@@ -181,22 +154,10 @@ impl Area {
         into: &Mapping,
         into_offset: usize,
         len: usize,
+        way: Way,
     ) -> Result<(), Denied> {
         self.memory
-            .read_into(place(offset)?, into, into_offset, len)
-    }
-
-    /// As [`Area::read_into`], but past the caches, where the processor can.
-    #[inline]
-    pub fn stream_into(
-        &self,
-        offset: u64,
-        into: &Mapping,
-        into_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        self.memory
-            .stream_into(place(offset)?, into, into_offset, len)
+            .read_into(place(offset)?, into, into_offset, len, way)
     }
 }
 

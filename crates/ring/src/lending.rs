@@ -19,7 +19,7 @@ use rustix::fd::OwnedFd;
 use crate::Errno;
 use crate::area::Area;
 use crate::memfd::{Memfd, MemfdError, Unsuitable};
-use crate::shared::{Access, Mapping, Memory, OutOfRange, PAGE_BYTES};
+use crate::shared::{Access, Mapping, Memory, OutOfRange, PAGE_BYTES, Way};
 use crate::stretch::Stretch;
 
 /// The most that can be lent at a time: a packet counts its bytes in 32 bits.
@@ -215,10 +215,9 @@ impl Borrowed {
         if offset > self.length || bytes.len() > self.length - offset {
             return Err(OutOfRange);
         }
-        if self.stretch.passes_by(offset as u64, bytes.len()) {
-            self.mapping.stream_in(offset, bytes)
-        } else {
-            self.mapping.copy_in(offset, bytes)
+        match self.stretch.way(offset as u64, bytes.len()) {
+            Way::Past => self.mapping.stream_in(offset, bytes),
+            Way::Through => self.mapping.copy_in(offset, bytes),
         }
     }
 
@@ -232,7 +231,7 @@ impl Borrowed {
         }
         // Both fit a usize, as what is mapped does.
         let (offset, len) = (offset as usize, len as usize);
-        area.read_into(from, &self.mapping, offset, len)
+        area.read_into(from, &self.mapping, offset, len, Way::Through)
     }
 
     /// How many bytes.

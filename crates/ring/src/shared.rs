@@ -68,6 +68,26 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
+/// How bytes are stored: through the caches, or past them where the processor can, for bytes that would have left them
+/// before they are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Through the caches.
+    Through,
+    /// Past them.
+    Past,
+}
+
+impl Way {
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Way::Through => Way::Past,
+            Way::Past => Way::Through,
+        }
+    }
+}
+
 impl Mapping {
     /// Private zeroed memory, present in full: if it cannot be had, this says
     /// so, rather than a fault later. A length of 0 is legal.
@@ -157,7 +177,7 @@ impl Mapping {
             return Err(Errno::INVAL);
         }
         file_mapping.populate()?;
-        Self::copy_between(self, offset, file_mapping, 0, len)
+        Self::copy_between(self, offset, file_mapping, 0, len, Way::Through)
             .map_err(|OutOfRange| Errno::INVAL)?;
         // SAFETY: the range is whole pages of our own mapping, into which there are no references
         // (only areas in pieces give any out, and those are never exchanged), and every access
@@ -305,11 +325,17 @@ impl Mapping {
         to: &Mapping,
         to_offset: usize,
         len: usize,
+        way: Way,
     ) -> Result<(), OutOfRange> {
         let source = from.readable(from_offset, len)?;
         let target = to.writable(to_offset, len)?;
         // SAFETY: both ranges were checked.
-        unsafe { raw::copy(target, source, len) };
+        unsafe {
+            match way {
+                Way::Through => raw::copy(target, source, len),
+                Way::Past => raw::stream(target, source, len),
+            }
+        }
         Ok(())
     }
 
@@ -319,22 +345,6 @@ impl Mapping {
         let to = self.writable(offset, size_of_val(&words))?;
         // SAFETY: the 16 bytes were checked.
         unsafe { raw::store_words(to, words.map(u64::to_le)) };
-        Ok(())
-    }
-
-    /// As [`Mapping::copy_between`], but past the caches, where the processor can: for bytes that would
-    /// have left them before they are looked at.
-    pub fn stream_between(
-        from: &Mapping,
-        from_offset: usize,
-        to: &Mapping,
-        to_offset: usize,
-        len: usize,
-    ) -> Result<(), OutOfRange> {
-        let source = from.readable(from_offset, len)?;
-        let target = to.writable(to_offset, len)?;
-        // SAFETY: both ranges were checked.
-        unsafe { raw::stream(target, source, len) };
         Ok(())
     }
 

@@ -11,6 +11,7 @@
 use core::cell::Cell;
 
 use crate::caches::Caches;
+use crate::shared::Way;
 
 /// How far deposits have gone without turning back.
 #[derive(Debug)]
@@ -44,9 +45,9 @@ impl Stretch {
         }
     }
 
-    /// Notes a deposit, and says whether it is better stored past the cache.
+    /// Notes a deposit, and says how it is better stored.
     #[inline]
-    pub fn passes_by(&self, offset: u64, length: usize) -> bool {
+    pub fn way(&self, offset: u64, length: usize) -> Way {
         if offset < self.end.get() {
             // On the next lap nothing is in the cache any more if this one was long enough.
             self.outgrown.set(self.length.get() >= self.outgrown_bytes);
@@ -58,7 +59,11 @@ impl Stretch {
         if total >= self.outgrown_bytes {
             self.outgrown.set(true);
         }
-        self.outgrown.get()
+        if self.outgrown.get() {
+            Way::Past
+        } else {
+            Way::Through
+        }
     }
 }
 
@@ -71,7 +76,8 @@ mod tests {
     /// How many of the deposits of a lap over that much memory pass by the cache.
     fn lap(stretch: &Stretch, bytes: u64) -> usize {
         let places = (0..bytes).step_by(CHUNK);
-        places.filter(|&at| stretch.passes_by(at, CHUNK)).count()
+        let passes_by = |&at: &u64| stretch.way(at, CHUNK) == Way::Past;
+        places.filter(passes_by).count()
     }
 
     #[test]
@@ -96,7 +102,7 @@ mod tests {
     fn places_may_be_anything() {
         let stretch = Stretch::outgrowing(64 << 10);
         for at in [u64::MAX, 0, u64::MAX - 1, 1, u64::MAX] {
-            stretch.passes_by(at, usize::MAX);
+            stretch.way(at, usize::MAX);
         }
     }
 }

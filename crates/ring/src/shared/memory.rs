@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hamlyn_engine::memory::Denied;
 
-use super::{Mapping, OutOfRange, raw};
+use super::{Mapping, OutOfRange, Way, raw};
 use crate::Errno;
 use crate::handover::{Pen, Pieces, Turn};
 use crate::memfd::Memfd;
@@ -294,24 +294,10 @@ impl Memory {
         from: &Mapping,
         from_offset: usize,
         len: usize,
+        way: Way,
     ) -> Result<(), Denied> {
         self.store(pen, offset, len, move |mapping| {
-            Mapping::copy_between(from, from_offset, mapping, offset, len)
-        })
-    }
-
-    /// As [`Memory::write_from`], past the caches.
-    #[inline]
-    pub(crate) fn stream_from(
-        &self,
-        pen: Option<&Pen>,
-        offset: usize,
-        from: &Mapping,
-        from_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        self.store(pen, offset, len, move |mapping| {
-            Mapping::stream_between(from, from_offset, mapping, offset, len)
+            Mapping::copy_between(from, from_offset, mapping, offset, len, way)
         })
     }
 
@@ -323,34 +309,10 @@ impl Memory {
         into: &Mapping,
         into_offset: usize,
         len: usize,
+        way: Way,
     ) -> Result<(), Denied> {
-        Mapping::copy_between(self.for_loads(), offset, into, into_offset, len)
+        Mapping::copy_between(self.for_loads(), offset, into, into_offset, len, way)
             .map_err(|OutOfRange| Denied::OutOfArea)
-    }
-
-    /// As [`Memory::read_into`], past the caches.
-    #[inline]
-    pub(crate) fn stream_into(
-        &self,
-        offset: usize,
-        into: &Mapping,
-        into_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        Mapping::stream_between(self.for_loads(), offset, into, into_offset, len)
-            .map_err(|OutOfRange| Denied::OutOfArea)
-    }
-
-    /// Copies from another area's memory.
-    pub(crate) fn write_from_memory(
-        &self,
-        pen: Option<&Pen>,
-        offset: usize,
-        from: &Memory,
-        from_offset: usize,
-        len: usize,
-    ) -> Result<(), Denied> {
-        self.write_from(pen, offset, from.for_loads(), from_offset, len)
     }
 
     /// A reference to bytes in the application's hands, or nothing if any of

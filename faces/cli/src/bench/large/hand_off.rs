@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use anyhow::Result;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::shared::{Access, Mapping};
+use hamlyn_ring::shared::{self, Access, Mapping};
 use serde::{Deserialize, Serialize};
 
 use super::{Buffers, REGION_BYTES};
@@ -163,10 +163,10 @@ impl Field {
                 let to = buffers.target_offset(message) + part;
                 let from = WINDOW_OFFSET + pieces.place(way, piece);
                 let copy = match copy_out {
-                    Copy::Through => Mapping::copy_between,
-                    Copy::Past => Mapping::stream_between,
+                    Copy::Through => shared::Way::Through,
+                    Copy::Past => shared::Way::Past,
                 };
-                copy(&self.mapping, from, own, to, pieces.bytes)?;
+                Mapping::copy_between(&self.mapping, from, own, to, pieces.bytes, copy)?;
             }
             taken.store(piece + 1, Release);
         }
