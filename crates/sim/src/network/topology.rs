@@ -1,15 +1,12 @@
 //! Topologies: hosts, switches and the cables between them. Plain data, made by a generator ([`Topology::fat_tree`] and
-//! others) or read from a file ([`Topology::from_toml`]), and checked before it is used.
+//! others), and checked before it is used.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::time::Span;
 
-mod file;
 mod generate;
-
-pub use file::FileError;
 
 /// Time of a byte on a cable of the paper's network: 80 MB/s (Hamlyn 4).
 pub const PAPER_PS_PER_BYTE: u64 = 12_500;
@@ -24,11 +21,9 @@ pub const DEFAULT_BUFFER_BYTES: u64 = 256;
 const TABLE_MAX: usize = 1 << 25;
 
 /// How a switch passes a frame on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switching {
     /// As soon as its head is there. A frame that is stopped holds the cables over which it stretches.
-    #[default]
     Wormhole,
     /// When all of it is there. An input's buffer must hold it.
     StoreAndForward,

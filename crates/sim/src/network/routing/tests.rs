@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::topology::Switch;
+use super::super::topology::{Switch, Switching};
 use super::*;
 use crate::time::Span;
 
@@ -137,7 +137,7 @@ fn a_ring_falls_back_to_a_root_if_heights_leave_hosts_apart() {
             name: name.into(),
             ports: 4,
             latency: Span::ZERO,
-            switching: Default::default(),
+            switching: Switching::Wormhole,
         });
     }
     topology.add_host(End::Switch(1, 0));
