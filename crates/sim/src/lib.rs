@@ -51,6 +51,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agenda;
 pub mod host;
 pub mod link;
 pub mod machine;

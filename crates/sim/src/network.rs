@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use crate::random::Random;
 use crate::time::Time;
 
-mod agenda;
 pub mod edged;
 pub mod fabric;
 pub mod mesh;

@@ -3,12 +3,13 @@
 //! Who makes packets, judges them and is told of them is a [`Station`]: the hosts of [`super::system`], which drive the engine
 //! themselves, or the world's programs ([`super::carrier`]).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::card::{self, Load, Place, Step, Verdict};
 use super::component::{Component, Ledger};
 use super::parameters::{HEADER_BYTES, Parameters};
 use super::resource::{Grant, Resource};
+use crate::agenda::Agenda;
 use crate::time::{Span, Time};
 
 /// A packet, as it is cut.
@@ -215,9 +216,7 @@ pub(super) struct Cards<S: Station> {
     pub(super) machine: Parameters,
     pub(super) station: S,
     now: Time,
-    /// By time, and then in the order in which they were foreseen.
-    events: BTreeMap<(Time, u64), Event<S>>,
-    foreseen: u64,
+    events: Agenda<Event<S>>,
     happened: u64,
     cards: Vec<Card<S::Packet>>,
     /// Whose packet a port of the switch took last.
@@ -230,8 +229,7 @@ impl<S: Station> Cards<S> {
             machine,
             station,
             now: Time::ZERO,
-            events: BTreeMap::new(),
-            foreseen: 0,
+            events: Agenda::new(),
             happened: 0,
             cards: (0..hosts).map(|_| Card::new(&machine)).collect(),
             last_served: vec![0; hosts],
@@ -253,7 +251,7 @@ impl<S: Station> Cards<S> {
 
     /// When something happens next.
     pub(super) fn next(&self) -> Option<Time> {
-        self.events.first_key_value().map(|(&(at, _), _)| at)
+        self.events.next()
     }
 
     /// A card stops or begins to take what comes. A host that does not exist takes nothing anyway.
@@ -277,8 +275,7 @@ impl<S: Station> Cards<S> {
     }
 
     pub(super) fn foresee(&mut self, at: Time, event: Event<S>) {
-        self.events.insert((at, self.foreseen), event);
-        self.foreseen += 1;
+        self.events.enter(at, event);
     }
 
     /// Has something happen after a latency during which nothing is occupied; at once if there is none.
@@ -299,7 +296,7 @@ impl<S: Station> Cards<S> {
 
     /// The next event; false if there is none.
     pub(super) fn step(&mut self) -> bool {
-        let Some(((at, _), event)) = self.events.pop_first() else {
+        let Some((at, event)) = self.events.take(Time::NEVER) else {
             return false;
         };
         self.now = at;
@@ -321,11 +318,7 @@ impl<S: Station> Cards<S> {
 
     /// Lets everything happen that will by then.
     pub(super) fn run_until(&mut self, end: Time) {
-        while self
-            .events
-            .first_key_value()
-            .is_some_and(|(&(at, _), _)| at <= end)
-        {
+        while self.next().is_some_and(|at| at <= end) {
             self.step();
         }
         self.now = self.now.max(end);

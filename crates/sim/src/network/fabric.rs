@@ -14,10 +14,10 @@
 
 use std::collections::VecDeque;
 
-use super::agenda::Agenda;
 use super::routing::Routes;
 use super::topology::{End, Switching, Topology, TopologyError};
 use super::{Event, Frame, HostId, Loss, Network, Payload, Refusal, Routing};
+use crate::agenda::Agenda;
 use crate::random::Random;
 use crate::time::Time;
 

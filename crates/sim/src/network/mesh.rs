@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::agenda::Agenda;
 use super::part::PartError;
 use super::{Event, Frame, HostId, Network, Part, Payload, Pipe, Refusal};
+use crate::agenda::Agenda;
 use crate::random::Random;
 use crate::time::Time;
 

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::agenda::Agenda;
 use super::topology::{Topology, TopologyError};
 use super::{Event, Fabric, Frame, HostId, Network, Payload, Refusal, Routing};
+use crate::agenda::Agenda;
 use crate::random::Random;
 use crate::time::{Span, Time};
 

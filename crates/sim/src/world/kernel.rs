@@ -5,9 +5,8 @@
 //! put down as a debt, and paid when it next waits.
 
 use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
+use crate::agenda::Agenda;
 use crate::host::registry::Registry;
 use crate::link::channel::Channels;
 use crate::link::frames::Frames;
@@ -35,25 +34,6 @@ pub(crate) enum What {
     Act { number: u32 },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Entry {
-    at: Time,
-    number: u64,
-    what: What,
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
 /// Something that the world does at an instant. It uses the kernel by itself.
 pub(crate) type Act = Box<dyn FnOnce()>;
 
@@ -61,8 +41,7 @@ pub(crate) type Act = Box<dyn FnOnce()>;
 pub(crate) struct Kernel {
     pub(crate) settings: Settings,
     now: Time,
-    queue: BinaryHeap<Reverse<Entry>>,
-    entries: u64,
+    queue: Agenda<What>,
     happened: u64,
     pub(crate) tasks: Tasks,
     pub(crate) newborn: Vec<Newborn<'static>>,
@@ -87,8 +66,7 @@ impl Kernel {
         let mut random = Random::new(settings.seed);
         Self {
             now: Time::ZERO,
-            queue: BinaryHeap::new(),
-            entries: 0,
+            queue: Agenda::new(),
             happened: 0,
             tasks: Tasks::default(),
             newborn: Vec::new(),
@@ -129,15 +107,9 @@ impl Kernel {
 
     /// Has that happen then, or now if that is past; not at all if it is never.
     pub(crate) fn schedule(&mut self, at: Time, what: What) {
-        if at == Time::NEVER {
-            return;
+        if at != Time::NEVER {
+            self.queue.enter(at.max(self.now), what);
         }
-        self.entries += 1;
-        self.queue.push(Reverse(Entry {
-            at: at.max(self.now),
-            number: self.entries,
-            what,
-        }));
     }
 
     /// Has the world do something then.
@@ -152,19 +124,15 @@ impl Kernel {
 
     /// Whether something would still happen.
     pub(crate) fn is_live(&self) -> bool {
-        !self.queue.is_empty()
+        self.queue.next().is_some()
     }
 
     /// The next event, unless it is later than that. Time goes on to it.
     pub(crate) fn next(&mut self, until: Time) -> Option<What> {
-        let Reverse(entry) = self.queue.peek()?;
-        if entry.at > until {
-            return None;
-        }
-        let Reverse(entry) = self.queue.pop()?;
-        self.now = entry.at;
+        let (at, what) = self.queue.take(until)?;
+        self.now = at;
         self.happened += 1;
-        Some(entry.what)
+        Some(what)
     }
 
     /// Takes what [`What::Act`] names.

@@ -5,14 +5,14 @@ use std::collections::BinaryHeap;
 
 use crate::time::Time;
 
-/// Entries of a copyable kind.
+/// The one queue of events of a world, a network or a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
     made: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Entry<T> {
     at: Time,
     made: u64,
@@ -46,7 +46,7 @@ impl<T> Ord for Entry<T> {
     }
 }
 
-impl<T: Copy> Agenda<T> {
+impl<T> Agenda<T> {
     pub(crate) fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
