@@ -124,15 +124,6 @@ impl<P: Marked> Network<P> for MachineCarrier<P> {
         Ok(())
     }
 
-    fn admits(&self, frame: &Frame<P>) -> Result<(), Refusal> {
-        let hosts = self.hosts();
-        if frame.from.index() < hosts && frame.to.index() < hosts {
-            Ok(())
-        } else {
-            Err(Refusal::NoHost)
-        }
-    }
-
     fn next(&self) -> Option<Time> {
         self.0.next()
     }

@@ -114,13 +114,6 @@ impl<P: Payload> Network<P> for Mesh<P> {
         self.hosts
     }
 
-    fn admits(&self, frame: &Frame<P>) -> Result<(), Refusal> {
-        let is_host = |host: HostId| host.index() < self.hosts;
-        (is_host(frame.from) && is_host(frame.to))
-            .then_some(())
-            .ok_or(Refusal::NoHost)
-    }
-
     fn send(&mut self, now: Time, frame: Frame<P>) -> Result<(), (Frame<P>, Refusal)> {
         if let Err(refusal) = self.admits(&frame) {
             return Err((frame, refusal));

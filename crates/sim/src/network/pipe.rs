@@ -86,22 +86,9 @@ impl<P: Payload> Pipe<P> {
         Some(frame)
     }
 
-    /// Puts back what [`Pipe::take`] gave at this instant, to be taken again first.
-    pub(crate) fn untake(&mut self, now: Time, frame: Frame<P>) {
-        if let Some(last) = self.stages.last_mut() {
-            last.held_bytes += u64::from(frame.bytes);
-            last.queue.push_front((now, frame));
-        }
-    }
-
     /// What was lost since the last call, by number.
     pub fn take_lost(&mut self) -> Vec<(u64, Loss)> {
         core::mem::take(&mut self.lost)
-    }
-
-    /// Bytes of the frames that are in it now.
-    pub fn held_bytes(&self) -> u64 {
-        self.stages.iter().map(|stage| stage.held_bytes).sum()
     }
 
     /// Time is now `now`: everything moves on that can. [`Pipe::offer`] and [`Pipe::take`] do this by themselves.

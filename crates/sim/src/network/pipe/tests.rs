@@ -57,7 +57,7 @@ fn run(pipe: &mut Pipe<u64>, mut offers: VecDeque<(Time, Frame<u64>)>) -> Outcom
         let offer = offers.front().map(|(at, _)| *at).filter(|at| *at > now);
         let Some(next) = offer.into_iter().chain(pipe.next()).min() else {
             assert!(offers.is_empty(), "{} frames are stuck", offers.len());
-            assert_eq!(pipe.held_bytes(), 0);
+            assert!(pipe.stages.iter().all(|stage| stage.held_bytes == 0));
             return outcome;
         };
         assert!(next > now);
