@@ -300,11 +300,12 @@ impl<'a> Party<'a> {
                 continue;
             }
             let turn = Turn {
+                desk,
                 random: &mut self.random,
                 party: self.number,
                 is_due: now >= outgoing.due,
             };
-            let step = outlet.step(&mut self.program, desk, turn);
+            let step = outlet.step(&mut self.program, turn);
             match step.map_err(of_line(desk))? {
                 Step::Nothing => {}
                 Step::Moved => moved = true,

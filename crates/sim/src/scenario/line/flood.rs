@@ -100,12 +100,8 @@ impl Inlet for FloodInlet {
 pub(super) struct FloodOutlet(pub(super) Vec<Target>);
 
 impl Outlet for FloodOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         let Some(first) = desk.next(u64::MAX).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };

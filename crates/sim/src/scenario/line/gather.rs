@@ -108,12 +108,8 @@ fn lay_out(
 }
 
 impl Outlet for GatherOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        mut turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, mut turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         let reaped = self.reap(program, desk)?;
         let idle = if reaped { Step::Moved } else { Step::Nothing };
         let next = self.tickets.next(program, desk)?;

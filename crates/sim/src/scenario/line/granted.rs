@@ -262,12 +262,8 @@ impl GrantedOutlet {
 }
 
 impl Outlet for GrantedOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         self.hear(program, desk)?;
         let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);

@@ -204,12 +204,8 @@ impl GroupOutlet {
 }
 
 impl Outlet for GroupOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        mut turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, mut turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         if let Some(told) = desk.told(End::Sender, self.heard) {
             self.heard += 1;
             let part = Part::from_bytes(&told)?;

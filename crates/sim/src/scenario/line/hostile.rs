@@ -378,12 +378,8 @@ impl Attacker {
 }
 
 impl Outlet for Attacker {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         let left = self.fired < desk.known().items.len();
         if !turn.is_due || !left || desk.is_ended() {
             return Ok(Step::Nothing);

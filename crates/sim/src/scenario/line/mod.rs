@@ -41,12 +41,7 @@ pub(crate) trait Inlet {
 /// Where a line begins.
 pub(crate) trait Outlet {
     /// Does what comes next, as far as that is possible.
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String>;
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String>;
 
     /// A packet of this party came back; it may be of this line.
     fn came_back(&mut self, _: &Undelivered, _: &Desk<'_>) -> Result<(), String> {
@@ -65,6 +60,8 @@ pub(crate) trait Outlet {
 
 /// An outlet's turn.
 pub(crate) struct Turn<'a> {
+    /// What is known of the line.
+    pub(crate) desk: &'a Desk<'a>,
     pub(crate) random: &'a mut Random,
     /// Whose turn it is.
     pub(crate) party: usize,

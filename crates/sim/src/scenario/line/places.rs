@@ -374,12 +374,8 @@ impl PlacesOutlet {
 }
 
 impl Outlet for PlacesOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         let Some(number) = self.0.next(program, desk)?.filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };

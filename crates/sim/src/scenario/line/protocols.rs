@@ -111,12 +111,8 @@ impl DatagramOutlet {
 }
 
 impl Outlet for DatagramOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         if desk.told(End::Sender, self.heard).is_some() {
             let data = noise(desk.seed(), u64::MAX, REFUSED_BYTES);
             let sent = self.sender.send(program, 0, &data, None, Wait::Poll);
@@ -221,12 +217,8 @@ impl TaggedOutlet {
 }
 
 impl Outlet for TaggedOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };
@@ -330,12 +322,8 @@ impl StreamOutlet {
 }
 
 impl Outlet for StreamOutlet {
-    fn step(
-        &mut self,
-        program: &mut Program,
-        desk: &Desk<'_>,
-        turn: Turn<'_>,
-    ) -> Result<Step, String> {
+    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+        let desk = turn.desk;
         let Some(sender) = &mut self.0 else {
             return Ok(Step::Nothing);
         };
