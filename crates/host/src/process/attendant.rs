@@ -290,19 +290,9 @@ impl Attendant {
             let bytes = bytes.to_vec();
             exchange::send(socket, &Message::Answer { bytes }, &[])
         };
-        let (outcome, sent) = match self.interior.offers.hand_over(item, send) {
-            Some(sent) => (Outcome::Answered, sent),
-            None => {
-                let sent = exchange::send(socket, &Message::NotOffered, &[]);
-                (Outcome::NotOffered, sent)
-            }
-        };
-        let outcome = if sent.is_ok() {
-            outcome
-        } else {
-            Outcome::HungUp
-        };
-        self.note(outcome, Some(credentials));
+        let given = self.interior.offers.hand_over(item, send);
+        let given = given.map(|sent| (Outcome::Answered, sent));
+        self.note_given(socket, credentials, given, Outcome::NotOffered);
     }
 
     /// Hands over pages that were lent to whoever asks. What cannot be sent stays.
@@ -311,17 +301,23 @@ impl Attendant {
             exchange::send(socket, &Message::Lent { length_bytes }, &[file])
         };
         let lendings = &self.interior.lendings;
-        let (outcome, sent) = match lendings.hand_over(secret, interface, credentials, send) {
-            Some(sent) => (Outcome::Lent, sent),
-            None => {
-                let sent = exchange::send(socket, &Message::NotOffered, &[]);
-                (Outcome::NotLent, sent)
-            }
-        };
-        let outcome = if sent.is_ok() {
-            outcome
-        } else {
-            Outcome::HungUp
+        let given = lendings.hand_over(secret, interface, credentials, send);
+        let given = given.map(|sent| (Outcome::Lent, sent));
+        self.note_given(socket, credentials, given, Outcome::NotLent);
+    }
+
+    /// Notes what was given to the peer. If nothing was, tells the peer so.
+    fn note_given(
+        &mut self,
+        socket: &OwnedFd,
+        credentials: &Credentials,
+        given: Option<(Outcome, Result<(), Errno>)>,
+        absent: Outcome,
+    ) {
+        let refuse = || (absent, exchange::send(socket, &Message::NotOffered, &[]));
+        let outcome = match given.unwrap_or_else(refuse) {
+            (outcome, Ok(())) => outcome,
+            (_, Err(_)) => Outcome::HungUp,
         };
         self.note(outcome, Some(credentials));
     }
