@@ -172,26 +172,17 @@ pub enum EitherPayload<'a> {
 impl Payload<Area> for EitherPayload<'_> {
     #[inline(always)]
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
-        match self {
-            Self::Pair(payload) => payload.metadata(into, length_bytes),
-            Self::Wire(payload) => payload.metadata(into, length_bytes),
-        }
+        either!(self, payload => payload.metadata(into, length_bytes))
     }
 
     #[inline(always)]
     fn metadata_word(&self) -> Option<u64> {
-        match self {
-            Self::Pair(payload) => payload.metadata_word(),
-            Self::Wire(payload) => payload.metadata_word(),
-        }
+        either!(self, payload => payload.metadata_word())
     }
 
     #[inline(always)]
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
-        match self {
-            Self::Pair(payload) => payload.deposit(area, offset),
-            Self::Wire(payload) => payload.deposit(area, offset),
-        }
+        either!(self, payload => payload.deposit(area, offset))
     }
 }
 
