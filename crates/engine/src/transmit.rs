@@ -375,17 +375,17 @@ impl<A: Area> Transmitter<A> {
     /// Whether there is a terminus of that name, and nothing waits for that link.
     #[inline(always)]
     fn sends_at_once(&mut self, id: TerminusId, link: LinkId) -> bool {
-        id == self.at_hand || self.reaches(id, link)
+        id == self.at_hand || self.reaches(id, link.to_bits())
     }
 
     #[cold]
     #[inline(never)]
-    fn reaches(&mut self, id: TerminusId, link: LinkId) -> bool {
+    fn reaches(&mut self, id: TerminusId, link_bits: u64) -> bool {
         let is_open = self.termini.contains(id.name());
         if is_open && self.waiting == 0 {
             self.at_hand = id;
         }
-        is_open && !self.is_waiting_for(link)
+        is_open && !self.is_waiting_for(LinkId::from_bits(link_bits))
     }
 
     /// As [`Transmitter::post`], for a message that is a short packet, which is asked for only when it can

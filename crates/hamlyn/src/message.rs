@@ -13,6 +13,15 @@ use crate::ticket::{OutsideTicket, Ticket};
 pub struct Target {
     pub(crate) link: LinkId,
     pub(crate) ticket: Ticket,
+    /// Where in that interface, as packets say it.
+    to: Address,
+}
+
+/// What tells a message that is a short packet from others of its kind.
+#[derive(Clone, Copy)]
+pub(crate) struct InlineForm {
+    word: u64,
+    has_metadata: bool,
 }
 
 /// As many bytes, if there are so many.
@@ -22,51 +31,50 @@ fn first_bytes<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
 }
 
 impl Target {
+    pub(crate) fn new(link: LinkId, ticket: Ticket) -> Self {
+        let to = Address::new(ticket.slot, ticket.metadata_index);
+        Self { link, ticket, to }
+    }
+
     /// The ticket.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
     }
 
-    /// Whether the message is one short packet, and lies in the ticket's bounds.
+    /// What the message is as a short packet, if it is one and lies in the ticket's bounds.
     #[inline(always)]
-    pub(crate) fn takes_short(&self, message: &Message<'_>) -> bool {
+    pub(crate) fn inline_form(&self, message: &Message<'_>) -> Option<InlineForm> {
         let ticket = &self.ticket;
         if message.data.len() != SHORT_BYTES {
-            return false;
+            return None;
         }
-        let Some(end) = message.offset.checked_add(SHORT_BYTES as u64) else {
-            return false;
-        };
-        if end > ticket.length_bytes {
-            return false;
+        if message.offset.checked_add(SHORT_BYTES as u64)? > ticket.length_bytes {
+            return None;
         }
         if message.share.is_some() || message.silent {
-            return false;
+            return None;
         }
-        if ticket.metadata_index == FAST_INDEX {
-            message.metadata.is_empty()
-        } else {
-            message.metadata.len() == size_of::<u64>()
-        }
+        let has_metadata = ticket.metadata_index != FAST_INDEX;
+        let word = match (has_metadata, message.metadata) {
+            (false, []) => message.word,
+            (true, bytes) => u64::from_le_bytes(bytes.try_into().ok()?),
+            (false, _) => return None,
+        };
+        Some(InlineForm { word, has_metadata })
     }
 
-    /// The message as a short packet, if [`Target::takes_short`]; otherwise another one.
+    /// The message as a short packet.
     #[inline(always)]
-    pub(crate) fn short(&self, message: &Message<'_>) -> Short {
+    pub(crate) fn short(&self, message: &Message<'_>, form: InlineForm) -> Short {
         let ticket = &self.ticket;
         let data = u128::from_le_bytes(first_bytes(message.data));
-        let is_fast = ticket.metadata_index == FAST_INDEX;
         Short {
-            to: Address::new(ticket.slot, ticket.metadata_index),
+            to: self.to,
             key: ticket.key,
             // It wraps only if the fields were made up here; then the place is wrong, no more.
             offset: ticket.base.wrapping_add(message.offset),
-            word: if is_fast {
-                message.word
-            } else {
-                u64::from_le_bytes(first_bytes(message.metadata))
-            },
-            has_metadata: !is_fast,
+            word: form.word,
+            has_metadata: form.has_metadata,
             data: [data as u64, (data >> 64) as u64],
         }
     }
@@ -75,6 +83,7 @@ impl Target {
     #[inline]
     pub(crate) fn set_metadata_index(&mut self, index: u16) {
         self.ticket.metadata_index = index;
+        self.to = Address::new(self.ticket.slot, index);
     }
 
     /// The link over which messages go.
@@ -84,10 +93,7 @@ impl Target {
 
     /// The same link, for another ticket to the same interface.
     pub fn with_ticket(&self, ticket: Ticket) -> Option<Target> {
-        (ticket.destination == self.ticket.destination).then_some(Target {
-            link: self.link,
-            ticket,
-        })
+        (ticket.destination == self.ticket.destination).then(|| Target::new(self.link, ticket))
     }
 }
 

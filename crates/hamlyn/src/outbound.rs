@@ -194,14 +194,14 @@ impl<T: TransmitEnd> Outlets<T> {
     fn reach(&mut self, link: LinkId) -> Option<&mut Way<T>> {
         let is_at_hand = |way: &Way<T>| way.link == link.to_bits();
         if !self.ways.at_hand().is_some_and(is_at_hand) {
-            self.reach_another(link);
+            self.reach_another(link.to_bits());
         }
         self.ways.at_hand_mut().filter(|way| is_at_hand(way))
     }
 
     #[inline(never)]
-    fn reach_another(&mut self, link: LinkId) {
-        self.ways.reach(link.index as usize);
+    fn reach_another(&mut self, link_bits: u64) {
+        self.ways.reach(LinkId::from_bits(link_bits).index as usize);
     }
 
     /// A link whose peer was found to break the rules since this was last called.

@@ -29,10 +29,7 @@ impl<H: Host> Interface<H> {
             Some(link) => link,
             None => self.connect(Address::Destination(ticket.destination), wait)?,
         };
-        Ok(Target {
-            link,
-            ticket: *ticket,
-        })
+        Ok(Target::new(link, *ticket))
     }
 
     /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago that this is not known.

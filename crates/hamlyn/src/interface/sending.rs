@@ -12,7 +12,7 @@ use hamlyn_ring::lending::Borrowed;
 use super::Interface;
 use crate::error::SendError;
 use crate::half::Half;
-use crate::message::{Message, Target, compose, compose_at};
+use crate::message::{InlineForm, Message, Target, compose, compose_at};
 use crate::outbound::{Outbound, Withheld};
 use crate::wait::{Patience, Wait};
 
@@ -121,11 +121,11 @@ impl<H: Host> Interface<H> {
         let next = || {
             left = left.checked_sub(1)?;
             let message = messages.next()?;
-            if !target.takes_short(&message) {
+            let Some(form) = target.inline_form(&message) else {
                 *other = Some(message);
                 return None;
-            }
-            Some(target.short(&message))
+            };
+            Some(target.short(&message, form))
         };
         let outlets = &mut outbound.outlets;
         outbound
@@ -141,10 +141,11 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
-        if !target.takes_short(message) || self.is_asked() || self.granting.is_any_accepted() {
+        let form = target.inline_form(message)?;
+        if self.is_asked() || self.granting.is_any_accepted() {
             return None;
         }
-        self.post_short(terminus, target, message)
+        self.post_short(terminus, target, message, form)
     }
 
     #[inline(always)]
@@ -153,9 +154,10 @@ impl<H: Host> Interface<H> {
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
+        form: InlineForm,
     ) -> Option<SendHandle> {
         let outbound = self.outbound.own()?;
-        let short = || target.short(message);
+        let short = || target.short(message, form);
         outbound
             .transmitter
             .post_short(terminus, target.link, short, &mut outbound.outlets)
@@ -170,9 +172,10 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Option<SendHandle> {
-        if wait == Wait::Poll || !target.takes_short(message) {
+        if wait == Wait::Poll {
             return None;
         }
+        let form = target.inline_form(message)?;
         // To another host no message goes that way, however long one tries.
         if !self.outbound.own()?.outlets.has_short_way(target.link) {
             return None;
@@ -186,7 +189,7 @@ impl<H: Host> Interface<H> {
                 }
             }
             if !self.is_asked()
-                && let Some(handle) = self.post_short(terminus, target, message)
+                && let Some(handle) = self.post_short(terminus, target, message, form)
             {
                 return Some(handle);
             }
@@ -262,8 +265,8 @@ impl<H: Host> Interface<H> {
             {
                 return Ok(handle);
             }
-            if target.takes_short(message)
-                && let Some(handle) = self.post_short(terminus, target, message)
+            if let Some(form) = target.inline_form(message)
+                && let Some(handle) = self.post_short(terminus, target, message, form)
             {
                 return Ok(handle);
             }

@@ -207,9 +207,10 @@ impl Extent {
         &mut self,
         manager: &mut Manager<H>,
     ) -> Result<Option<u64>, Unusual> {
-        let entry = self.metadata.entry(self.awaited.to.metadata_index());
-        let word = entry.and_then(|entry| manager.awaited_at_hand(&self.awaited, entry));
-        let Some((word, _)) = word else {
+        let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
+            return Ok(None);
+        };
+        let Some((word, _)) = manager.awaited_at_hand(&self.awaited, entry) else {
             return Ok(None);
         };
         if word != wire::SHORT_WORD {
