@@ -438,7 +438,8 @@ impl Outlet for Attacker {
                 desk.tell(End::Receiver, Vec::new());
             }
             Sent::NotNow => desk.unexpect(attack.slot, attack.reason, packets),
-            _ => {}
+            // Some of them may have gone, and come back.
+            Sent::Cut | Sent::Lost => self.packets += packets,
         }
         Ok(sent.step())
     }
