@@ -79,9 +79,13 @@ fn what_was_wrong_is_right() {
     for entry in std::fs::read_dir(plans).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        let verdict = run(&toml::from_str(&text).unwrap(), false);
+        let plan: Plan = toml::from_str(&text).unwrap();
+        let verdict = run(&plan, false);
         assert_eq!(verdict.violations, Vec::<String>::new(), "{path:?}");
-        assert!(verdict.messages > 0, "{path:?}");
+        // What attackers send is not delivered.
+        let mut kinds = text.lines().filter(|line| line.starts_with("kind = "));
+        let delivers = kinds.any(|kind| kind != "kind = \"hostile\"");
+        assert!(verdict.messages > 0 || !delivers, "{path:?}");
         count += 1;
     }
     assert!(count > 0);
