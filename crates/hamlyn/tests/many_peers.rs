@@ -6,7 +6,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::host::{Address, ConnectError, RefusedBecause};
+use hamlyn::host::{Address, ConnectError, HostError, RefusedBecause};
 use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Strategy, Target, Wait};
 use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::watch::SWEEP_POLLS;
@@ -242,4 +242,41 @@ fn peers_that_come_and_go_unheard_count_against_the_limit() {
             come().ok()
         });
     }
+}
+
+/// A program that only connects hears by that of peers that left.
+#[test]
+fn peers_that_left_are_no_limit_to_who_connects_to_others() {
+    const ALLOWED: u32 = 4;
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let mut options = Options::default().in_namespace(&namespace);
+        options.links_max = ALLOWED;
+        let with = ManagerOptions {
+            strategy,
+            ..ManagerOptions::default()
+        };
+        let mut busy = hamlyn::open_with(options, with).unwrap();
+        for number in 0..4 * ALLOWED {
+            let peer = open_named(&namespace, "peer");
+            until("a link to another", || {
+                let linked = busy.interface_mut().connect(Address::Name("peer"), LONG);
+                // It may take a while until it is known that the last one left.
+                assert!(
+                    matches!(
+                        linked,
+                        Ok(_) | Err(ConnectError::Host(HostError::LinksFull { .. }))
+                    ),
+                    "{strategy:?}, {number}: {linked:?}"
+                );
+                linked.ok()
+            });
+            drop(peer);
+        }
+    }
+}
+
+fn open_named(namespace: &str, name: &str) -> Manager<ProcessHost> {
+    let options = Options::named(name).in_namespace(namespace);
+    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
 }

@@ -43,7 +43,13 @@ const LATE_MAX_NS: u64 = 1_000_000;
 const BATCHES_MAX: usize = 8;
 
 /// Whom the host asks, by which number, and how it hears of answers: of none if nobody listens there, which is a hint.
-type Asked = (SocketAddr, u32, SyncSender<Option<Vec<u8>>>);
+struct Asked {
+    to: SocketAddr,
+    number: u32,
+    tell: SyncSender<Option<Vec<u8>>>,
+    /// Reports that may still be passed on: there must be room for answers.
+    reports_left: usize,
+}
 /// Answers that wait at most; more are dropped.
 const ANSWERS_MAX: usize = 4;
 
@@ -355,7 +361,12 @@ impl Wire {
     /// [`Wire::end_asking`]. One thread at a time asks.
     pub fn ask(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
         let (tell, told) = mpsc::sync_channel(ANSWERS_MAX);
-        *lock(&self.asked) = Some((to, number, tell));
+        *lock(&self.asked) = Some(Asked {
+            to,
+            number,
+            tell,
+            reports_left: ANSWERS_MAX / 2,
+        });
         // Somebody has to look now.
         (self.tell)();
         told
@@ -373,11 +384,17 @@ impl Wire {
 
     /// Passes on what concerns who asks, if this does.
     fn pass_on(&self, concerns: impl Fn(&Asked) -> bool, message: Option<&[u8]>) -> bool {
-        let asked = lock(&self.asked);
-        let Some(asked) = asked.as_ref().filter(|asked| concerns(asked)) else {
+        let mut asked = lock(&self.asked);
+        let Some(asked) = asked.as_mut().filter(|asked| concerns(asked)) else {
             return false;
         };
-        let _ = asked.2.try_send(message.map(<[u8]>::to_vec));
+        if message.is_none() {
+            let Some(left) = asked.reports_left.checked_sub(1) else {
+                return true;
+            };
+            asked.reports_left = left;
+        }
+        let _ = asked.tell.try_send(message.map(<[u8]>::to_vec));
         true
     }
 
@@ -474,22 +491,30 @@ impl Reception {
         let mut came = false;
         // So that the socket knows how long datagrams may be before it tells them apart.
         self.follow(wire);
-        if self.has_reports {
+        let mut has_heard = self.has_reports;
+        if has_heard {
             self.hear_reports(wire);
         }
         let away_ns = looked_ns.saturating_sub(self.looked_ns);
         (self.away_ns, self.looked_ns) = (self.away_ns.max(away_ns), looked_ns);
-        for _ in 0..BATCHES_PER_POLL {
-            if came {
+        let mut batches = 0;
+        for _ in 0..2 * BATCHES_PER_POLL {
+            if came || batches == BATCHES_PER_POLL {
                 break;
             }
             match self.socket.receive(&mut self.inbox) {
-                Ok(true) => {}
+                Ok(true) => batches += 1,
                 Ok(false) => {
                     (self.empty_ns, self.away_ns) = (looked_ns, 0);
                     break;
                 }
+                // Some are heard in each look; others do not keep it from what has come.
+                Err(_) if has_heard => {
+                    self.has_reports = true;
+                    continue;
+                }
                 Err(_) => {
+                    has_heard = true;
                     self.hear_reports(wire);
                     continue;
                 }
@@ -523,13 +548,14 @@ impl Reception {
                 return;
             };
             let Some(peer) = report else { continue };
-            wire.pass_on(|asked| asked.0 == peer, None);
+            wire.pass_on(|asked| asked.to == peer, None);
             let posts = self.table.iter().flatten();
             for post in posts.filter(|post| post.peer == Some(peer)) {
                 post.note_unheard();
             }
         }
         self.has_reports = true;
+        self.socket.put_off_reports();
     }
 }
 
@@ -549,7 +575,7 @@ impl Wire {
         else {
             return;
         };
-        let is_answer = self.pass_on(|asked| asked.1 == envelope.association, Some(bytes));
+        let is_answer = self.pass_on(|asked| asked.number == envelope.association, Some(bytes));
         if is_answer || !matches!(envelope.kind, Kind::Initiation | Kind::Letter) {
             return;
         }

@@ -19,6 +19,8 @@ use crate::wait::{Patience, Wait};
 
 /// How long a network processor has to tell of a link that the host has, in nanoseconds; it takes some microseconds.
 const NEWS_NS: u64 = 500_000_000;
+/// Looks for the end of a lost link before another is given up on for want of room. One takes several if much came over it.
+const CLEARING_LOOKS: u32 = 64;
 
 impl<H: Host> Interface<H> {
     /// Makes a ticket usable: finds the link to its interface, connecting if there is none.
@@ -42,7 +44,15 @@ impl<H: Host> Interface<H> {
     /// Connects to another interface by name, or to this one.
     pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
         let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
-        match self.host.connect(to, deadline_ns)? {
+        // Peers that left count until it is heard that they did.
+        self.attend_if_asked();
+        let connected = match self.host.connect(to, deadline_ns) {
+            Err(ConnectError::Host(HostError::LinksFull { .. })) if self.clear_links() => {
+                self.host.connect(to, deadline_ns)
+            }
+            other => other,
+        };
+        match connected? {
             Connected::New(peer, link) => {
                 let (transmit, receive) = link.split();
                 let id = self
@@ -74,6 +84,19 @@ impl<H: Host> Interface<H> {
                 }
             }
         }
+    }
+
+    /// Takes what lost peers had sent, so that their links end; whether any did.
+    #[cold]
+    fn clear_links(&mut self) -> bool {
+        let links = self.links.iter().count();
+        for _ in 0..CLEARING_LOOKS {
+            self.poll();
+            if self.links.iter().count() < links {
+                return true;
+            }
+        }
+        false
     }
 
     fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {

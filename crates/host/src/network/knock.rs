@@ -4,6 +4,7 @@
 //! address: a host with several may answer from another than was asked, and what is authentic is the answer. If nobody
 //! answers for long, all begins anew from another port: a network, or a host whose port several processes serve, may lead it elsewhere.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -41,8 +42,13 @@ pub(super) fn knock(
                 elsewhere = Some(bound.map_err(|error| HostError::io("bind", 1, &error))?);
             }
             if let Some(socket) = &elsewhere {
-                // What cannot be sent now is said again.
-                let _ = socket.send_to(&bytes, to);
+                match socket.send_to(&bytes, to) {
+                    Err(error) if error.kind() == ErrorKind::NetworkUnreachable => {
+                        return Err(HostError::io("sendto", 0, &error).into());
+                    }
+                    // What cannot be sent now is said again.
+                    _ => {}
+                }
             }
         }
         if now_ns >= deadline_ns {

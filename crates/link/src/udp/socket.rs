@@ -189,6 +189,12 @@ impl Flow {
         }
     }
 
+    /// Receiving goes on though there are more reports: the system tells of each before it gives what has come.
+    #[cold]
+    pub fn put_off_reports(&self) {
+        let _ = rustix::net::sockopt::socket_error(&self.socket);
+    }
+
     /// The next report: where nobody listens, if it says that. As [`SendError::Refused`], a hint.
     #[cold]
     pub fn next_report(&self) -> Option<Option<SocketAddr>> {
@@ -409,8 +415,9 @@ impl Flow {
                     inbox.fill(bytes, single, from);
                     return Ok(true);
                 }
-                // The latter is about something that was sent, and was said then.
-                Err(Errno::INTR | Errno::MSGSIZE) => {}
+                Err(Errno::INTR) => {}
+                // About something that was sent, and was said then. Where reports are heard, it is one of them.
+                Err(Errno::MSGSIZE) if self.peer.is_some() => {}
                 Err(errno) => {
                     inbox.fill(0, None, None);
                     return match errno {

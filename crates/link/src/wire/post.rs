@@ -193,12 +193,9 @@ impl Post {
         self.number
     }
 
-    /// The system reports that nobody listens there. No more count than datagrams were sent: such reports can be forged.
+    /// The system reports that nobody listens there.
     pub(super) fn note_unheard(&self) {
-        let mut state = lock(&self.state);
-        if u64::from(state.unheard) < state.sealer.packets() - state.answered {
-            state.unheard += 1;
-        }
+        lock(&self.state).note_unheard();
     }
 
     pub(super) fn payload_max_bytes(&self) -> usize {

@@ -238,6 +238,13 @@ impl State {
         }
     }
 
+    /// The system reports that nobody listens there. No more count than datagrams were sent: such reports can be forged.
+    pub(super) fn note_unheard(&mut self) {
+        if u64::from(self.unheard) < self.sealer.packets() - self.answered {
+            self.unheard += 1;
+        }
+    }
+
     /// Sends a batch; whether the socket had room for it.
     fn send(&mut self, wire: &Wire, now_ns: u64, path: u8, batch: Batch) -> bool {
         self.send_rest(wire, now_ns, path, batch, None)
@@ -259,7 +266,7 @@ impl State {
                     self.stuck = Some((path, batch));
                     return false;
                 }
-                Some(SendError::Refused) => self.unheard = self.unheard.saturating_add(1),
+                Some(SendError::Refused) => self.note_unheard(),
                 // Whatever it is, it may pass; and if not, nobody answers.
                 Some(error) => {
                     if let SendError::TooLong { bytes } = error {
