@@ -16,8 +16,9 @@ use crate::scenario::plan::{PATIENCE, Plan};
 use crate::time::{Span, Time};
 use crate::world;
 
-/// After the last fault everything must come within this; far longer than it takes.
-pub(crate) const SETTLES_NS: u64 = 400_000_000;
+/// After the last fault everything must come within this; far longer than it takes, also where half of all frames are lost and one
+/// packet of 256 bytes is under way at a time.
+pub(crate) const SETTLES_NS: u64 = 1_600_000_000;
 /// How long a party that has nothing to do sleeps: at first, and at most.
 const REST_FIRST: Span = Span::from_us(20);
 const REST_MAX: Span = Span::from_us(1_000);
