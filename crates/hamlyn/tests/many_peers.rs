@@ -206,18 +206,24 @@ fn busy_peers_have_equal_shares() {
     assert!(served >= PEERS / 2 - 1, "{had:?}");
 }
 
+/// Links that the busy peer allows itself.
+const ALLOWED: u32 = 4;
+
+fn open_busy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
+    let mut options = Options::named("busy").in_namespace(namespace);
+    options.links_max = ALLOWED;
+    let with = ManagerOptions {
+        strategy,
+        ..ManagerOptions::default()
+    };
+    hamlyn::open_with(options, with).unwrap()
+}
+
 #[test]
 fn peers_that_come_and_go_unheard_count_against_the_limit() {
-    const ALLOWED: u32 = 4;
     for strategy in Strategy::ALL {
         let namespace = namespace();
-        let mut options = Options::named("busy").in_namespace(&namespace);
-        options.links_max = ALLOWED;
-        let with = ManagerOptions {
-            strategy,
-            ..ManagerOptions::default()
-        };
-        let mut busy = hamlyn::open_with(options, with).unwrap();
+        let mut busy = open_busy(&namespace, strategy);
         let come = || {
             let mut peer = open(&namespace);
             peer.interface_mut().connect(Address::Name("busy"), LONG)
@@ -247,18 +253,12 @@ fn peers_that_come_and_go_unheard_count_against_the_limit() {
 /// A program that only connects hears by that of peers that left.
 #[test]
 fn peers_that_left_are_no_limit_to_who_connects_to_others() {
-    const ALLOWED: u32 = 4;
     for strategy in Strategy::ALL {
         let namespace = namespace();
-        let mut options = Options::default().in_namespace(&namespace);
-        options.links_max = ALLOWED;
-        let with = ManagerOptions {
-            strategy,
-            ..ManagerOptions::default()
-        };
-        let mut busy = hamlyn::open_with(options, with).unwrap();
+        let mut busy = open_busy(&namespace, strategy);
         for number in 0..4 * ALLOWED {
-            let peer = open_named(&namespace, "peer");
+            let options = Options::named("peer").in_namespace(&namespace);
+            let peer = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
             until("a link to another", || {
                 let linked = busy.interface_mut().connect(Address::Name("peer"), LONG);
                 // It may take a while until it is known that the last one left.
@@ -274,9 +274,4 @@ fn peers_that_left_are_no_limit_to_who_connects_to_others() {
             drop(peer);
         }
     }
-}
-
-fn open_named(namespace: &str, name: &str) -> Manager<ProcessHost> {
-    let options = Options::named(name).in_namespace(namespace);
-    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
 }

@@ -277,6 +277,8 @@ pub struct Wires {
     pub wires: Vec<Option<Wire>>,
     /// Packets offered, taken or not.
     pub offers: usize,
+    /// Whether they say beforehand that a link has no room.
+    pub tells_room: bool,
 }
 
 impl Wires {
@@ -328,6 +330,11 @@ impl Outlet<VecArea> for Wires {
             .get(link.index as usize)?
             .as_ref()
             .map(|wire| wire.payload_max_bytes)
+    }
+
+    fn may_take(&self, link: LinkId) -> bool {
+        let wire = self.wires[link.index as usize].as_ref();
+        !self.tells_room || wire.is_some_and(|wire| wire.room > 0)
     }
 
     fn offer(

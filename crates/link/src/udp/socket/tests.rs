@@ -18,6 +18,13 @@ fn loopbacks() -> [SocketAddr; 2] {
     ]
 }
 
+/// Where a flow listens, and a loopback address that leads there.
+fn listening() -> [(SocketAddr, SocketAddr); 4] {
+    let everywhere = (Ipv6Addr::UNSPECIFIED, 0).into();
+    let [v4, v6] = loopbacks();
+    [(v4, v4), (v6, v6), (everywhere, v4), (everywhere, v6)]
+}
+
 fn pair(at: SocketAddr, settings: &FlowSettings) -> (Flow, Flow) {
     let mut one = Flow::bind(at, settings).unwrap();
     let mut other = Flow::bind(at, settings).unwrap();
@@ -258,10 +265,8 @@ fn took(flow: &Flow, inbox: &mut Inbox) -> (Vec<u8>, Option<SocketAddr>) {
 #[test]
 fn a_flow_beside_another_sends_from_its_port_and_takes_nothing_from_it() {
     let settings = FlowSettings::default();
-    let everywhere = (Ipv6Addr::UNSPECIFIED, 0).into();
-    let [v4, v6] = loopbacks();
     let mut inbox = Inbox::new();
-    for (at, loopback) in [(v4, v4), (v6, v6), (everywhere, v4), (everywhere, v6)] {
+    for (at, loopback) in listening() {
         let one = Flow::bind(at, &settings).unwrap();
         let own = SocketAddr::new(loopback.ip(), one.local().port());
         let peers = [0; 3].map(|_| Flow::bind(loopback, &settings).unwrap());
@@ -297,10 +302,8 @@ fn nothing_is_sent_beside_a_flow_from_another_address_than_it_has() {
 #[test]
 fn what_is_reported_of_flows_beside_another_is_heard_there() {
     let settings = FlowSettings::default();
-    let everywhere = (Ipv6Addr::UNSPECIFIED, 0).into();
-    let [v4, v6] = loopbacks();
     let mut inbox = Inbox::new();
-    for (at, loopback) in [(v4, v4), (v6, v6), (everywhere, v4), (everywhere, v6)] {
+    for (at, loopback) in listening() {
         let one = Flow::bind(at, &settings).unwrap();
         one.hear_reports();
         assert_eq!(one.next_report(), None);
