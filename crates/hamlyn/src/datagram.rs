@@ -12,9 +12,10 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
+use hamlyn_host::process::ProcessHost;
 
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
-use crate::manager::Manager;
+use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
 use crate::place::{Came, Place};
 use crate::ticket::{TICKET_BYTES, Ticket};
@@ -27,9 +28,9 @@ const REPLY_BYTES: usize = PLAIN_BYTES + TICKET_BYTES;
 
 const _: () = assert!(REPLY_BYTES <= USER_METADATA_BYTES);
 
-/// In [`Receiver::came`]: nothing yet, it waits for a datagram.
+/// In [`Inbox::came`]: nothing yet, it waits for a datagram.
 const READY: u64 = u64::MAX;
-/// In [`Receiver::came`]: nothing, and it waits for nothing. Neither is the word of a datagram that fits a buffer.
+/// In [`Inbox::came`]: nothing, and it waits for nothing. Neither is the word of a datagram that fits a buffer.
 const NOTHING: u64 = READY - 1;
 
 /// The word of metadata of a datagram: its offset, and its length.
@@ -49,7 +50,14 @@ const OTHER_BYTES: ReceiveError = malformed("its data are not those that it name
 
 /// The receiving end. See the module.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct Receiver<H: Host = ProcessHost> {
+    inbox: Inbox,
+    manager: Holder<H>,
+}
+
+/// What a receiver has, but for its manager.
+#[derive(Debug)]
+struct Inbox {
     place: Place,
     /// The word of the last datagram, once it was compared with what landed; or [`READY`] or [`NOTHING`].
     came: u64,
@@ -66,9 +74,9 @@ pub struct Datagram<'a> {
     pub reply: Option<Ticket>,
 }
 
-impl Receiver {
+impl<H: Host> Receiver<H> {
     /// A receiver with a buffer of 1 byte to 2 GiB. It is not ready yet.
-    pub fn new<H: Host>(manager: &mut Manager<H>, buffer_bytes: u32) -> Result<Self, OpenError> {
+    pub fn new(manager: &Manager<H>, buffer_bytes: u32) -> Result<Self, OpenError> {
         if buffer_bytes == 0 || buffer_bytes > 1 << 31 {
             return Err(OpenError::Setting {
                 setting: "a datagram buffer",
@@ -76,67 +84,83 @@ impl Receiver {
                 reason: "it has 1 byte to 2 GiB",
             });
         }
+        let place = Place::open(&mut manager.enter(), buffer_bytes, Counting::Bits32)?;
         Ok(Self {
-            place: Place::open(manager, buffer_bytes, Counting::Bits32)?,
-            came: NOTHING,
+            inbox: Inbox {
+                place,
+                came: NOTHING,
+            },
+            manager: manager.hold(),
         })
     }
 
     /// A ticket for the whole buffer, to be given to whoever may send. Good until [`Receiver::revoke`].
     pub fn ticket(&self) -> Ticket {
-        self.place.ticket()
+        self.inbox.place.ticket()
     }
 
     /// Makes the receiver ready for one datagram; the buffer is the sender's until it
     /// has come.
     #[inline]
     pub fn ready(&mut self) {
-        if self.came != READY {
-            self.place.arm();
-            self.came = READY;
+        let inbox = &mut self.inbox;
+        if inbox.came != READY {
+            inbox.place.arm();
+            inbox.came = READY;
         }
     }
 
     /// Whether it waits for a datagram.
     pub fn is_ready(&self) -> bool {
-        self.came == READY
+        self.inbox.came == READY
     }
 
     /// Changes the key: tickets handed out before are worthless, and when this returns nothing sent with them
     /// is being written any more. Without any call of the operating system but for the random bits.
-    pub fn revoke<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
+    pub fn revoke(&mut self) -> Result<(), ReceiveError> {
+        let mut manager = self.manager.enter();
         let key = manager.interface_mut().new_key()?;
-        self.place.change(manager, Some(key));
+        self.inbox.place.change(&mut manager, Some(key));
         Ok(())
     }
 
     /// Forgets a datagram that came only in part, because its sender died or gave up. If the receiver
     /// is ready it stays so, and tickets stay good. Never needed after datagrams of one packet.
-    pub fn reset<H: Host>(&mut self, manager: &mut Manager<H>) {
-        self.place.change(manager, None);
+    pub fn reset(&mut self) {
+        self.inbox.place.change(&mut self.manager.enter(), None);
     }
 
     /// Waits for a datagram. Nothing if none came in time. Afterwards the receiver is
     /// not ready, and the data stay as they are until it is made ready again.
     #[inline(always)]
-    pub fn receive<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        wait: Wait,
-    ) -> Result<Option<Datagram<'_>>, ReceiveError> {
-        if self.came != READY {
+    pub fn receive(&mut self, wait: Wait) -> Result<Option<Datagram<'_>>, ReceiveError> {
+        let inbox = &mut self.inbox;
+        if inbox.came != READY {
             return Err(ReceiveError::NotReady);
         }
-        match self.place.short_at_hand(manager) {
-            Some((word, offset)) => self.read_short(word, offset),
-            None => self.receive_slowly(manager, wait),
+        let mut manager = self.manager.enter();
+        match inbox.place.short_at_hand(&mut manager) {
+            Some((word, offset)) => inbox.read_short(word, offset),
+            None => inbox.receive_slowly(&mut manager, wait),
         }
     }
 
+    /// The datagram that came last, as long as the receiver was not made ready again.
+    pub fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
+        self.inbox.latest()
+    }
+
+    /// Packets refused at this receiver, by reason, and more.
+    pub fn info(&self) -> Result<SlotInfo, OpenError> {
+        self.inbox.place.info(&self.manager.enter())
+    }
+}
+
+impl Inbox {
     #[inline(never)]
     fn receive_slowly<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<Option<Datagram<'_>>, ReceiveError> {
         match self.place.await_message(manager, wait)? {
@@ -165,7 +189,7 @@ impl Receiver {
     }
 
     /// The datagram that came last, as long as the receiver was not made ready again.
-    pub fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
+    fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
         if self.came >= NOTHING {
             return Err(ReceiveError::NotReady);
         }
@@ -185,7 +209,7 @@ impl Receiver {
     #[inline(never)]
     fn read<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         from: Option<LinkId>,
     ) -> Result<Datagram<'_>, ReceiveError> {
         self.came = NOTHING;
@@ -226,44 +250,38 @@ impl Receiver {
             _ => Ok(None),
         }
     }
-
-    /// Packets refused at this receiver, by reason, and more.
-    pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
-        self.place.info(manager)
-    }
-
-    /// Closes the receiver; its tickets are worthless.
-    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        drop(self);
-        manager.settle();
-        Ok(())
-    }
 }
 
 /// The sending end: a ticket made usable.
-#[derive(Clone, Copy, Debug)]
-pub struct Sender {
+#[derive(Debug)]
+pub struct Sender<H: Host = ProcessHost> {
     target: Target,
+    manager: Holder<H>,
 }
 
-impl Sender {
+impl<H: Host> Clone for Sender<H> {
+    fn clone(&self) -> Self {
+        Self {
+            target: self.target,
+            manager: self.manager.clone(),
+        }
+    }
+}
+
+impl<H: Host> Sender<H> {
     /// Makes a ticket usable here; connects if need be.
-    pub fn grow<H: Host>(
-        manager: &mut Manager<H>,
-        ticket: &Ticket,
-        wait: Wait,
-    ) -> Result<Self, GrowError> {
+    pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, GrowError> {
         Ok(Self {
-            target: manager.interface_mut().target(ticket, wait)?,
+            target: manager.interface().target(ticket, wait)?,
+            manager: manager.hold(),
         })
     }
 
     /// Sends `data` to `offset` in the buffer, with a ticket for the answer if one is
     /// wanted. Whether the receiver was ready is not reported: it answers, or it does not.
     #[inline(always)]
-    pub fn send<H: Host>(
+    pub fn send(
         &self,
-        manager: &mut Manager<H>,
         offset: u32,
         data: &[u8],
         reply: Option<&Ticket>,
@@ -272,24 +290,20 @@ impl Sender {
         // As in `Ticket::place`: it wraps only if the ticket was made up, and then the place is wrong, no more.
         let at = self.target.ticket().base.wrapping_add(u64::from(offset));
         let word = word_of(at, data.len());
-        let terminus = manager.terminus();
+        let mut manager = self.manager.enter();
         let mut message = Message::new(data).at(u64::from(offset));
         match reply {
             None => {
                 let metadata = word.to_le_bytes();
                 message.metadata = &metadata;
-                manager
-                    .interface_mut()
-                    .send_msg(terminus, &self.target, &message, wait)
+                manager.send_msg(&self.target, &message, wait)
             }
             Some(ticket) => {
                 let mut metadata = [0; REPLY_BYTES];
                 metadata[..PLAIN_BYTES].copy_from_slice(&word.to_le_bytes());
                 metadata[PLAIN_BYTES..].copy_from_slice(&ticket.to_bytes());
                 message.metadata = &metadata;
-                manager
-                    .interface_mut()
-                    .send_msg(terminus, &self.target, &message, wait)
+                manager.send_msg(&self.target, &message, wait)
             }
         }
     }

@@ -10,9 +10,10 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
+use hamlyn_host::process::ProcessHost;
 
 use crate::error::{GrowError, OpenError, ReceiveError, SendError};
-use crate::manager::Manager;
+use crate::manager::{Holder, Manager};
 use crate::message::{Message, Target};
 use crate::place::{Came, Place};
 use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
@@ -126,16 +127,17 @@ fn packets_most(bytes: u64) -> u64 {
 
 /// The receiving end of a group.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct Receiver<H: Host = ProcessHost> {
     place: Place,
     counting: Counting,
     open: bool,
+    manager: Holder<H>,
 }
 
-impl Receiver {
+impl<H: Host> Receiver<H> {
     /// A group with a place of that size, 0 to 2 GiB; 0 for a barrier.
-    pub fn new<H: Host>(
-        manager: &mut Manager<H>,
+    pub fn new(
+        manager: &Manager<H>,
         place_bytes: u32,
         counting: Counting,
     ) -> Result<Self, OpenError> {
@@ -146,17 +148,20 @@ impl Receiver {
                 reason: "it has at most 2 GiB",
             });
         }
+        let place = Place::open(&mut manager.enter(), place_bytes, counting)?;
         Ok(Self {
-            place: Place::open(manager, place_bytes, counting)?,
+            place,
             counting,
             open: false,
+            manager: manager.hold(),
         })
     }
 
     /// Begins a round: a fresh key, an empty count, and the whole of place and share as
     /// one member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
     /// are worthless, so late packets of theirs cannot disturb this one.
-    pub fn begin<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<Member, ReceiveError> {
+    pub fn begin(&mut self) -> Result<Member, ReceiveError> {
+        let mut manager = self.manager.enter();
         let key = manager.interface_mut().new_key()?;
         let place = &mut self.place;
         // A packet of an earlier round may be under way: it is all in when this begins, or is refused.
@@ -178,15 +183,12 @@ impl Receiver {
 
     /// Waits until everything from all members has come, and returns it. Nothing if that was not so in
     /// time. Which peers were lost, one of which may have been a member, tells [`crate::Interface::next_loss`].
-    pub fn receive<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        wait: Wait,
-    ) -> Result<Option<&[u8]>, ReceiveError> {
+    pub fn receive(&mut self, wait: Wait) -> Result<Option<&[u8]>, ReceiveError> {
         if !self.open {
             return Err(ReceiveError::NotReady);
         }
-        if let Came::Nothing = self.place.await_message(manager, wait)? {
+        let came = self.place.await_message(&mut self.manager.enter(), wait)?;
+        if let Came::Nothing = came {
             return Ok(None);
         }
         self.open = false;
@@ -202,86 +204,66 @@ impl Receiver {
     }
 
     /// Packets refused at this group, by reason, and more.
-    pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
-        self.place.info(manager)
-    }
-
-    /// Closes the group; its members are worthless.
-    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        drop(self);
-        manager.settle();
-        Ok(())
+    pub fn info(&self) -> Result<SlotInfo, OpenError> {
+        self.place.info(&self.manager.enter())
     }
 }
 
 /// The sending end: a member made usable.
 #[derive(Debug)]
-pub struct Sender {
+pub struct Sender<H: Host = ProcessHost> {
     target: Target,
     /// What is left of the share; nothing when the last message is sent.
     left: Option<Share>,
+    manager: Holder<H>,
 }
 
-impl Sender {
+impl<H: Host> Sender<H> {
     /// Makes a member usable here; connects if need be.
-    pub fn grow<H: Host>(
-        manager: &mut Manager<H>,
-        member: &Member,
-        wait: Wait,
-    ) -> Result<Self, GrowError> {
-        let target = manager.interface_mut().target(&member.ticket, wait)?;
+    pub fn grow(manager: &Manager<H>, member: &Member, wait: Wait) -> Result<Self, GrowError> {
+        let target = manager.interface().target(&member.ticket, wait)?;
         Ok(Self {
             target,
             left: Some(member.share),
+            manager: manager.hold(),
         })
     }
 
     /// Sends a part that is not the last of this member (scatter-gather).
-    pub fn send<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        offset: u64,
-        data: &[u8],
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
+    pub fn send(&mut self, offset: u64, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
         let left = self.left.ok_or(SendError::Finished)?;
         // This part takes what it may need on any link; at least one packet is kept for the last.
         let (part, rest) = left
             .take(packets_most(data.len() as u64))
             .map_err(hamlyn_engine::terminus::PostError::Share)?;
-        let handle = self.send_share(manager, offset, data, Some(part), wait)?;
+        let handle = self.send_share(offset, data, Some(part), wait)?;
         self.left = Some(rest);
         Ok(handle)
     }
 
     /// Sends the last part of this member; it carries all that is left of the share.
-    pub fn send_last<H: Host>(
+    pub fn send_last(
         &mut self,
-        manager: &mut Manager<H>,
         offset: u64,
         data: &[u8],
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        let handle = self.send_share(manager, offset, data, self.left, wait)?;
+        let handle = self.send_share(offset, data, self.left, wait)?;
         self.left = None;
         Ok(handle)
     }
 
-    fn send_share<H: Host>(
+    fn send_share(
         &mut self,
-        manager: &mut Manager<H>,
         offset: u64,
         data: &[u8],
         share: Option<Share>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        let terminus = manager.terminus();
         let message = Message::new(data)
             .at(offset)
             .share(share.ok_or(SendError::Finished)?);
-        let sent = manager
-            .interface_mut()
-            .send_msg(terminus, &self.target, &message, wait);
+        let sent = self.manager.enter().send_msg(&self.target, &message, wait);
         if let Err(SendError::Cut { .. }) = sent {
             // A part of the share is spent on a message that will not be whole.
             self.left = None;

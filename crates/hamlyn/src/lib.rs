@@ -10,19 +10,19 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // One program receives …
-//! let mut here = hamlyn::open("alice")?;
-//! let mut inbox = datagram::Receiver::new(&mut here, 4096)?;
+//! let here = hamlyn::open("alice")?;
+//! let mut inbox = datagram::Receiver::new(&here, 4096)?;
 //! inbox.ready();
 //! let ticket = inbox.ticket().to_bytes(); // give it to whoever may send
 //!
 //! // … another sends, with the ticket it was given,
-//! let mut there = hamlyn::open_unnamed()?;
+//! let there = hamlyn::open_unnamed()?;
 //! let ticket = hamlyn::Ticket::from_bytes(&ticket)?;
-//! let outbox = datagram::Sender::grow(&mut there, &ticket, Wait::millis(1000))?;
-//! outbox.send(&mut there, 0, b"hello", None, Wait::Forever)?;
+//! let outbox = datagram::Sender::grow(&there, &ticket, Wait::millis(1000))?;
+//! outbox.send(0, b"hello", None, Wait::Forever)?;
 //!
 //! // … and it is there.
-//! if let Some(datagram) = inbox.receive(&mut here, Wait::Forever)? {
+//! if let Some(datagram) = inbox.receive(Wait::Forever)? {
 //!     assert_eq!(datagram.data, b"hello");
 //! }
 //! # Ok(())
@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod at_hand;
+mod core;
 pub mod datagram;
 pub mod error;
 pub mod grant;
@@ -73,10 +74,10 @@ pub use hamlyn_link::wire::WireState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use interface::{Interface, Queue, Sent};
 pub use links::LinkEnd;
-pub use manager::{Manager, ManagerOptions};
+pub use manager::{Detached, InterfaceGuard, Manager, ManagerOptions};
 pub use message::{Message, Target};
 pub use processor::Strategy;
-pub use rendezvous::{open, open_unnamed, open_with};
+pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use slot::{NewSlot, Slot};
 pub use ticket::{Ticket, TicketError};
 pub use wait::Wait;

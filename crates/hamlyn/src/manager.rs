@@ -2,40 +2,37 @@
 //! each send terminus; it owns the notification queue that its receivers share
 //! and leads every arrival to the receiver it is for.
 //!
-//! Receivers and senders are values of their own; calls that move messages
-//! take the manager as `&mut`. So one thread at a time uses an interface, the
-//! compiler sees to it, and no lock is needed. End points, tickets and seeds may be moved between threads.
+//! A manager is a handle: its end points hold the same interface, which is closed with the last of them. Its host says
+//! whether they stay in one thread, which costs a flag, or may be used by any, for the price of a lock
+//! ([`hamlyn_host::sharing`]). Within one thread the compiler sees to it:
 //!
-//! Two threads cannot use one manager:
-//!
-//! ```compile_fail,E0499
-//! fn both(manager: &mut hamlyn::Manager<impl hamlyn::Host + Send>) {
-//!     std::thread::scope(|scope| {
-//!         scope.spawn(|| manager.poll_nowait());
-//!         scope.spawn(|| manager.poll_nowait());
-//!     });
-//! }
+//! ```compile_fail,E0277
+//! let here = hamlyn::open("alice").unwrap();
+//! std::thread::spawn(move || here.poll_nowait());
 //! ```
 
-use std::collections::VecDeque;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::metadata::MetadataEntry;
-use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::SlotName;
-use hamlyn_engine::receive::Awaited;
-use hamlyn_engine::table::{Name, Table};
-use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
-use hamlyn_host::Host;
+use hamlyn_engine::slot::QueueId;
+use hamlyn_engine::table::Name;
+use hamlyn_engine::terminus::{SendHandle, TerminusId, TerminusOptions};
+use hamlyn_host::process::ProcessHost;
+use hamlyn_host::sharing::{Shared, Sharing, await_readable};
+use hamlyn_host::{Host, HostError};
 
-use crate::error::{OpenError, ReceiveError};
-use crate::interface::{Interface, Queue};
+use crate::core::Core;
+use crate::error::{OpenError, ReceiveError, SendError};
+use crate::interface::Interface;
+use crate::message::{Message, Target};
 use crate::processor::Strategy;
-use crate::remains::LastWord;
-use crate::wait::{Patience, Wait};
+use crate::wait::{Next, Patience, Wait};
 
-/// Receivers of a manager.
-const CLASSES_MAX: usize = 1 << 20;
 /// Entries of a manager's notification queue, unless set otherwise.
 const QUEUE_ENTRIES: usize = 4096;
 
@@ -51,7 +48,7 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    fn of(notification: &Notification) -> Self {
+    pub(crate) fn of(notification: &Notification) -> Self {
         Self {
             slot: notification.slot,
             metadata_index: notification.metadata_index,
@@ -69,7 +66,7 @@ pub trait ReceiverClass: Send {
 
 /// Names a receiver with its manager. Put into its metadata entries as their receive class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ClassId(u64);
+pub struct ClassId(pub(crate) u64);
 
 impl ClassId {
     /// What [`hamlyn_engine::metadata::MetadataEntry::set_receive_class`] takes.
@@ -78,27 +75,14 @@ impl ClassId {
     }
 
     /// Zero, which an entry has that was given no class, is no class.
-    fn new(name: Name) -> Self {
+    pub(crate) fn new(name: Name) -> Self {
         Self(name.to_bits() + 1)
     }
 
     #[inline]
-    fn name(self) -> Name {
+    pub(crate) fn name(self) -> Name {
         Name::from_bits(self.0.wrapping_sub(1))
     }
-}
-
-enum Class {
-    /// Arrivals wait until their end point asks for them.
-    Queued(VecDeque<Arrival>),
-    /// Arrivals are handed to the application's own class.
-    Own(Box<dyn ReceiverClass>),
-}
-
-struct ClassPlace {
-    class: Class,
-    /// Notifications that its entries may have outstanding.
-    entries: usize,
 }
 
 /// What a manager is opened with.
@@ -123,322 +107,361 @@ impl Default for ManagerOptions {
     }
 }
 
+/// How the end points of a manager on that host share it.
+type Held<H> = <<H as Host>::Sharing as Sharing>::Shared<Core<H>>;
+
 /// See the module.
-pub struct Manager<H: Host> {
-    interface: Interface<H>,
-    terminus: TerminusId,
-    queue: Queue,
-    classes: Table<ClassPlace>,
-    /// Arrivals that wait in classes, all together.
-    waiting: usize,
-    reserved: usize,
-    /// What had happened when [`Manager::wait`] last returned.
-    activity_seen: u64,
-    /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
-    retired: Vec<SendTag>,
-    /// What peers of end points that are gone are to be told when there is room.
-    last_words: Vec<LastWord>,
-    /// Notifications were lost, and nobody was told.
-    overrun: Option<Overrun>,
+pub struct Manager<H: Host = ProcessHost> {
+    held: Held<H>,
 }
 
-/// Last words that wait for room; of more the oldest are given up.
-const LAST_WORDS_MAX: usize = 256;
+/// A manager with which a call is under way.
+pub(crate) struct Entered<'a, H: Host> {
+    held: &'a Held<H>,
+    guard: <Held<H> as Shared<Core<H>>>::Guard<'a>,
+}
+
+impl<H: Host> Deref for Entered<'_, H> {
+    type Target = Core<H>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Core<H> {
+        &self.guard
+    }
+}
+
+impl<H: Host> DerefMut for Entered<'_, H> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Core<H> {
+        &mut self.guard
+    }
+}
+
+impl<H: Host> Drop for Entered<'_, H> {
+    /// What this call took may be what a thread that sleeps awaits.
+    #[inline(always)]
+    fn drop(&mut self) {
+        if Self::AMONG_THREADS {
+            self.guard.wake_sleeper();
+        }
+    }
+}
+
+impl<'a, H: Host> Entered<'a, H> {
+    const AMONG_THREADS: bool = <Held<H> as Shared<Core<H>>>::AMONG_THREADS;
+
+    #[inline(always)]
+    #[track_caller]
+    fn new(held: &'a Held<H>) -> Self {
+        let guard = held.enter();
+        Self { held, guard }
+    }
+
+    /// One step of a wait: false when its time is over. Other threads may have used the manager meanwhile.
+    #[inline]
+    pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
+        self.settle();
+        if Self::AMONG_THREADS {
+            self.pause_among_threads(patience)
+        } else {
+            self.interface.pause(patience)
+        }
+    }
+
+    /// One thread at a time sleeps at the interface's descriptor; others that would sleep wait for it to wake.
+    fn pause_among_threads(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
+        self.guard.wake_sleeper();
+        let deadline_ns = match self.interface.next_step(patience) {
+            Next::Stop => return Ok(false),
+            Next::Spin => {
+                Held::<H>::let_others(&mut self.guard, std::hint::spin_loop);
+                return Ok(true);
+            }
+            Next::Yield => {
+                Held::<H>::let_others(&mut self.guard, std::thread::yield_now);
+                self.interface.resumed(patience);
+                return Ok(true);
+            }
+            Next::Sleep(deadline_ns) => deadline_ns,
+        };
+        if self.sleeper.is_some() {
+            let span = self.span_until(deadline_ns);
+            self.held.await_others(&mut self.guard, span);
+            return Ok(true);
+        }
+        let activity = self.interface.activity();
+        if patience.is_news(activity) {
+            return Ok(true);
+        }
+        let slept = match self.interface.begin_sleep(activity, deadline_ns) {
+            Some(deadline_ns) => self.sleep(deadline_ns),
+            None => Ok(()),
+        };
+        self.interface.end_sleep(patience);
+        self.held.notify();
+        slept.map(|()| true)
+    }
+
+    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+        self.interface.leave_to_processor()?;
+        let Some(descriptor) = self.descriptor()? else {
+            return Ok(());
+        };
+        let span = self.span_until(deadline_ns);
+        self.begin_sleep();
+        let slept =
+            Held::<H>::let_others(&mut self.guard, || await_readable(descriptor.as_fd(), span));
+        self.sleeper = None;
+        slept
+    }
+
+    fn span_until(&self, deadline_ns: Option<u64>) -> Option<Duration> {
+        let now_ns = self.interface.host().now_ns();
+        deadline_ns.map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(now_ns)))
+    }
+
+    /// Sends a message over the manager's terminus.
+    #[inline(always)]
+    pub(crate) fn send_msg(
+        &mut self,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let terminus = self.terminus();
+        if Self::AMONG_THREADS && wait != Wait::Poll {
+            return self.send_among_threads(target, message, wait);
+        }
+        self.interface.send_msg(terminus, target, message, wait)
+    }
+
+    /// As [`Entered::send_msg`], and other threads use the manager while there is no room.
+    fn send_among_threads(
+        &mut self,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let terminus = self.terminus();
+        let mut patience = Patience::new(wait);
+        // Not to wait within the interface, but to begin a message that is too long to be queued.
+        let at_once = Wait::For(Duration::ZERO);
+        let mut rest = None;
+        loop {
+            let sent = match &mut rest {
+                None => self.interface.send_msg(terminus, target, message, at_once),
+                Some(rest) => match self.interface.send_rest(terminus, target, rest, message) {
+                    Ok(true) => return self.interface.finish_rest(terminus),
+                    Ok(false) => Err(SendError::Cut {
+                        peer: target.ticket().destination,
+                        sent_bytes: rest.sent_bytes(),
+                    }),
+                    Err(error) => return Err(error),
+                },
+            };
+            match &sent {
+                Err(SendError::WouldBlock { .. }) => {}
+                Err(SendError::Cut { .. }) if rest.is_none() => rest = self.interface.take_cut(),
+                Err(SendError::Cut { .. }) => {}
+                _ => return sent,
+            }
+            self.interface.poll();
+            if !self.pause(&mut patience)? {
+                self.interface.keep_cut(rest);
+                return sent;
+            }
+        }
+    }
+}
+
+/// The interface of a manager, in the hands of one call of the lower layer, or of several. No other call of the manager or of
+/// its end points can be made before it is dropped.
+pub struct InterfaceGuard<'a, H: Host>(Entered<'a, H>);
+
+impl<H: Host> Deref for InterfaceGuard<'_, H> {
+    type Target = Interface<H>;
+
+    fn deref(&self) -> &Interface<H> {
+        &self.0.interface
+    }
+}
+
+impl<H: Host> DerefMut for InterfaceGuard<'_, H> {
+    fn deref_mut(&mut self) -> &mut Interface<H> {
+        &mut self.0.interface
+    }
+}
+
+/// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once, if no call is under way; to be
+/// the last field, as the others leave it.
+#[derive(Debug)]
+pub(crate) struct Holder<H: Host>(Manager<H>);
+
+impl<H: Host> Holder<H> {
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn enter(&self) -> Entered<'_, H> {
+        self.0.enter()
+    }
+}
+
+impl<H: Host> Drop for Holder<H> {
+    fn drop(&mut self) {
+        let held = &self.0.held;
+        if let Some(guard) = held.try_enter() {
+            Entered::<H> { held, guard }.settle();
+        }
+    }
+}
+
+impl<H: Host> Clone for Holder<H> {
+    fn clone(&self) -> Self {
+        self.0.hold()
+    }
+}
+
+impl<H: Host> Clone for Manager<H> {
+    fn clone(&self) -> Self {
+        Self {
+            held: self.held.clone(),
+        }
+    }
+}
 
 impl<H: Host> Manager<H> {
     /// A manager for an interface on that host.
     pub fn new(host: H, options: ManagerOptions) -> Result<Self, OpenError> {
-        let mut interface = Interface::with_strategy(host, options.strategy)?;
-        let terminus = interface.open_terminus(options.terminus)?;
-        let queue = interface.open_queue(options.queue_entries)?;
         Ok(Self {
-            interface,
-            terminus,
-            queue,
-            classes: Table::new(CLASSES_MAX, u32::MAX - 1),
-            waiting: 0,
-            reserved: 0,
-            activity_seen: 0,
-            retired: Vec::new(),
-            last_words: Vec::new(),
-            overrun: None,
+            held: Shared::new(Core::new(host, options)?),
         })
     }
 
-    /// The interface.
-    pub fn interface(&self) -> &Interface<H> {
-        &self.interface
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn enter(&self) -> Entered<'_, H> {
+        Entered::new(&self.held)
     }
 
-    /// The interface.
-    pub fn interface_mut(&mut self) -> &mut Interface<H> {
-        &mut self.interface
+    /// For an end point.
+    pub(crate) fn hold(&self) -> Holder<H> {
+        Holder(self.clone())
+    }
+
+    /// The interface, for calls of the lower layer.
+    ///
+    /// # Panics
+    ///
+    /// While another call of this manager is under way: while what this returned before is not dropped, or from within
+    /// a [`ReceiverClass`].
+    #[track_caller]
+    pub fn interface(&self) -> InterfaceGuard<'_, H> {
+        InterfaceGuard(self.enter())
     }
 
     /// The terminus over which this manager's senders send.
     pub fn terminus(&self) -> TerminusId {
-        self.terminus
+        self.enter().terminus()
     }
 
     /// The notification queue that the slots of this manager's receivers name.
-    pub fn queue(&self) -> &Queue {
-        &self.queue
+    pub fn queue_id(&self) -> QueueId {
+        self.enter().queue().id()
+    }
+
+    /// Notifications that were lost because that queue was overrun.
+    pub fn lost(&self) -> u64 {
+        self.enter().queue().lost()
     }
 
     /// Registers a receiver of the application's own making, whose entries may have
     /// `entries` notifications outstanding. Its slots must be `paranoid_one_shot`, or else their
     /// senders can overrun the queue that it shares with the manager's other receivers.
     pub fn register(
-        &mut self,
+        &self,
         class: Box<dyn ReceiverClass>,
         entries: usize,
     ) -> Result<ClassId, OpenError> {
-        self.add_class(Class::Own(class), entries)
+        self.enter().register(class, entries)
     }
 
     /// Forgets a receiver. Its slots must be closed before.
-    pub fn unregister(&mut self, id: ClassId) {
-        self.lead_all();
-        if let Some(place) = self.classes.remove(id.name()) {
-            if let Class::Queued(arrivals) = &place.class {
-                self.waiting -= arrivals.len();
-            }
-            self.reserved -= place.entries;
-        }
-    }
-
-    /// Registers a receiver whose arrivals wait in the manager.
-    pub(crate) fn register_queued(&mut self, entries: usize) -> Result<ClassId, OpenError> {
-        self.add_class(Class::Queued(VecDeque::with_capacity(entries)), entries)
-    }
-
-    /// Reserves room for more notifications of a receiver.
-    pub(crate) fn reserve(&mut self, id: ClassId, entries: usize) -> Result<(), OpenError> {
-        self.check_room(entries)?;
-        if let Some(place) = self.place(id.0) {
-            place.entries += entries;
-            if let Class::Queued(arrivals) = &mut place.class {
-                arrivals.reserve(entries);
-            }
-            self.reserved += entries;
-        }
-        Ok(())
-    }
-
-    /// Undoes [`Manager::reserve`].
-    pub(crate) fn unreserve(&mut self, id: ClassId, entries: usize) {
-        self.lead_all();
-        if let Some(place) = self.place(id.0) {
-            let entries = entries.min(place.entries);
-            place.entries -= entries;
-            self.reserved -= entries;
-        }
-    }
-
-    /// Takes all notifications out of the queue: those of an end point that gives back its room must not be in the way of
-    /// others to whom it is given.
-    fn lead_all(&mut self) {
-        for _ in 0..=self.queue.capacity() {
-            match self.queue.reader.pop() {
-                Ok(Some(told)) => self.lead(told),
-                Ok(None) => break,
-                Err(overrun) => self.overrun = Some(overrun),
-            }
-        }
-    }
-
-    /// Does what is left to do for end points that are gone.
-    #[inline]
-    pub(crate) fn settle(&mut self) {
-        self.interface.attend_if_asked();
-        if !self.interface.remains.is_empty() || !self.last_words.is_empty() {
-            self.settle_all();
-        }
-    }
-
-    #[cold]
-    fn settle_all(&mut self) {
-        for remains in std::mem::take(&mut self.interface.remains) {
-            if let Some(class) = remains.class {
-                self.unregister(class);
-            }
-            if let Some(area) = remains.area {
-                self.retire_area(area);
-            }
-            self.last_words.extend(remains.last_word);
-        }
-        let (interface, terminus) = (&mut self.interface, self.terminus);
-        self.last_words
-            .retain(|last_word| !last_word.say(interface, terminus));
-        let over = self.last_words.len().saturating_sub(LAST_WORDS_MAX);
-        self.last_words.drain(..over);
-    }
-
-    /// Notifications that more end points may have outstanding.
-    pub(crate) fn room(&self) -> usize {
-        // Hamlyn 2.7: the queue must be longer than the number of entries in use.
-        (self.queue.capacity() - 1).saturating_sub(self.reserved)
-    }
-
-    fn check_room(&mut self, needed: usize) -> Result<(), OpenError> {
-        self.settle();
-        let (capacity, left) = (self.queue.capacity(), self.room());
-        if needed > left {
-            return Err(OpenError::QueueRoom {
-                needed,
-                capacity,
-                left,
-            });
-        }
-        Ok(())
-    }
-
-    fn add_class(&mut self, class: Class, entries: usize) -> Result<ClassId, OpenError> {
-        self.check_room(entries)?;
-        let name = self.classes.insert(ClassPlace { class, entries });
-        let name = name.ok_or(OpenError::Setting {
-            setting: "the number of receivers of a manager",
-            value: CLASSES_MAX as u64 + 1,
-            reason: "it has as many already: close one",
-        })?;
-        self.reserved += entries;
-        Ok(ClassId::new(name))
-    }
-
-    #[inline]
-    fn place(&mut self, bits: u64) -> Option<&mut ClassPlace> {
-        self.classes.get_mut(ClassId(bits).name())
+    pub fn unregister(&self, id: ClassId) {
+        self.enter().unregister(id);
     }
 
     /// Takes the next notification, if there is one, and leads it to its receiver
     /// (`Hamlyn 3.3`). True if there was one.
-    pub fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
-        self.settle();
-        self.tell_overrun()?;
-        match self.interface.rcv(&mut self.queue)? {
-            Some(notification) => {
-                self.lead(notification);
-                Ok(true)
-            }
-            None => Ok(false),
-        }
-    }
-
-    #[inline(never)]
-    fn lead(&mut self, notification: Notification) {
-        let arrival = Arrival::of(&notification);
-        // In fast mode the word is the sender's, and names no receiver of ours.
-        if notification.is_fast() {
-            return;
-        }
-        match self.place(notification.word).map(|place| &mut place.class) {
-            Some(Class::Queued(arrivals)) => {
-                arrivals.push_back(arrival);
-                self.waiting += 1;
-            }
-            Some(Class::Own(class)) => class.process_arrival(arrival),
-            // A receiver that was closed with messages on their way.
-            None => {}
-        }
-    }
-
-    /// The word of metadata of a message that is awaited and where it landed, if no arrival waits and it is the next of all;
-    /// otherwise nothing, and [`Manager::next_arrival`] is to be asked.
-    #[inline(always)]
-    pub(crate) fn awaited_at_hand(
-        &mut self,
-        awaited: &Awaited,
-        entry: &MetadataEntry,
-    ) -> Option<(u64, u64)> {
-        if self.waiting != 0 {
-            return None;
-        }
-        let interface = &mut self.interface;
-        interface.awaited_at_hand(&self.queue, awaited, entry)
-    }
-
-    /// The next arrival for a receiver, from its own queue or from what comes in now.
-    #[inline(never)]
-    pub(crate) fn next_arrival(&mut self, id: ClassId) -> Result<Option<Arrival>, Overrun> {
-        self.settle();
-        self.tell_overrun()?;
-        if self.waiting > 0
-            && let Some(ClassPlace {
-                class: Class::Queued(arrivals),
-                ..
-            }) = self.place(id.0)
-            && let Some(arrival) = arrivals.pop_front()
-        {
-            self.waiting -= 1;
-            return Ok(Some(arrival));
-        }
-        // What is for others waits with them, so a flood of that ends too.
-        for _ in 0..=self.queue.capacity() {
-            match self.interface.next_guarded(&mut self.queue)? {
-                Some(notification) if notification.word == id.0 && !notification.is_fast() => {
-                    return Ok(Some(Arrival::of(&notification)));
-                }
-                Some(notification) => self.lead(notification),
-                None => return Ok(None),
-            }
-        }
-        Ok(None)
-    }
-
-    fn tell_overrun(&mut self) -> Result<(), Overrun> {
-        self.overrun.take().map_or(Ok(()), Err)
-    }
-
-    /// Gives up a send-buffer area of the manager's terminus, at once or when nothing queued uses
-    /// it any more.
-    pub(crate) fn retire_area(&mut self, tag: SendTag) {
-        self.retired.push(tag);
-        self.sweep_areas();
-    }
-
-    /// Unbinds areas that were given up and are free by now.
-    pub(crate) fn sweep_areas(&mut self) {
-        let (interface, terminus) = (&mut self.interface, self.terminus);
-        self.retired.retain(|&tag| {
-            matches!(
-                interface.unbind_area(terminus, tag),
-                Err(TerminusError::InUse { .. })
-            )
-        });
-    }
-
-    /// One step of a wait: false when its time is over.
-    pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, ReceiveError> {
-        self.settle();
-        Ok(self.interface.pause(patience)?)
+    pub fn poll_nowait(&self) -> Result<bool, ReceiveError> {
+        self.enter().poll_nowait()
     }
 
     /// Waits until anything has happened since this was last called: a packet, a connection, a
     /// loss; or until the time is over. For programs that serve several end points: ask
     /// each until it has nothing, then wait. What one end point finds for another while it
     /// is asked counts, so nothing is overlooked.
-    pub fn wait(&mut self, wait: Wait) -> Result<(), ReceiveError> {
+    pub fn wait(&self, wait: Wait) -> Result<(), ReceiveError> {
+        let mut core = self.enter();
         let mut patience = Patience::new(wait);
         loop {
-            self.settle();
-            self.interface.poll();
-            let activity = self.interface.activity();
-            if activity != self.activity_seen {
-                self.activity_seen = activity;
+            core.settle();
+            core.interface.poll();
+            let activity = core.interface.activity();
+            if activity != core.activity_seen {
+                core.activity_seen = activity;
                 return Ok(());
             }
-            if !self.interface.pause(&mut patience)? {
+            if !core.pause(&mut patience)? {
                 return Ok(());
             }
         }
     }
+
+    /// Waits until nothing is queued any more: every message that was accepted is handed over to its link, or has failed with
+    /// it. False if the time was over first. A peer that takes nothing keeps it from ending well.
+    ///
+    /// Here the application's own calls move its messages, so a program that sends and then does
+    /// something else for long, or ends, calls this in between.
+    pub fn flush(&self, wait: Wait) -> Result<bool, HostError> {
+        let mut core = self.enter();
+        let mut patience = Patience::new(wait);
+        loop {
+            core.interface.poll();
+            if !core.interface.is_waiting() {
+                return Ok(true);
+            }
+            if !core.pause(&mut patience)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The manager, to be moved to another thread, if no end point and no other handle holds it.
+    pub fn detach(self) -> Result<Detached<H>, Self> {
+        match self.held.into_inner() {
+            Ok(core) => Ok(Detached(core)),
+            Err(held) => Err(Self { held }),
+        }
+    }
 }
 
-impl<H: Host> std::fmt::Debug for Manager<H> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Manager")
-            .field("interface", &self.interface)
-            .field("reserved", &self.reserved)
-            .finish_non_exhaustive()
+/// A manager without end points, on its way to another thread.
+pub struct Detached<H: Host = ProcessHost>(Core<H>);
+
+impl<H: Host> Detached<H> {
+    /// The manager, for the thread that calls this.
+    pub fn attach(self) -> Manager<H> {
+        Manager {
+            held: Shared::new(self.0),
+        }
+    }
+}
+
+impl<H: Host> fmt::Debug for Manager<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Manager");
+        if let Some(core) = self.held.try_enter() {
+            shown.field("interface", &core.interface);
+        }
+        shown.finish_non_exhaustive()
     }
 }

@@ -12,8 +12,9 @@ use hamlyn_engine::slot::{Mode, SlotInfo};
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
+use crate::core::Core;
 use crate::error::{OpenError, ReceiveError};
-use crate::manager::{ClassId, Manager};
+use crate::manager::{ClassId, Entered};
 use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
@@ -57,7 +58,7 @@ pub(crate) enum Came {
 impl Place {
     /// A place of that size. Its entry is not armed, and has a key that nobody knows.
     pub(crate) fn open<H: Host>(
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         length_bytes: u32,
         counting: Counting,
     ) -> Result<Self, OpenError> {
@@ -70,7 +71,7 @@ impl Place {
     }
 
     fn open_for<H: Host>(
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         length_bytes: u32,
         counting: Counting,
         class: ClassId,
@@ -125,7 +126,7 @@ impl Place {
 
     /// Of a message that is awaited, forgets what came of it so far, and the key under which it may come if there is
     /// another one. One that is complete stays.
-    pub(crate) fn change<H: Host>(&mut self, manager: &mut Manager<H>, key: Option<Key>) {
+    pub(crate) fn change<H: Host>(&mut self, manager: &mut Entered<'_, H>, key: Option<Key>) {
         manager.interface_mut().between_packets(|| {
             if let Some(key) = key {
                 self.permit(key);
@@ -157,7 +158,10 @@ impl Place {
 
     /// The word of metadata of a message of that and 16 bytes of data, and where those are, if it is what comes next.
     #[inline(always)]
-    pub(crate) fn short_at_hand<H: Host>(&self, manager: &mut Manager<H>) -> Option<(u64, u64)> {
+    pub(crate) fn short_at_hand<H: Host>(
+        &self,
+        manager: &mut Entered<'_, H>,
+    ) -> Option<(u64, u64)> {
         manager.awaited_at_hand(&self.awaited, self.entry()?)
     }
 
@@ -165,7 +169,7 @@ impl Place {
     #[inline(never)]
     pub(crate) fn await_message<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<Came, ReceiveError> {
         let mut patience = Patience::new(wait);
@@ -190,7 +194,7 @@ impl Place {
         }
     }
 
-    pub(crate) fn info<H: Host>(&self, manager: &Manager<H>) -> Result<SlotInfo, OpenError> {
+    pub(crate) fn info<H: Host>(&self, manager: &Core<H>) -> Result<SlotInfo, OpenError> {
         Ok(manager.interface().slot_info(&self.slot)?)
     }
 }

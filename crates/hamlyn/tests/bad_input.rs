@@ -69,9 +69,9 @@ fn members() -> impl Strategy<Value = Member> {
 
 /// A seed as some receiver made it.
 fn seed() -> [u8; SEED_BYTES] {
-    let mut manager = open(&namespace());
-    let receiver = stream::Receiver::new(&mut manager, StreamOptions::default()).unwrap();
-    receiver.make_seed(&manager).to_bytes()
+    let manager = open(&namespace());
+    let receiver = stream::Receiver::new(&manager, StreamOptions::default()).unwrap();
+    receiver.make_seed().to_bytes()
 }
 
 proptest! {
@@ -149,8 +149,8 @@ fn a_seed_that_was_cut_or_changed_is_refused() {
 #[test]
 fn tickets_of_another_version_or_with_impossible_fields_are_named() {
     let honest = {
-        let mut manager = open(&namespace());
-        datagram::Receiver::new(&mut manager, 64).unwrap().ticket()
+        let manager = open(&namespace());
+        datagram::Receiver::new(&manager, 64).unwrap().ticket()
     };
     // With a sum that is right: whoever makes a ticket up can do that.
     let with = |change: &dyn Fn(&mut [u8; TICKET_BYTES])| {
@@ -196,34 +196,34 @@ fn gone(error: GrowError, what: &str) {
 #[test]
 fn tickets_to_somebody_who_is_gone_say_so_at_once() {
     let namespace = namespace();
-    let mut here = open(&namespace);
+    let here = open(&namespace);
     let (ticket, seed, member) = {
-        let mut there = open(&namespace);
-        let mut group = group::Receiver::new(&mut there, 64, Counting::Bits32).unwrap();
-        let stream = stream::Receiver::new(&mut there, StreamOptions::default()).unwrap();
-        let member = group.begin(&mut there).unwrap();
+        let there = open(&namespace);
+        let mut group = group::Receiver::new(&there, 64, Counting::Bits32).unwrap();
+        let stream = stream::Receiver::new(&there, StreamOptions::default()).unwrap();
+        let member = group.begin().unwrap();
         (
-            datagram::Receiver::new(&mut there, 64).unwrap().ticket(),
-            stream.make_seed(&there),
+            datagram::Receiver::new(&there, 64).unwrap().ticket(),
+            stream.make_seed(),
             member,
         )
     };
     let begun = std::time::Instant::now();
     let slots = here.interface().slots_open();
     gone(
-        datagram::Sender::grow(&mut here, &ticket, Wait::Forever).unwrap_err(),
+        datagram::Sender::grow(&here, &ticket, Wait::Forever).unwrap_err(),
         "datagram",
     );
     gone(
-        tagged_write::Sender::grow(&mut here, &ticket, Wait::Forever).unwrap_err(),
+        tagged_write::Sender::grow(&here, &ticket, Wait::Forever).unwrap_err(),
         "tagged",
     );
     gone(
-        stream::Sender::grow(&mut here, &seed, Wait::Forever).unwrap_err(),
+        stream::Sender::grow(&here, &seed, Wait::Forever).unwrap_err(),
         "stream",
     );
     gone(
-        group::Sender::grow(&mut here, &member, Wait::Forever).unwrap_err(),
+        group::Sender::grow(&here, &member, Wait::Forever).unwrap_err(),
         "group",
     );
     assert!(begun.elapsed() < support::PATIENCE);
@@ -237,9 +237,9 @@ fn tickets_to_somebody_who_is_gone_say_so_at_once() {
 #[test]
 fn a_made_up_destination_of_another_user_is_not_believed() {
     let namespace = namespace();
-    let mut here = open(&namespace);
-    let mut there = open(&namespace);
-    let honest = datagram::Receiver::new(&mut there, 64).unwrap().ticket();
+    let here = open(&namespace);
+    let there = open(&namespace);
+    let honest = datagram::Receiver::new(&there, 64).unwrap().ticket();
     let user = honest.destination.user ^ 1;
     let forged = Ticket {
         destination: Destination {
@@ -248,7 +248,7 @@ fn a_made_up_destination_of_another_user_is_not_believed() {
         },
         ..honest
     };
-    let error = datagram::Sender::grow(&mut here, &forged, Wait::millis(200)).unwrap_err();
+    let error = datagram::Sender::grow(&here, &forged, Wait::millis(200)).unwrap_err();
     assert!(matches!(error, GrowError::Connect(_)), "{error:?}");
     assert!(
         here.interface()
@@ -259,10 +259,10 @@ fn a_made_up_destination_of_another_user_is_not_believed() {
 
 #[test]
 fn nobody_under_that_name_is_said_at_the_deadline() {
-    let mut here = open(&namespace());
+    let here = open(&namespace());
     let begun = std::time::Instant::now();
     let error = here
-        .interface_mut()
+        .interface()
         .connect(Address::Name("nobody"), Wait::millis(50))
         .unwrap_err();
     assert!(matches!(error, ConnectError::Absent { .. }), "{error:?}");
@@ -303,7 +303,7 @@ fn names_in_use_or_impossible_are_named() {
 
 #[test]
 fn impossible_settings_are_named_and_leave_nothing() {
-    let mut manager = open(&namespace());
+    let manager = open(&namespace());
     let settings = [
         (0, 64, 1 << 20, "pieces"),
         (65_536, 64, u64::MAX, "pieces"),
@@ -318,44 +318,49 @@ fn impossible_settings_are_named_and_leave_nothing() {
             piece_bytes,
             limit_bytes,
         };
-        let error = stream::Receiver::new(&mut manager, options).unwrap_err();
+        let error = stream::Receiver::new(&manager, options).unwrap_err();
         assert!(matches!(error, OpenError::Setting { .. }), "{error:?}");
         assert!(error.to_string().contains(word), "{error}");
     }
     for bytes in [0, (1 << 31) + 1, u32::MAX] {
-        assert!(datagram::Receiver::new(&mut manager, bytes).is_err());
+        assert!(datagram::Receiver::new(&manager, bytes).is_err());
     }
-    assert!(group::Receiver::new(&mut manager, u32::MAX, Counting::Bits32).is_err());
-    let interface = manager.interface_mut();
-    assert!(matches!(interface.open_queue(1), Err(OpenError::Queue(_))));
-    let area = interface.allocate(64).unwrap();
+    assert!(group::Receiver::new(&manager, u32::MAX, Counting::Bits32).is_err());
+    assert!(matches!(
+        manager.interface().open_queue(1),
+        Err(OpenError::Queue(_))
+    ));
+    let area = manager.interface().allocate(64).unwrap();
     let new = || NewSlot::new(&area);
     for range in [0..65, 64..65, 65..65, u64::MAX - 1..u64::MAX] {
-        let error = interface.open_slot(new().range(range)).unwrap_err();
+        let error = manager
+            .interface()
+            .open_slot(new().range(range))
+            .unwrap_err();
         assert!(error.to_string().contains("does not fit"), "{error}");
     }
     assert!(matches!(
-        interface.open_slot(new().entries(65_536)),
+        manager.interface().open_slot(new().entries(65_536)),
         Err(OpenError::Metadata(_))
     ));
-    assert_eq!(interface.slots_open(), 0);
+    assert_eq!(manager.interface().slots_open(), 0);
     // The room that failures reserved is free again: almost all of it.
     let options = StreamOptions {
         pieces: 4_000,
         piece_bytes: 64,
         limit_bytes: 1 << 20,
     };
-    stream::Receiver::new(&mut manager, options).unwrap();
+    stream::Receiver::new(&manager, options).unwrap();
 }
 
 #[test]
 fn memory_that_cannot_be_had_is_an_error_with_its_size() {
-    let mut manager = open(&namespace());
+    let manager = open(&namespace());
     let needed = 1 << 60;
-    let error = manager.interface_mut().allocate(needed).unwrap_err();
+    let error = manager.interface().allocate(needed).unwrap_err();
     assert!(matches!(error, HostError::Memory { needed_bytes, .. } if needed_bytes == needed));
     assert!(error.to_string().contains(&needed.to_string()), "{error}");
-    let error = tagged_write::Receiver::new(&mut manager, needed, 16).unwrap_err();
+    let error = tagged_write::Receiver::new(&manager, needed, 16).unwrap_err();
     assert!(
         matches!(error, OpenError::Host(HostError::Memory { .. })),
         "{error:?}"
@@ -366,21 +371,19 @@ fn memory_that_cannot_be_had_is_an_error_with_its_size() {
 #[test]
 fn a_ticket_for_another_protocol_is_refused_on_either_side() {
     let namespace = namespace();
-    let mut here = open(&namespace);
-    let mut there = open(&namespace);
-    let mut inbox = datagram::Receiver::new(&mut there, 64).unwrap();
+    let here = open(&namespace);
+    let there = open(&namespace);
+    let mut inbox = datagram::Receiver::new(&there, 64).unwrap();
     inbox.ready();
-    let mut tags = tagged_write::Receiver::new(&mut there, 64, 16).unwrap();
+    let mut tags = tagged_write::Receiver::new(&there, 64, 16).unwrap();
     // A datagram to a fast ticket: the sender's side knows.
-    let wrong = datagram::Sender::grow(&mut here, &tags.ticket(), LONG).unwrap();
-    let error = wrong
-        .send(&mut here, 0, b"datagram", None, LONG)
-        .unwrap_err();
+    let wrong = datagram::Sender::grow(&here, &tags.ticket(), LONG).unwrap();
+    let error = wrong.send(0, b"datagram", None, LONG).unwrap_err();
     assert!(error.to_string().contains("fast-mode"), "{error}");
     // A tagged write to a datagram's ticket: without metadata it is no datagram.
-    let wrong = tagged_write::Sender::grow(&mut here, &inbox.ticket(), LONG).unwrap();
-    wrong.send(&mut here, 0, b"tagged", 7, LONG).unwrap();
-    let error = inbox.receive(&mut there, LONG).unwrap_err();
+    let wrong = tagged_write::Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
+    wrong.send(0, b"tagged", 7, LONG).unwrap();
+    let error = inbox.receive(LONG).unwrap_err();
     assert!(
         matches!(
             error,
@@ -391,22 +394,21 @@ fn a_ticket_for_another_protocol_is_refused_on_either_side() {
         ),
         "{error}"
     );
-    assert_eq!(tags.get_tag(&mut there, Wait::Poll), Ok(None));
+    assert_eq!(tags.get_tag(Wait::Poll), Ok(None));
 }
 
 #[test]
 fn memory_that_cannot_be_had_is_an_error() {
-    let mut manager = open(&namespace());
-    let interface = manager.interface_mut();
+    let manager = open(&namespace());
     let huge = 1 << 50;
-    match interface.allocate(huge) {
+    match manager.interface().allocate(huge) {
         Err(HostError::Memory { needed_bytes, .. }) => assert_eq!(needed_bytes, huge),
         other => panic!("{other:?}"),
     }
-    assert!(interface.allocate(4096).is_ok());
-    assert!(interface.allocate_handover(4, 4096).is_ok());
+    assert!(manager.interface().allocate(4096).is_ok());
+    assert!(manager.interface().allocate_handover(4, 4096).is_ok());
     assert!(matches!(
-        interface.allocate_handover(4, 1000),
+        manager.interface().allocate_handover(4, 1000),
         Err(HostError::BadSetting {
             setting: "piece_bytes",
             ..

@@ -5,11 +5,13 @@ mod support;
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::stream::{Receiver, Record, Sender, StreamOptions};
 use hamlyn::{
-    Manager, ManagerOptions, Message, ReceiveError, SendError, Wait, datagram, group, tagged_write,
+    Host, Manager, ManagerOptions, Message, ReceiveError, SendError, Wait, datagram, group,
+    tagged_write,
 };
-use support::{LONG, namespace, open, until};
+use support::{LONG, namespace, open, open_shared, until};
 
 /// So much memory that the link is full before.
 fn options(piece_bytes: u32) -> StreamOptions {
@@ -20,19 +22,19 @@ fn options(piece_bytes: u32) -> StreamOptions {
     }
 }
 
-fn take(receiver: &mut Receiver, manager: &mut Manager<ProcessHost>) -> (Record, Vec<u8>) {
-    let record = receiver.receive(manager, LONG).expect("no error");
+fn take(receiver: &mut Receiver) -> (Record, Vec<u8>) {
+    let record = receiver.receive(LONG).expect("no error");
     let record = record.expect("a record");
     let bytes = receiver.bytes(&record).expect("its bytes").to_vec();
     (record, bytes)
 }
 
 /// Sends until the link and the work queue are full, as their receiver takes nothing; how many records were accepted.
-fn fill(sender: &mut Sender, there: &mut Manager<ProcessHost>, length: usize) -> u64 {
+fn fill<H: Host>(sender: &mut Sender<H>, length: usize) -> u64 {
     const SHORT: Wait = Wait::millis(20);
     let mut accepted = 0;
     loop {
-        let sent = sender.send(there, &vec![accepted as u8; length], SHORT);
+        let sent = sender.send(&vec![accepted as u8; length], SHORT);
         match sent {
             Ok(()) => accepted += 1,
             Err(SendError::WouldBlock { .. }) => return accepted,
@@ -50,31 +52,31 @@ fn a_stream_outlives_sends_that_time_out_in_the_middle_of_a_record() {
         (1 << 20, 1_000_000),
     ] {
         let namespace = namespace();
-        let (mut here, mut there) = (open(&namespace), open(&namespace));
-        let mut receiver = Receiver::new(&mut here, options(piece_bytes)).unwrap();
-        let seed = receiver.make_seed(&here);
-        let mut sender = Sender::grow(&mut there, &seed, LONG).unwrap();
-        let accepted = fill(&mut sender, &mut there, length);
+        let (here, there) = (open(&namespace), open_shared(&namespace));
+        let mut receiver = Receiver::new(&here, options(piece_bytes)).unwrap();
+        let seed = receiver.make_seed();
+        let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
+        let accepted = fill(&mut sender, length);
         assert!(accepted > 0, "what was begun is accepted");
-        let closed = sender.close(&mut there, Wait::millis(1));
+        let closed = sender.close(Wait::millis(1));
         assert!(
             matches!(closed, Err(SendError::WouldBlock { .. })),
             "{closed:?}"
         );
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                sender.close(&mut there, LONG).expect("it closes");
+                sender.close(LONG).expect("it closes");
                 assert_eq!(there.interface().slots_open(), 0);
-                let late = sender.send(&mut there, b"late", LONG);
+                let late = sender.send(b"late", LONG);
                 assert!(matches!(late, Err(SendError::Finished)), "{late:?}");
             });
             for number in 0..accepted {
-                let (record, bytes) = take(&mut receiver, &mut here);
+                let (record, bytes) = take(&mut receiver);
                 assert_eq!(bytes.len(), length, "record {number} of {accepted}");
                 assert!(bytes.iter().all(|&byte| byte == number as u8));
-                receiver.release(&mut here, &record);
+                receiver.release(&record);
             }
-            let end = receiver.receive(&mut here, LONG);
+            let end = receiver.receive(LONG);
             assert_eq!(end, Err(ReceiveError::Closed));
         });
     }
@@ -83,72 +85,72 @@ fn a_stream_outlives_sends_that_time_out_in_the_middle_of_a_record() {
 #[test]
 fn a_sender_hears_that_its_receiver_closed_though_there_was_no_room_to_say_so() {
     let namespace = namespace();
-    let (mut here, mut there) = (open(&namespace), open(&namespace));
-    let mut receiver = Receiver::new(&mut here, options(32 << 10)).unwrap();
-    let seed = receiver.make_seed(&here);
-    let mut sender = Sender::grow(&mut there, &seed, LONG).unwrap();
-    sender.send(&mut there, b"hello", LONG).unwrap();
-    let (record, _) = take(&mut receiver, &mut here);
-    receiver.release(&mut here, &record);
+    let (here, there) = (open(&namespace), open(&namespace));
+    let mut receiver = Receiver::new(&here, options(32 << 10)).unwrap();
+    let seed = receiver.make_seed();
+    let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
+    sender.send(b"hello", LONG).unwrap();
+    let (record, _) = take(&mut receiver);
+    receiver.release(&record);
     // Nothing goes to the sender's interface any more, until it looks.
-    let area = there.interface_mut().allocate(64).unwrap();
+    let area = there.interface().allocate(64).unwrap();
     let slot = hamlyn::NewSlot::new(&area);
-    let slot = there.interface_mut().open_slot(slot).unwrap();
+    let slot = there.interface().open_slot(slot).unwrap();
     let ticket = slot.fast_ticket(0, 64).unwrap();
-    let target = here.interface_mut().target(&ticket, LONG).unwrap();
+    let target = here.interface().target(&ticket, LONG).unwrap();
     let terminus = here.terminus();
     let message = Message::new(&[1; 64]);
-    let interface = here.interface_mut();
-    while interface
+    while here
+        .interface()
         .send_msg(terminus, &target, &message, Wait::Poll)
         .is_ok()
     {}
-    receiver.close(&mut here).unwrap();
+    drop(receiver);
     until("the end", || {
-        let sent = sender.send(&mut there, b"more", Wait::Poll);
+        let sent = sender.send(b"more", Wait::Poll);
         here.wait(Wait::millis(1)).unwrap();
         matches!(sent, Err(SendError::ClosedByReceiver)).then_some(())
     });
 }
 
-fn open_short(namespace: &str) -> Manager<ProcessHost> {
+fn open_short(namespace: &str) -> Manager<ProcessHost<AnyThread>> {
     let options = ManagerOptions {
         queue_entries: 128,
         ..ManagerOptions::default()
     };
-    hamlyn::open_with(Options::default().in_namespace(namespace), options).unwrap()
+    hamlyn::open_shared(Options::default().in_namespace(namespace), options).unwrap()
 }
 
 #[test]
 fn end_points_that_are_dropped_leave_nothing_and_let_nobody_in() {
     let namespace = namespace();
-    let (mut here, mut there) = (open_short(&namespace), open(&namespace));
+    let (here, there) = (open_short(&namespace), open(&namespace));
     let small = StreamOptions {
         pieces: 64,
         piece_bytes: 64,
         limit_bytes: 1 << 20,
     };
     for _ in 0..20 {
-        let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
+        let mut inbox = datagram::Receiver::new(&here, 64).unwrap();
         inbox.ready();
-        let tags = tagged_write::Receiver::new(&mut here, 64, 16).unwrap();
-        let mut group = group::Receiver::new(&mut here, 64, Default::default()).unwrap();
-        let member = group.begin(&mut here).unwrap();
-        let receiver = Receiver::new(&mut here, small).unwrap();
-        let outbox = datagram::Sender::grow(&mut there, &inbox.ticket(), LONG).unwrap();
-        let tagged = tagged_write::Sender::grow(&mut there, &tags.ticket(), LONG).unwrap();
-        let mut part = group::Sender::grow(&mut there, &member, LONG).unwrap();
-        let mut stream = Sender::grow(&mut there, &receiver.make_seed(&here), LONG).unwrap();
+        let tags = tagged_write::Receiver::new(&here, 64, 16).unwrap();
+        let mut group = group::Receiver::new(&here, 64, Default::default()).unwrap();
+        let member = group.begin().unwrap();
+        let receiver = Receiver::new(&here, small).unwrap();
+        let outbox = datagram::Sender::grow(&there, &inbox.ticket(), LONG).unwrap();
+        let tagged = tagged_write::Sender::grow(&there, &tags.ticket(), LONG).unwrap();
+        let mut part = group::Sender::grow(&there, &member, LONG).unwrap();
+        let mut stream = Sender::grow(&there, &receiver.make_seed(), LONG).unwrap();
         let before = here.interface().refusals().count(Refusal::SlotClosed);
         // From another thread, as an end point may be.
         std::thread::scope(|scope| {
             scope.spawn(move || drop((inbox, tags, group, receiver)));
         });
-        outbox.send(&mut there, 0, &[1; 16], None, LONG).unwrap();
-        tagged.send(&mut there, 0, &[1; 16], 1, LONG).unwrap();
-        part.send_last(&mut there, 0, &[1; 16], LONG).unwrap();
-        stream.send(&mut there, &[1; 16], LONG).unwrap();
-        assert_eq!(there.interface_mut().flush(LONG), Ok(true));
+        outbox.send(0, &[1; 16], None, LONG).unwrap();
+        tagged.send(0, &[1; 16], 1, LONG).unwrap();
+        part.send_last(0, &[1; 16], LONG).unwrap();
+        stream.send(&[1; 16], LONG).unwrap();
+        assert_eq!(there.interface().flush(LONG), Ok(true));
         until("the refusals", || {
             here.wait(Wait::millis(1)).unwrap();
             assert_eq!(here.interface().slots_open(), 0);
@@ -166,30 +168,30 @@ fn end_points_that_are_dropped_leave_nothing_and_let_nobody_in() {
 fn a_stream_whose_sender_was_dropped_says_whether_that_was_all() {
     for (holds_back, expected) in [(false, 5), (true, 8)] {
         let namespace = namespace();
-        let (mut here, mut there) = (open(&namespace), open(&namespace));
+        let (here, there) = (open(&namespace), open(&namespace));
         let options = StreamOptions {
             pieces: 8,
             piece_bytes: 1024,
             limit_bytes: 8 << 10,
         };
-        let mut receiver = Receiver::new(&mut here, options).unwrap();
-        let seed = receiver.make_seed(&here);
-        let mut sender = Sender::grow(&mut there, &seed, LONG).unwrap();
+        let mut receiver = Receiver::new(&here, options).unwrap();
+        let seed = receiver.make_seed();
+        let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
         let mut sent = 0_u64;
         // Beyond half of the pieces, small records are held back.
         for _ in 0..if holds_back { 20 } else { 4 } {
-            sender.send(&mut there, &sent.to_le_bytes(), LONG).unwrap();
+            sender.send(&sent.to_le_bytes(), LONG).unwrap();
             sent += 1;
         }
         drop(sender);
         there.poll_nowait().unwrap();
         let mut came = 0;
         let end = loop {
-            match receiver.receive(&mut here, LONG) {
+            match receiver.receive(LONG) {
                 Ok(record) => {
                     let record = record.expect("a record, or the end");
                     assert_eq!(receiver.bytes(&record).unwrap(), u64::to_le_bytes(came));
-                    receiver.release(&mut here, &record);
+                    receiver.release(&record);
                     came += 1;
                 }
                 Err(end) => break end,
@@ -221,39 +223,35 @@ fn a_stream_whose_sender_was_dropped_says_whether_that_was_all() {
 #[test]
 fn room_in_the_queue_is_given_on_only_when_it_is_free() {
     let namespace = namespace();
-    let (mut here, mut there) = (open_short(&namespace), open(&namespace));
+    let (here, there) = (open_short(&namespace), open(&namespace));
     let mut lost = 0;
     for round in 0..40 {
         // All of them announce themselves; nobody asks.
         let mut inboxes: Vec<_> = (0..100)
-            .map(|_| datagram::Receiver::new(&mut here, 64).unwrap())
+            .map(|_| datagram::Receiver::new(&here, 64).unwrap())
             .collect();
         for inbox in &mut inboxes {
             inbox.ready();
-            let outbox = datagram::Sender::grow(&mut there, &inbox.ticket(), LONG).unwrap();
-            outbox.send(&mut there, 0, &[1; 40], None, LONG).unwrap();
+            let outbox = datagram::Sender::grow(&there, &inbox.ticket(), LONG).unwrap();
+            outbox.send(0, &[1; 40], None, LONG).unwrap();
         }
-        assert_eq!(there.interface_mut().flush(LONG), Ok(true));
-        here.interface_mut().poll();
+        assert_eq!(there.interface().flush(LONG), Ok(true));
+        here.interface().poll();
         until("all datagrams", || {
-            (here.interface_mut().poll() == 0).then_some(())
+            (here.interface().poll() == 0).then_some(())
         });
         if round % 2 == 0 {
-            inboxes
-                .into_iter()
-                .for_each(|inbox| inbox.close(&mut here).unwrap());
+            inboxes.into_iter().for_each(drop);
         } else {
             drop(inboxes);
         }
-        lost += here.queue().lost();
+        lost += here.lost();
     }
-    let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
+    let mut inbox = datagram::Receiver::new(&here, 64).unwrap();
     inbox.ready();
-    let none = inbox
-        .receive(&mut here, Wait::Poll)
-        .map(|came| came.is_some());
+    let none = inbox.receive(Wait::Poll).map(|came| came.is_some());
     assert_eq!(none, Ok(false), "overrun");
-    assert_eq!(lost + here.queue().lost(), 0);
+    assert_eq!(lost + here.lost(), 0);
 }
 
 /// What would be too many to wait are told of their ends all the same, if there is room.
@@ -261,7 +259,7 @@ fn room_in_the_queue_is_given_on_only_when_it_is_free() {
 fn all_that_are_dropped_at_once_say_their_last_words_if_there_is_room() {
     const STREAMS: usize = 300;
     let namespace = namespace();
-    let (mut here, mut there) = (open(&namespace), open(&namespace));
+    let (here, there) = (open(&namespace), open(&namespace));
     let small = StreamOptions {
         pieces: 2,
         piece_bytes: 64,
@@ -270,25 +268,48 @@ fn all_that_are_dropped_at_once_say_their_last_words_if_there_is_room() {
     let mut receivers = Vec::new();
     let mut senders = Vec::new();
     for _ in 0..STREAMS {
-        let mut receiver = Receiver::new(&mut here, small).unwrap();
-        let seed = receiver.make_seed(&here);
-        let mut sender = Sender::grow(&mut there, &seed, LONG).unwrap();
-        sender.send(&mut there, b"all", LONG).unwrap();
-        let (record, bytes) = take(&mut receiver, &mut here);
+        let mut receiver = Receiver::new(&here, small).unwrap();
+        let seed = receiver.make_seed();
+        let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
+        sender.send(b"all", LONG).unwrap();
+        let (record, bytes) = take(&mut receiver);
         assert_eq!(bytes, b"all");
-        receiver.release(&mut here, &record);
+        receiver.release(&record);
         receivers.push(receiver);
         senders.push(sender);
     }
+    // While a call is under way, what they leave waits.
+    let busy = there.interface();
     drop(senders);
+    drop(busy);
     there.poll_nowait().unwrap();
     for receiver in &mut receivers {
-        let mut there = || there.poll_nowait().map(|_| ());
+        let there = || there.poll_nowait().map(|_| ());
         let end = until("the last word", || {
             there().unwrap();
-            let came = receiver.receive(&mut here, Wait::Poll);
+            let came = receiver.receive(Wait::Poll);
             came.map(|record| assert_eq!(record, None)).err()
         });
         assert_eq!(end, ReceiveError::Closed);
     }
+}
+
+/// Otherwise half of what was to be said would pass for all of it.
+#[test]
+fn a_sender_that_is_dropped_by_a_panic_does_not_pass_for_closed() {
+    let namespace = namespace();
+    let (here, there) = (open(&namespace), open(&namespace));
+    let mut receiver = Receiver::new(&here, options(64 << 10)).unwrap();
+    let mut sender = Sender::grow(&there, &receiver.make_seed(), LONG).unwrap();
+    sender.send(b"one of two", LONG).unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        let _sender = sender;
+        std::panic::resume_unwind(Box::new("between two records"));
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(take(&mut receiver).1, b"one of two");
+    let end = receiver.receive(LONG);
+    let is_told =
+        matches!(end, Err(ReceiveError::Malformed { what, .. }) if what.contains("before all"));
+    assert!(is_told, "{end:?}");
 }

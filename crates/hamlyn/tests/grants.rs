@@ -36,108 +36,108 @@ use support::{LONG, Random, namespace, open, until};
 const PAGE: u64 = 4096;
 
 /// A slot in normal mode over pages that can be granted.
-fn shared_slot(manager: &mut Manager<ProcessHost>, pages: u64) -> (hamlyn::Area, Slot) {
-    let interface = manager.interface_mut();
-    let area = interface.allocate_shared(pages * PAGE).unwrap();
-    let slot = interface.open_slot(NewSlot::new(&area).entries(1)).unwrap();
+fn shared_slot(manager: &Manager<ProcessHost>, pages: u64) -> (hamlyn::Area, Slot) {
+    let area = manager.interface().allocate_shared(pages * PAGE).unwrap();
+    let slot = manager
+        .interface()
+        .open_slot(NewSlot::new(&area).entries(1))
+        .unwrap();
     (area, slot)
 }
 
 /// Waits for the link to somebody.
-fn link_to(manager: &mut Manager<ProcessHost>, interface: u64) -> LinkId {
+fn link_to(manager: &Manager<ProcessHost>, interface: u64) -> LinkId {
     until("a link", || {
-        manager.interface_mut().poll();
-        let mut peers = manager.interface().peers();
-        peers
+        manager.interface().poll();
+        let guard = manager.interface();
+        guard
+            .peers()
             .find(|(_, peer)| peer.destination.interface == interface)
             .map(|(link, _)| link)
     })
 }
 
 fn grant_to(
-    manager: &mut Manager<ProcessHost>,
+    manager: &Manager<ProcessHost>,
     slot: &Slot,
     range: std::ops::Range<u64>,
     link: LinkId,
 ) -> Result<hamlyn::Grant, GrantError> {
-    manager.interface_mut().grant(slot, range, link)
+    manager.interface().grant(slot, range, link)
 }
 
 #[test]
 fn paranoid_slots_are_never_granted() {
     let namespace = namespace();
-    let mut owner = open(&namespace);
-    let mut peer = open(&namespace);
-    let (shared, normal) = shared_slot(&mut owner, 4);
+    let owner = open(&namespace);
+    let peer = open(&namespace);
+    let (shared, normal) = shared_slot(&owner, 4);
     let ticket = normal.ticket(0, 0, PAGE).unwrap();
-    peer.interface_mut().target(&ticket, LONG).unwrap();
-    let link = link_to(&mut owner, peer.interface().identity().interface);
+    peer.interface().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.interface().identity().interface);
     for mode in [Mode::Paranoid, Mode::ParanoidOneShot] {
         // Neither is memory for grants memory for a paranoid slot,
         let new = NewSlot::new(&shared).entries(1).mode(mode);
-        let refused = owner.interface_mut().open_slot(new).unwrap_err();
+        let refused = owner.interface().open_slot(new).unwrap_err();
         assert_eq!(refused, OpenError::Slot(SlotError::SharedArea));
         // nor is a slot over other memory granted.
-        let area = owner.interface_mut().allocate(4 * PAGE).unwrap();
+        let area = owner.interface().allocate(4 * PAGE).unwrap();
         let new = NewSlot::new(&area).entries(1).mode(mode);
-        let slot = owner.interface_mut().open_slot(new).unwrap();
-        let refused = grant_to(&mut owner, &slot, 0..PAGE, link).unwrap_err();
+        let slot = owner.interface().open_slot(new).unwrap();
+        let refused = grant_to(&owner, &slot, 0..PAGE, link).unwrap_err();
         let paranoid = GrantRefused::Paranoid(slot.name());
         assert_eq!(refused, GrantError::Refused(paranoid));
     }
     // In normal mode the same memory, range and peer are granted.
-    assert!(grant_to(&mut owner, &normal, 0..PAGE, link).is_ok());
+    assert!(grant_to(&owner, &normal, 0..PAGE, link).is_ok());
 }
 
 #[test]
 fn what_cannot_be_granted_is_refused_by_name() {
     let namespace = namespace();
-    let mut owner = open(&namespace);
-    let mut peer = open(&namespace);
-    let (area, slot) = shared_slot(&mut owner, 64);
+    let owner = open(&namespace);
+    let peer = open(&namespace);
+    let (area, slot) = shared_slot(&owner, 64);
     let ticket = slot.ticket(0, 0, PAGE).unwrap();
-    peer.interface_mut().target(&ticket, LONG).unwrap();
-    let link = link_to(&mut owner, peer.interface().identity().interface);
+    peer.interface().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.interface().identity().interface);
     // Itself.
     let me = owner.interface().identity();
     let own = owner
-        .interface_mut()
+        .interface()
         .connect(Address::Destination(me), LONG)
         .unwrap();
-    let refused = grant_to(&mut owner, &slot, 0..PAGE, own).unwrap_err();
+    let refused = grant_to(&owner, &slot, 0..PAGE, own).unwrap_err();
     assert_eq!(refused, GrantError::Loopback);
     // Memory of other kinds.
-    let private = owner.interface_mut().allocate(4 * PAGE).unwrap();
-    let (handover, _reader) = owner.interface_mut().allocate_handover(4, 4096).unwrap();
+    let private = owner.interface().allocate(4 * PAGE).unwrap();
+    let (handover, _reader) = owner.interface().allocate_handover(4, 4096).unwrap();
     for area in [private, handover] {
-        let other = owner
-            .interface_mut()
-            .open_slot(NewSlot::over(area))
-            .unwrap();
-        let refused = grant_to(&mut owner, &other, 0..PAGE, link).unwrap_err();
+        let other = owner.interface().open_slot(NewSlot::over(area)).unwrap();
+        let refused = grant_to(&owner, &other, 0..PAGE, link).unwrap_err();
         assert_eq!(refused, GrantError::Memory(LendError::NotLendable));
         assert_eq!(owner.interface().slot_info(&other).unwrap().grants, 0);
     }
     // Ranges that are no whole pages of the area, though they are of the slot.
     for range in [0..100, 1..PAGE, 0..PAGE + 1] {
-        let refused = grant_to(&mut owner, &slot, range, link).unwrap_err();
+        let refused = grant_to(&owner, &slot, range, link).unwrap_err();
         assert!(matches!(
             refused,
             GrantError::Memory(LendError::NotPages { .. })
         ));
     }
     let new = NewSlot::new(&area).entries(1).range(100..3 * PAGE);
-    let crooked = owner.interface_mut().open_slot(new).unwrap();
-    let refused = grant_to(&mut owner, &crooked, 0..PAGE, link).unwrap_err();
+    let crooked = owner.interface().open_slot(new).unwrap();
+    let refused = grant_to(&owner, &crooked, 0..PAGE, link).unwrap_err();
     assert!(matches!(
         refused,
         GrantError::Memory(LendError::NotPages { .. })
     ));
-    assert!(grant_to(&mut owner, &crooked, PAGE - 100..2 * PAGE - 100, link).is_ok());
+    assert!(grant_to(&owner, &crooked, PAGE - 100..2 * PAGE - 100, link).is_ok());
     // The same pages by way of another slot, and outside the slot.
-    let refused = grant_to(&mut owner, &slot, 0..2 * PAGE, link).unwrap_err();
+    let refused = grant_to(&owner, &slot, 0..2 * PAGE, link).unwrap_err();
     assert_eq!(refused, GrantError::Memory(LendError::LentAlready));
-    let refused = grant_to(&mut owner, &slot, 0..65 * PAGE, link).unwrap_err();
+    let refused = grant_to(&owner, &slot, 0..65 * PAGE, link).unwrap_err();
     assert!(matches!(
         refused,
         GrantError::Refused(GrantRefused::OutsideSlot { .. })
@@ -145,36 +145,36 @@ fn what_cannot_be_granted_is_refused_by_name() {
     // Too many.
     for page in 2..2 + GRANTS_PER_SLOT_MAX as u64 {
         let range = page * PAGE..(page + 1) * PAGE;
-        assert!(grant_to(&mut owner, &slot, range, link).is_ok());
+        assert!(grant_to(&owner, &slot, range, link).is_ok());
     }
-    let refused = grant_to(&mut owner, &slot, 60 * PAGE..61 * PAGE, link).unwrap_err();
+    let refused = grant_to(&owner, &slot, 60 * PAGE..61 * PAGE, link).unwrap_err();
     assert_eq!(refused, GrantError::Refused(GrantRefused::TooMany));
     // Nobody.
     drop(peer);
     until("the loss", || {
-        owner.interface_mut().poll();
+        owner.interface().poll();
         owner.interface().link_end(link)
     });
-    let refused = grant_to(&mut owner, &slot, 60 * PAGE..61 * PAGE, link).unwrap_err();
+    let refused = grant_to(&owner, &slot, 60 * PAGE..61 * PAGE, link).unwrap_err();
     assert!(matches!(refused, GrantError::NoLink(_)), "{refused}");
 }
 
 #[test]
 fn a_grant_is_for_one_peer_and_fetched_once() {
     let namespace = namespace();
-    let mut owner = open(&namespace);
+    let owner = open(&namespace);
     let mut peer = open(&namespace);
     let mut thief = open(&namespace);
-    let (_area, slot) = shared_slot(&mut owner, 4);
+    let (_area, slot) = shared_slot(&owner, 4);
     let ticket = slot.ticket(0, 0, PAGE).unwrap();
     for other in [&mut peer, &mut thief] {
-        other.interface_mut().target(&ticket, LONG).unwrap();
+        other.interface().target(&ticket, LONG).unwrap();
     }
-    let link = link_to(&mut owner, peer.interface().identity().interface);
-    link_to(&mut owner, thief.interface().identity().interface);
-    let grant = grant_to(&mut owner, &slot, 0..PAGE, link).unwrap();
-    let accept = |manager: &mut Manager<ProcessHost>, ticket: &GrantTicket| {
-        manager.interface_mut().accept_grant(ticket, LONG)
+    let link = link_to(&owner, peer.interface().identity().interface);
+    link_to(&owner, thief.interface().identity().interface);
+    let grant = grant_to(&owner, &slot, 0..PAGE, link).unwrap();
+    let accept = |manager: &Manager<ProcessHost>, ticket: &GrantTicket| {
+        manager.interface().accept_grant(ticket, LONG)
     };
     let is_not_lent = |result| {
         matches!(
@@ -197,9 +197,9 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
         ((counters.lent, counters.not_lent) == (1, 3)).then_some(())
     });
     // What was revoked before it was fetched cannot be fetched.
-    owner.interface_mut().revoke_grant(&grant).unwrap();
-    let grant = grant_to(&mut owner, &slot, 0..PAGE, link).unwrap();
-    owner.interface_mut().revoke_grant(&grant).unwrap();
+    owner.interface().revoke_grant(&grant).unwrap();
+    let grant = grant_to(&owner, &slot, 0..PAGE, link).unwrap();
+    owner.interface().revoke_grant(&grant).unwrap();
     assert!(is_not_lent(accept(&mut peer, &grant.ticket())));
     let stranger = GrantTicket {
         destination: Destination {
@@ -210,7 +210,7 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
     };
     assert_eq!(accept(&mut peer, &stranger), Err(AcceptError::NotLinked));
     // A ticket that lies about the length.
-    let grant = grant_to(&mut owner, &slot, 0..2 * PAGE, link).unwrap();
+    let grant = grant_to(&owner, &slot, 0..2 * PAGE, link).unwrap();
     let longer = GrantTicket {
         length_bytes: 3 * PAGE,
         ..grant.ticket()
@@ -220,10 +220,10 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
         Err(AcceptError::Length { .. })
     ));
     // Let go of, messages go as copies.
-    let grant = grant_to(&mut owner, &slot, 2 * PAGE..4 * PAGE, link).unwrap();
+    let grant = grant_to(&owner, &slot, 2 * PAGE..4 * PAGE, link).unwrap();
     accept(&mut peer, &grant.ticket()).unwrap();
-    assert!(peer.interface_mut().drop_grant(&grant.ticket()));
-    assert!(!peer.interface_mut().drop_grant(&grant.ticket()));
+    assert!(peer.interface().drop_grant(&grant.ticket()));
+    assert!(!peer.interface().drop_grant(&grant.ticket()));
 }
 
 /// A peer that has the link and the lent pages in its own hands.
@@ -293,13 +293,13 @@ const ABUSER: u64 = 0xAB05E;
 #[test]
 fn a_holder_that_stores_at_any_time_and_announces_anything() {
     let namespace = namespace();
-    let mut owner = open(&namespace);
-    let (area, slot) = shared_slot(&mut owner, 8);
+    let owner = open(&namespace);
+    let (area, slot) = shared_slot(&owner, 8);
     let ticket = slot.ticket(0, 0, 8 * PAGE).unwrap();
     let victim = owner.interface().identity();
     let link = RawLink::connect(&namespace, victim, ABUSER).unwrap();
-    let link_id = link_to(&mut owner, ABUSER);
-    let grant = grant_to(&mut owner, &slot, 2 * PAGE..4 * PAGE, link_id).unwrap();
+    let link_id = link_to(&owner, ABUSER);
+    let grant = grant_to(&owner, &slot, 2 * PAGE..4 * PAGE, link_id).unwrap();
     // The claim, by hand.
     let socket = connect_to(&namespace, victim.interface);
     let (interface, secret) = (ABUSER, grant.ticket().secret);
@@ -336,7 +336,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
     abuser.announce(&forged, 2 * PAGE, 8);
     let wrong = announcements.iter().filter(|(.., good)| !good).count() as u64;
     until("the refusals", || {
-        owner.interface_mut().poll();
+        owner.interface().poll();
         let refusals = owner.interface().refusals();
         (refusals.total() == wrong + 2).then_some(())
     });
@@ -364,7 +364,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
         area.read_at(0, &mut seen).unwrap();
         let outside = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
         assert!(outside(&seen[..2 * PAGE as usize]) && outside(&seen[4 * PAGE as usize..]));
-        owner.interface_mut().revoke_grant(&grant).unwrap();
+        owner.interface().revoke_grant(&grant).unwrap();
         area.read_at(0, &mut seen).unwrap();
         let mut later = vec![0; seen.len()];
         for _ in 0..100 {
@@ -376,7 +376,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
     });
     abuser.announce(&ticket, 2 * PAGE, 8);
     until("the refusal", || {
-        owner.interface_mut().poll();
+        owner.interface().poll();
         let count = owner.interface().refusals().count(Refusal::NotGranted);
         (count == wrong + 1).then_some(())
     });
@@ -390,10 +390,10 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
 fn lends_badly(lend: impl Fn(&OwnedFd) + Sync) -> AcceptError {
     const LENDER: u64 = 0x1E4D;
     let namespace = namespace();
-    let mut victim = open(&namespace);
+    let victim = open(&namespace);
     let identity = victim.interface().identity();
     let _link = RawLink::connect(&namespace, identity, LENDER).unwrap();
-    link_to(&mut victim, LENDER);
+    link_to(&victim, LENDER);
     let address = Namespace::new(&namespace)
         .unwrap()
         .interface_address(LENDER)
@@ -424,7 +424,7 @@ fn lends_badly(lend: impl Fn(&OwnedFd) + Sync) -> AcceptError {
             let _ = receive(&socket);
         });
         let accepted = victim
-            .interface_mut()
+            .interface()
             .accept_grant(&ticket, Wait::millis(2_000));
         assert_eq!(victim.interface().grants_accepted(), 0);
         accepted.unwrap_err()
@@ -507,19 +507,19 @@ fn child() {
         return;
     };
     assert_eq!(role, "place");
-    let mut manager = open(&namespace);
+    let manager = open(&namespace);
     let ticket = Ticket::from_bytes(&listen()).unwrap();
-    let target = manager.interface_mut().target(&ticket, LONG).unwrap();
+    let target = manager.interface().target(&ticket, LONG).unwrap();
     say(&manager.interface().identity().interface.to_le_bytes());
     let grant = GrantTicket::from_bytes(&listen()).unwrap();
-    manager.interface_mut().accept_grant(&grant, LONG).unwrap();
+    manager.interface().accept_grant(&grant, LONG).unwrap();
     say(b"begun");
     let terminus = manager.terminus();
     for number in 0_u64.. {
         let bytes = vec![number as u8; 4 * PAGE as usize];
         let message = Message::new(&bytes).silent();
         let _ = manager
-            .interface_mut()
+            .interface()
             .send_msg(terminus, &target, &message, LONG);
     }
 }
@@ -531,28 +531,28 @@ fn descriptors() -> usize {
 #[test]
 fn a_holder_that_is_killed_leaves_nothing() {
     let namespace = namespace();
-    let mut owner = open(&namespace);
-    let (area, slot) = shared_slot(&mut owner, 4);
+    let owner = open(&namespace);
+    let (area, slot) = shared_slot(&owner, 4);
     let ticket = slot.ticket(0, 0, 4 * PAGE).unwrap();
     let mut random = Random::new(11);
     for round in 0..12 {
         let mut child = Actor::start("place", &namespace);
         child.tell(&ticket.to_bytes());
         let interface = u64::from_le_bytes(child.hear().try_into().unwrap());
-        let link = link_to(&mut owner, interface);
-        let grant = grant_to(&mut owner, &slot, 0..4 * PAGE, link).unwrap();
+        let link = link_to(&owner, interface);
+        let grant = grant_to(&owner, &slot, 0..4 * PAGE, link).unwrap();
         child.tell(&grant.ticket().to_bytes());
         if round % 3 > 0 {
             child.hear();
             let polls = random.below(2_000);
             for _ in 0..polls {
-                owner.interface_mut().poll();
+                owner.interface().poll();
             }
         }
         child.kill();
         // What it announced before is taken, then the link is gone.
         until("the loss", || {
-            owner.interface_mut().poll();
+            owner.interface().poll();
             let peers = owner.interface().peers().count();
             (peers == 0).then_some(())
         });
@@ -561,7 +561,7 @@ fn a_holder_that_is_killed_leaves_nothing() {
         assert_eq!(owner.interface().refusals().total(), 0);
         // Its pages are still to be taken back.
         assert_eq!(owner.interface().grants_made(), 1);
-        owner.interface_mut().revoke_grant(&grant).unwrap();
+        owner.interface().revoke_grant(&grant).unwrap();
         assert_eq!(owner.interface().grants_made(), 0);
         let mut bytes = [0; 8];
         area.read_at(0, &mut bytes).unwrap();
@@ -573,18 +573,18 @@ fn a_holder_that_is_killed_leaves_nothing() {
 #[test]
 fn grants_leave_no_descriptors_behind() {
     let namespace = namespace();
-    let mut owner = open(&namespace);
-    let mut peer = open(&namespace);
-    let (_area, slot) = shared_slot(&mut owner, 4);
+    let owner = open(&namespace);
+    let peer = open(&namespace);
+    let (_area, slot) = shared_slot(&owner, 4);
     let ticket = slot.ticket(0, 0, PAGE).unwrap();
-    peer.interface_mut().target(&ticket, LONG).unwrap();
-    let link = link_to(&mut owner, peer.interface().identity().interface);
-    let mut round = || {
-        let grant = grant_to(&mut owner, &slot, 0..4 * PAGE, link).unwrap();
-        let accepted = peer.interface_mut().accept_grant(&grant.ticket(), LONG);
+    peer.interface().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.interface().identity().interface);
+    let round = || {
+        let grant = grant_to(&owner, &slot, 0..4 * PAGE, link).unwrap();
+        let accepted = peer.interface().accept_grant(&grant.ticket(), LONG);
         accepted.unwrap();
-        owner.interface_mut().revoke_grant(&grant).unwrap();
-        assert!(peer.interface_mut().drop_grant(&grant.ticket()));
+        owner.interface().revoke_grant(&grant).unwrap();
+        assert!(peer.interface().drop_grant(&grant.ticket()));
     };
     // Other tests of this process open and close some, too: so there is no number to compare with, but
     // a thousand leaked ones would show.

@@ -44,17 +44,17 @@ impl Drop for Stopper<'_> {
 fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
     const BUDGET: u32 = 500;
     let namespace = namespace();
-    let mut victim = open(&namespace);
-    victim.interface_mut().set_bad_keys_max(BUDGET);
-    let mut receiver = tagged_write::Receiver::new(&mut victim, 64, 1024).unwrap();
+    let victim = open(&namespace);
+    victim.interface().set_bad_keys_max(BUDGET);
+    let mut receiver = tagged_write::Receiver::new(&victim, 64, 1024).unwrap();
     let ticket = receiver.ticket();
-    let mut honest = open(&namespace);
-    let friend = tagged_write::Sender::grow(&mut honest, &ticket, LONG).unwrap();
+    let honest = open(&namespace);
+    let friend = tagged_write::Sender::grow(&honest, &ticket, LONG).unwrap();
     std::thread::scope(|scope| {
         let namespace = &namespace;
         let guesser = scope.spawn(move || {
-            let mut manager = open(namespace);
-            let target = manager.interface_mut().target(&ticket, LONG).unwrap();
+            let manager = open(namespace);
+            let target = manager.interface().target(&ticket, LONG).unwrap();
             let identity = manager.interface().identity();
             let mut random = Random::new(5);
             let error = loop {
@@ -66,7 +66,7 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
                 let terminus = manager.terminus();
                 let message = Message::new(b"guess");
                 match manager
-                    .interface_mut()
+                    .interface()
                     .send_msg(terminus, &guess, &message, LONG)
                 {
                     Ok(_) => {}
@@ -76,7 +76,7 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
             assert!(matches!(error, SendError::PeerLost(_)), "{error}");
             identity
         });
-        let lost = victim.interface_mut().wait_for_loss(LONG);
+        let lost = victim.interface().wait_for_loss(LONG);
         let lost = lost.expect("no error").expect("the cut");
         assert_eq!(lost.end, LinkEnd::BadKeys);
         assert!(lost.to_string().contains("too many wrong keys"), "{lost}");
@@ -85,8 +85,8 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
     let refusals = victim.interface().refusals().count(Refusal::BadKey);
     assert_eq!(refusals, u64::from(BUDGET) + 1);
     // Nothing was let in, and the friend is a friend still.
-    friend.send(&mut honest, 0, b"friend", 7, LONG).unwrap();
-    assert_eq!(receiver.get_tag(&mut victim, LONG), Ok(Some(7)));
+    friend.send(0, b"friend", 7, LONG).unwrap();
+    assert_eq!(receiver.get_tag(LONG), Ok(Some(7)));
 }
 
 /// A re-key is told to nobody on one host: an honest writer goes on with its old key for a while, at full rate.
@@ -95,22 +95,19 @@ fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
     const BUDGET: u32 = 50;
     const STALE: u64 = 20_000;
     let namespace = namespace();
-    let mut owner = open(&namespace);
-    owner.interface_mut().set_bad_keys_max(BUDGET);
-    let area = owner.interface_mut().allocate(64).unwrap();
-    let slots = [0, 1, 2].map(|_| {
-        let interface = owner.interface_mut();
-        interface.open_slot(NewSlot::new(&area)).unwrap()
-    });
+    let owner = open(&namespace);
+    owner.interface().set_bad_keys_max(BUDGET);
+    let area = owner.interface().allocate(64).unwrap();
+    let slots = [0, 1, 2].map(|_| owner.interface().open_slot(NewSlot::new(&area)).unwrap());
     let mut slots = slots.map(Some);
-    let mut writer = open(&namespace);
+    let writer = open(&namespace);
     let targets = [0, 1, 2].map(|place| {
         let slot = slots[place].as_ref().unwrap();
         let ticket = slot.fast_ticket(0, 64).unwrap();
-        writer.interface_mut().target(&ticket, LONG).unwrap()
+        writer.interface().target(&ticket, LONG).unwrap()
     });
     for slot in slots.iter_mut().flatten() {
-        owner.interface_mut().rekey_slot(slot).unwrap();
+        owner.interface().rekey_slot(slot).unwrap();
     }
     let terminus = writer.terminus();
     let mut sent = 0;
@@ -118,15 +115,17 @@ fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
         while sent < STALE {
             let target = &targets[(sent % 3) as usize];
             let message = Message::new(b"stale");
-            let interface = writer.interface_mut();
-            match interface.send_msg(terminus, target, &message, Wait::Poll) {
+            match writer
+                .interface()
+                .send_msg(terminus, target, &message, Wait::Poll)
+            {
                 Ok(_) => sent += 1,
                 Err(SendError::WouldBlock { .. }) => break,
                 Err(error) => panic!("{error}"),
             }
         }
-        writer.interface_mut().poll();
-        owner.interface_mut().poll();
+        writer.interface().poll();
+        owner.interface().poll();
         let refused = owner.interface().refusals().count(Refusal::BadKey);
         (refused == STALE).then_some(())
     });
@@ -136,57 +135,57 @@ fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
 #[test]
 fn a_flood_of_fast_messages_hurts_its_own_receiver_only() {
     let namespace = namespace();
-    let mut victim = open(&namespace);
-    let mut flooded = tagged_write::Receiver::new(&mut victim, 64, 64).unwrap();
-    let mut other = tagged_write::Receiver::new(&mut victim, 64, 64).unwrap();
+    let victim = open(&namespace);
+    let mut flooded = tagged_write::Receiver::new(&victim, 64, 64).unwrap();
+    let mut other = tagged_write::Receiver::new(&victim, 64, 64).unwrap();
     let (flood_ticket, ticket) = (flooded.ticket(), other.ticket());
     let stop = Stop(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let (stop, namespace) = (&stop, &namespace);
         let _stopper = Stopper(stop);
         scope.spawn(move || {
-            let mut manager = open(namespace);
-            let sender = tagged_write::Sender::grow(&mut manager, &flood_ticket, LONG).unwrap();
+            let manager = open(namespace);
+            let sender = tagged_write::Sender::grow(&manager, &flood_ticket, LONG).unwrap();
             for tag in 0_u64.. {
-                let _ = sender.send(&mut manager, 0, &[], tag, Wait::millis(10));
+                let _ = sender.send(0, &[], tag, Wait::millis(10));
                 if stop.is_set() {
                     break;
                 }
             }
         });
         scope.spawn(move || {
-            let mut manager = open(namespace);
-            let sender = tagged_write::Sender::grow(&mut manager, &ticket, LONG).unwrap();
-            let mut echo = tagged_write::Receiver::new(&mut manager, 64, 16).unwrap();
+            let manager = open(namespace);
+            let sender = tagged_write::Sender::grow(&manager, &ticket, LONG).unwrap();
+            let mut echo = tagged_write::Receiver::new(&manager, 64, 16).unwrap();
             for tag in 0..500 {
                 let bytes = echo.ticket().to_bytes();
-                sender.send(&mut manager, 0, &bytes, tag, LONG).unwrap();
-                assert_eq!(echo.get_tag(&mut manager, LONG), Ok(Some(tag)));
+                sender.send(0, &bytes, tag, LONG).unwrap();
+                assert_eq!(echo.get_tag(LONG), Ok(Some(tag)));
             }
         });
         // The flood is under way when the honest one begins.
         let mut polls = 0_u64;
         until("the flood", || {
             polls += 1;
-            victim.interface_mut().poll();
+            victim.interface().poll();
             let looked = polls
                 .is_multiple_of(1_000)
-                .then(|| flooded.get_tag(&mut victim, Wait::Poll));
+                .then(|| flooded.get_tag(Wait::Poll));
             matches!(looked, Some(Err(ReceiveError::Overrun(_)))).then_some(())
         });
         // The honest one waits for its answer each time, so nothing of it may be lost.
         for expected in 0..500 {
-            let tag = until("a tag", || other.get_tag(&mut victim, LONG).unwrap());
+            let tag = until("a tag", || other.get_tag(LONG).unwrap());
             assert_eq!(tag, expected);
             let mut bytes = [0; 52];
             other.area().read_at(0, &mut bytes).unwrap();
             let echo = Ticket::from_bytes(&bytes).unwrap();
-            let echo = tagged_write::Sender::grow(&mut victim, &echo, LONG).unwrap();
-            echo.send(&mut victim, 0, &[], tag, LONG).unwrap();
+            let echo = tagged_write::Sender::grow(&victim, &echo, LONG).unwrap();
+            echo.send(0, &[], tag, LONG).unwrap();
         }
         assert_eq!(other.lost(), 0);
     });
-    while flooded.get_tag(&mut victim, Wait::Poll) != Ok(None) {}
+    while flooded.get_tag(Wait::Poll) != Ok(None) {}
     assert!(flooded.lost() > 0);
 }
 
@@ -248,16 +247,16 @@ fn lying_note(random: &mut Random) -> Vec<u8> {
 fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
     for round in 0..60_u64 {
         let namespace = namespace();
-        let mut liar = open(&namespace);
-        let mut lying = HandReceiver::new(&mut liar, OPTIONS);
+        let liar = open(&namespace);
+        let mut lying = HandReceiver::new(&liar, OPTIONS);
         let seed = lying.seed;
         let done = Stop(AtomicBool::new(false));
         std::thread::scope(|scope| {
             let (done, namespace) = (&done, &namespace);
             scope.spawn(move || {
                 let _stopper = Stopper(done);
-                let mut victim = open(namespace);
-                let mut sender = Sender::grow(&mut victim, &seed, LONG).unwrap();
+                let victim = open(namespace);
+                let mut sender = Sender::grow(&victim, &seed, LONG).unwrap();
                 let mut random = Random::new(round);
                 for _ in 0..300 {
                     let length = random.below(400) as usize;
@@ -267,7 +266,7 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                         Wait::Poll
                     };
                     let begun = Instant::now();
-                    match sender.send(&mut victim, &vec![1; length], wait) {
+                    match sender.send(&vec![1; length], wait) {
                         Ok(()) | Err(SendError::WouldBlock { .. }) => {}
                         Err(
                             SendError::RecordTooLarge { .. }
@@ -284,19 +283,15 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                     );
                     assert!(sender.pieces_free() <= 1 << 16);
                 }
-                let _ = sender.close(&mut victim, Wait::millis(1));
+                let _ = sender.close(Wait::millis(1));
                 assert_eq!(victim.interface().slots_open(), 0);
             });
-            let credit = lying.credit(&mut liar);
-            let target = liar.interface_mut().target(&credit, LONG).unwrap();
+            let credit = lying.credit(&liar);
+            let target = liar.interface().target(&credit, LONG).unwrap();
             let mut random = Random::new(round + 1000);
             while !done.is_set() {
                 if random.below(3) > 0 {
-                    raw(
-                        &mut liar,
-                        &target,
-                        &Message::new(&[]).word(lie(&mut random)),
-                    );
+                    raw(&liar, &target, &Message::new(&[]).word(lie(&mut random)));
                 } else {
                     let note = Ticket {
                         metadata_index: 0,
@@ -304,9 +299,9 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                     };
                     let note = target.with_ticket(note).unwrap();
                     let bytes = lying_note(&mut random);
-                    raw(&mut liar, &note, &Message::new(&[]).metadata(&bytes));
+                    raw(&liar, &note, &Message::new(&[]).metadata(&bytes));
                 }
-                liar.interface_mut().poll();
+                liar.interface().poll();
             }
         });
     }
@@ -317,34 +312,34 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
     let mut ends = [0_u32; 3];
     for round in 0..60_u64 {
         let namespace = namespace();
-        let mut victim = open(&namespace);
-        let mut receiver = Receiver::new(&mut victim, OPTIONS).unwrap();
-        let mut healthy = Receiver::new(&mut victim, OPTIONS).unwrap();
-        let seed = receiver.make_seed(&victim);
-        let healthy_seed = healthy.make_seed(&victim);
+        let victim = open(&namespace);
+        let mut receiver = Receiver::new(&victim, OPTIONS).unwrap();
+        let mut healthy = Receiver::new(&victim, OPTIONS).unwrap();
+        let seed = receiver.make_seed();
+        let healthy_seed = healthy.make_seed();
         let done = Stop(AtomicBool::new(false));
         std::thread::scope(|scope| {
             let (done, namespace) = (&done, &namespace);
             let _stopper = Stopper(done);
             scope.spawn(move || tell_lies(namespace, &seed, round, done));
             scope.spawn(move || {
-                let mut honest = open(namespace);
-                let mut sender = Sender::grow(&mut honest, &healthy_seed, LONG).unwrap();
+                let honest = open(namespace);
+                let mut sender = Sender::grow(&honest, &healthy_seed, LONG).unwrap();
                 for number in 0..200_u8 {
-                    sender.send(&mut honest, &[number; 40], LONG).unwrap();
+                    sender.send(&[number; 40], LONG).unwrap();
                 }
-                sender.close(&mut honest, LONG).unwrap();
+                sender.close(LONG).unwrap();
             });
             for number in 0..200_u8 {
                 for _ in 0..3 {
                     let begun = Instant::now();
-                    match receiver.receive(&mut victim, Wait::Poll) {
+                    match receiver.receive(Wait::Poll) {
                         Ok(Some(record)) => {
                             // Whatever it is, it lies in our hands and does not change.
                             let bytes = receiver.bytes(&record).map(<[u8]>::to_vec);
-                            victim.interface_mut().poll();
+                            victim.interface().poll();
                             assert_eq!(receiver.bytes(&record).map(<[u8]>::to_vec), bytes);
-                            receiver.release(&mut victim, &record);
+                            receiver.release(&record);
                             ends[0] += 1;
                         }
                         Ok(None) => {}
@@ -360,15 +355,15 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
                         "kept for too long"
                     );
                 }
-                let record = healthy.receive(&mut victim, LONG).expect("no error");
+                let record = healthy.receive(LONG).expect("no error");
                 let record = record.expect("a healthy record");
                 assert_eq!(healthy.bytes(&record).unwrap(), [number; 40]);
-                healthy.release(&mut victim, &record);
+                healthy.release(&record);
             }
             assert!(receiver.memory_bytes() <= OPTIONS.limit_bytes);
         });
-        receiver.close(&mut victim).unwrap();
-        healthy.close(&mut victim).unwrap();
+        drop(receiver);
+        drop(healthy);
         assert_eq!(victim.interface().slots_open(), 0);
     }
     println!(
@@ -383,11 +378,11 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
 
 /// Raw messages to all entries of a stream: some as a correct sender writes them.
 fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
-    let mut manager = open(namespace);
+    let manager = open(namespace);
     let ticket = seed_ticket(seed);
-    let target = manager.interface_mut().target(&ticket, LONG).unwrap();
+    let target = manager.interface().target(&ticket, LONG).unwrap();
     let mut random = Random::new(round);
-    let own = tagged_write::Receiver::new(&mut manager, 0, 16)
+    let own = tagged_write::Receiver::new(&manager, 0, 16)
         .unwrap()
         .ticket();
     let quiet = round.is_multiple_of(3);
@@ -411,11 +406,7 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
     let control = |which| target.with_ticket(control_ticket(seed, which));
     let end = ticket.length_bytes;
     let empty = Message::new(&[]);
-    raw(
-        &mut manager,
-        &control(HELLO).unwrap(),
-        &empty.metadata(&hello),
-    );
+    raw(&manager, &control(HELLO).unwrap(), &empty.metadata(&hello));
     let mut next = 0_u64;
     let extent = |random: &mut Random| match random.below(8) {
         0 if !quiet => random.next(),
@@ -435,11 +426,7 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
                 };
                 let note = [extent(&mut random), position, random.below(1 << 15)];
                 let note = note.map(u64::to_le_bytes).concat();
-                raw(
-                    &mut manager,
-                    &control(ENLARGE).unwrap(),
-                    &empty.metadata(&note),
-                );
+                raw(&manager, &control(ENLARGE).unwrap(), &empty.metadata(&note));
             }
             1 if step > 20 && random.below(20) == 0 || quiet && step > 500 => {
                 let position = if quiet || random.below(3) > 0 {
@@ -450,11 +437,7 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
                 let note = [extent(&mut random), position]
                     .map(u64::to_le_bytes)
                     .concat();
-                raw(
-                    &mut manager,
-                    &control(CLOSE).unwrap(),
-                    &empty.metadata(&note),
-                );
+                raw(&manager, &control(CLOSE).unwrap(), &empty.metadata(&note));
             }
             _ => {
                 // At its own pace, so that the piece it writes is free.
@@ -482,7 +465,7 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
                     random.below(end - 64)
                 };
                 let message = Message::new(&data).at(at).metadata(&word);
-                if raw(&mut manager, &piece, &message) && right {
+                if raw(&manager, &piece, &message) && right {
                     next += 1;
                 }
             }
@@ -500,41 +483,41 @@ fn short_lies_are_judged_as_others_are() {
     };
     const WHOLE: u64 = 1 << 32;
     let namespace = namespace();
-    let (mut victim, mut liar) = (open(&namespace), open(&namespace));
-    let mut receiver = Receiver::new(&mut victim, OPTIONS).unwrap();
-    let seed = receiver.make_seed(&victim);
+    let (mut victim, liar) = (open(&namespace), open(&namespace));
+    let mut receiver = Receiver::new(&victim, OPTIONS).unwrap();
+    let seed = receiver.make_seed();
     let ticket = seed_ticket(&seed);
-    let target = liar.interface_mut().target(&ticket, LONG).unwrap();
+    let target = liar.interface().target(&ticket, LONG).unwrap();
     // What is said beside the records has no place for data.
     let control = Ticket {
         length_bytes: 16,
         ..control_ticket(&seed, ENLARGE)
     };
     let said = Message::new(&[9; 16]).metadata(&[9; 8]);
-    assert!(raw(&mut liar, &target.with_ticket(control).unwrap(), &said));
+    assert!(raw(&liar, &target.with_ticket(control).unwrap(), &said));
     until("its refusal", || {
-        victim.interface_mut().poll();
+        victim.interface().poll();
         let refusals = victim.interface().refusals();
         (refusals.count(Refusal::OutOfBounds) == 1).then_some(())
     });
-    let mut lie = |index: u64, offset: u64, word: u64, data: &[u8]| {
+    let lie = |index: u64, offset: u64, word: u64, data: &[u8]| {
         let to = Ticket {
             metadata_index: index as u16,
             ..ticket
         };
         let metadata = word.to_le_bytes();
         let message = Message::new(data).at(offset).metadata(&metadata);
-        assert!(raw(&mut liar, &target.with_ticket(to).unwrap(), &message));
+        assert!(raw(&liar, &target.with_ticket(to).unwrap(), &message));
     };
-    let refused = |receiver: &Receiver, victim: &mut Manager<ProcessHost>, count, reason| {
+    let refused = |receiver: &Receiver, victim: &Manager<ProcessHost>, count, reason| {
         until("a refusal", || {
-            victim.interface_mut().poll();
-            let info = receiver.info(victim).unwrap().unwrap();
+            victim.interface().poll();
+            let info = receiver.info().unwrap().unwrap();
             (info.refusals.count(reason) == count).then_some(())
         });
     };
-    let take = |receiver: &mut Receiver, victim: &mut Manager<ProcessHost>, expected: &[u8]| {
-        let record = receiver.receive(victim, LONG).expect("no error");
+    let take = |receiver: &mut Receiver, _: &Manager<ProcessHost>, expected: &[u8]| {
+        let record = receiver.receive(LONG).expect("no error");
         let record = record.expect("a record");
         assert_eq!(receiver.bytes(&record).unwrap(), expected);
         record
@@ -546,7 +529,7 @@ fn short_lies_are_judged_as_others_are() {
     lie(0, 0, WHOLE | 16, &[9; 16]);
     refused(&receiver, &mut victim, 1, Refusal::EntrySpent);
     assert_eq!(receiver.bytes(&first).unwrap(), [1; 16]);
-    receiver.release(&mut victim, &first);
+    receiver.release(&first);
     assert_eq!(receiver.bytes(&first), None);
     lie(0, 0, WHOLE | 16, &[9; 16]);
     refused(&receiver, &mut victim, 2, Refusal::EntrySpent);
@@ -554,11 +537,11 @@ fn short_lies_are_judged_as_others_are() {
     lie(1, 512, WHOLE | 16, &[9; 16]);
     lie(1, 256 + 248, WHOLE | 16, &[9; 16]);
     refused(&receiver, &mut victim, 2, Refusal::OutOfLimits);
-    assert_eq!(receiver.receive(&mut victim, Wait::Poll), Ok(None));
+    assert_eq!(receiver.receive(Wait::Poll), Ok(None));
     // Out of turn: delivered in turn. Not where a record begins: shown is what the piece holds there.
     lie(3, 768, WHOLE | 16, &[4; 16]);
     lie(2, 512, WHOLE | 16, &[3; 16]);
-    assert_eq!(receiver.receive(&mut victim, Wait::millis(1)), Ok(None));
+    assert_eq!(receiver.receive(Wait::millis(1)), Ok(None));
     lie(1, 256 + 16, WHOLE | 16, &[2; 16]);
     take(&mut receiver, &mut victim, &[0; 16]);
     take(&mut receiver, &mut victim, &[3; 16]);
@@ -567,7 +550,7 @@ fn short_lies_are_judged_as_others_are() {
     lie(4, 1024, WHOLE | 20, &[5; 16]);
     let long = [[5; 16].as_slice(), &[0; 4]].concat();
     take(&mut receiver, &mut victim, &long);
-    receiver.release(&mut victim, &third);
+    receiver.release(&third);
     // The next is short again, so the shortest way is taken up again.
     lie(5, 1280, WHOLE | 16, &[6; 16]);
     take(&mut receiver, &mut victim, &[6; 16]);
@@ -576,7 +559,7 @@ fn short_lies_are_judged_as_others_are() {
     refused(&receiver, &mut victim, 1, Refusal::NoMetadataEntry);
     // Of a kind that there is not.
     lie(6, 1536, 77 << 32 | 16, &[7; 16]);
-    let error = until("the end", || receiver.receive(&mut victim, LONG).err());
+    let error = until("the end", || receiver.receive(LONG).err());
     assert!(
         matches!(
             error,
@@ -589,7 +572,7 @@ fn short_lies_are_judged_as_others_are() {
     );
     // It stays broken, also when the next piece is right.
     lie(7, 1792, WHOLE | 16, &[8; 16]);
-    let again = receiver.receive(&mut victim, Wait::millis(1));
+    let again = receiver.receive(Wait::millis(1));
     assert!(matches!(again, Err(ReceiveError::Malformed { .. })));
-    receiver.close(&mut victim).unwrap();
+    drop(receiver);
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use hamlyn::engine::key::Key;
 use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::{
-    Destination, LinkEnd, Manager, ManagerOptions, Message, ReceiveError, SendError, Strategy,
-    Ticket, Wait, datagram, stream, tagged_write,
+    Destination, Host, LinkEnd, Manager, ManagerOptions, Message, ReceiveError, SendError,
+    Strategy, Ticket, Wait, datagram, stream, tagged_write,
 };
 use hamlyn_ring::geometry::Geometry;
 use rustix::thread::futex;
@@ -168,7 +169,7 @@ fn hostile(
 const HOSTILE: u64 = 0xBAD0_0000;
 
 /// What the victim sends to the hostile peers: so their counts matter.
-fn send_to_hostile(victim: &mut Manager<ProcessHost>, random: &mut Random) {
+fn send_to_hostile(victim: &Manager<ProcessHost>, random: &mut Random) {
     let data = vec![1; random.below(300) as usize];
     match try_to_send(victim, &data) {
         Ok(()) | Err(SendError::WouldBlock { .. } | SendError::PeerLost(_)) => {}
@@ -177,7 +178,7 @@ fn send_to_hostile(victim: &mut Manager<ProcessHost>, random: &mut Random) {
 }
 
 /// Sends to a hostile peer, if there is one.
-fn try_to_send(victim: &mut Manager<ProcessHost>, data: &[u8]) -> Result<(), SendError> {
+fn try_to_send<H: Host>(victim: &Manager<H>, data: &[u8]) -> Result<(), SendError> {
     let hostile = victim
         .interface()
         .peers()
@@ -195,12 +196,12 @@ fn try_to_send(victim: &mut Manager<ProcessHost>, data: &[u8]) -> Result<(), Sen
         length_bytes: u64::MAX,
         counting: Default::default(),
     };
-    let Ok(target) = victim.interface_mut().target(&ticket, Wait::Poll) else {
+    let Ok(target) = victim.interface().target(&ticket, Wait::Poll) else {
         return Ok(());
     };
     let terminus = victim.terminus();
     let message = Message::new(data);
-    let interface = victim.interface_mut();
+    let mut interface = victim.interface();
     let sent = interface.send_msg(terminus, &target, &message, Wait::Poll);
     sent.map(|_| ())
 }
@@ -208,19 +209,19 @@ fn try_to_send(victim: &mut Manager<ProcessHost>, data: &[u8]) -> Result<(), Sen
 #[test]
 fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     let namespace = namespace();
-    let mut victim = open(&namespace);
+    let victim = open(&namespace);
     let identity = victim.interface().identity();
     // The hostile peers may write here; it is all they may.
-    let bait = tagged_write::Receiver::new(&mut victim, 128, 16).unwrap();
+    let bait = tagged_write::Receiver::new(&victim, 128, 16).unwrap();
     let known = bait.ticket();
     let options = stream::StreamOptions {
         pieces: 4,
         piece_bytes: 512,
         limit_bytes: 1 << 14,
     };
-    let mut records = stream::Receiver::new(&mut victim, options).unwrap();
-    let seed = records.make_seed(&victim);
-    let mut inbox = datagram::Receiver::new(&mut victim, 256).unwrap();
+    let mut records = stream::Receiver::new(&victim, options).unwrap();
+    let seed = records.make_seed();
+    let mut inbox = datagram::Receiver::new(&victim, 256).unwrap();
     inbox.ready();
     let inbox_ticket = inbox.ticket();
     let stop = AtomicBool::new(false);
@@ -236,26 +237,24 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         }
         let namespace = &namespace;
         let honest = scope.spawn(move || {
-            let mut honest = open(namespace);
-            let mut answers = datagram::Receiver::new(&mut honest, 256).unwrap();
-            let outbox = datagram::Sender::grow(&mut honest, &inbox_ticket, LONG).unwrap();
-            let mut sender = stream::Sender::grow(&mut honest, &seed, LONG).unwrap();
+            let honest = open(namespace);
+            let mut answers = datagram::Receiver::new(&honest, 256).unwrap();
+            let outbox = datagram::Sender::grow(&honest, &inbox_ticket, LONG).unwrap();
+            let mut sender = stream::Sender::grow(&honest, &seed, LONG).unwrap();
             for round in 0..ROUNDS {
                 let data = Random::new(round).bytes((round % 700) as usize);
-                sender.send(&mut honest, &data, LONG).unwrap();
+                sender.send(&data, LONG).unwrap();
                 if round.is_multiple_of(50) {
                     answers.ready();
                     let reply = answers.ticket();
                     let question = round.to_le_bytes();
-                    outbox
-                        .send(&mut honest, 9, &question, Some(&reply), LONG)
-                        .unwrap();
-                    sender.flush(&mut honest, LONG).unwrap();
-                    let answer = answers.receive(&mut honest, LONG).unwrap().unwrap();
+                    outbox.send(9, &question, Some(&reply), LONG).unwrap();
+                    sender.flush(LONG).unwrap();
+                    let answer = answers.receive(LONG).unwrap().unwrap();
                     assert_eq!(answer.data, question);
                 }
             }
-            sender.close(&mut honest, LONG).unwrap();
+            sender.close(LONG).unwrap();
             assert_eq!(honest.interface().refusals().total(), 0);
         });
         // If the victim fails, the hostile ones must end, or the test would not.
@@ -263,26 +262,26 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         let mut random = Random::new(99);
         let mut round = 0;
         until("all records", || {
-            send_to_hostile(&mut victim, &mut random);
-            match records.receive(&mut victim, Wait::millis(1)) {
+            send_to_hostile(&victim, &mut random);
+            match records.receive(Wait::millis(1)) {
                 Ok(Some(record)) => {
                     let expected = Random::new(round).bytes((round % 700) as usize);
                     assert_eq!(records.bytes(&record).unwrap(), expected, "record {round}");
-                    records.release(&mut victim, &record);
+                    records.release(&record);
                     round += 1;
                 }
                 Ok(None) => {}
                 Err(ReceiveError::Closed) => return Some(()),
                 Err(error) => panic!("{error}"),
             }
-            let question = match inbox.receive(&mut victim, Wait::Poll) {
+            let question = match inbox.receive(Wait::Poll) {
                 Ok(found) => found.map(|datagram| (datagram.data.to_vec(), datagram.reply)),
                 Err(error) => panic!("{error}"),
             };
             if let Some((question, reply)) = question {
                 inbox.ready();
-                let outbox = datagram::Sender::grow(&mut victim, &reply.unwrap(), LONG).unwrap();
-                outbox.send(&mut victim, 0, &question, None, LONG).unwrap();
+                let outbox = datagram::Sender::grow(&victim, &reply.unwrap(), LONG).unwrap();
+                outbox.send(0, &question, None, LONG).unwrap();
             }
             None
         });
@@ -291,8 +290,8 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         honest.join().unwrap();
     });
     // How the hostile links ended.
-    victim.interface_mut().poll();
-    while let Some(lost) = victim.interface_mut().next_loss() {
+    victim.interface().poll();
+    while let Some(lost) = victim.interface().next_loss() {
         faults += u64::from(matches!(lost.end, LinkEnd::Fault(_)));
         losses += 1;
     }
@@ -303,9 +302,9 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     );
     assert!(links.load(Ordering::Relaxed) > 10);
     assert!(refusals.total() > 0, "the hostile ones never got so far");
-    bait.close(&mut victim).unwrap();
-    records.close(&mut victim).unwrap();
-    inbox.close(&mut victim).unwrap();
+    drop(bait);
+    drop(records);
+    drop(inbox);
     assert_eq!(victim.interface().slots_open(), 0);
 }
 
@@ -320,7 +319,7 @@ impl Drop for StopOnDrop<'_> {
 #[test]
 fn a_fault_of_the_ring_ends_that_link_and_is_told() {
     let namespace = namespace();
-    let mut victim = open(&namespace);
+    let victim = open(&namespace);
     let identity = victim.interface().identity();
     for (number, at) in [(1, 0), (2, 1)] {
         let link = RawLink::connect(&namespace, identity, HOSTILE + number).unwrap();
@@ -332,7 +331,7 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
             .unwrap();
         link.to_victim.store_u64(cells, first).unwrap();
         link.ring();
-        let lost = victim.interface_mut().wait_for_loss(LONG);
+        let lost = victim.interface().wait_for_loss(LONG);
         let lost = lost.expect("no error").expect("the loss");
         assert!(matches!(lost.end, LinkEnd::Fault(_)), "{lost}");
         assert_eq!(lost.peer.interface, HOSTILE + number);
@@ -351,20 +350,20 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
 fn a_peer_that_returns_more_than_it_was_sent_is_lost_for_whoever_transmits() {
     for strategy in Strategy::ALL {
         let namespace = namespace();
-        let mut victim = sleepy(&namespace, strategy);
+        let victim = sleepy(&namespace, strategy);
         let identity = victim.interface().identity();
         let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
         until("the link", || {
-            victim.interface_mut().poll();
+            victim.interface().poll();
             victim.interface().peers().next().map(|_| ())
         });
         let at = Geometry::DEFAULT.consumed_offset();
         link.from_victim.store_u64(at, u64::MAX / 2).unwrap();
         // Longer than what a network processor is left to send.
-        let refused = (0..1_000_000).find_map(|_| try_to_send(&mut victim, &[1; 1000]).err());
+        let refused = (0..1_000_000).find_map(|_| try_to_send(&victim, &[1; 1000]).err());
         let refused = refused.expect("there is an end to the room");
         assert!(matches!(refused, SendError::PeerLost(_)), "{refused}");
-        let lost = victim.interface_mut().wait_for_loss(LONG);
+        let lost = victim.interface().wait_for_loss(LONG);
         let lost = lost.expect("no error").expect("the loss");
         assert!(
             matches!(lost.end, LinkEnd::Fault(_)),
@@ -376,8 +375,8 @@ fn a_peer_that_returns_more_than_it_was_sent_is_lost_for_whoever_transmits() {
 #[test]
 fn endless_rings_keep_nobody_from_his_work() {
     let namespace = namespace();
-    let mut victim = open(&namespace);
-    let mut receiver = tagged_write::Receiver::new(&mut victim, 64, 64).unwrap();
+    let victim = open(&namespace);
+    let mut receiver = tagged_write::Receiver::new(&victim, 64, 64).unwrap();
     let ticket = receiver.ticket();
     let identity = victim.interface().identity();
     let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
@@ -388,29 +387,29 @@ fn endless_rings_keep_nobody_from_his_work() {
         let _stopper = StopOnDrop(stop);
         // Nobody sends: the wait ends when it should.
         let begun = std::time::Instant::now();
-        assert_eq!(receiver.get_tag(&mut victim, Wait::millis(50)), Ok(None));
+        assert_eq!(receiver.get_tag(Wait::millis(50)), Ok(None));
         let elapsed = begun.elapsed();
         assert!(
             elapsed.as_millis() >= 50 && elapsed.as_millis() < 5_000,
             "{elapsed:?}"
         );
         scope.spawn(move || {
-            let mut honest = open(namespace);
-            let sender = tagged_write::Sender::grow(&mut honest, &ticket, LONG).unwrap();
+            let honest = open(namespace);
+            let sender = tagged_write::Sender::grow(&honest, &ticket, LONG).unwrap();
             for tag in 0..1_000 {
-                sender.send(&mut honest, 0, &[1; 8], tag, LONG).unwrap();
+                sender.send(0, &[1; 8], tag, LONG).unwrap();
                 if tag % 32 == 31 {
                     // The receiver has room for 64.
                     std::thread::yield_now();
                 }
             }
             // What found no room is still queued.
-            assert_eq!(honest.interface_mut().flush(LONG), Ok(true));
+            assert_eq!(honest.interface().flush(LONG), Ok(true));
         });
         let mut taken = 0;
         let mut last = None;
         while last != Some(999) {
-            match receiver.get_tag(&mut victim, LONG) {
+            match receiver.get_tag(LONG) {
                 Ok(tag) => {
                     taken += 1;
                     last = tag;
@@ -425,14 +424,14 @@ fn endless_rings_keep_nobody_from_his_work() {
 }
 
 /// Opens an interface that sleeps whenever it waits.
-fn sleepy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
+fn sleepy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost<AnyThread>> {
     let mut options = Options::default().in_namespace(namespace);
     options.spin_ns = Some(0);
     let manager = ManagerOptions {
         strategy,
         ..ManagerOptions::default()
     };
-    hamlyn::open_with(options, manager).unwrap()
+    hamlyn::open_shared(options, manager).unwrap()
 }
 
 /// Whatever a peer does to the word at which its victim sleeps, and to whoever waits there, an honest peer's
@@ -443,10 +442,10 @@ fn a_peer_that_misuses_its_word_silences_nobody_else() {
     const TRIES_MAX: u64 = 1_000_000;
     for strategy in [Strategy::Proc, Strategy::Np] {
         let namespace = namespace();
-        let mut victim = sleepy(&namespace, strategy);
-        let mut honest = sleepy(&namespace, strategy);
-        let mut asked = tagged_write::Receiver::new(&mut victim, 64, 16).unwrap();
-        let mut answered = tagged_write::Receiver::new(&mut honest, 64, 16).unwrap();
+        let victim = sleepy(&namespace, strategy);
+        let honest = sleepy(&namespace, strategy);
+        let mut asked = tagged_write::Receiver::new(&victim, 64, 16).unwrap();
+        let mut answered = tagged_write::Receiver::new(&honest, 64, 16).unwrap();
         let (to_victim, to_honest) = (asked.ticket(), answered.ticket());
         let link = RawLink::connect(&namespace, to_victim.destination, 77).unwrap();
         let is_over = AtomicBool::new(false);
@@ -483,12 +482,12 @@ fn a_peer_that_misuses_its_word_silences_nobody_else() {
             // Their waits have no deadline at which they would look again.
             let leads = done.clone();
             scope.spawn(move || {
-                let sender = tagged_write::Sender::grow(&mut honest, &to_victim, LONG).unwrap();
+                let sender = tagged_write::Sender::grow(&honest, &to_victim, LONG).unwrap();
                 // The victim sleeps, and was moved.
                 may_begin.recv().unwrap();
                 for turn in 0..ROUND_TRIPS {
-                    sender.send(&mut honest, 0, &[1; 16], turn, LONG).unwrap();
-                    let answer = answered.get_tag(&mut honest, Wait::Forever);
+                    sender.send(0, &[1; 16], turn, LONG).unwrap();
+                    let answer = answered.get_tag(Wait::Forever);
                     assert_eq!(answer, Ok(Some(turn)));
                 }
                 leads.send(honest).unwrap();
@@ -496,12 +495,12 @@ fn a_peer_that_misuses_its_word_silences_nobody_else() {
             scope.spawn(move || {
                 let mut sender = None;
                 for turn in 0..ROUND_TRIPS {
-                    let tag = asked.get_tag(&mut victim, Wait::Forever);
+                    let tag = asked.get_tag(Wait::Forever);
                     assert_eq!(tag, Ok(Some(turn)));
-                    let sender = *sender.get_or_insert_with(|| {
-                        tagged_write::Sender::grow(&mut victim, &to_honest, LONG).unwrap()
+                    let sender = sender.get_or_insert_with(|| {
+                        tagged_write::Sender::grow(&victim, &to_honest, LONG).unwrap()
                     });
-                    sender.send(&mut victim, 0, &[2; 16], turn, LONG).unwrap();
+                    sender.send(0, &[2; 16], turn, LONG).unwrap();
                 }
                 done.send(victim).unwrap();
             });

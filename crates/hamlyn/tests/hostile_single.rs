@@ -33,22 +33,21 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let namespace = namespace();
-        let mut victim = open(&namespace);
-        let interface = victim.interface_mut();
-        let area = interface.allocate_shared(AREA_BYTES).unwrap();
-        let mut queue = interface.open_queue(64).unwrap();
-        let slot = interface
+        let victim = open(&namespace);
+        let area = victim.interface().allocate_shared(AREA_BYTES).unwrap();
+        let mut queue = victim.interface().open_queue(64).unwrap();
+        let slot = victim
+            .interface()
             .open_slot(NewSlot::new(&area).queue(&queue).entries(2))
             .unwrap();
         let destination = slot.fast_ticket(0, 1).unwrap().destination;
         let link = RawLink::connect(&namespace, destination, 0xBAD).unwrap();
-        let interface = victim.interface_mut();
         until("the link", || {
-            interface.poll();
-            interface.peers().next().map(|_| ())
+            victim.interface().poll();
+            victim.interface().peers().next().map(|_| ())
         });
         // Found empty, so the next may be handed over.
-        assert_eq!(interface.rcv(&mut queue).unwrap(), None);
+        assert_eq!(victim.interface().rcv(&mut queue).unwrap(), None);
         Self {
             victim,
             queue,
@@ -106,21 +105,31 @@ impl Scene {
     }
 
     fn refused(&mut self, header: &Header, reason: Refusal) {
-        let interface = self.victim.interface_mut();
-        let before = interface.refusals().count(reason);
+        let before = self.victim.interface().refusals().count(reason);
         let landed = self.landed();
         self.write(header, PLACE);
-        let interface = self.victim.interface_mut();
-        assert_eq!(interface.rcv(&mut self.queue).unwrap(), None, "{reason:?}");
-        assert_eq!(interface.refusals().count(reason), before + 1, "{reason:?}");
+        assert_eq!(
+            self.victim.interface().rcv(&mut self.queue).unwrap(),
+            None,
+            "{reason:?}"
+        );
+        assert_eq!(
+            self.victim.interface().refusals().count(reason),
+            before + 1,
+            "{reason:?}"
+        );
         assert_eq!(self.landed(), landed, "{reason:?}");
     }
 
     fn delivered(&mut self, header: &Header, byte: u8) {
         self.store(byte);
         self.write(header, PLACE);
-        let interface = self.victim.interface_mut();
-        let notification = interface.rcv(&mut self.queue).unwrap().unwrap();
+        let notification = self
+            .victim
+            .interface()
+            .rcv(&mut self.queue)
+            .unwrap()
+            .unwrap();
         assert_eq!(notification.metadata_index, header.metadata_index);
         let from = header.offset as usize;
         let bytes = &self.landed()[from..from + header.length_bytes as usize];
@@ -208,10 +217,12 @@ fn single_packets_are_refused_by_the_names_that_others_have() {
         ..right
     };
     scene.write(&part, PLACE);
-    let interface = scene.victim.interface_mut();
-    assert_eq!(interface.rcv(&mut scene.queue).unwrap(), None);
+    assert_eq!(
+        scene.victim.interface().rcv(&mut scene.queue).unwrap(),
+        None
+    );
     let slot = scene.slot;
-    scene.victim.interface_mut().close_slot(slot).unwrap();
+    scene.victim.interface().close_slot(slot).unwrap();
 }
 
 #[test]
@@ -226,10 +237,9 @@ fn a_place_outside_the_bulk_ends_the_link() {
         let landed = scene.landed();
         let link = scene.victim.interface().peers().next().unwrap().0;
         scene.write(&right, place);
-        let interface = scene.victim.interface_mut();
-        let taken = interface.rcv(&mut scene.queue);
+        let taken = scene.victim.interface().rcv(&mut scene.queue);
         assert!(!matches!(taken, Ok(Some(_))), "{place}");
-        let end = interface.link_end(link);
+        let end = scene.victim.interface().link_end(link);
         assert_eq!(end, Some(LinkEnd::Fault(LinkFault::Placement)), "{place}");
         assert_eq!(scene.landed(), landed, "{place}");
     }

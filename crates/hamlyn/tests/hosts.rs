@@ -94,21 +94,23 @@ fn child() {
 /// Offers a stream, and says of each record that is asked for that it came, and in the end how the stream did.
 fn receive(namespace: &str) {
     let options = Options::named("there").in_namespace(namespace);
-    let mut manager = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
-    let mut receiver = Receiver::new(&mut manager, OPTIONS).unwrap();
-    let seed = receiver.make_seed(&manager).to_bytes();
-    let interface = manager.interface_mut();
-    interface.offer("seed", Supply::Always, &seed).unwrap();
+    let manager = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+    let mut receiver = Receiver::new(&manager, OPTIONS).unwrap();
+    let seed = receiver.make_seed().to_bytes();
+    manager
+        .interface()
+        .offer("seed", Supply::Always, &seed)
+        .unwrap();
     say(b"ready");
     let mut next = 0;
     loop {
-        match receiver.receive(&mut manager, LONG) {
+        match receiver.receive(LONG) {
             Ok(Some(record)) => {
                 let bytes = receiver.bytes(&record).unwrap();
                 assert_eq!(bytes[..8], u64::to_le_bytes(next));
                 assert!(bytes[8..].iter().all(|&byte| byte == next as u8));
                 let is_last = bytes.len() == 8;
-                receiver.release(&mut manager, &record);
+                receiver.release(&record);
                 next += 1;
                 if is_last {
                     say(&u64::to_le_bytes(next));
@@ -128,7 +130,7 @@ fn receive(namespace: &str) {
 /// Does what it is told, one word after the other, and says how that ended.
 fn send(namespace: &str) {
     let options = Options::default().in_namespace(namespace);
-    let mut manager = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+    let manager = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
     let mut stream = None;
     let mut sent = 0_u64;
     let mut former = None;
@@ -136,37 +138,35 @@ fn send(namespace: &str) {
         let word = String::from_utf8(listen()).unwrap();
         let said = match word.split_once(' ').unwrap_or((&word, "")) {
             ("grow", "") => {
-                let interface = manager.interface_mut();
-                let seed = interface.ask(THERE, "seed", LONG).unwrap();
+                let seed = manager.interface().ask(THERE, "seed", LONG).unwrap();
                 let seed = StreamSeed::from_bytes(&seed).unwrap();
                 sent = 0;
-                stream = Some(Sender::grow(&mut manager, &seed, LONG).unwrap());
+                stream = Some(Sender::grow(&manager, &seed, LONG).unwrap());
                 former = Some(seed);
                 "grown".to_owned()
             }
             ("send", count) => {
                 let stream = stream.as_mut().unwrap();
                 let records = count.parse().unwrap();
-                match send_records(&mut manager, stream, &mut sent, records) {
+                match send_records(&manager, stream, &mut sent, records) {
                     Ok(()) => "sent".to_owned(),
                     Err(SendError::PeerLost(lost)) => lost.to_string(),
                     Err(error) => panic!("{error}"),
                 }
             }
             ("wait", "") => {
-                let lost = manager.interface_mut().wait_for_loss(LONG);
+                let lost = manager.interface().wait_for_loss(LONG);
                 lost.unwrap().expect("the loss").to_string()
             }
             // How long frames are.
             ("frames", "") => {
-                let interface = manager.interface_mut();
-                let (link, _) = interface.peers().next().unwrap();
-                let state = interface.wire_state(link).unwrap();
+                let (link, _) = manager.interface().peers().next().unwrap();
+                let state = manager.interface().wire_state(link).unwrap();
                 state.frame_bytes.to_string()
             }
             // The ticket of whoever it was before.
             ("former", "") => {
-                let grown = Sender::grow(&mut manager, former.as_ref().unwrap(), LONG);
+                let grown = Sender::grow(&manager, former.as_ref().unwrap(), LONG);
                 grown
                     .err()
                     .map_or("grown".to_owned(), |why| why.to_string())
@@ -179,7 +179,7 @@ fn send(namespace: &str) {
 
 /// As many records, of all lengths, the last of which says that it is.
 fn send_records(
-    manager: &mut Manager<ProcessHost>,
+    _: &Manager<ProcessHost>,
     stream: &mut Sender,
     sent: &mut u64,
     count: u64,
@@ -192,10 +192,10 @@ fn send_records(
         };
         let mut bytes = vec![*sent as u8; length];
         bytes[..8].copy_from_slice(&sent.to_le_bytes());
-        stream.send(manager, &bytes, LONG)?;
+        stream.send(&bytes, LONG)?;
         *sent += 1;
     }
-    stream.flush(manager, LONG)
+    stream.flush(LONG)
 }
 
 fn does(actor: &mut Actor, word: &str) -> String {
@@ -344,9 +344,9 @@ fn a_name_that_nobody_has_is_not_waited_for_longer_than_asked() {
     let ask = |name: &str| {
         let mut here = Options::default().in_namespace("none");
         here.network = NetworkUse::On(Box::new(options.clone()));
-        let mut manager = hamlyn::open_with(here, ManagerOptions::default()).unwrap();
-        let interface = manager.interface_mut();
-        interface
+        let manager = hamlyn::open_with(here, ManagerOptions::default()).unwrap();
+        manager
+            .interface()
             .ask(Address::Name(name), "seed", Wait::millis(50))
             .unwrap_err()
     };

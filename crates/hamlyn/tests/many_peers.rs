@@ -6,19 +6,20 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::host::{Address, ConnectError, HostError, RefusedBecause};
 use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Strategy, Target, Wait};
 use hamlyn_ring::notes::NOTES_BYTES;
 use hamlyn_ring::watch::SWEEP_POLLS;
 
 use support::raw_link::RawLink;
-use support::{LONG, Random, namespace, open, until};
+use support::{LONG, Random, namespace, open, open_shared, until};
 
 const PEERS: usize = 30;
 const HOSTILE: u64 = 0xBAD;
 
 struct Sender {
-    manager: Manager<ProcessHost>,
+    manager: Manager<ProcessHost<AnyThread>>,
     target: Target,
 }
 
@@ -27,7 +28,7 @@ impl Sender {
         let terminus = self.manager.terminus();
         let message = Message::new(&[7; 8]).word(word);
         self.manager
-            .interface_mut()
+            .interface()
             .send_msg(terminus, &self.target, &message, LONG)
             .unwrap();
     }
@@ -44,27 +45,32 @@ struct Scene {
 fn scene(namespace: &str) -> Scene {
     let mut options = Options::default().in_namespace(namespace);
     options.spin_ns = Some(0);
-    let mut here = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
-    let interface = here.interface_mut();
-    let area = interface.allocate(64).unwrap();
-    let mut queue = interface.open_queue(1024).unwrap();
-    let slot = interface
+    let here = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+    let area = here.interface().allocate(64).unwrap();
+    let mut queue = here.interface().open_queue(1024).unwrap();
+    let slot = here
+        .interface()
         .open_slot(NewSlot::new(&area).queue(&queue))
         .unwrap();
     let ticket = slot.fast_ticket(0, 64).unwrap();
     let mut senders = Vec::new();
     for _ in 0..PEERS {
-        let mut manager = open(namespace);
-        let target = manager.interface_mut().target(&ticket, LONG).unwrap();
+        let manager = open_shared(namespace);
+        let target = manager.interface().target(&ticket, LONG).unwrap();
         senders.push(Sender { manager, target });
     }
     for (number, sender) in senders.iter_mut().enumerate() {
         sender.send(number as u64);
     }
     for _ in 0..PEERS {
-        assert!(interface.rcv_block(&mut queue, LONG).unwrap().is_some());
+        assert!(
+            here.interface()
+                .rcv_block(&mut queue, LONG)
+                .unwrap()
+                .is_some()
+        );
     }
-    silence(&mut here, &mut queue);
+    silence(&here, &mut queue);
     Scene {
         here,
         queue,
@@ -74,9 +80,9 @@ fn scene(namespace: &str) -> Scene {
 }
 
 /// Polls until none of many peers is watched that need not be.
-fn silence(here: &mut Manager<ProcessHost>, queue: &mut Queue) {
+fn silence(here: &Manager<ProcessHost>, queue: &mut Queue) {
     for _ in 0..20_000 {
-        assert_eq!(here.interface_mut().rcv(queue).unwrap(), None);
+        assert_eq!(here.interface().rcv(queue).unwrap(), None);
     }
 }
 
@@ -84,7 +90,7 @@ fn silence(here: &mut Manager<ProcessHost>, queue: &mut Queue) {
 fn polls_until_heard(scene: &mut Scene, most: u32, mut before: impl FnMut()) -> Option<(u32, u64)> {
     for polls in 1..=most {
         before();
-        if let Some(notification) = scene.here.interface_mut().rcv(&mut scene.queue).unwrap() {
+        if let Some(notification) = scene.here.interface().rcv(&mut scene.queue).unwrap() {
             return Some((polls, notification.word));
         }
     }
@@ -104,7 +110,7 @@ fn a_silent_peer_that_sends_again_is_heard_at_once() {
                 "{heard:?}"
             );
         }
-        silence(&mut scene.here, &mut scene.queue);
+        silence(&scene.here, &mut scene.queue);
     }
 }
 
@@ -114,7 +120,7 @@ fn notes_that_are_wiped_out_or_forged_only_delay() {
     let mut scene = scene(&namespace);
     let identity = scene.here.interface().identity();
     let hostile = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
-    scene.here.interface_mut().poll();
+    scene.here.interface().poll();
     // All links but those that are always watched are swept in this many polls.
     let round = SWEEP_POLLS * (PEERS as u32 + 1);
     for forged in [0, u64::MAX] {
@@ -133,7 +139,7 @@ fn notes_that_are_wiped_out_or_forged_only_delay() {
         for offset in (0..NOTES_BYTES).step_by(8) {
             hostile.notes.store_u64(offset, 0).unwrap();
         }
-        silence(&mut scene.here, &mut scene.queue);
+        silence(&scene.here, &mut scene.queue);
     }
 }
 
@@ -168,7 +174,7 @@ fn nobody_sleeps_beside_a_message_whatever_stands_in_the_notes() {
         for _ in 0..MESSAGES {
             let taken = scene
                 .here
-                .interface_mut()
+                .interface()
                 .rcv_block(&mut scene.queue, LONG)
                 .unwrap();
             let word = taken.expect("it was sent").word as usize;
@@ -195,7 +201,7 @@ fn busy_peers_have_equal_shares() {
     for _ in 0..PEERS * EACH / 2 {
         let taken = scene
             .here
-            .interface_mut()
+            .interface()
             .rcv_block(&mut scene.queue, Wait::Poll)
             .unwrap();
         had[taken.expect("it was sent").word as usize] += 1;
@@ -223,10 +229,10 @@ fn open_busy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
 fn peers_that_come_and_go_unheard_count_against_the_limit() {
     for strategy in Strategy::ALL {
         let namespace = namespace();
-        let mut busy = open_busy(&namespace, strategy);
+        let busy = open_busy(&namespace, strategy);
         let come = || {
-            let mut peer = open(&namespace);
-            peer.interface_mut().connect(Address::Name("busy"), LONG)
+            let peer = open(&namespace);
+            peer.interface().connect(Address::Name("busy"), LONG)
         };
         for _ in 0..ALLOWED {
             come().unwrap();
@@ -244,7 +250,7 @@ fn peers_that_come_and_go_unheard_count_against_the_limit() {
             assert!(is_too_many, "{strategy:?}: {refused:?}");
         }
         until("room for another", || {
-            busy.interface_mut().poll();
+            busy.interface().poll();
             come().ok()
         });
     }
@@ -255,12 +261,12 @@ fn peers_that_come_and_go_unheard_count_against_the_limit() {
 fn peers_that_left_are_no_limit_to_who_connects_to_others() {
     for strategy in Strategy::ALL {
         let namespace = namespace();
-        let mut busy = open_busy(&namespace, strategy);
+        let busy = open_busy(&namespace, strategy);
         for number in 0..4 * ALLOWED {
             let options = Options::named("peer").in_namespace(&namespace);
             let peer = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
             until("a link to another", || {
-                let linked = busy.interface_mut().connect(Address::Name("peer"), LONG);
+                let linked = busy.interface().connect(Address::Name("peer"), LONG);
                 // It may take a while until it is known that the last one left.
                 assert!(
                     matches!(

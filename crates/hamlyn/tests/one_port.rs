@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hamlyn::host::network::hosts::HostName;
 use hamlyn::host::network::{NetworkOptions, Security};
 use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::{
     Address, Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Target, Ticket, Wait,
 };
@@ -32,7 +33,7 @@ fn open(
     listen: SocketAddr,
     door_port: u16,
     others: &[(&str, SocketAddr)],
-) -> Manager<ProcessHost> {
+) -> Manager<Shared> {
     let mut network = NetworkOptions::new(Security::Insecure);
     network.host = Some(HostName::new(name).unwrap());
     network.listen = listen;
@@ -46,7 +47,7 @@ fn open(
     let namespace = format!("one-port-{}", std::process::id());
     let mut options = Options::named(name).in_namespace(&namespace);
     options.network = NetworkUse::On(Box::new(network));
-    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+    hamlyn::open_shared(options, ManagerOptions::default()).unwrap()
 }
 
 /// Lets pass, in each direction, what comes from the port that its host has, to one of those that the other has.
@@ -111,18 +112,20 @@ impl Drop for Stop<'_> {
     }
 }
 
+type Shared = ProcessHost<AnyThread>;
+
 struct Party {
-    manager: Manager<ProcessHost>,
+    manager: Manager<Shared>,
     queue: Queue,
     ticket: Ticket,
 }
 
 impl Party {
-    fn new(mut manager: Manager<ProcessHost>) -> Self {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(64).unwrap();
-        let queue = interface.open_queue(4096).unwrap();
-        let slot = interface
+    fn new(manager: Manager<Shared>) -> Self {
+        let area = manager.interface().allocate(64).unwrap();
+        let queue = manager.interface().open_queue(4096).unwrap();
+        let slot = manager
+            .interface()
             .open_slot(NewSlot::new(&area).queue(&queue))
             .unwrap();
         let ticket = slot.fast_ticket(0, 64).unwrap();
@@ -136,21 +139,24 @@ impl Party {
     fn send(&mut self, target: &Target, word: u64) {
         let terminus = self.manager.terminus();
         let message = Message::new(b"through").word(word);
-        let interface = self.manager.interface_mut();
-        interface
+        self.manager
+            .interface()
             .send_msg(terminus, target, &message, LONG)
             .unwrap();
     }
 
     fn receive(&mut self) -> u64 {
-        let interface = self.manager.interface_mut();
-        let came = interface.rcv_block(&mut self.queue, LONG).unwrap();
+        let came = self
+            .manager
+            .interface()
+            .rcv_block(&mut self.queue, LONG)
+            .unwrap();
         came.expect("a message").word
     }
 }
 
 /// Where frames of the only link come from.
-fn port_of_frames(interface: &Interface<ProcessHost>) -> u16 {
+fn port_of_frames(interface: &Interface<Shared>) -> u16 {
     let (link, _) = interface.peers().next().unwrap();
     interface.wire_state(link).unwrap().local.port()
 }
@@ -174,18 +180,30 @@ fn one_port_is_enough() {
         let (mut asking, mut asked) = (asking, asked);
         let offered = asked.ticket.to_bytes();
         let supply = hamlyn::host::Supply::Always;
-        let interface = asked.manager.interface_mut();
-        interface.offer("ticket", supply, &offered).unwrap();
-        let interface = asking.manager.interface_mut();
-        let bytes = interface.ask(Address::Name("asked/asked"), "ticket", LONG);
+        asked
+            .manager
+            .interface()
+            .offer("ticket", supply, &offered)
+            .unwrap();
+        let bytes = asking
+            .manager
+            .interface()
+            .ask(Address::Name("asked/asked"), "ticket", LONG);
         let to_asked = Ticket::from_bytes(&bytes.expect("its offer")).unwrap();
-        let to_asked = interface.target(&to_asked, LONG).expect("a link");
+        let to_asked = asking
+            .manager
+            .interface()
+            .target(&to_asked, LONG)
+            .expect("a link");
         let begun = Instant::now();
         let to_asking = loop {
-            let interface = asked.manager.interface_mut();
-            interface.poll();
-            if interface.peers().next().is_some() {
-                break interface.target(&asking.ticket, Wait::Poll).unwrap();
+            asked.manager.interface().poll();
+            if asked.manager.interface().peers().next().is_some() {
+                break asked
+                    .manager
+                    .interface()
+                    .target(&asking.ticket, Wait::Poll)
+                    .unwrap();
             }
             assert!(begun.elapsed() < Duration::from_secs(20), "no link");
         };
@@ -194,13 +212,13 @@ fn one_port_is_enough() {
                 assert_eq!(asked.receive(), round);
                 asked.send(&to_asking, round);
             }
-            assert_eq!(port_of_frames(asked.manager.interface()), other);
+            assert_eq!(port_of_frames(&asked.manager.interface()), other);
         });
         for round in 0..ROUNDS {
             asking.send(&to_asked, round);
             assert_eq!(asking.receive(), round);
         }
-        assert_eq!(port_of_frames(asking.manager.interface()), one);
+        assert_eq!(port_of_frames(&asking.manager.interface()), one);
         assert_eq!(relay.thrown_away.load(Ordering::Relaxed), 0);
         assert!(relay.passed.load(Ordering::Relaxed) > 0);
     });

@@ -26,9 +26,7 @@ fn open_with(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
 }
 
 /// Once for each strategy of the receiving interface: it, and one that sends.
-fn with_each_strategy(
-    test: impl Fn(Strategy, &mut Manager<ProcessHost>, &mut Manager<ProcessHost>),
-) {
+fn with_each_strategy(test: impl Fn(Strategy, &Manager<ProcessHost>, &Manager<ProcessHost>)) {
     for strategy in Strategy::ALL {
         let namespace = namespace();
         let (mut here, mut there) = (open_with(&namespace, strategy), open(&namespace));
@@ -36,16 +34,16 @@ fn with_each_strategy(
     }
 }
 
-fn send_raw(manager: &mut Manager<ProcessHost>, target: &Target, message: &Message<'_>) {
+fn send_raw(manager: &Manager<ProcessHost>, target: &Target, message: &Message<'_>) {
     let terminus = manager.terminus();
-    let interface = manager.interface_mut();
-    interface
+    manager
+        .interface()
         .send_msg(terminus, target, message, LONG)
         .expect("it is sent");
 }
 
-fn target(manager: &mut Manager<ProcessHost>, ticket: &Ticket) -> Target {
-    manager.interface_mut().target(ticket, LONG).unwrap()
+fn target(manager: &Manager<ProcessHost>, ticket: &Ticket) -> Target {
+    manager.interface().target(ticket, LONG).unwrap()
 }
 
 /// What a datagram says of itself.
@@ -63,24 +61,19 @@ fn a_silent_datagram_does_not_make_its_receiver_deaf() {
             let metadata = word(4, data.len() as u32);
             let message = Message::new(data).at(4).metadata(&metadata).silent();
             send_raw(there, &raw, &message);
-            let came = inbox.receive(here, LONG).expect("no error");
+            let came = inbox.receive(LONG).expect("no error");
             assert_eq!(came.expect("the datagram").data, data, "{strategy:?}");
             inbox.ready();
             let outbox = datagram::Sender::grow(there, &inbox.ticket(), LONG).unwrap();
-            outbox.send(there, 0, b"and another", None, LONG).unwrap();
-            let came = inbox.receive(here, LONG).expect("no error");
+            outbox.send(0, b"and another", None, LONG).unwrap();
+            let came = inbox.receive(LONG).expect("no error");
             assert_eq!(came.expect("a datagram").data, b"and another");
         }
     });
 }
 
 /// The packets of one datagram: where each begins and how long it is.
-fn send_parts(
-    there: &mut Manager<ProcessHost>,
-    raw: &Target,
-    says: [u8; 8],
-    parts: &[(u64, usize)],
-) {
+fn send_parts(there: &Manager<ProcessHost>, raw: &Target, says: [u8; 8], parts: &[(u64, usize)]) {
     let mut left = Share::whole(raw.ticket().counting);
     for (index, &(offset, length)) in parts.iter().enumerate() {
         let data = vec![b'b'; length];
@@ -119,7 +112,7 @@ fn a_datagram_is_what_landed_and_nothing_of_one_before() {
         for (offset, length, parts) in LIES {
             inbox.ready();
             send_parts(there, &raw, word(0, 64), &[(0, 64)]);
-            assert!(inbox.receive(here, LONG).unwrap().is_some());
+            assert!(inbox.receive(LONG).unwrap().is_some());
             inbox.ready();
             match parts {
                 [] => send_raw(
@@ -133,9 +126,7 @@ fn a_datagram_is_what_landed_and_nothing_of_one_before() {
                 }
                 _ => send_parts(there, &raw, word(offset, length), parts),
             }
-            let came = inbox
-                .receive(here, LONG)
-                .map(|came| came.map(|d| d.data.len()));
+            let came = inbox.receive(LONG).map(|came| came.map(|d| d.data.len()));
             let expected = matches!(
                 came,
                 Err(ReceiveError::Malformed {
@@ -156,7 +147,7 @@ fn a_datagram_is_what_landed_and_nothing_of_one_before() {
         ] {
             inbox.ready();
             send_parts(there, &raw, word(0, 60), parts);
-            let came = inbox.receive(here, LONG).unwrap().expect("a datagram");
+            let came = inbox.receive(LONG).unwrap().expect("a datagram");
             assert_eq!(came.data, [b'b'; 60]);
             assert_eq!(inbox.latest().unwrap().data, [b'b'; 60]);
         }
@@ -173,7 +164,7 @@ fn an_offset_outside_a_made_up_ticket_is_refused_and_no_panic() {
         };
         let ticket = Ticket::from_bytes(&ticket.to_bytes()).expect("a possible ticket");
         let outbox = datagram::Sender::grow(there, &ticket, LONG).unwrap();
-        let sent = outbox.send(there, u32::MAX, b"far", None, LONG);
+        let sent = outbox.send(u32::MAX, b"far", None, LONG);
         assert!(matches!(sent, Err(SendError::OutsideTicket(_))), "{sent:?}");
     });
 }
@@ -184,49 +175,42 @@ fn strangers_that_leave_fail_no_receive_and_are_told_of_to_those_who_ask() {
     const SOON: Wait = Wait::millis(2);
     for strategy in Strategy::ALL {
         let namespace = namespace();
-        let mut here = open_with(&namespace, strategy);
-        let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
+        let here = open_with(&namespace, strategy);
+        let mut inbox = datagram::Receiver::new(&here, 64).unwrap();
         inbox.ready();
-        let mut tags = tagged_write::Receiver::new(&mut here, 64, 16).unwrap();
-        let mut group = group::Receiver::new(&mut here, 64, Default::default()).unwrap();
-        group.begin(&mut here).unwrap();
-        let mut records = stream::Receiver::new(&mut here, Default::default()).unwrap();
-        let mut queue = here.interface_mut().open_queue(16).unwrap();
+        let mut tags = tagged_write::Receiver::new(&here, 64, 16).unwrap();
+        let mut group = group::Receiver::new(&here, 64, Default::default()).unwrap();
+        group.begin().unwrap();
+        let mut records = stream::Receiver::new(&here, Default::default()).unwrap();
+        let mut queue = here.interface().open_queue(16).unwrap();
         for wait in [SOON, Wait::Poll] {
             let mut left = Vec::new();
             for _ in 0..STRANGERS {
-                let mut stranger = open(&namespace);
-                target(&mut stranger, &inbox.ticket());
+                let stranger = open(&namespace);
+                target(&stranger, &inbox.ticket());
                 left.push(stranger.interface().identity());
             }
             until("the ends of all links", || {
                 here.wait(SOON).expect("no error");
-                assert_eq!(
-                    inbox.receive(&mut here, wait).map(|came| came.is_some()),
-                    Ok(false)
-                );
-                assert_eq!(tags.get_tag(&mut here, wait), Ok(None));
-                assert_eq!(tags.get_specific_tag(&mut here, 7, wait), Ok(None));
-                assert_eq!(group.receive(&mut here, wait), Ok(None));
-                assert_eq!(records.receive(&mut here, wait), Ok(None));
-                assert_eq!(here.interface_mut().rcv_block(&mut queue, wait), Ok(None));
-                let lost = here.interface_mut().next_loss();
+                assert_eq!(inbox.receive(wait).map(|came| came.is_some()), Ok(false));
+                assert_eq!(tags.get_tag(wait), Ok(None));
+                assert_eq!(tags.get_specific_tag(7, wait), Ok(None));
+                assert_eq!(group.receive(wait), Ok(None));
+                assert_eq!(records.receive(wait), Ok(None));
+                assert_eq!(here.interface().rcv_block(&mut queue, wait), Ok(None));
+                let lost = here.interface().next_loss();
                 left.retain(|&peer| lost.is_none_or(|lost| lost.peer != peer));
                 left.is_empty().then_some(())
             });
-            assert_eq!(
-                here.interface_mut().next_loss(),
-                None,
-                "each is told of once"
-            );
+            assert_eq!(here.interface().next_loss(), None, "each is told of once");
         }
     }
 }
 
 /// Sends with whatever ticket was last given to it, as fast as it can.
 fn flood(namespace: &str, tickets: &mpsc::Receiver<Ticket>, stop: &AtomicBool) {
-    let mut manager = open(namespace);
-    let mut target = target(&mut manager, &tickets.recv().unwrap());
+    let manager = open(namespace);
+    let mut target = target(&manager, &tickets.recv().unwrap());
     let terminus = manager.terminus();
     let (data, says) = ([7; 15 << 10], word(0, 15 << 10));
     while !stop.load(Ordering::Relaxed) {
@@ -234,8 +218,9 @@ fn flood(namespace: &str, tickets: &mpsc::Receiver<Ticket>, stop: &AtomicBool) {
             target = target.with_ticket(ticket).unwrap();
         }
         let message = Message::new(&data).metadata(&says);
-        let interface = manager.interface_mut();
-        let _ = interface.send_msg(terminus, &target, &message, Wait::millis(10));
+        let _ = manager
+            .interface()
+            .send_msg(terminus, &target, &message, Wait::millis(10));
     }
 }
 
@@ -247,8 +232,8 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
     for strategy in Strategy::ALL {
         let namespace = namespace();
         let mut here = open_with(&namespace, strategy);
-        here.interface_mut().set_bad_keys_max(u32::MAX);
-        let mut inbox = datagram::Receiver::new(&mut here, 16 << 10).unwrap();
+        here.interface().set_bad_keys_max(u32::MAX);
+        let mut inbox = datagram::Receiver::new(&here, 16 << 10).unwrap();
         let stop = AtomicBool::new(false);
         let (tell, tickets) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -256,11 +241,11 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
             scope.spawn(move || flood(namespace, &tickets, stopped));
             let mut random = Random::new(3);
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let until_refused = |inbox: &datagram::Receiver, here: &mut Manager<_>, why| {
-                    let refused = |here: &Manager<_>| inbox.info(here).unwrap().refusals.count(why);
+                let until_refused = |inbox: &datagram::Receiver, here: &Manager<_>, why| {
+                    let refused = |_: &Manager<_>| inbox.info().unwrap().refusals.count(why);
                     let before = refused(here);
                     until("a refusal", || {
-                        here.interface_mut().poll();
+                        here.interface().poll();
                         (refused(here) != before).then_some(())
                     });
                 };
@@ -269,12 +254,12 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
                     until_refused(&inbox, &mut here, Refusal::EntrySpent);
                     inbox.ready();
                     random.dawdle(Duration::from_micros(4));
-                    inbox.revoke(&mut here).unwrap();
-                    if inbox.receive(&mut here, Wait::Poll).unwrap().is_some() {
+                    inbox.revoke().unwrap();
+                    if inbox.receive(Wait::Poll).unwrap().is_some() {
                         continue;
                     }
                     until_refused(&inbox, &mut here, Refusal::BadEntryKey);
-                    let came = inbox.receive(&mut here, Wait::Poll).unwrap();
+                    let came = inbox.receive(Wait::Poll).unwrap();
                     assert!(came.is_none(), "{strategy:?}: under a revoked key");
                 }
             }));
@@ -291,21 +276,19 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
 fn nobody_is_answered_in_the_name_of_another() {
     with_each_strategy(|strategy, here, liar| {
         let namespace = here.interface().host().namespace().to_owned();
-        let mut third = open(&namespace);
+        let third = open(&namespace);
         // What the third would count as wrong keys, and then cut us off for.
-        let area = third.interface_mut().allocate(64).unwrap();
+        let area = third.interface().allocate(64).unwrap();
         let slot = hamlyn::NewSlot::new(&area);
-        let slot = third.interface_mut().open_slot(slot).unwrap();
+        let slot = third.interface().open_slot(slot).unwrap();
         let anothers = slot.fast_ticket(0, 64).unwrap();
         let mut inbox = datagram::Receiver::new(here, 64).unwrap();
-        target(&mut third, &inbox.ticket());
+        target(&third, &inbox.ticket());
         let outbox = datagram::Sender::grow(liar, &inbox.ticket(), LONG).unwrap();
         inbox.ready();
-        outbox
-            .send(liar, 0, b"answer me", Some(&anothers), LONG)
-            .unwrap();
+        outbox.send(0, b"answer me", Some(&anothers), LONG).unwrap();
         let came = inbox
-            .receive(here, LONG)
+            .receive(LONG)
             .map(|came| came.map(|came| came.data.len()));
         let expected = matches!(
             came,
@@ -316,11 +299,11 @@ fn nobody_is_answered_in_the_name_of_another() {
         );
         assert!(expected, "{strategy:?}: {came:?}");
         let mut records = stream::Receiver::new(here, Default::default()).unwrap();
-        let control = control_ticket(&records.make_seed(here), HELLO);
+        let control = control_ticket(&records.make_seed(), HELLO);
         let control = target(liar, &control);
         let hello = anothers.to_bytes();
         assert!(raw(liar, &control, &Message::new(&[]).metadata(&hello)));
-        let came = records.receive(here, LONG);
+        let came = records.receive(LONG);
         let expected = matches!(
             came,
             Err(ReceiveError::Malformed {
@@ -329,8 +312,8 @@ fn nobody_is_answered_in_the_name_of_another() {
             })
         );
         assert!(expected, "{strategy:?}: {came:?}");
-        records.close(here).unwrap();
-        third.interface_mut().poll();
+        drop(records);
+        third.interface().poll();
         let mut bytes = [0; 64];
         area.read_at(0, &mut bytes).unwrap();
         assert_eq!(bytes, [0; 64]);
@@ -340,12 +323,12 @@ fn nobody_is_answered_in_the_name_of_another() {
         own.ready();
         inbox.ready();
         outbox
-            .send(liar, 0, b"answer me", Some(&own.ticket()), LONG)
+            .send(0, b"answer me", Some(&own.ticket()), LONG)
             .unwrap();
-        let came = inbox.receive(here, LONG).unwrap().expect("a datagram");
+        let came = inbox.receive(LONG).unwrap().expect("a datagram");
         let reply = came.reply.expect("a ticket");
         let back = datagram::Sender::grow(here, &reply, LONG).unwrap();
-        back.send(here, 0, b"answer", None, LONG).unwrap();
-        assert_eq!(own.receive(liar, LONG).unwrap().unwrap().data, b"answer");
+        back.send(0, b"answer", None, LONG).unwrap();
+        assert_eq!(own.receive(LONG).unwrap().unwrap().data, b"answer");
     });
 }

@@ -18,22 +18,22 @@ fn sleeper(test: &str) -> Manager<ProcessHost> {
 #[test]
 fn flood_of_short_messages_between_sleepers_is_complete() {
     const MESSAGES: u64 = 50_000;
-    let mut here = sleeper("flood");
-    let mut receiver = tagged_write::Receiver::new(&mut here, 512, 8192).expect("a receiver");
+    let here = sleeper("flood");
+    let mut receiver = tagged_write::Receiver::new(&here, 512, 8192).expect("a receiver");
     let ticket = receiver.ticket();
     let sender = std::thread::spawn(move || {
-        let mut there = sleeper("flood");
-        let sender = tagged_write::Sender::grow(&mut there, &ticket, WAIT).expect("a sender");
+        let there = sleeper("flood");
+        let sender = tagged_write::Sender::grow(&there, &ticket, WAIT).expect("a sender");
         for tag in 0..MESSAGES {
             let data = tag.to_le_bytes();
             sender
-                .send(&mut there, tag % 64 * 8, &data, tag, WAIT)
+                .send(tag % 64 * 8, &data, tag, WAIT)
                 .expect("it is sent");
         }
-        assert_eq!(there.interface_mut().flush(WAIT), Ok(true));
+        assert_eq!(there.interface().flush(WAIT), Ok(true));
     });
     for expected in 0..MESSAGES {
-        let tag = receiver.get_tag(&mut here, WAIT).expect("no error");
+        let tag = receiver.get_tag(WAIT).expect("no error");
         assert_eq!(tag, Some(expected));
     }
     sender.join().expect("the sender ends");
@@ -43,32 +43,29 @@ fn flood_of_short_messages_between_sleepers_is_complete() {
 #[test]
 fn large_records_between_sleepers_are_complete() {
     const RECORDS: usize = 300;
-    let mut here = sleeper("records");
+    let here = sleeper("records");
     let options = stream::StreamOptions {
         pieces: 4,
         piece_bytes: 64 << 10,
         limit_bytes: 256 << 10,
     };
-    let mut receiver = stream::Receiver::new(&mut here, options).expect("a receiver");
-    let seed = receiver.make_seed(&here);
+    let mut receiver = stream::Receiver::new(&here, options).expect("a receiver");
+    let seed = receiver.make_seed();
     let sender = std::thread::spawn(move || {
-        let mut there = sleeper("records");
-        let mut sender = stream::Sender::grow(&mut there, &seed, WAIT).expect("a sender");
+        let there = sleeper("records");
+        let mut sender = stream::Sender::grow(&there, &seed, WAIT).expect("a sender");
         for index in 0..RECORDS {
             let record = vec![index as u8; (index * 7919) % (256 << 10)];
-            sender.send(&mut there, &record, WAIT).expect("it is sent");
+            sender.send(&record, WAIT).expect("it is sent");
         }
-        sender.close(&mut there, WAIT).expect("it closes");
+        sender.close(WAIT).expect("it closes");
     });
     for index in 0..RECORDS {
-        let record = receiver
-            .receive(&mut here, WAIT)
-            .expect("no error")
-            .expect("a record");
+        let record = receiver.receive(WAIT).expect("no error").expect("a record");
         let bytes = receiver.bytes(&record).expect("its bytes");
         assert_eq!(bytes.len(), (index * 7919) % (256 << 10));
         assert!(bytes.iter().all(|&byte| byte == index as u8));
-        receiver.release(&mut here, &record);
+        receiver.release(&record);
     }
     sender.join().expect("the sender ends");
 }
@@ -87,31 +84,31 @@ fn answers_are_not_slept_upon_when_a_network_processor_receives() {
                 strategy,
                 ..ManagerOptions::default()
             };
-            hamlyn::open_with(options, manager).expect("an interface opens")
+            hamlyn::open_shared(options, manager).expect("an interface opens")
         };
-        let (mut here, mut there) = (open(), open());
-        let mut ours = tagged_write::Receiver::new(&mut here, 64, 64).expect("a receiver");
-        let mut theirs = tagged_write::Receiver::new(&mut there, 64, 64).expect("a receiver");
+        let (here, there) = (open(), open());
+        let mut ours = tagged_write::Receiver::new(&here, 64, 64).expect("a receiver");
+        let mut theirs = tagged_write::Receiver::new(&there, 64, 64).expect("a receiver");
         let (to_us, to_them) = (ours.ticket(), theirs.ticket());
         let (done, is_done) = std::sync::mpsc::channel();
         let leads = done.clone();
         // The waits are for ever: at a deadline a sleeper would look again and find what it missed.
         std::thread::spawn(move || {
-            let sender = tagged_write::Sender::grow(&mut here, &to_them, WAIT).expect("a sender");
+            let sender = tagged_write::Sender::grow(&here, &to_them, WAIT).expect("a sender");
             for turn in 0..ROUND_TRIPS {
-                let sent = sender.send(&mut here, 0, &[1; 16], turn, Wait::Forever);
+                let sent = sender.send(0, &[1; 16], turn, Wait::Forever);
                 sent.expect("it is sent");
-                let answer = ours.get_tag(&mut here, Wait::Forever).expect("no error");
+                let answer = ours.get_tag(Wait::Forever).expect("no error");
                 assert_eq!(answer, Some(turn));
             }
             leads.send(here).expect("it is waited for");
         });
         std::thread::spawn(move || {
-            let sender = tagged_write::Sender::grow(&mut there, &to_us, WAIT).expect("a sender");
+            let sender = tagged_write::Sender::grow(&there, &to_us, WAIT).expect("a sender");
             for turn in 0..ROUND_TRIPS {
-                let asked = theirs.get_tag(&mut there, Wait::Forever).expect("no error");
+                let asked = theirs.get_tag(Wait::Forever).expect("no error");
                 assert_eq!(asked, Some(turn));
-                let sent = sender.send(&mut there, 0, &[2; 16], turn, Wait::Forever);
+                let sent = sender.send(0, &[2; 16], turn, Wait::Forever);
                 sent.expect("it is sent");
             }
             done.send(there).expect("it is waited for");

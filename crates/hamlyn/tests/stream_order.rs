@@ -27,9 +27,9 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let namespace = namespace();
-        let (mut here, mut there) = (open(&namespace), open(&namespace));
-        let receiver = Receiver::new(&mut here, OPTIONS).unwrap();
-        let sender = HandSender::new(&mut there, receiver.make_seed(&here));
+        let (here, there) = (open(&namespace), open(&namespace));
+        let receiver = Receiver::new(&here, OPTIONS).unwrap();
+        let sender = HandSender::new(&there, receiver.make_seed());
         Self {
             here,
             there,
@@ -42,31 +42,26 @@ impl Scene {
     fn nothing(&mut self) {
         // What was said lies in the link, which this side may not know yet.
         until("the link", || {
-            let interface = self.here.interface_mut();
-            interface.poll();
-            interface.peers().next().is_some().then_some(())
+            self.here.interface().poll();
+            self.here.interface().peers().next().is_some().then_some(())
         });
-        let look = self.receiver.receive(&mut self.here, Wait::millis(1));
+        let look = self.receiver.receive(Wait::millis(1));
         assert_eq!(look, Ok(None));
     }
 
     fn record(&mut self, expected: &[u8]) {
-        let record = until("a record", || {
-            self.receiver.receive(&mut self.here, LONG).unwrap()
-        });
+        let record = until("a record", || self.receiver.receive(LONG).unwrap());
         assert_eq!(self.receiver.bytes(&record).unwrap(), expected);
-        self.receiver.release(&mut self.here, &record);
+        self.receiver.release(&record);
     }
 
     fn ends(&mut self) {
-        let end = self.receiver.receive(&mut self.here, LONG);
+        let end = self.receiver.receive(LONG);
         assert_eq!(end, Err(ReceiveError::Closed));
     }
 
     fn breaks(&mut self) {
-        let end = until("the end", || {
-            self.receiver.receive(&mut self.here, LONG).err()
-        });
+        let end = until("the end", || self.receiver.receive(LONG).err());
         assert!(
             matches!(
                 end,
@@ -80,33 +75,33 @@ impl Scene {
     }
 
     fn hear(&mut self) -> Heard {
-        self.sender.hear(&mut self.there)
+        self.sender.hear()
     }
 }
 
 #[test]
 fn the_end_before_all_else() {
     let mut scene = Scene::new();
-    let there = &mut scene.there;
-    scene.sender.close(there, 0, 2);
-    scene.sender.fill(there, 1, b"second");
-    scene.sender.fill(there, 0, b"first");
+    let _ = &mut scene.there;
+    scene.sender.close(0, 2);
+    scene.sender.fill(1, b"second");
+    scene.sender.fill(0, b"first");
     scene.record(b"first");
     scene.record(b"second");
     scene.ends();
     assert_eq!(scene.receiver.sender(), None);
-    scene.receiver.close(&mut scene.here).unwrap();
+    drop(scene.receiver);
     // The greeting comes to a slot that is closed, which does no harm.
-    scene.sender.hello(&mut scene.there);
+    scene.sender.hello();
     assert_eq!(scene.here.interface().slots_open(), 0);
 }
 
 #[test]
 fn the_end_before_the_greeting() {
     let mut scene = Scene::new();
-    scene.sender.fill(&mut scene.there, 0, b"only");
-    scene.sender.close(&mut scene.there, 0, 1);
-    scene.sender.hello(&mut scene.there);
+    scene.sender.fill(0, b"only");
+    scene.sender.close(0, 1);
+    scene.sender.hello();
     scene.record(b"only");
     scene.ends();
 }
@@ -114,40 +109,40 @@ fn the_end_before_the_greeting() {
 #[test]
 fn a_demand_before_the_greeting_is_answered_after_it() {
     let mut scene = Scene::new();
-    scene.sender.demand(&mut scene.there, 0, 0, LONG_RECORD);
+    scene.sender.demand(0, 0, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.receiver.memory_bytes(), 4 * 64);
-    scene.sender.hello(&mut scene.there);
+    scene.sender.hello();
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
     // The first extent is gone; another demand in it, as if it had crossed, is answered all the same.
     assert_eq!(scene.receiver.memory_bytes(), 16 * 64);
-    scene.sender.demand(&mut scene.there, 0, 0, LONG_RECORD);
+    scene.sender.demand(0, 0, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Credit(1, 2, false));
     // One that cannot be met is refused; the next is not.
-    scene.sender.demand(&mut scene.there, 1, 0, 1 << 20);
+    scene.sender.demand(1, 0, 1 << 20);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Credit(1, 3, true));
-    scene.sender.demand(&mut scene.there, 1, 0, 64);
+    scene.sender.demand(1, 0, 64);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Credit(1, 4, false));
-    scene.sender.close(&mut scene.there, 1, 0);
+    scene.sender.close(1, 0);
     scene.ends();
 }
 
 #[test]
 fn an_end_in_an_extent_that_is_gone() {
     let mut scene = Scene::new();
-    scene.sender.hello(&mut scene.there);
-    scene.sender.fill(&mut scene.there, 0, b"only");
+    scene.sender.hello();
+    scene.sender.fill(0, b"only");
     scene.record(b"only");
     assert_eq!(scene.hear(), Heard::Credit(0, 0, false));
-    scene.sender.demand(&mut scene.there, 0, 1, LONG_RECORD);
+    scene.sender.demand(0, 1, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
     assert_eq!(scene.receiver.memory_bytes(), 16 * 64);
-    scene.sender.close(&mut scene.there, 0, 1);
+    scene.sender.close(0, 1);
     scene.ends();
 }
 
@@ -155,13 +150,13 @@ fn an_end_in_an_extent_that_is_gone() {
 #[test]
 fn a_demand_and_the_end_before_the_last_piece() {
     let mut scene = Scene::new();
-    scene.sender.hello(&mut scene.there);
-    scene.sender.demand(&mut scene.there, 0, 2, LONG_RECORD);
+    scene.sender.hello();
+    scene.sender.demand(0, 2, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
-    scene.sender.close(&mut scene.there, 0, 2);
-    scene.sender.fill(&mut scene.there, 1, b"second");
-    scene.sender.fill(&mut scene.there, 0, b"first");
+    scene.sender.close(0, 2);
+    scene.sender.fill(1, b"second");
+    scene.sender.fill(0, b"first");
     scene.record(b"first");
     scene.record(b"second");
     scene.ends();
@@ -169,33 +164,33 @@ fn a_demand_and_the_end_before_the_last_piece() {
 
 #[test]
 fn ends_and_demands_that_cannot_be_break_the_stream() {
-    type Lie = fn(&HandSender, &mut Manager<ProcessHost>);
+    type Lie = fn(&HandSender, &Manager<ProcessHost>);
     let lies: [Lie; 10] = [
-        |sender, there| sender.close(there, 0, 5),
-        |sender, there| sender.close(there, 0, u64::MAX),
-        |sender, there| sender.close(there, 1, 0),
-        |sender, there| sender.close(there, u64::MAX, 0),
-        |sender, there| sender.demand(there, 0, 5, 0),
-        |sender, there| sender.demand(there, 0, u64::MAX, u64::MAX),
-        |sender, there| sender.demand(there, 1, 0, 1),
-        |sender, there| sender.demand(there, u64::MAX, 0, 1),
+        |sender, _| sender.close(0, 5),
+        |sender, _| sender.close(0, u64::MAX),
+        |sender, _| sender.close(1, 0),
+        |sender, _| sender.close(u64::MAX, 0),
+        |sender, _| sender.demand(0, 5, 0),
+        |sender, _| sender.demand(0, u64::MAX, u64::MAX),
+        |sender, _| sender.demand(1, 0, 1),
+        |sender, _| sender.demand(u64::MAX, 0, 1),
         // Where the extent before the newest did not end.
-        |sender, there| {
-            sender.demand(there, 0, 0, LONG_RECORD);
-            sender.close(there, 0, 1);
+        |sender, _| {
+            sender.demand(0, 0, LONG_RECORD);
+            sender.close(0, 1);
         },
-        |sender, there| {
-            sender.close(there, 0, 1);
-            sender.fill(there, 1, b"beyond");
-            sender.fill(there, 0, b"last");
+        |sender, _| {
+            sender.close(0, 1);
+            sender.fill(1, b"beyond");
+            sender.fill(0, b"last");
         },
     ];
     for lie in lies {
         let mut scene = Scene::new();
-        scene.sender.hello(&mut scene.there);
-        lie(&scene.sender, &mut scene.there);
+        scene.sender.hello();
+        lie(&scene.sender, &scene.there);
         scene.breaks();
-        scene.receiver.close(&mut scene.here).unwrap();
+        drop(scene.receiver);
         assert_eq!(scene.here.interface().slots_open(), 0);
     }
 }

@@ -5,32 +5,36 @@ mod support;
 use std::sync::Barrier;
 
 use hamlyn::host::process::ProcessHost;
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::stream::{self, StreamOptions, StreamSeed};
 use hamlyn::{
-    Destination, Interface, Manager, Queue, ReceiveError, Slot, Target, Ticket, datagram, group,
-    tagged_write,
+    Destination, Detached, Interface, Manager, Queue, ReceiveError, Slot, Target, Ticket, datagram,
+    group, tagged_write,
 };
-use support::{LONG, namespace, open};
+use support::{LONG, namespace, open, open_shared};
+
+type Shared = ProcessHost<AnyThread>;
 
 const fn may_move<T: Send>() {}
 const fn may_be_shared<T: Send + Sync>() {}
 
 /// Said to the compiler; there is nothing to run.
 const _: () = {
-    may_move::<Manager<ProcessHost>>();
     may_move::<Interface<ProcessHost>>();
+    may_move::<Detached>();
+    may_be_shared::<Manager<Shared>>();
     may_move::<Slot>();
     may_move::<hamlyn::Area>();
     may_move::<hamlyn::HandoverReader>();
     may_move::<Queue>();
-    may_move::<datagram::Receiver>();
-    may_move::<datagram::Sender>();
-    may_move::<stream::Receiver>();
-    may_move::<stream::Sender>();
-    may_move::<tagged_write::Receiver>();
-    may_move::<tagged_write::Sender>();
-    may_move::<group::Receiver>();
-    may_move::<group::Sender>();
+    may_move::<datagram::Receiver<Shared>>();
+    may_be_shared::<datagram::Sender<Shared>>();
+    may_move::<stream::Receiver<Shared>>();
+    may_move::<stream::Sender<Shared>>();
+    may_move::<tagged_write::Receiver<Shared>>();
+    may_be_shared::<tagged_write::Sender<Shared>>();
+    may_move::<group::Receiver<Shared>>();
+    may_move::<group::Sender<Shared>>();
     may_be_shared::<Ticket>();
     may_be_shared::<Target>();
     may_be_shared::<Destination>();
@@ -59,23 +63,23 @@ fn all_to_all() {
         for me in 0..THREADS {
             let (namespace, seeds, posted, done) = (&namespace, &seeds, &posted, &done);
             scope.spawn(move || {
-                let mut manager = open(namespace);
+                let manager = open(namespace);
                 let options = StreamOptions {
                     pieces: 8,
                     piece_bytes: 256,
                     limit_bytes: 8 * 256,
                 };
                 let mut receivers: Vec<_> = (0..THREADS)
-                    .map(|_| stream::Receiver::new(&mut manager, options).unwrap())
+                    .map(|_| stream::Receiver::new(&manager, options).unwrap())
                     .collect();
                 for (from, receiver) in receivers.iter().enumerate() {
-                    seeds.lock().unwrap()[from][me] = Some(receiver.make_seed(&manager));
+                    seeds.lock().unwrap()[from][me] = Some(receiver.make_seed());
                 }
                 posted.wait();
                 let mut senders: Vec<_> = (0..THREADS)
                     .map(|to| {
                         let seed = seeds.lock().unwrap()[me][to].unwrap();
-                        stream::Sender::grow(&mut manager, &seed, LONG).unwrap()
+                        stream::Sender::grow(&manager, &seed, LONG).unwrap()
                     })
                     .collect();
                 let mut sent = [0; THREADS];
@@ -83,25 +87,20 @@ fn all_to_all() {
                 support::until("all records", || {
                     for to in 0..THREADS {
                         let next = record(me, to, sent[to]);
-                        if sent[to] < RECORDS
-                            && senders[to]
-                                .send(&mut manager, &next, hamlyn::Wait::Poll)
-                                .is_ok()
+                        if sent[to] < RECORDS && senders[to].send(&next, hamlyn::Wait::Poll).is_ok()
                         {
                             sent[to] += 1;
                         }
                         if sent[to] == RECORDS {
-                            let _ = senders[to].flush(&mut manager, hamlyn::Wait::Poll);
+                            let _ = senders[to].flush(hamlyn::Wait::Poll);
                         }
                     }
                     for from in 0..THREADS {
-                        let found = receivers[from]
-                            .receive(&mut manager, hamlyn::Wait::Poll)
-                            .unwrap();
+                        let found = receivers[from].receive(hamlyn::Wait::Poll).unwrap();
                         if let Some(found) = found {
                             let expected = record(from, me, received[from]);
                             assert_eq!(receivers[from].bytes(&found).unwrap(), expected);
-                            receivers[from].release(&mut manager, &found);
+                            receivers[from].release(&found);
                             received[from] += 1;
                         }
                     }
@@ -110,7 +109,7 @@ fn all_to_all() {
                 });
                 // Nobody leaves while another may still wait for its last word.
                 for sender in &mut senders {
-                    sender.flush(&mut manager, LONG).unwrap();
+                    sender.flush(LONG).unwrap();
                 }
                 done.wait();
             });
@@ -122,27 +121,21 @@ fn all_to_all() {
 #[test]
 fn a_manager_moves_between_threads_with_its_end_points() {
     let namespace = namespace();
-    let mut here = open(&namespace);
-    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 64).unwrap();
-    let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
-    let mut there = open(&namespace);
-    let sender = tagged_write::Sender::grow(&mut there, &receiver.ticket(), LONG).unwrap();
-    let outbox = datagram::Sender::grow(&mut there, &inbox.ticket(), LONG).unwrap();
+    let mut here = open_shared(&namespace);
+    let mut receiver = tagged_write::Receiver::new(&here, 64, 64).unwrap();
+    let mut inbox = datagram::Receiver::new(&here, 64).unwrap();
+    let mut there = open_shared(&namespace);
+    let sender = tagged_write::Sender::grow(&there, &receiver.ticket(), LONG).unwrap();
+    let outbox = datagram::Sender::grow(&there, &inbox.ticket(), LONG).unwrap();
     for round in 0..20_u64 {
         inbox.ready();
+        let (sender, outbox) = (sender.clone(), outbox.clone());
         (here, receiver, inbox, there) = std::thread::spawn(move || {
-            sender.send(&mut there, 0, &[1; 16], round, LONG).unwrap();
-            outbox
-                .send(&mut there, 0, &round.to_le_bytes(), None, LONG)
-                .unwrap();
+            sender.send(0, &[1; 16], round, LONG).unwrap();
+            outbox.send(0, &round.to_le_bytes(), None, LONG).unwrap();
             // Received in another thread than the one that connected.
-            assert_eq!(receiver.get_tag(&mut here, LONG), Ok(Some(round)));
-            let data = inbox
-                .receive(&mut here, LONG)
-                .unwrap()
-                .unwrap()
-                .data
-                .to_vec();
+            assert_eq!(receiver.get_tag(LONG), Ok(Some(round)));
+            let data = inbox.receive(LONG).unwrap().unwrap().data.to_vec();
             assert_eq!(data, round.to_le_bytes());
             (here, receiver, inbox, there)
         })

@@ -18,11 +18,11 @@ fn open() -> Manager<ProcessHost> {
 /// messages is its own choice.
 #[test]
 fn a_flood_on_one_link_does_not_keep_another_waiting() {
-    let mut here = open();
-    let interface = here.interface_mut();
-    let area = interface.allocate(64).expect("an area");
-    let mut queue = interface.open_queue(1024).expect("a queue");
-    let slot = interface
+    let here = open();
+    let area = here.interface().allocate(64).expect("an area");
+    let mut queue = here.interface().open_queue(1024).expect("a queue");
+    let slot = here
+        .interface()
         .open_slot(NewSlot::new(&area).queue(&queue))
         .expect("a slot");
     let ticket = slot.fast_ticket(0, 64).expect("a ticket");
@@ -30,26 +30,31 @@ fn a_flood_on_one_link_does_not_keep_another_waiting() {
     let mut senders = [(open(), 0, FLOOD), (open(), FROM_THE_MODEST, FEW)];
     for (manager, mark, count) in &mut senders {
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
-        let target = interface.target(&ticket, WAIT).expect("a link");
+        let target = manager.interface().target(&ticket, WAIT).expect("a link");
         for number in 0..*count {
             let message = Message::new(&[7; 8]).word(*mark | number);
-            interface
+            manager
+                .interface()
                 .send_msg(terminus, &target, &message, Wait::Poll)
                 .expect("there is room");
         }
-        assert_eq!(interface.flush(WAIT), Ok(true));
+        assert_eq!(manager.interface().flush(WAIT), Ok(true));
     }
 
     // Both links, and the one to itself that is asked for here, are known before the first
     // packet is taken.
-    let interface = here.interface_mut();
-    while interface.peers().count() < 3 {
-        interface.target(&ticket, WAIT).expect("a link to itself");
+    while here.interface().peers().count() < 3 {
+        here.interface()
+            .target(&ticket, WAIT)
+            .expect("a link to itself");
     }
     let mut order = Vec::new();
     while (order.len() as u64) < FLOOD + FEW {
-        if let Some(notification) = interface.rcv_block(&mut queue, WAIT).expect("no error") {
+        if let Some(notification) = here
+            .interface()
+            .rcv_block(&mut queue, WAIT)
+            .expect("no error")
+        {
             order.push(notification.word);
         }
     }

@@ -11,33 +11,33 @@ use hamlyn::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
-use support::{LONG, namespace, open};
+use support::{LONG, namespace, open, open_shared};
 
 /// A call that waits.
-type Waiting<'a> = &'a mut dyn FnMut(&mut Manager<ProcessHost>);
+type Waiting<'a> = &'a mut dyn FnMut(&Manager<ProcessHost>);
 
 #[test]
 fn a_wait_ends_at_its_deadline_and_not_before() {
     let mut manager = open(&namespace());
-    let mut queue = manager.interface_mut().open_queue(16).unwrap();
-    let mut tags = tagged_write::Receiver::new(&mut manager, 64, 16).unwrap();
-    let mut inbox = datagram::Receiver::new(&mut manager, 64).unwrap();
+    let mut queue = manager.interface().open_queue(16).unwrap();
+    let mut tags = tagged_write::Receiver::new(&manager, 64, 16).unwrap();
+    let mut inbox = datagram::Receiver::new(&manager, 64).unwrap();
     inbox.ready();
     let options = stream::StreamOptions::default();
-    let mut stream = stream::Receiver::new(&mut manager, options).unwrap();
+    let mut stream = stream::Receiver::new(&manager, options).unwrap();
     for millis in [0, 1, 20] {
         let wait = Wait::millis(millis);
         let waits: [Waiting<'_>; 4] = [
             &mut |manager| {
-                let found = manager.interface_mut().rcv_block(&mut queue, wait).unwrap();
+                let found = manager.interface().rcv_block(&mut queue, wait).unwrap();
                 assert_eq!(found, None);
             },
-            &mut |manager| {
-                assert_eq!(tags.get_tag(manager, wait), Ok(None));
-                assert_eq!(tags.get_specific_tag(manager, 1, wait), Ok(None));
+            &mut |_| {
+                assert_eq!(tags.get_tag(wait), Ok(None));
+                assert_eq!(tags.get_specific_tag(1, wait), Ok(None));
             },
-            &mut |manager| assert!(inbox.receive(manager, wait).unwrap().is_none()),
-            &mut |manager| assert_eq!(stream.receive(manager, wait), Ok(None)),
+            &mut |_| assert!(inbox.receive(wait).unwrap().is_none()),
+            &mut |_| assert_eq!(stream.receive(wait), Ok(None)),
         ];
         for act in waits {
             let begun = Instant::now();
@@ -59,9 +59,9 @@ fn a_wait_ends_at_its_deadline_and_not_before() {
     // A wait for longer than any clock runs is a wait.
     let long = Wait::For(Duration::MAX);
     let ticket = tags.ticket();
-    let sender = tagged_write::Sender::grow(&mut manager, &ticket, long).unwrap();
-    sender.send(&mut manager, 0, &[], 1, long).unwrap();
-    assert_eq!(tags.get_tag(&mut manager, long), Ok(Some(1)));
+    let sender = tagged_write::Sender::grow(&manager, &ticket, long).unwrap();
+    sender.send(0, &[], 1, long).unwrap();
+    assert_eq!(tags.get_tag(long), Ok(Some(1)));
 }
 
 #[test]
@@ -74,31 +74,31 @@ fn a_sleeper_is_woken_by_each_message() {
         options.spin_ns = Some(0);
         hamlyn::open_with(options, ManagerOptions::default()).unwrap()
     };
-    let mut here = sleepy();
-    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 16).unwrap();
+    let here = sleepy();
+    let mut receiver = tagged_write::Receiver::new(&here, 64, 16).unwrap();
     let ticket = receiver.ticket();
     std::thread::scope(|scope| {
         let sleepy = &sleepy;
         scope.spawn(move || {
-            let mut there = sleepy();
-            let mut answers = tagged_write::Receiver::new(&mut there, 64, 16).unwrap();
-            let sender = tagged_write::Sender::grow(&mut there, &ticket, LONG).unwrap();
+            let there = sleepy();
+            let mut answers = tagged_write::Receiver::new(&there, 64, 16).unwrap();
+            let sender = tagged_write::Sender::grow(&there, &ticket, LONG).unwrap();
             for round in 0..ROUNDS {
                 let answer = answers.ticket().to_bytes();
-                sender.send(&mut there, 0, &answer, round, LONG).unwrap();
-                assert_eq!(answers.get_tag(&mut there, Wait::Forever), Ok(Some(round)));
+                sender.send(0, &answer, round, LONG).unwrap();
+                assert_eq!(answers.get_tag(Wait::Forever), Ok(Some(round)));
             }
         });
         let mut back = None;
         for round in 0..ROUNDS {
-            assert_eq!(receiver.get_tag(&mut here, Wait::Forever), Ok(Some(round)));
-            let sender = *back.get_or_insert_with(|| {
+            assert_eq!(receiver.get_tag(Wait::Forever), Ok(Some(round)));
+            let sender = back.get_or_insert_with(|| {
                 let mut bytes = [0; 52];
                 receiver.area().read_at(0, &mut bytes).unwrap();
                 let ticket = hamlyn::Ticket::from_bytes(&bytes).unwrap();
-                tagged_write::Sender::grow(&mut here, &ticket, LONG).unwrap()
+                tagged_write::Sender::grow(&here, &ticket, LONG).unwrap()
             });
-            sender.send(&mut here, 0, &[], round, LONG).unwrap();
+            sender.send(0, &[], round, LONG).unwrap();
         }
     });
 }
@@ -110,13 +110,13 @@ fn thread_cpu() -> Duration {
 
 #[test]
 fn a_sleeper_costs_no_processor_time() {
-    let mut manager = open(&namespace());
-    let mut receiver = tagged_write::Receiver::new(&mut manager, 64, 16).unwrap();
-    let mut queue = manager.interface_mut().open_queue(16).unwrap();
+    let manager = open(&namespace());
+    let mut receiver = tagged_write::Receiver::new(&manager, 64, 16).unwrap();
+    let mut queue = manager.interface().open_queue(16).unwrap();
     let before = thread_cpu();
-    assert_eq!(receiver.get_tag(&mut manager, Wait::millis(200)), Ok(None));
+    assert_eq!(receiver.get_tag(Wait::millis(200)), Ok(None));
     manager
-        .interface_mut()
+        .interface()
         .rcv_block(&mut queue, Wait::millis(200))
         .unwrap();
     manager.wait(Wait::millis(200)).unwrap();
@@ -130,29 +130,30 @@ fn a_sleeper_costs_no_processor_time() {
 fn an_event_loop_of_others_wakes_up() {
     const ROUNDS: u64 = 200;
     let namespace = namespace();
-    let mut here = open(&namespace);
-    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 256).unwrap();
-    let mut inbox = datagram::Receiver::new(&mut here, 64).unwrap();
+    let here = open(&namespace);
+    let mut receiver = tagged_write::Receiver::new(&here, 64, 256).unwrap();
+    let mut inbox = datagram::Receiver::new(&here, 64).unwrap();
     inbox.ready();
     let (ticket, inbox_ticket) = (receiver.ticket(), inbox.ticket());
     let watch = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
-    let descriptor = here.interface().descriptor().unwrap();
+    let descriptor = here.interface().descriptor().unwrap().try_clone_to_owned();
+    let descriptor = descriptor.unwrap();
     let data = epoll::EventData::new_u64(0);
-    epoll::add(&watch, descriptor, data, epoll::EventFlags::IN).unwrap();
+    epoll::add(&watch, &descriptor, data, epoll::EventFlags::IN).unwrap();
     std::thread::scope(|scope| {
         let namespace = &namespace;
         scope.spawn(move || {
-            let mut there = open(namespace);
-            let sender = tagged_write::Sender::grow(&mut there, &ticket, LONG).unwrap();
-            let outbox = datagram::Sender::grow(&mut there, &inbox_ticket, LONG).unwrap();
+            let there = open(namespace);
+            let sender = tagged_write::Sender::grow(&there, &ticket, LONG).unwrap();
+            let outbox = datagram::Sender::grow(&there, &inbox_ticket, LONG).unwrap();
             for tag in 0..ROUNDS {
                 // In bursts, with pauses in which the loop falls asleep.
                 if tag % 10 == 0 {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                sender.send(&mut there, 0, &[], tag, LONG).unwrap();
+                sender.send(0, &[], tag, LONG).unwrap();
             }
-            outbox.send(&mut there, 0, b"end", None, LONG).unwrap();
+            outbox.send(0, b"end", None, LONG).unwrap();
         });
         let mut next = 0;
         let mut slept = 0;
@@ -160,18 +161,17 @@ fn an_event_loop_of_others_wakes_up() {
         'all: loop {
             assert!(begun.elapsed() < support::PATIENCE, "after {next} tags");
             let before = here.interface().activity();
-            while let Some(tag) = receiver.get_tag(&mut here, Wait::Poll).unwrap() {
+            while let Some(tag) = receiver.get_tag(Wait::Poll).unwrap() {
                 assert_eq!(tag, next);
                 next += 1;
             }
-            if let Some(datagram) = inbox.receive(&mut here, Wait::Poll).unwrap() {
+            if let Some(datagram) = inbox.receive(Wait::Poll).unwrap() {
                 assert_eq!(datagram.data, b"end");
                 break 'all;
             }
-            let interface = here.interface_mut();
-            interface.prepare_wait();
-            interface.poll();
-            if interface.activity() == before {
+            here.interface().prepare_wait();
+            here.interface().poll();
+            if here.interface().activity() == before {
                 slept += 1;
                 // It is readable when epoll says so, and epoll when poll says so.
                 let patience = Timespec {
@@ -182,9 +182,9 @@ fn an_event_loop_of_others_wakes_up() {
                 let ready = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
                 assert_eq!(ready, 1, "nothing woke the loop after {next} tags");
             }
-            interface.end_wait();
+            here.interface().end_wait();
         }
-        while let Some(tag) = receiver.get_tag(&mut here, Wait::Poll).unwrap() {
+        while let Some(tag) = receiver.get_tag(Wait::Poll).unwrap() {
             assert_eq!(tag, next);
             next += 1;
         }
@@ -204,24 +204,29 @@ fn long_sends_of_both_sides_to_each_other_end() {
         for me in 0..2_usize {
             let (namespace, tickets, both) = (&namespace, &tickets, &both);
             scope.spawn(move || {
-                let mut manager = open(namespace);
-                let interface = manager.interface_mut();
-                let area = interface.allocate(BYTES as u64).unwrap();
-                let mut queue = interface.open_queue(16).unwrap();
+                let manager = open(namespace);
+                let area = manager.interface().allocate(BYTES as u64).unwrap();
+                let mut queue = manager.interface().open_queue(16).unwrap();
                 let new = NewSlot::new(&area).entries(1).queue(&queue);
-                let slot = interface.open_slot(new).unwrap();
+                let slot = manager.interface().open_slot(new).unwrap();
                 let ticket = slot.ticket(0, 0, BYTES as u64).unwrap();
                 tickets.lock().unwrap()[me] = Some(ticket);
                 both.wait();
                 let other = tickets.lock().unwrap()[1 - me].unwrap();
-                let target = interface.target(&other, LONG).unwrap();
+                let target = manager.interface().target(&other, LONG).unwrap();
                 let data = vec![me as u8 + 1; BYTES];
                 let terminus = manager.terminus();
-                let interface = manager.interface_mut();
-                interface
+                manager
+                    .interface()
                     .send_msg(terminus, &target, &Message::new(&data), LONG)
                     .unwrap();
-                assert!(interface.rcv_block(&mut queue, LONG).unwrap().is_some());
+                assert!(
+                    manager
+                        .interface()
+                        .rcv_block(&mut queue, LONG)
+                        .unwrap()
+                        .is_some()
+                );
                 let mut got = vec![0; BYTES];
                 area.read_at(0, &mut got).unwrap();
                 assert!(got.iter().all(|&byte| byte == 2 - me as u8));
@@ -236,29 +241,31 @@ fn long_sends_of_both_sides_to_each_other_end() {
 fn a_sender_asleep_for_want_of_room_is_woken() {
     for messages in [300, 3_000, 20_000_u64] {
         let namespace = namespace();
-        let mut here = open(&namespace);
-        let mut receiver = tagged_write::Receiver::new(&mut here, 64, 1 << 16).unwrap();
+        let here = open(&namespace);
+        let mut receiver = tagged_write::Receiver::new(&here, 64, 1 << 16).unwrap();
         let ticket = receiver.ticket();
         std::thread::scope(|scope| {
             let namespace = &namespace;
             let sender = scope.spawn(move || {
                 let mut options = Options::default().in_namespace(namespace);
                 options.spin_ns = Some(0);
-                let mut there = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
-                let sender = tagged_write::Sender::grow(&mut there, &ticket, LONG).unwrap();
+                let there = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+                let sender = tagged_write::Sender::grow(&there, &ticket, LONG).unwrap();
                 let mut last = None;
                 for tag in 0..messages {
-                    last = Some(sender.send(&mut there, 0, &[7; 64], tag, LONG).unwrap());
+                    last = Some(sender.send(0, &[7; 64], tag, LONG).unwrap());
                 }
                 // The wait for the rest of the queue sleeps, too.
-                let interface = there.interface_mut();
-                assert_eq!(interface.drain(last.unwrap(), LONG), Ok(Completion::Sent));
-                interface.poll();
+                assert_eq!(
+                    there.interface().drain(last.unwrap(), LONG),
+                    Ok(Completion::Sent)
+                );
+                there.interface().poll();
             });
             // Let it fill everything and sleep; then take all of it.
             std::thread::sleep(Duration::from_millis(5));
             for expected in 0..messages {
-                assert_eq!(receiver.get_tag(&mut here, LONG), Ok(Some(expected)));
+                assert_eq!(receiver.get_tag(LONG), Ok(Some(expected)));
             }
             sender.join().unwrap();
         });
@@ -269,35 +276,33 @@ fn a_sender_asleep_for_want_of_room_is_woken() {
 #[test]
 fn a_sender_asleep_for_want_of_credit_is_woken() {
     let namespace = namespace();
-    let mut here = open(&namespace);
+    let here = open(&namespace);
     let options = stream::StreamOptions {
         pieces: 2,
         piece_bytes: 64,
         limit_bytes: 128,
     };
-    let mut receiver = stream::Receiver::new(&mut here, options).unwrap();
-    let seed = receiver.make_seed(&here);
+    let mut receiver = stream::Receiver::new(&here, options).unwrap();
+    let seed = receiver.make_seed();
     std::thread::scope(|scope| {
         let namespace = &namespace;
         scope.spawn(move || {
             let mut options = Options::default().in_namespace(namespace);
             options.spin_ns = Some(0);
-            let mut there = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
-            let mut sender = stream::Sender::grow(&mut there, &seed, LONG).unwrap();
+            let there = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+            let mut sender = stream::Sender::grow(&there, &seed, LONG).unwrap();
             for number in 0..200_u8 {
-                sender
-                    .send(&mut there, &[number; 64], Wait::Forever)
-                    .unwrap();
+                sender.send(&[number; 64], Wait::Forever).unwrap();
             }
-            sender.close(&mut there, LONG).unwrap();
+            sender.close(LONG).unwrap();
         });
         for number in 0..200_u8 {
-            let record = receiver.receive(&mut here, LONG).unwrap().unwrap();
+            let record = receiver.receive(LONG).unwrap().unwrap();
             assert_eq!(receiver.bytes(&record).unwrap(), [number; 64]);
             if number % 16 == 0 {
                 std::thread::sleep(Duration::from_micros(300));
             }
-            receiver.release(&mut here, &record);
+            receiver.release(&record);
         }
     });
 }
@@ -306,21 +311,20 @@ fn a_sender_asleep_for_want_of_credit_is_woken() {
 #[test]
 fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
     let namespace = namespace();
-    let mut here = open(&namespace);
-    let mut there = open(&namespace);
-    let interface = there.interface_mut();
-    let area = interface.allocate(64 << 20).unwrap();
-    let mut queue = interface.open_queue(16).unwrap();
+    let here = open_shared(&namespace);
+    let there = open(&namespace);
+    let area = there.interface().allocate(64 << 20).unwrap();
+    let mut queue = there.interface().open_queue(16).unwrap();
     let new = NewSlot::new(&area).entries(1).queue(&queue);
-    let slot = interface.open_slot(new).unwrap();
+    let slot = there.interface().open_slot(new).unwrap();
     let ticket = slot.ticket(0, 0, 64 << 20).unwrap();
-    let target = here.interface_mut().target(&ticket, LONG).unwrap();
+    let target = here.interface().target(&ticket, LONG).unwrap();
     let data = vec![1; 64 << 20];
     let terminus = here.terminus();
     let begun = Instant::now();
     let message = Message::new(&data);
     let sent = here
-        .interface_mut()
+        .interface()
         .send_msg(terminus, &target, &message, Wait::millis(20));
     let error = sent.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(5));
@@ -330,8 +334,10 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
     assert!(sent_bytes > 0 && sent_bytes < 64 << 20);
     assert!(error.to_string().contains("re-arm"), "{error}");
     // The receiver is not notified; it forgets the part, and the next message is whole.
-    let interface = there.interface_mut();
-    assert_eq!(interface.rcv_block(&mut queue, Wait::millis(20)), Ok(None));
+    assert_eq!(
+        there.interface().rcv_block(&mut queue, Wait::millis(20)),
+        Ok(None)
+    );
     slot.metadata()
         .unwrap()
         .entry(0)
@@ -341,11 +347,11 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
         scope.spawn(|| {
             let data = vec![2; 1 << 20];
             let message = Message::new(&data);
-            here.interface_mut()
+            here.interface()
                 .send_msg(terminus, &target, &message, LONG)
                 .unwrap();
         });
-        let found = there.interface_mut().rcv_block(&mut queue, LONG).unwrap();
+        let found = there.interface().rcv_block(&mut queue, LONG).unwrap();
         assert!(found.is_some());
     });
     let mut got = vec![0; 1 << 20];
@@ -357,29 +363,29 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
 #[test]
 fn an_event_loop_is_told_when_to_look_though_nothing_comes() {
     let namespace = namespace();
-    let (mut here, mut there) = (open(&namespace), open(&namespace));
-    let mut receiver = tagged_write::Receiver::new(&mut here, 64, 16).unwrap();
-    let sender = tagged_write::Sender::grow(&mut there, &receiver.ticket(), LONG).unwrap();
-    let longest_wait = |manager: &mut Manager<ProcessHost>| {
-        let span = manager.interface_mut().prepare_wait();
-        manager.interface_mut().poll();
-        manager.interface_mut().end_wait();
+    let (here, there) = (open(&namespace), open(&namespace));
+    let mut receiver = tagged_write::Receiver::new(&here, 64, 16).unwrap();
+    let sender = tagged_write::Sender::grow(&there, &receiver.ticket(), LONG).unwrap();
+    let longest_wait = |manager: &Manager<ProcessHost>| {
+        let span = manager.interface().prepare_wait();
+        manager.interface().poll();
+        manager.interface().end_wait();
         span
     };
-    assert_eq!(longest_wait(&mut there), None, "nothing is to be done");
+    assert_eq!(longest_wait(&there), None, "nothing is to be done");
     let mut sent = 0;
-    while sender.send(&mut there, 0, &[], sent, Wait::Poll).is_ok() {
+    while sender.send(0, &[], sent, Wait::Poll).is_ok() {
         sent += 1;
     }
     for tag in 0..sent {
-        assert_eq!(receiver.get_tag(&mut here, LONG), Ok(Some(tag)));
-        there.interface_mut().poll();
+        assert_eq!(receiver.get_tag(LONG), Ok(Some(tag)));
+        there.interface().poll();
     }
-    assert_eq!(there.interface_mut().flush(LONG), Ok(true));
-    let span = longest_wait(&mut there).expect("memory can be given back");
+    assert_eq!(there.interface().flush(LONG), Ok(true));
+    let span = longest_wait(&there).expect("memory can be given back");
     assert!(span <= Duration::from_secs(1), "{span:?}");
     let begun = Instant::now();
-    while let Some(span) = longest_wait(&mut there) {
+    while let Some(span) = longest_wait(&there) {
         assert!(begun.elapsed() < support::PATIENCE);
         std::thread::sleep(span);
     }

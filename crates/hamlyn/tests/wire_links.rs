@@ -50,10 +50,10 @@ fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
 /// for it any more.
 #[test]
 fn a_link_whose_other_end_never_was_is_forsaken() {
-    let mut asker = open(1, 0);
-    let mut answerer = open(1, 1);
+    let asker = open(1, 0);
+    let answerer = open(1, 1);
     let to = answerer.interface().identity();
-    let (asker, answerer) = (asker.interface_mut(), answerer.interface_mut());
+    let (mut asker, mut answerer) = (asker.interface(), answerer.interface());
     let has_peer = |interface: &mut Interface<ProcessHost>| {
         interface.poll();
         interface.peers().next().is_some()
@@ -66,15 +66,15 @@ fn a_link_whose_other_end_never_was_is_forsaken() {
                 asker.disconnect(link);
                 until("the end of the other end", || {
                     asker.poll();
-                    (!has_peer(answerer)).then_some(())
+                    (!has_peer(&mut answerer)).then_some(())
                 });
                 wait /= 2;
             }
             Err(_) => wait += wait / 16,
         }
-        (0..100).any(|_| has_peer(answerer)).then_some(())
+        (0..100).any(|_| has_peer(&mut answerer)).then_some(())
     });
-    assert!(!has_peer(asker), "nobody waited for it");
+    assert!(!has_peer(&mut asker), "nobody waited for it");
     let link = asker.connect(Address::Destination(to), Wait::For(PATIENCE));
     assert!(asker.link_end(link.unwrap()).is_none());
     until("the end of the first link", || {
@@ -86,47 +86,55 @@ fn a_link_whose_other_end_never_was_is_forsaken() {
 #[test]
 fn whither_it_went_is_known_though_another_link_has_the_place() {
     const SENT: u64 = 5;
-    let mut sender = open(0, 0);
+    let sender = open(0, 0);
     let mut first = open(0, 1);
     let mut second = open(0, 2);
-    let slot = |manager: &mut Manager<ProcessHost>| {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(64).unwrap();
-        let slot = interface.open_slot(NewSlot::new(&area)).unwrap();
+    let slot = |manager: &Manager<ProcessHost>| {
+        let area = manager.interface().allocate(64).unwrap();
+        let slot = manager.interface().open_slot(NewSlot::new(&area)).unwrap();
         slot.fast_ticket(0, 64).unwrap()
     };
     let (ticket, other) = (slot(&mut first), slot(&mut second));
     let terminus = sender.terminus();
-    let interface = sender.interface_mut();
-    let target = interface.target(&ticket, Wait::For(PATIENCE)).unwrap();
+    let target = sender
+        .interface()
+        .target(&ticket, Wait::For(PATIENCE))
+        .unwrap();
     for word in 0..SENT {
         let message = Message::new(b"for nobody").word(word).silent();
         let wait = Wait::For(PATIENCE);
-        interface
+        sender
+            .interface()
             .send_msg(terminus, &target, &message, wait)
             .unwrap();
     }
     // It ends without a look at what was sent, and so that its host cannot say why.
+    let first = first.detach().unwrap();
     std::thread::spawn(move || drop(first));
     until("the end of the link", || {
-        interface.poll();
-        interface.peers().next().is_none().then_some(())
+        sender.interface().poll();
+        sender.interface().peers().next().is_none().then_some(())
     });
-    let end = interface.link_end(target.link()).unwrap();
+    let end = sender.interface().link_end(target.link()).unwrap();
     assert!(matches!(end, LinkEnd::Lost(_)), "{end:?}");
-    let next = interface.target(&other, Wait::For(PATIENCE)).unwrap();
+    let next = sender
+        .interface()
+        .target(&other, Wait::For(PATIENCE))
+        .unwrap();
     assert_eq!(next.link().index, target.link().index, "the same place");
     // Both are asked for only now.
     let words = (0..SENT).map(|_| {
-        let back = interface.next_undelivered().expect("it came back");
+        let back = sender.interface().next_undelivered().expect("it came back");
         assert_eq!(back.to, Some(ticket.destination));
         assert!(matches!(back.reason, Return::Ended(_)), "{back}");
         back.word
     });
     assert_eq!(words.collect::<Vec<_>>(), (0..SENT).collect::<Vec<_>>());
-    assert_eq!(interface.next_undelivered(), None);
+    assert_eq!(sender.interface().next_undelivered(), None);
     let late = Message::new(b"late").word(9);
-    let error = interface.send_msg(terminus, &target, &late, Wait::Poll);
+    let error = sender
+        .interface()
+        .send_msg(terminus, &target, &late, Wait::Poll);
     match error.unwrap_err() {
         SendError::PeerLost(lost) => {
             assert_eq!((lost.peer, lost.end), (ticket.destination, end));

@@ -12,6 +12,7 @@ pub mod bell;
 pub mod network;
 pub mod offers;
 pub mod process;
+pub mod sharing;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -135,9 +136,11 @@ pub enum Supply {
 }
 
 /// The contract between an interface and its surroundings.
-pub trait Host {
+pub trait Host: std::fmt::Debug + 'static {
     /// What moves packets here.
     type Link: Link;
+    /// How the end points of a manager on this host share it.
+    type Sharing: sharing::Sharing;
     /// See [`Driver`].
     type Driver: Driver<Link = Self::Link> + Send + 'static;
 

@@ -15,21 +15,22 @@
 //!
 //! /// On any host.
 //! fn serve<H: Host>(mut here: Manager<H>) -> Result<(), Failed> {
-//!     let mut inbox = datagram::Receiver::new(&mut here, 4096)?;
+//!     let mut inbox = datagram::Receiver::new(&here, 4096)?;
 //!     inbox.ready();
 //!     let ticket = inbox.ticket().to_bytes();
-//!     here.interface_mut().offer("inbox", Supply::Once, &ticket)?;
-//!     let datagram = inbox.receive(&mut here, Wait::Forever)?.ok_or("nothing came")?;
+//!     here.interface().offer("inbox", Supply::Once, &ticket)?;
+//!     let datagram = inbox.receive(Wait::Forever)?.ok_or("nothing came")?;
 //!     assert_eq!(datagram.data, b"hello");
 //!     Ok(())
 //! }
 //!
 //! fn greet<H: Host>(mut there: Manager<H>) -> Result<(), Failed> {
-//!     let interface = there.interface_mut();
+//!     let mut interface = there.interface();
 //!     let ticket = interface.ask(Address::Name("alice"), "inbox", Wait::Forever)?;
-//!     let outbox = datagram::Sender::grow(&mut there, &Ticket::from_bytes(&ticket)?, Wait::Forever)?;
-//!     outbox.send(&mut there, 0, b"hello", None, Wait::Forever)?;
-//!     there.interface_mut().flush(Wait::Forever)?;
+//!     drop(interface);
+//!     let outbox = datagram::Sender::grow(&there, &Ticket::from_bytes(&ticket)?, Wait::Forever)?;
+//!     outbox.send(0, b"hello", None, Wait::Forever)?;
+//!     there.interface().flush(Wait::Forever)?;
 //!     Ok(())
 //! }
 //!

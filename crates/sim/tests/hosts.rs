@@ -54,19 +54,22 @@ fn send_words(
     world.set_network(Box::new(network), PATIENCE);
     let taker = world.process(one, "taker", || {
         let options = ManagerOptions::default();
-        let mut manager = hamlyn_sim::host::open(Some("taker"), options).unwrap();
-        let interface = manager.interface_mut();
-        let area = interface.allocate(64).unwrap();
-        let mut queue = interface.open_queue(256).unwrap();
-        let slot = interface
+        let manager = hamlyn_sim::host::open(Some("taker"), options).unwrap();
+        let area = manager.interface().allocate(64).unwrap();
+        let mut queue = manager.interface().open_queue(256).unwrap();
+        let slot = manager
+            .interface()
             .open_slot(NewSlot::new(&area).queue(&queue))
             .unwrap();
         let ticket = slot.fast_ticket(0, 64).unwrap().to_bytes();
-        interface.offer("ticket", Supply::Always, &ticket).unwrap();
+        manager
+            .interface()
+            .offer("ticket", Supply::Always, &ticket)
+            .unwrap();
         let least = words - u64::from(wrong.is_some());
         let mut quiet = 0;
         while (seen.lock().unwrap().came.len() as u64) < least && quiet < 20 {
-            match interface.rcv_block(&mut queue, Wait::millis(10)) {
+            match manager.interface().rcv_block(&mut queue, Wait::millis(10)) {
                 Ok(Some(came)) => seen.lock().unwrap().came.push(came.word),
                 // The loss of a peer interrupts waits.
                 _ => quiet += 1,
@@ -76,16 +79,18 @@ fn send_words(
     });
     let giver = world.process(other, "giver", || {
         let options = ManagerOptions::default();
-        let mut manager = hamlyn_sim::host::open(Some("giver"), options).unwrap();
+        let manager = hamlyn_sim::host::open(Some("giver"), options).unwrap();
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
         let taker = Address::Name("taker");
-        let bytes = interface.ask(taker, "ticket", Wait::Forever).unwrap();
+        let bytes = manager
+            .interface()
+            .ask(taker, "ticket", Wait::Forever)
+            .unwrap();
         let right = Ticket::from_bytes(&bytes).unwrap();
         let mut other = right;
         other.key = Key::from_bits(right.key.to_bits() ^ 1);
-        let [right, other] =
-            [right, other].map(|ticket| interface.target(&ticket, Wait::Forever).unwrap());
+        let [right, other] = [right, other]
+            .map(|ticket| manager.interface().target(&ticket, Wait::Forever).unwrap());
         let mut number = 0;
         let end = loop {
             if number >= words && then == Then::Leaves {
@@ -97,21 +102,25 @@ fn send_words(
                 &right
             };
             let message = Message::new(&[1; 16]).word(number);
-            if let Err(error) = interface.send_msg(terminus, target, &message, Wait::Forever) {
+            if let Err(error) =
+                manager
+                    .interface()
+                    .send_msg(terminus, target, &message, Wait::Forever)
+            {
                 break Some(error.to_string());
             }
             number += 1;
             world::pause(Span::from_us(5));
         };
-        let _ = interface.flush(Wait::millis(5));
+        let _ = manager.interface().flush(Wait::millis(5));
         if wrong.is_some() {
             world::pause(Span::from_us(2_000));
-            let _ = interface.flush(Wait::Poll);
+            let _ = manager.interface().flush(Wait::Poll);
         }
         let mut seen = seen.lock().unwrap();
         seen.told = end.unwrap_or_default();
         seen.at = world::now().as_ns();
-        while let Some(back) = interface.next_undelivered() {
+        while let Some(back) = manager.interface().next_undelivered() {
             seen.back.push(format!("{} {}", back.word, back.reason));
         }
     });

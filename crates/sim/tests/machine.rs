@@ -15,12 +15,13 @@ use hamlyn_sim::world::{self, Outcome, Settings, Simulation};
 const ROUNDS: u64 = 100;
 
 /// One of two programs: offers its ticket, takes the other's.
-fn exchange(manager: &mut Manager<SimHost>, peer: &str, ticket: &Ticket) -> Ticket {
-    let interface = manager.interface_mut();
-    interface
+fn exchange(manager: &Manager<SimHost>, peer: &str, ticket: &Ticket) -> Ticket {
+    manager
+        .interface()
         .offer("ticket", Supply::Always, &ticket.to_bytes())
         .unwrap();
-    let bytes = interface
+    let bytes = manager
+        .interface()
         .ask(Address::Name(peer), "ticket", Wait::Forever)
         .unwrap();
     Ticket::from_bytes(&bytes).unwrap()
@@ -28,8 +29,8 @@ fn exchange(manager: &mut Manager<SimHost>, peer: &str, ticket: &Ticket) -> Tick
 
 /// Sends when it is told to, and waits for one message, by turns.
 trait Program {
-    fn send(&mut self, manager: &mut Manager<SimHost>, round: u64);
-    fn receive(&mut self, manager: &mut Manager<SimHost>, round: u64);
+    fn send(&mut self, manager: &Manager<SimHost>, round: u64);
+    fn receive(&mut self, manager: &Manager<SimHost>, round: u64);
 }
 
 /// The interface itself: in fast mode, or with normal messages.
@@ -48,16 +49,16 @@ const AREA_BYTES: u64 = 65_536;
 
 impl Raw {
     fn new(
-        manager: &mut Manager<SimHost>,
+        manager: &Manager<SimHost>,
         peer: &str,
         is_fast: bool,
         data_bytes: usize,
         metadata_bytes: usize,
     ) -> Self {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(AREA_BYTES).unwrap();
-        let queue = interface.open_queue(64).unwrap();
-        let slot = interface
+        let area = manager.interface().allocate(AREA_BYTES).unwrap();
+        let queue = manager.interface().open_queue(64).unwrap();
+        let slot = manager
+            .interface()
             .open_slot(NewSlot::new(&area).queue(&queue).entries(1))
             .unwrap();
         let ours = if is_fast {
@@ -66,7 +67,7 @@ impl Raw {
             slot.ticket(0, 0, AREA_BYTES)
         };
         let theirs = exchange(manager, peer, &ours.unwrap());
-        let target = manager.interface_mut().target(&theirs, Wait::Forever);
+        let target = manager.interface().target(&theirs, Wait::Forever);
         let target = target.unwrap();
         Self {
             area,
@@ -79,13 +80,13 @@ impl Raw {
         }
     }
 
-    fn fast(manager: &mut Manager<SimHost>, peer: &str) -> Self {
+    fn fast(manager: &Manager<SimHost>, peer: &str) -> Self {
         Self::new(manager, peer, true, 16, 0)
     }
 }
 
 impl Program for Raw {
-    fn send(&mut self, manager: &mut Manager<SimHost>, round: u64) {
+    fn send(&mut self, manager: &Manager<SimHost>, round: u64) {
         let terminus = manager.terminus();
         let data = vec![round as u8; self.data_bytes];
         let metadata = vec![round as u8; self.metadata_bytes];
@@ -95,14 +96,16 @@ impl Program for Raw {
             Message::new(&data).metadata(&metadata)
         };
         manager
-            .interface_mut()
+            .interface()
             .send_msg(terminus, &self.target, &message, Wait::Forever)
             .unwrap();
     }
 
-    fn receive(&mut self, manager: &mut Manager<SimHost>, round: u64) {
-        let interface = manager.interface_mut();
-        let came = interface.rcv_block(&mut self.queue, Wait::Forever).unwrap();
+    fn receive(&mut self, manager: &Manager<SimHost>, round: u64) {
+        let came = manager
+            .interface()
+            .rcv_block(&mut self.queue, Wait::Forever)
+            .unwrap();
         let came = came.unwrap();
         assert_eq!(came.is_fast(), self.is_fast);
         assert!(!self.is_fast || came.word == round);
@@ -113,12 +116,12 @@ impl Program for Raw {
 }
 
 struct Tagged {
-    receiver: tagged_write::Receiver,
-    sender: tagged_write::Sender,
+    receiver: tagged_write::Receiver<SimHost>,
+    sender: tagged_write::Sender<SimHost>,
 }
 
 impl Tagged {
-    fn new(manager: &mut Manager<SimHost>, peer: &str) -> Self {
+    fn new(manager: &Manager<SimHost>, peer: &str) -> Self {
         let receiver = tagged_write::Receiver::new(manager, 4096, 64).unwrap();
         let theirs = exchange(manager, peer, &receiver.ticket());
         let sender = tagged_write::Sender::grow(manager, &theirs, Wait::Forever).unwrap();
@@ -127,26 +130,24 @@ impl Tagged {
 }
 
 impl Program for Tagged {
-    fn send(&mut self, manager: &mut Manager<SimHost>, round: u64) {
-        self.sender
-            .send(manager, 0, &[7; 16], round, Wait::Forever)
-            .unwrap();
+    fn send(&mut self, _: &Manager<SimHost>, round: u64) {
+        self.sender.send(0, &[7; 16], round, Wait::Forever).unwrap();
     }
 
-    fn receive(&mut self, manager: &mut Manager<SimHost>, round: u64) {
-        let tag = self.receiver.get_tag(manager, Wait::Forever).unwrap();
+    fn receive(&mut self, _: &Manager<SimHost>, round: u64) {
+        let tag = self.receiver.get_tag(Wait::Forever).unwrap();
         assert_eq!(tag, Some(round));
     }
 }
 
 struct Datagrams {
-    receiver: datagram::Receiver,
-    sender: datagram::Sender,
+    receiver: datagram::Receiver<SimHost>,
+    sender: datagram::Sender<SimHost>,
     data: Vec<u8>,
 }
 
 impl Datagrams {
-    fn new(manager: &mut Manager<SimHost>, peer: &str, data_bytes: usize) -> Self {
+    fn new(manager: &Manager<SimHost>, peer: &str, data_bytes: usize) -> Self {
         let mut receiver = datagram::Receiver::new(manager, 65_536).unwrap();
         receiver.ready();
         let theirs = exchange(manager, peer, &receiver.ticket());
@@ -161,14 +162,14 @@ impl Datagrams {
 }
 
 impl Program for Datagrams {
-    fn send(&mut self, manager: &mut Manager<SimHost>, _round: u64) {
+    fn send(&mut self, _: &Manager<SimHost>, _round: u64) {
         self.sender
-            .send(manager, 0, &self.data, None, Wait::Forever)
+            .send(0, &self.data, None, Wait::Forever)
             .unwrap();
     }
 
-    fn receive(&mut self, manager: &mut Manager<SimHost>, _round: u64) {
-        let came = self.receiver.receive(manager, Wait::Forever).unwrap();
+    fn receive(&mut self, _: &Manager<SimHost>, _round: u64) {
+        let came = self.receiver.receive(Wait::Forever).unwrap();
         assert_eq!(came.unwrap().data, self.data);
         self.receiver.ready();
     }
@@ -179,7 +180,7 @@ fn one_way<P: Program>(
     machine: Parameters,
     fast: Way,
     packet_bytes: usize,
-    begin: impl Fn(&mut Manager<SimHost>, &str) -> P + Sync,
+    begin: impl Fn(&Manager<SimHost>, &str) -> P + Sync,
 ) -> f64 {
     let taken = Mutex::new(Span::ZERO);
     let mut world = Simulation::new(Settings {
@@ -195,24 +196,24 @@ fn one_way<P: Program>(
                 strategy: Strategy::Proc,
                 ..ManagerOptions::default()
             };
-            let mut manager = hamlyn_sim::host::open(Some(name), options).unwrap();
-            let mut program = begin(&mut manager, peer);
+            let manager = hamlyn_sim::host::open(Some(name), options).unwrap();
+            let mut program = begin(&manager, peer);
             // What is made ready takes a while; then both wait for the first message.
             world::pause(Span::from_us(1_000));
             let began = world::now();
             for round in 0..ROUNDS {
                 if at == 0 {
-                    program.send(&mut manager, round);
+                    program.send(&manager, round);
                 }
-                program.receive(&mut manager, round);
+                program.receive(&manager, round);
                 if at == 1 {
-                    program.send(&mut manager, round);
+                    program.send(&manager, round);
                 }
             }
             if at == 0 {
                 *taken.lock().unwrap() = world::now().since(began);
             }
-            manager.interface_mut().flush(Wait::Forever).unwrap();
+            manager.interface().flush(Wait::Forever).unwrap();
             world::pause(Span::from_us(1_000));
         });
     }
@@ -318,15 +319,17 @@ fn crowd(machine: Parameters, seed: u64) -> (Time, Outcome) {
     let last_of = &last;
     let node = world.node(1);
     world.process(node, "receiver", move || {
-        let mut manager = hamlyn_sim::host::open(Some("r"), ManagerOptions::default()).unwrap();
-        let mut receiver = tagged_write::Receiver::new(&mut manager, 4096, 1024).unwrap();
+        let manager = hamlyn_sim::host::open(Some("r"), ManagerOptions::default()).unwrap();
+        let mut receiver = tagged_write::Receiver::new(&manager, 4096, 1024).unwrap();
         let ticket = receiver.ticket().to_bytes();
-        let interface = manager.interface_mut();
-        interface.offer("ticket", Supply::Always, &ticket).unwrap();
+        manager
+            .interface()
+            .offer("ticket", Supply::Always, &ticket)
+            .unwrap();
         let mut tags = std::collections::BTreeSet::new();
         while tags.len() < 3 * EACH as usize {
             // Senders that have done close their links, which interrupts waits.
-            if let Ok(tag) = receiver.get_tag(&mut manager, Wait::Forever) {
+            if let Ok(tag) = receiver.get_tag(Wait::Forever) {
                 assert!(tags.insert(tag.unwrap()));
             }
         }
@@ -335,19 +338,18 @@ fn crowd(machine: Parameters, seed: u64) -> (Time, Outcome) {
     for sender in 1..4 {
         let node = world.node(1);
         world.process(node, "sender", move || {
-            let mut manager = hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap();
-            let interface = manager.interface_mut();
-            let ticket = interface
+            let manager = hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap();
+            let ticket = manager
+                .interface()
                 .ask(Address::Name("r"), "ticket", Wait::Forever)
                 .unwrap();
             let ticket = Ticket::from_bytes(&ticket).unwrap();
-            let to = tagged_write::Sender::grow(&mut manager, &ticket, Wait::Forever).unwrap();
+            let to = tagged_write::Sender::grow(&manager, &ticket, Wait::Forever).unwrap();
             for number in 0..EACH {
                 let tag = sender * EACH + number;
-                to.send(&mut manager, 0, &[1; 200], tag, Wait::Forever)
-                    .unwrap();
+                to.send(0, &[1; 200], tag, Wait::Forever).unwrap();
             }
-            assert!(manager.interface_mut().flush(Wait::Forever).unwrap());
+            assert!(manager.interface().flush(Wait::Forever).unwrap());
             world::pause(Span::from_us(100_000));
         });
     }

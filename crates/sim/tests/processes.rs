@@ -66,41 +66,53 @@ fn a_killed_peer_is_reported_and_may_come_again() {
         let mut world = Simulation::new(Settings::default());
         let (one, other) = (world.node(2), world.node(2));
         let served = move || {
-            let mut manager = hamlyn_sim::host::open(Some("server"), options).unwrap();
-            let interface = manager.interface_mut();
-            let area = interface.allocate(64).unwrap();
-            let mut queue = interface.open_queue(64).unwrap();
+            let manager = hamlyn_sim::host::open(Some("server"), options).unwrap();
+            let area = manager.interface().allocate(64).unwrap();
+            let mut queue = manager.interface().open_queue(64).unwrap();
             let slot = NewSlot::new(&area).queue(&queue);
-            let slot = interface.open_slot(slot).unwrap();
+            let slot = manager.interface().open_slot(slot).unwrap();
             let ticket = slot.fast_ticket(0, 64).unwrap().to_bytes();
-            interface.offer("ticket", Supply::Always, &ticket).unwrap();
+            manager
+                .interface()
+                .offer("ticket", Supply::Always, &ticket)
+                .unwrap();
             loop {
-                let _ = interface.rcv_block(&mut queue, Wait::Forever);
+                let _ = manager.interface().rcv_block(&mut queue, Wait::Forever);
             }
         };
         let first = world.process(other, "server", served);
         world.process(one, "client", || {
-            let mut manager = hamlyn_sim::host::open(None, options).unwrap();
+            let manager = hamlyn_sim::host::open(None, options).unwrap();
             let terminus = manager.terminus();
             let mut before = None;
             for life in 0..2 {
-                let interface = manager.interface_mut();
                 let server = Address::Name("server");
-                let bytes = interface.ask(server, "ticket", Wait::Forever).unwrap();
+                let bytes = manager
+                    .interface()
+                    .ask(server, "ticket", Wait::Forever)
+                    .unwrap();
                 let ticket = Ticket::from_bytes(&bytes).unwrap();
                 assert_ne!(before.replace(ticket.destination), Some(ticket.destination));
-                let target = interface.target(&ticket, Wait::Forever).unwrap();
+                let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
                 let message = Message::new(&[1; 16]);
                 let error = loop {
                     world::pause(Span::from_us(3));
-                    let sent = interface.send_msg(terminus, &target, &message, Wait::Forever);
+                    let sent =
+                        manager
+                            .interface()
+                            .send_msg(terminus, &target, &message, Wait::Forever);
                     if let Err(error) = sent {
                         break error;
                     }
                 };
                 assert!(error.to_string().contains("process ended"), "{error}");
                 // The ticket of the dead one is good for nothing, for ever.
-                assert!(interface.target(&ticket, Wait::millis(1)).is_err());
+                assert!(
+                    manager
+                        .interface()
+                        .target(&ticket, Wait::millis(1))
+                        .is_err()
+                );
                 *lives.lock().unwrap() = life + 1;
             }
         });

@@ -26,41 +26,47 @@ fn ping_pong(settings: Settings, strategy: Strategy) -> Outcome {
     {
         let heard = &heard;
         world.process(node, name, move || {
-            let mut manager = hamlyn_sim::host::open(Some(name), options(strategy)).unwrap();
+            let manager = hamlyn_sim::host::open(Some(name), options(strategy)).unwrap();
             let terminus = manager.terminus();
-            let interface = manager.interface_mut();
-            let area = interface.allocate(4096).unwrap();
-            let mut queue = interface.open_queue(64).unwrap();
-            let slot = interface
+            let area = manager.interface().allocate(4096).unwrap();
+            let mut queue = manager.interface().open_queue(64).unwrap();
+            let slot = manager
+                .interface()
                 .open_slot(NewSlot::new(&area).queue(&queue))
                 .unwrap();
             let ticket = slot.fast_ticket(0, 4096).unwrap();
-            interface
+            manager
+                .interface()
                 .offer("ticket", hamlyn::host::Supply::Always, &ticket.to_bytes())
                 .unwrap();
-            let bytes = interface
+            let bytes = manager
+                .interface()
                 .ask(hamlyn::host::Address::Name(peer), "ticket", Wait::Forever)
                 .unwrap();
             let ticket = Ticket::from_bytes(&bytes).unwrap();
-            let target = interface.target(&ticket, Wait::Forever).unwrap();
+            let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
             for round in 0..ROUNDS {
-                let send = |interface: &mut hamlyn::Interface<_>| {
+                let send = || {
                     let message = Message::new(&[7; 16]).word(round);
-                    interface
+                    manager
+                        .interface()
                         .send_msg(terminus, &target, &message, Wait::Forever)
                         .unwrap();
                 };
                 if begins {
-                    send(interface);
+                    send();
                 }
-                let notification = interface.rcv_block(&mut queue, Wait::Forever).unwrap();
+                let notification = manager
+                    .interface()
+                    .rcv_block(&mut queue, Wait::Forever)
+                    .unwrap();
                 assert_eq!(notification.unwrap().word, round);
                 *heard.lock().unwrap() += 1;
                 if !begins {
-                    send(interface);
+                    send();
                 }
             }
-            interface.flush(Wait::Forever).unwrap();
+            manager.interface().flush(Wait::Forever).unwrap();
             // The end of a peer interrupts waits.
             world::pause(Span::from_us(100));
         });
@@ -110,9 +116,9 @@ fn programs_that_fail_or_wait_for_nothing_are_named() {
     let mut world = Simulation::new(Settings::default());
     let node = world.node(1);
     world.process(node, "sleeper", || {
-        let mut manager = hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap();
-        let mut queue = manager.interface_mut().open_queue(4).unwrap();
-        let _ = manager.interface_mut().rcv_block(&mut queue, Wait::Forever);
+        let manager = hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap();
+        let mut queue = manager.interface().open_queue(4).unwrap();
+        let _ = manager.interface().rcv_block(&mut queue, Wait::Forever);
     });
     let outcome = world.run(Time::NEVER);
     assert_eq!(
@@ -139,24 +145,25 @@ fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
     let network = Mesh::new(2, parts, &mut Random::new(seed)).unwrap();
     world.set_network(Box::new(network), PATIENCE);
     world.process(one, "receiver", || {
-        let mut manager = hamlyn_sim::host::open(Some("r"), options(Strategy::Proc)).unwrap();
-        let mut receiver = datagram::Receiver::new(&mut manager, 256).unwrap();
+        let manager = hamlyn_sim::host::open(Some("r"), options(Strategy::Proc)).unwrap();
+        let mut receiver = datagram::Receiver::new(&manager, 256).unwrap();
         let always = hamlyn::host::Supply::Always;
         let mut seen = std::collections::BTreeSet::new();
         receiver.ready();
         let ticket = receiver.ticket().to_bytes();
-        let interface = manager.interface_mut();
-        interface.offer("ticket", always, &ticket).unwrap();
+        manager
+            .interface()
+            .offer("ticket", always, &ticket)
+            .unwrap();
         loop {
-            match receiver.receive(&mut manager, Wait::millis(20)) {
+            match receiver.receive(Wait::millis(20)) {
                 Ok(Some(datagram)) => {
                     let number = u64::from_le_bytes(datagram.data.try_into().unwrap());
                     assert!(seen.insert(number), "{number} came twice");
                     *came.lock().unwrap() += 1;
                     receiver.ready();
-                    let interface = manager.interface_mut();
                     let done = format!("done/{number}");
-                    interface.offer(&done, always, &[1]).unwrap();
+                    manager.interface().offer(&done, always, &[1]).unwrap();
                 }
                 Ok(None) => break,
                 Err(_) => {}
@@ -164,27 +171,32 @@ fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
         }
     });
     world.process(other, "sender", || {
-        let mut manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
+        let manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
         let to = hamlyn::host::Address::Name("r");
-        let interface = manager.interface_mut();
-        let bytes = interface.ask(to, "ticket", Wait::Forever).unwrap();
+        let bytes = manager
+            .interface()
+            .ask(to, "ticket", Wait::Forever)
+            .unwrap();
         let ticket = Ticket::from_bytes(&bytes).unwrap();
-        let sender = datagram::Sender::grow(&mut manager, &ticket, Wait::Forever).unwrap();
+        let sender = datagram::Sender::grow(&manager, &ticket, Wait::Forever).unwrap();
         for number in 0..ROUNDS {
             let data = number.to_le_bytes();
-            let result = sender.send(&mut manager, 0, &data, None, Wait::Forever);
+            let result = sender.send(0, &data, None, Wait::Forever);
             if let Err(error) = result {
                 *ended.lock().unwrap() = Err(error);
                 break;
             }
-            let interface = manager.interface_mut();
             let done = format!("done/{number}");
-            if interface.ask(to, &done, Wait::millis(15)).is_err() {
+            if manager
+                .interface()
+                .ask(to, &done, Wait::millis(15))
+                .is_err()
+            {
                 // It did not come: the next call says why.
                 continue;
             }
         }
-        let _ = manager.interface_mut().flush(Wait::millis(10));
+        let _ = manager.interface().flush(Wait::millis(10));
         world::pause(Span::from_us(100_000));
     });
     let outcome = world.run(Time::from_ns(100_000_000_000));
@@ -250,18 +262,20 @@ fn thousands_of_interfaces_live_in_one_world() {
     let mut world = Simulation::new(Settings::default());
     let hub = world.node(1);
     world.process(hub, "hub", || {
-        let mut manager = hamlyn_sim::host::open(Some("hub"), options(Strategy::Proc)).unwrap();
-        let interface = manager.interface_mut();
-        let area = interface.allocate(16).unwrap();
-        let mut queue = interface.open_queue(4096).unwrap();
+        let manager = hamlyn_sim::host::open(Some("hub"), options(Strategy::Proc)).unwrap();
+        let area = manager.interface().allocate(16).unwrap();
+        let mut queue = manager.interface().open_queue(4096).unwrap();
         let slot = NewSlot::new(&area).queue(&queue);
-        let slot = interface.open_slot(slot).unwrap();
+        let slot = manager.interface().open_slot(slot).unwrap();
         let ticket = slot.fast_ticket(0, 16).unwrap().to_bytes();
         let always = hamlyn::host::Supply::Always;
-        interface.offer("ticket", always, &ticket).unwrap();
+        manager
+            .interface()
+            .offer("ticket", always, &ticket)
+            .unwrap();
         while heard.lock().unwrap().len() < SENDERS as usize {
             // The end of a peer interrupts the wait.
-            if let Ok(Some(came)) = interface.rcv_block(&mut queue, Wait::Forever) {
+            if let Ok(Some(came)) = manager.interface().rcv_block(&mut queue, Wait::Forever) {
                 assert!(heard.lock().unwrap().insert(came.word));
             }
         }
@@ -269,18 +283,21 @@ fn thousands_of_interfaces_live_in_one_world() {
     for number in 0..SENDERS {
         let node = world.node(1);
         world.process(node, &format!("sender {number}"), move || {
-            let mut manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
+            let manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
             let terminus = manager.terminus();
-            let interface = manager.interface_mut();
             let hub = hamlyn::host::Address::Name("hub");
-            let bytes = interface.ask(hub, "ticket", Wait::Forever).unwrap();
+            let bytes = manager
+                .interface()
+                .ask(hub, "ticket", Wait::Forever)
+                .unwrap();
             let ticket = Ticket::from_bytes(&bytes).unwrap();
-            let target = interface.target(&ticket, Wait::Forever).unwrap();
+            let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
             let message = Message::new(&[1; 16]).word(number);
-            interface
+            manager
+                .interface()
                 .send_msg(terminus, &target, &message, Wait::Forever)
                 .unwrap();
-            interface.flush(Wait::Forever).unwrap();
+            manager.interface().flush(Wait::Forever).unwrap();
         });
     }
     let outcome = world.run(Time::NEVER);
@@ -306,42 +323,51 @@ fn everybody_to_everybody(routing: Routing) -> Outcome {
         let came = &came;
         world.process(node, &format!("party {party}"), move || {
             let name = |party: usize| format!("p{party}");
-            let mut manager =
+            let manager =
                 hamlyn_sim::host::open(Some(&name(party)), options(Strategy::Proc)).unwrap();
             let terminus = manager.terminus();
-            let interface = manager.interface_mut();
-            let area = interface.allocate((PARTIES * LENGTH) as u64).unwrap();
-            let mut queue = interface.open_queue(64).unwrap();
+            let area = manager
+                .interface()
+                .allocate((PARTIES * LENGTH) as u64)
+                .unwrap();
+            let mut queue = manager.interface().open_queue(64).unwrap();
             let new = NewSlot::new(&area).queue(&queue).entries(PARTIES);
-            let slot = interface.open_slot(new).unwrap();
+            let slot = manager.interface().open_slot(new).unwrap();
             for other in 0..PARTIES {
                 let from = (other * LENGTH) as u64;
                 let ticket = slot.ticket(other as u16, from, LENGTH as u64).unwrap();
                 let always = hamlyn::host::Supply::Always;
                 let item = format!("for-{other}");
-                interface.offer(&item, always, &ticket.to_bytes()).unwrap();
+                manager
+                    .interface()
+                    .offer(&item, always, &ticket.to_bytes())
+                    .unwrap();
             }
             for other in (0..PARTIES).map(|step| (party + step) % PARTIES) {
                 let to = name(other);
                 let to = hamlyn::host::Address::Name(&to);
                 let item = format!("for-{party}");
-                let bytes = interface.ask(to, &item, Wait::Forever).unwrap();
+                let bytes = manager.interface().ask(to, &item, Wait::Forever).unwrap();
                 let ticket = Ticket::from_bytes(&bytes).unwrap();
-                let target = interface.target(&ticket, Wait::Forever).unwrap();
+                let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
                 let data: Vec<_> = (0..LENGTH).map(|at| (at * 7 + party) as u8).collect();
-                interface
+                manager
+                    .interface()
                     .send_msg(terminus, &target, &Message::new(&data), Wait::Forever)
                     .unwrap();
             }
             for _ in 0..PARTIES {
-                let found = interface.rcv_block(&mut queue, Wait::Forever).unwrap();
+                let found = manager
+                    .interface()
+                    .rcv_block(&mut queue, Wait::Forever)
+                    .unwrap();
                 let from = usize::from(found.unwrap().metadata_index);
                 let mut data = vec![0; LENGTH];
                 area.read_at((from * LENGTH) as u64, &mut data).unwrap();
                 assert!((0..LENGTH).all(|at| data[at] == (at * 7 + from) as u8));
                 *came.lock().unwrap() += 1;
             }
-            interface.flush(Wait::Forever).unwrap();
+            manager.interface().flush(Wait::Forever).unwrap();
             world::pause(Span::from_us(10_000));
         });
     }

@@ -27,8 +27,8 @@ fn the_engine_keeps_what_the_model_promises() {
 fn the_library_keeps_what_the_model_promises() {
     let mut all = library::Figures::default();
     for seed in 0..LIBRARY_SEEDS {
-        let mut manager = library::interface();
-        let figures = library::run(&mut manager, seed, LIBRARY_STEPS)
+        let manager = library::interface();
+        let figures = library::run(&manager, seed, LIBRARY_STEPS)
             .unwrap_or_else(|found| panic!("seed {seed}: {found:?}: {}", found.violation));
         all.add(&figures);
     }

@@ -63,27 +63,27 @@ fn bar(arguments: &Arguments, label: &str) -> indicatif::ProgressBar {
 }
 
 fn receive(arguments: &Arguments) -> Result<()> {
-    let mut manager = open(arguments)?;
+    let manager = open(arguments)?;
     let limit_bytes = u64::from(PIECES) * u64::from(PIECE_BYTES);
     let options = StreamOptions {
         pieces: PIECES,
         piece_bytes: PIECE_BYTES,
         limit_bytes,
     };
-    let mut stream = Receiver::new(&mut manager, options)?;
-    let seed = stream.make_seed(&manager).to_bytes();
-    manager.interface_mut().offer(ITEM, Supply::Once, &seed)?;
+    let mut stream = Receiver::new(&manager, options)?;
+    let seed = stream.make_seed().to_bytes();
+    manager.interface().offer(ITEM, Supply::Once, &seed)?;
     let bar = bar(arguments, &arguments.name);
     let mut out = std::io::stdout().lock();
     loop {
-        match stream.receive(&mut manager, Wait::Forever) {
+        match stream.receive(Wait::Forever) {
             Ok(Some(record)) => {
                 let bytes = stream
                     .bytes(&record)
                     .context("a record that was not ours")?;
                 out.write_all(bytes).map_err(Unwritten)?;
                 bar.inc(bytes.len() as u64);
-                stream.release(&mut manager, &record);
+                stream.release(&record);
             }
             Ok(None) => {}
             Err(ReceiveError::Closed) => break,
@@ -95,18 +95,18 @@ fn receive(arguments: &Arguments) -> Result<()> {
     }
     out.flush().map_err(Unwritten)?;
     bar.finish();
-    stream.close(&mut manager)?;
+    drop(stream);
     Ok(())
 }
 
 fn send(arguments: &Arguments) -> Result<()> {
-    let mut manager = open(arguments)?;
+    let manager = open(arguments)?;
     let wait = Wait::For(Duration::from_secs(arguments.wait));
     let seed = manager
-        .interface_mut()
+        .interface()
         .ask(Address::Name(&arguments.name), ITEM, wait)?;
     let seed = StreamSeed::from_bytes(&seed)?;
-    let mut stream = Sender::grow(&mut manager, &seed, wait)?;
+    let mut stream = Sender::grow(&manager, &seed, wait)?;
     let bar = bar(arguments, &arguments.name);
     let mut input = std::io::stdin().lock();
     let mut buffer = vec![0; PIECE_BYTES as usize];
@@ -118,12 +118,12 @@ fn send(arguments: &Arguments) -> Result<()> {
             Err(error) => bail!("reading standard input: {error}"),
         };
         stream
-            .send(&mut manager, &buffer[..length], Wait::Forever)
+            .send(&buffer[..length], Wait::Forever)
             .context("the transfer is incomplete")?;
         bar.inc(length as u64);
     }
     stream
-        .close(&mut manager, Wait::Forever)
+        .close(Wait::Forever)
         .context("the transfer is incomplete")?;
     bar.finish();
     Ok(())

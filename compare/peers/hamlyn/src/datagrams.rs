@@ -18,7 +18,7 @@ pub(crate) struct Datagrams {
 impl Datagrams {
     pub(crate) fn open(session: &Session) -> Result<Self> {
         let mut manager = open(session)?;
-        let mut receiver = datagram::Receiver::new(&mut manager, BUFFER_BYTES)?;
+        let mut receiver = datagram::Receiver::new(&manager, BUFFER_BYTES)?;
         receiver.ready();
         session.publish(
             &format!("ticket.{}", session.role),
@@ -30,7 +30,7 @@ impl Datagrams {
             RECEIVER
         };
         let ticket = Ticket::from_bytes(&session.awaited(&format!("ticket.{other}"))?)?;
-        let sender = datagram::Sender::grow(&mut manager, &ticket, SETTING_UP)?;
+        let sender = datagram::Sender::grow(&manager, &ticket, SETTING_UP)?;
         Ok(Self {
             manager,
             receiver,
@@ -47,7 +47,7 @@ impl Peer for Datagrams {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<()> {
         self.sender
-            .send(&mut self.manager, 0, message, None, Wait::Forever)?;
+            .send(0, message, None, Wait::Forever)?;
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl Peer for Datagrams {
     fn receive(&mut self) -> Result<Stamp> {
         let datagram = self
             .receiver
-            .receive(&mut self.manager, Wait::Forever)?
+            .receive(Wait::Forever)?
             .context("no datagram")?;
         let stamp = Stamp::read(datagram.data).context("a datagram too short")?;
         self.receiver.ready();
@@ -63,7 +63,7 @@ impl Peer for Datagrams {
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.manager.interface_mut().flush(SETTING_UP)?;
+        self.manager.interface().flush(SETTING_UP)?;
         Ok(())
     }
 }

@@ -155,7 +155,7 @@ impl Deposits {
         };
         let inbox = match way {
             Way::Raw | Way::Direct | Way::Many => {
-                let interface = manager.interface_mut();
+                let mut interface = manager.interface();
                 let area = if way == Way::Direct {
                     interface.allocate_shared(bytes)?
                 } else {
@@ -167,7 +167,7 @@ impl Deposits {
                 Inbox::Raw { slot, queue, area }
             }
             Way::Tagged => Inbox::Tagged(tagged_write::Receiver::new(
-                &mut manager,
+                &manager,
                 bytes,
                 QUEUE_ENTRIES,
             )?),
@@ -191,9 +191,9 @@ impl Deposits {
         let entry = Ticket::from_bytes(entry)?;
         let tagged = match way {
             Way::Raw | Way::Direct | Way::Many => None,
-            Way::Tagged => Some(tagged_write::Sender::grow(&mut manager, &fast, SETTING_UP)?),
+            Way::Tagged => Some(tagged_write::Sender::grow(&manager, &fast, SETTING_UP)?),
         };
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         let entries: Result<Vec<Target>, _> = (0..ENTRIES)
             .map(|index| {
                 let metadata_index = index as u16;
@@ -261,11 +261,11 @@ impl Deposits {
         Ok(match &mut self.inbox {
             Inbox::Raw { queue, .. } => self
                 .manager
-                .interface_mut()
+                .interface()
                 .rcv(queue)?
                 .map(|notification| (notification.word, notification.metadata_index)),
             Inbox::Tagged(receiver) => receiver
-                .get_tag(&mut self.manager, Wait::Poll)?
+                .get_tag(Wait::Poll)?
                 .map(|tag| (tag, 0)),
         })
     }
@@ -284,7 +284,7 @@ impl Deposits {
     fn report(&mut self) -> Result<()> {
         let terminus = self.manager.terminus();
         let message = Message::new(&[]).word(self.received);
-        self.manager.interface_mut().send_msg(
+        self.manager.interface().send_msg(
             terminus,
             &self.outbox.fast,
             &message,
@@ -335,7 +335,7 @@ impl Peer for Deposits {
         }
         let wait = Wait::Forever;
         if let Some(tagged) = &self.outbox.tagged {
-            tagged.send(&mut self.manager, place, message, place, wait)?;
+            tagged.send(place, message, place, wait)?;
         } else {
             let target = if self.is_long() {
                 let entries = self.places.window.max(1);
@@ -347,7 +347,7 @@ impl Peer for Deposits {
             let put = if self.is_long() { put } else { put.word(place) };
             let terminus = self.manager.terminus();
             self.manager
-                .interface_mut()
+                .interface()
                 .send_msg(terminus, target, &put, wait)?;
         }
         self.sent += 1;
@@ -394,7 +394,7 @@ impl Peer for Deposits {
             "the grant has ended"
         );
         ensure!(
-            self.manager.interface_mut().flush(SETTING_UP)?,
+            self.manager.interface().flush(SETTING_UP)?,
             "what was sent is still waiting"
         );
         Ok(())
@@ -413,7 +413,7 @@ impl Peer for Deposits {
             .zip(messages.chunks_exact(size_bytes))
             .map(|(place, message)| Message::new(message).at(place).word(place));
         let expected = messages.len() / size_bytes;
-        let interface = self.manager.interface_mut();
+        let mut interface = self.manager.interface();
         let sent = interface.send_many(terminus, &self.outbox.fast, batch, Wait::Forever)?;
         ensure!(sent.count == expected, "a batch was cut short");
         self.sent += expected as u64;
@@ -428,7 +428,7 @@ impl Peer for Deposits {
         let size = self.places.size;
         let most = most.min(MANY as u64) as usize;
         let mut outside = false;
-        let interface = self.manager.interface_mut();
+        let mut interface = self.manager.interface();
         let taken = interface.receive_many(queue, most, |notification| {
             match stamp_at(area, notification.word, size) {
                 Some(stamp) => each(stamp),

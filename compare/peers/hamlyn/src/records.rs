@@ -23,8 +23,8 @@ impl Records {
             limit_bytes: 4 * MESSAGE_BYTES_MAX as u64,
             ..stream::StreamOptions::default()
         };
-        let receiver = stream::Receiver::new(&mut manager, options)?;
-        let seed = receiver.make_seed(&manager).to_bytes();
+        let receiver = stream::Receiver::new(&manager, options)?;
+        let seed = receiver.make_seed().to_bytes();
         session.publish(&format!("seed.{}", session.role), &seed)?;
         let other = if session.role == RECEIVER {
             1
@@ -32,7 +32,7 @@ impl Records {
             RECEIVER
         };
         let seed = stream::StreamSeed::from_bytes(&session.awaited(&format!("seed.{other}"))?)?;
-        let sender = stream::Sender::grow(&mut manager, &seed, SETTING_UP)?;
+        let sender = stream::Sender::grow(&manager, &seed, SETTING_UP)?;
         Ok(Self {
             manager,
             receiver,
@@ -46,7 +46,7 @@ impl Records {
     #[inline]
     fn tidy(&mut self) {
         if let Some(record) = self.last.take() {
-            self.receiver.release(&mut self.manager, &record);
+            self.receiver.release(&record);
         }
     }
 }
@@ -60,7 +60,7 @@ impl Peer for Records {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<()> {
         self.sender
-            .send(&mut self.manager, message, Wait::Forever)?;
+            .send(message, Wait::Forever)?;
         if self.is_latency {
             // While the answer is on its way.
             self.tidy();
@@ -73,7 +73,7 @@ impl Peer for Records {
         self.tidy();
         let record = self
             .receiver
-            .receive(&mut self.manager, Wait::Forever)?
+            .receive(Wait::Forever)?
             .context("no record")?;
         let bytes = self.receiver.bytes(&record).context("no bytes")?;
         let stamp = Stamp::read(bytes).context("a record too short")?;
@@ -83,8 +83,8 @@ impl Peer for Records {
 
     fn settle(&mut self) -> Result<()> {
         self.tidy();
-        self.sender.flush(&mut self.manager, Wait::Forever)?;
-        self.manager.interface_mut().flush(SETTING_UP)?;
+        self.sender.flush(Wait::Forever)?;
+        self.manager.interface().flush(SETTING_UP)?;
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hamlyn_engine::metadata::MetadataEntry;
@@ -65,21 +66,27 @@ impl<H: Host> Interface<H> {
         &mut self,
         queue: &mut Queue,
     ) -> Result<Option<Notification>, Overrun> {
-        // Known to be empty, and only a packet can change that: what the next one announces
-        // need not go through the queue.
+        match self.take_at_hand(queue) {
+            Some(notification) => Ok(Some(notification)),
+            None => self.rcv_slowly(queue),
+        }
+    }
+
+    /// The next message of all, if it is a short one in fast mode for that queue. The queue is known to be empty, which only a
+    /// packet can change, so what is announced there need not go through it.
+    #[inline(always)]
+    pub(crate) fn take_at_hand(&mut self, queue: &Queue) -> Option<Notification> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {
             loop {
-                if let Some(notification) = inbound.take_handed(queue.id) {
-                    return Ok(Some(notification));
-                }
-                if !inbound.continues_turn() {
-                    break;
+                let taken = inbound.take_handed(queue.id);
+                if taken.is_some() || !inbound.continues_turn() {
+                    return taken;
                 }
             }
         }
-        self.rcv_slowly(queue)
+        None
     }
 
     /// As [`Interface::next_notification`], the shortest way for messages to one-shot entries. Written out
@@ -275,39 +282,67 @@ impl<H: Host> Interface<H> {
                 if patience.is_news(activity) {
                     return Ok(true);
                 }
-                self.sleep(activity, deadline_ns)?;
-                let waited_ns = patience.waited_ns(self.host.now_ns());
-                self.habit.slept(waited_ns, self.host.spin_ns());
-                Ok(true)
+                let slept = match self.begin_sleep(activity, deadline_ns) {
+                    Some(deadline_ns) => self.sleep_now(deadline_ns),
+                    None => Ok(()),
+                };
+                self.end_sleep(patience);
+                slept.map(|()| true)
             }
         }
     }
 
-    /// Sleeps if nothing has happened since the activity was `before`, which was before the caller last
-    /// looked at what it waits for: the network processor may have filled a queue since.
+    /// What to do next in a wait that lets others have the interface meanwhile.
+    pub(crate) fn next_step(&mut self, patience: &mut Patience) -> Next {
+        patience.next(&self.habit, || self.host.now_ns())
+    }
+
+    /// After [`Next::Yield`].
+    pub(crate) fn resumed(&mut self, patience: &mut Patience) {
+        patience.resumed(&mut self.habit, self.host.now_ns());
+    }
+
+    /// Begins a sleep if nothing has happened since the activity was `before`, which was before the caller last
+    /// looked at what it waits for: the network processor may have filled a queue since. Until when to sleep; nothing
+    /// if there is something to look at.
     #[cold]
-    fn sleep(&mut self, before: u64, deadline_ns: Option<u64>) -> Result<(), HostError> {
+    pub(crate) fn begin_sleep(
+        &mut self,
+        before: u64,
+        deadline_ns: Option<u64>,
+    ) -> Option<Option<u64>> {
         self.prepare_wait();
-        // Whoever saw us awake has sent by now: look once more. Whatever that look changes,
+        // All that was sent while we were awake can be seen by now: look once more. What that look changes,
         // the caller has not seen yet.
         self.poll();
         let deadline_ns = match (deadline_ns, self.spare_due_ns) {
             (Some(deadline_ns), Some(due_ns)) => Some(deadline_ns.min(due_ns)),
             (deadline_ns, due_ns) => deadline_ns.or(due_ns),
         };
-        let result = if self.activity() == before && !self.is_asked() && !self.credit_came() {
-            self.sleep_now(deadline_ns)
-        } else {
-            Ok(())
-        };
+        let is_quiet = self.activity() == before && !self.is_asked() && !self.credit_came();
+        is_quiet.then_some(deadline_ns)
+    }
+
+    /// Ends what [`Interface::begin_sleep`] began, in any case.
+    pub(crate) fn end_sleep(&mut self, patience: &mut Patience) {
         self.end_wait();
-        result
+        let waited_ns = patience.waited_ns(self.host.now_ns());
+        self.habit.slept(waited_ns, self.host.spin_ns());
     }
 
     fn sleep_now(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         if let Some(driver) = &mut self.driver {
             return driver.sleep(deadline_ns);
         }
+        self.leave_to_processor()?;
+        match &self.processor {
+            Some(processor) => processor.exchange.bell.wait(deadline_ns),
+            None => Ok(()),
+        }
+    }
+
+    /// The network processor, if there is one, is to be attentive: this thread is about to sleep.
+    pub(crate) fn leave_to_processor(&self) -> Result<(), HostError> {
         let Some(processor) = &self.processor else {
             return Ok(());
         };
@@ -315,7 +350,19 @@ impl<H: Host> Interface<H> {
             return Err(failure);
         }
         processor.take_over();
-        processor.exchange.bell.wait(deadline_ns)
+        Ok(())
+    }
+
+    /// Ends a sleep of another thread at [`Interface::descriptor`].
+    pub(crate) fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        match (&self.driver, &self.processor) {
+            (Some(driver), _) => driver.alarm(),
+            (_, Some(processor)) => {
+                let exchange = Arc::clone(&processor.exchange);
+                Box::new(move || exchange.bell.ring())
+            }
+            _ => Box::new(|| ()),
+        }
     }
 
     fn credit_came(&self) -> bool {

@@ -396,6 +396,17 @@ impl<H: Host> Interface<H> {
         }
     }
 
+    /// Whether any message waits to be sent.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.outbound
+            .look(|outbound| outbound.transmitter.is_waiting())
+    }
+
+    /// For [`Interface::take_cut`].
+    pub(crate) fn keep_cut(&mut self, rest: Option<Segmenter>) {
+        self.cut = rest;
+    }
+
     /// What is left of the message that was just cut ([`SendError::Cut`]), for [`Interface::send_rest`].
     pub(crate) fn take_cut(&mut self) -> Option<Segmenter> {
         self.cut.take()
@@ -422,6 +433,12 @@ impl<H: Host> Interface<H> {
             transmit::Borrowed::More | transmit::Borrowed::Full => Ok(false),
             transmit::Borrowed::Gone => Err(self.lost(target).into()),
         }
+    }
+
+    /// Accounts for a message that was cut and is all sent now.
+    pub(crate) fn finish_rest(&mut self, terminus: TerminusId) -> Result<SendHandle, SendError> {
+        let finish = |outbound: &mut Outbound<_>| outbound.transmitter.finish_borrowed(terminus);
+        Ok(self.outbound.with(finish)?)
     }
 
     /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by

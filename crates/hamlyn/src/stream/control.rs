@@ -10,7 +10,7 @@ use hamlyn_host::Host;
 
 use super::wire::CONTROL_ENTRIES;
 use crate::error::OpenError;
-use crate::manager::{ClassId, Manager};
+use crate::manager::{ClassId, Entered};
 use crate::slot::{NewSlot, Slot};
 
 /// See the module.
@@ -24,7 +24,7 @@ pub(crate) struct Control {
 impl Control {
     /// Opens it, with every entry armed once. The caller has reserved their notifications.
     pub(crate) fn open<H: Host>(
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         class: ClassId,
     ) -> Result<Self, OpenError> {
         let queue = manager.queue().id();
@@ -56,7 +56,7 @@ impl Control {
         })
     }
 
-    pub(crate) fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
+    pub(crate) fn close<H: Host>(self, manager: &mut Entered<'_, H>) -> Result<(), OpenError> {
         manager.interface_mut().close_slot(self.slot)?;
         Ok(())
     }

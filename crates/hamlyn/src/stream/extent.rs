@@ -12,7 +12,7 @@ use hamlyn_ring::area::HandoverReader;
 use super::control::Control;
 use super::wire::{self, ExtentNote, Kind, StreamSeed};
 use crate::error::OpenError;
-use crate::manager::{ClassId, Manager};
+use crate::manager::{ClassId, Entered};
 use crate::slot::{NewSlot, Slot};
 
 /// See the module. Positions count pieces since the extent was opened.
@@ -68,7 +68,7 @@ pub(crate) struct Unusual;
 
 impl Extent {
     pub(crate) fn open<H: Host>(
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         class: ClassId,
         pieces: u32,
         piece_bytes: u32,
@@ -126,7 +126,7 @@ impl Extent {
 
     pub(crate) fn close<H: Host>(
         self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         class: ClassId,
     ) -> Result<(), OpenError> {
         manager.interface_mut().close_slot(self.slot)?;
@@ -205,7 +205,7 @@ impl Extent {
     #[inline(always)]
     pub(crate) fn deliver_short<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
     ) -> Result<Option<u64>, Unusual> {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
             return Ok(None);

@@ -10,9 +10,10 @@ use super::control::Control;
 use super::extent::{Extent, Head, Unusual};
 use super::options::StreamOptions;
 use super::wire::{CONTROL_ENTRIES, Credit, Demand, Kind, StreamSeed, packed_record};
+use crate::core::Core;
 use crate::error::{OpenError, PeerLost, ReceiveError};
 use crate::links::LinkEnd;
-use crate::manager::{Arrival, ClassId, Manager};
+use crate::manager::{Arrival, ClassId, Entered};
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::wait::{Patience, Wait};
@@ -57,7 +58,7 @@ struct Packed {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Receiver {
+pub(super) struct Receiver {
     class: ClassId,
     options: StreamOptions,
     /// Where the sender speaks beside its records.
@@ -122,8 +123,8 @@ impl Drop for Receiver {
 
 impl Receiver {
     /// Opens the receiving end, with all the memory it starts with.
-    pub fn new<H: Host>(
-        manager: &mut Manager<H>,
+    pub(in crate::stream) fn new<H: Host>(
+        manager: &mut Entered<'_, H>,
         options: StreamOptions,
     ) -> Result<Self, OpenError> {
         options.check()?;
@@ -173,7 +174,7 @@ impl Receiver {
     }
 
     /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
-    pub fn make_seed<H: Host>(&self, manager: &Manager<H>) -> StreamSeed {
+    pub(in crate::stream) fn make_seed<H: Host>(&self, manager: &Core<H>) -> StreamSeed {
         let identity = manager.interface().identity();
         match self.extents.last() {
             Some(extent) => extent.seed(identity, &self.control),
@@ -185,9 +186,9 @@ impl Receiver {
     /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before it
     /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Interface::next_loss`].
     #[inline(always)]
-    pub fn receive<H: Host>(
+    pub(in crate::stream) fn receive<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<Option<Record>, ReceiveError> {
         match self.short_record(manager) {
@@ -198,7 +199,7 @@ impl Receiver {
 
     /// The next record, if it is a short one and what comes next at all.
     #[inline(always)]
-    fn short_record<H: Host>(&mut self, manager: &mut Manager<H>) -> Option<Record> {
+    fn short_record<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<Record> {
         if !self.is_plain {
             return None;
         }
@@ -222,7 +223,7 @@ impl Receiver {
     #[inline(never)]
     fn receive_slowly<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<Option<Record>, ReceiveError> {
         if manager.interface_mut().look_again()
@@ -237,7 +238,7 @@ impl Receiver {
 
     fn await_record<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<Option<Record>, ReceiveError> {
         let mut patience = Patience::new(wait);
@@ -299,7 +300,7 @@ impl Receiver {
 
     /// The bytes of a record. Nothing if it was released.
     #[inline]
-    pub fn bytes(&self, record: &Record) -> Option<&[u8]> {
+    pub(in crate::stream) fn bytes(&self, record: &Record) -> Option<&[u8]> {
         let extent = self
             .extents
             .get(usize::try_from(record.extent.checked_sub(self.first)?).ok()?)?;
@@ -313,22 +314,25 @@ impl Receiver {
         extent.view(record.offset, record.length_bytes)
     }
 
-    /// Gives back the memory of that record and of all that were received before it.
+    /// Gives back the memory of that record and of all that were received before it. True if that is all there is to be
+    /// done; otherwise [`Receiver::release_slowly`] is.
     #[inline(always)]
-    pub fn release<H: Host>(&mut self, manager: &mut Manager<H>, record: &Record) {
+    pub(in crate::stream) fn release_at_once(&mut self, record: &Record) -> bool {
         if record.extent == self.first
             && let Some(extent) = self.extents.first_mut()
         {
             extent.release_to(record.release);
-            if extent.released < self.due {
-                return;
-            }
+            return extent.released < self.due;
         }
-        self.release_slowly(manager, record);
+        false
     }
 
     #[inline(never)]
-    fn release_slowly<H: Host>(&mut self, manager: &mut Manager<H>, record: &Record) {
+    pub(in crate::stream) fn release_slowly<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        record: &Record,
+    ) {
         while self.first < record.extent && self.first < self.delivering {
             self.drop_first_extent(manager);
         }
@@ -347,7 +351,7 @@ impl Receiver {
     }
 
     /// The sender's end of the connection, once it has presented itself.
-    pub fn sender(&self) -> Option<hamlyn_host::Destination> {
+    pub(in crate::stream) fn sender(&self) -> Option<hamlyn_host::Destination> {
         let linked = self
             .credit
             .as_ref()
@@ -356,23 +360,19 @@ impl Receiver {
     }
 
     /// Bytes of memory that the stream has at present.
-    pub fn memory_bytes(&self) -> u64 {
+    pub(in crate::stream) fn memory_bytes(&self) -> u64 {
         self.extents.iter().map(Extent::length_bytes).sum()
     }
 
     /// Packets refused at this stream's present memory, by reason, and more.
-    pub fn info<H: Host>(&self, manager: &Manager<H>) -> Result<Option<SlotInfo>, OpenError> {
+    pub(in crate::stream) fn info<H: Host>(
+        &self,
+        manager: &Core<H>,
+    ) -> Result<Option<SlotInfo>, OpenError> {
         match self.extents.last() {
             Some(extent) => Ok(Some(manager.interface().slot_info(extent.slot())?)),
             None => Ok(None),
         }
-    }
-
-    /// Closes the receiving end; the sender is told, if there is no room for that as soon as there is.
-    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), OpenError> {
-        drop(self);
-        manager.settle();
-        Ok(())
     }
 
     fn next_record(&mut self) -> Result<Option<Record>, ReceiveError> {
@@ -495,7 +495,7 @@ impl Receiver {
         self.reported = 0;
     }
 
-    fn drop_first_extent<H: Host>(&mut self, manager: &mut Manager<H>) {
+    fn drop_first_extent<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         if !self.extents.is_empty() {
             let extent = self.extents.remove(0);
             self.first += 1;
@@ -509,7 +509,7 @@ impl Receiver {
     #[inline]
     fn take<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         arrival: Arrival,
     ) -> Result<(), ReceiveError> {
         let of_slot = |extent: &&mut Extent| extent.slot_name() == arrival.slot;
@@ -525,7 +525,7 @@ impl Receiver {
     }
 
     /// Nothing came: memory may be short, the sender may be dead.
-    fn when_idle<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
+    fn when_idle<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), ReceiveError> {
         self.pay(manager);
         self.report(manager);
         if self.delivering == self.newest()

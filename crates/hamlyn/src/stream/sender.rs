@@ -14,9 +14,10 @@ use staging::{Cut, Staged};
 use super::wire::{
     CREDIT_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes, piece_word,
 };
+use crate::core::Core;
 use crate::error::{GrowError, OpenError, SendError};
 use crate::interface::Queue;
-use crate::manager::Manager;
+use crate::manager::Entered;
 use crate::message::{Message, Target};
 use crate::remains::Leaving;
 use crate::slot::{NewSlot, Slot};
@@ -35,7 +36,7 @@ const PACK_FRACTION: usize = 8;
 
 /// See the module.
 #[derive(Debug)]
-pub struct Sender {
+pub(super) struct Sender {
     /// To the next piece.
     target: Target,
     /// To the control entries.
@@ -65,8 +66,8 @@ pub struct Sender {
 
 impl Sender {
     /// Grows the sending end from a seed; connects if need be, and presents itself.
-    pub fn grow<H: Host>(
-        manager: &mut Manager<H>,
+    pub(in crate::stream) fn grow<H: Host>(
+        manager: &mut Entered<'_, H>,
         seed: &StreamSeed,
         wait: Wait,
     ) -> Result<Self, GrowError> {
@@ -127,16 +128,10 @@ impl Sender {
         }
     }
 
-    /// Sends a record of any length up to the receiver's limit. Large ones go out of `data`
-    /// itself and the call lasts until they are handed over; small ones may be held back to share a
-    /// piece when the receiver is behind, until [`Sender::flush`] or a later send. With
-    /// [`Wait::Poll`] it never blocks: what cannot go at once is copied, and
-    /// if not even that is possible, nothing is sent. So it is with what is left of a record of which a part was sent
-    /// when the wait was over: it is copied and goes later, as the link has room.
     #[inline(always)]
-    pub fn send<H: Host>(
+    pub(in crate::stream) fn send<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
@@ -146,12 +141,10 @@ impl Sender {
             && !self.has_news(manager)
         {
             let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
-            let terminus = manager.terminus();
             let message = Message::new(data)
                 .at(self.next_offset())
                 .metadata(&metadata);
-            let interface = manager.interface_mut();
-            return match interface.send_msg(terminus, &self.target, &message, wait) {
+            return match manager.send_msg(&self.target, &message, wait) {
                 Ok(_) => {
                     self.filled();
                     Ok(())
@@ -170,7 +163,7 @@ impl Sender {
     #[inline(never)]
     fn send_slowly<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
@@ -181,7 +174,7 @@ impl Sender {
 
     fn send_any<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
@@ -206,9 +199,9 @@ impl Sender {
     }
 
     /// Sends what was held back.
-    pub fn flush<H: Host>(
+    pub(in crate::stream) fn flush<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<(), SendError> {
         let result = self.flush_all(manager, &mut Patience::new(wait));
@@ -218,7 +211,7 @@ impl Sender {
 
     fn flush_all<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         self.check(manager)?;
@@ -227,12 +220,12 @@ impl Sender {
     }
 
     /// The receiver's end of the connection.
-    pub fn receiver(&self) -> hamlyn_host::Destination {
+    pub(in crate::stream) fn receiver(&self) -> hamlyn_host::Destination {
         self.target.ticket().destination
     }
 
     /// Pieces that could be filled now.
-    pub fn pieces_free(&self) -> u64 {
+    pub(in crate::stream) fn pieces_free(&self) -> u64 {
         self.account.free()
     }
 
@@ -271,12 +264,12 @@ impl Sender {
 
     /// Whether the receiver may have said something.
     #[inline(always)]
-    fn has_news<H: Host>(&self, manager: &Manager<H>) -> bool {
+    fn has_news<H: Host>(&self, manager: &Core<H>) -> bool {
         !manager.interface().is_known_empty(&self.queue)
     }
 
     /// Takes in what the receiver reported, and refuses to go on if the stream is over.
-    fn check<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), SendError> {
+    fn check<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), SendError> {
         self.drop_staged(manager);
         self.absorb(manager);
         if self.account.closed {
@@ -292,7 +285,7 @@ impl Sender {
     }
 
     /// Takes in all that the receiver reported.
-    fn absorb<H: Host>(&mut self, manager: &mut Manager<H>) {
+    fn absorb<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         // No more than can wait at once: a receiver that sends them without end must not keep us here.
         for _ in 0..2 * CREDIT_ENTRIES {
             if !self.absorb_next(manager) {
@@ -302,7 +295,7 @@ impl Sender {
     }
 
     /// Takes in what the receiver reported, as far as that is needed for a small record to go.
-    fn absorb_some<H: Host>(&mut self, manager: &mut Manager<H>) {
+    fn absorb_some<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         for _ in 0..2 * CREDIT_ENTRIES {
             if !self.absorb_next(manager)
                 || self.account.is_ahead_little() && !self.queue.reader.is_pending()
@@ -313,7 +306,7 @@ impl Sender {
     }
 
     /// Takes in the next report; false if there is none.
-    fn absorb_next<H: Host>(&mut self, manager: &mut Manager<H>) -> bool {
+    fn absorb_next<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> bool {
         match manager.interface_mut().rcv(&mut self.queue) {
             Ok(Some(notification)) if notification.is_fast() => {
                 self.account.hear(Credit::from_word(notification.word));
@@ -356,7 +349,7 @@ impl Sender {
     /// Waits until the pieces for a record can be filled, one after the other, without a wrap.
     fn await_pieces<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         record_bytes: usize,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
@@ -380,7 +373,7 @@ impl Sender {
                 }
             }
             looks += 1;
-            let waits = manager.interface_mut().pause(patience)?;
+            let waits = manager.pause(patience)?;
             // Credit may have been held back, or all memory be in the application's hands. Once is enough
             // in one place, but what was asked elsewhere does not count here.
             let place = self.account.place();
@@ -405,7 +398,7 @@ impl Sender {
     /// Tells the receiver that we cannot go on; false if that has to wait.
     fn ask<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         record_bytes: usize,
     ) -> Result<bool, SendError> {
         let needed = self.pieces_for(record_bytes);
@@ -429,7 +422,7 @@ impl Sender {
 
     fn send_whole<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         data: &[u8],
         patience: &mut Patience,
     ) -> Result<(), SendError> {
@@ -471,7 +464,7 @@ impl Sender {
 
     fn send_piece<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         kind: Kind,
         length_bytes: u32,
         data: &[u8],
@@ -479,12 +472,8 @@ impl Sender {
     ) -> Result<(), SendError> {
         let offset = self.next_offset();
         let metadata = piece_word(kind, length_bytes).to_le_bytes();
-        let terminus = manager.terminus();
         let message = Message::new(data).at(offset).metadata(&metadata);
-        let sent = manager
-            .interface_mut()
-            .send_msg(terminus, &self.target, &message, wait);
-        match sent {
+        match manager.send_msg(&self.target, &message, wait) {
             Ok(_) => {
                 self.filled();
                 Ok(())
@@ -499,7 +488,7 @@ impl Sender {
     #[inline(never)]
     fn unsent<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         kind: Kind,
         length_bytes: u32,
         data: &[u8],
@@ -535,24 +524,21 @@ impl Sender {
 
     fn send_control<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         which: u16,
         metadata: &[u8],
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let mut target = self.control;
         target.set_metadata_index(which);
-        let terminus = manager.terminus();
         let message = Message::new(&[]).metadata(metadata);
-        manager
-            .interface_mut()
-            .send_msg(terminus, &target, &message, wait)
+        manager.send_msg(&target, &message, wait)
     }
 
     /// Adds a small record to those that wait, and sends them if it is time.
     fn pack<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         data: &[u8],
         patience: &mut Patience,
     ) -> Result<(), SendError> {
@@ -574,7 +560,7 @@ impl Sender {
 
     fn send_pack<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         if self.pack.is_empty() {

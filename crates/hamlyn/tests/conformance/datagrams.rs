@@ -4,33 +4,33 @@ use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::{Message, ReceiveError, Ticket, Wait};
 
-use crate::World;
 use crate::low_level::{send, target};
 use crate::party::{Party, pattern};
+use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn inbox(party: &Party, bytes: u32) -> Receiver {
+fn inbox(party: &Party, bytes: u32) -> Receiver<Host> {
     party.with(|manager| Receiver::new(manager, bytes).unwrap())
 }
 
-fn outbox(party: &Party, ticket: &Ticket) -> Sender {
+fn outbox(party: &Party, ticket: &Ticket) -> Sender<Host> {
     party.with(|manager| Sender::grow(manager, ticket, GROW).unwrap())
 }
 
-fn refused(party: &Party, inbox: &Receiver, reason: Refusal, count: u64) {
+fn refused(party: &Party, inbox: &Receiver<Host>, reason: Refusal, count: u64) {
     party.until("a refusal", |manager, _| {
-        manager.interface_mut().poll();
-        let refusals = inbox.info(manager).unwrap().refusals;
+        manager.interface().poll();
+        let refusals = inbox.info().unwrap().refusals;
         assert!(refusals.count(reason) <= count, "{refusals:?}");
         (refusals.count(reason) == count).then_some(())
     });
 }
 
 /// Waits for a datagram and copies it.
-fn next(party: &Party, inbox: &mut Receiver) -> (u32, Vec<u8>, Option<Ticket>) {
-    party.receive("a datagram", |manager, wait| {
-        let found = inbox.receive(manager, wait)?;
+fn next(party: &Party, inbox: &mut Receiver<Host>) -> (u32, Vec<u8>, Option<Ticket>) {
+    party.receive("a datagram", |_, wait| {
+        let found = inbox.receive(wait)?;
         Ok(found.map(|datagram| (datagram.offset, datagram.data.to_vec(), datagram.reply)))
     })
 }
@@ -39,16 +39,14 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
     world.run(&[
         &|party| {
             let mut inbox = inbox(party, 100);
-            let error =
-                party.with(|manager| inbox.receive(manager, Wait::Poll).map(|_| ()).unwrap_err());
+            let error = party.with(|_| inbox.receive(Wait::Poll).map(|_| ()).unwrap_err());
             assert_eq!(error, ReceiveError::NotReady);
             party.tell_ticket("ticket", &inbox.ticket());
             refused(party, &inbox, Refusal::EntrySpent, 1);
             inbox.ready();
             inbox.ready();
             assert!(inbox.is_ready());
-            let none =
-                party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
+            let none = party.with(|_| inbox.receive(Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
             party.tell("ready", &[]);
             assert_eq!(next(party, &mut inbox), (90, vec![1; 10], None));
@@ -66,7 +64,7 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
             let outbox = outbox(party, &party.hear_ticket("ticket"));
             let send = |offset, data: &[u8]| {
                 party
-                    .send(|manager, _| outbox.send(manager, offset, data, None, GROW))
+                    .send(|_, _| outbox.send(offset, data, None, GROW))
                     .unwrap();
             };
             send(0, b"too early");
@@ -76,7 +74,7 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
             send(0, b"too late");
             party.hear("ready again");
             send(0, b"");
-            let beyond = party.with(|manager| outbox.send(manager, 91, &[1; 10], None, GROW));
+            let beyond = party.with(|_| outbox.send(91, &[1; 10], None, GROW));
             assert!(beyond.is_err());
         },
     ]);
@@ -94,7 +92,7 @@ pub(crate) fn a_reply_ticket_makes_a_round_trip(world: &World) {
                 inbox.ready();
                 let outbox = outbox(party, &reply.unwrap());
                 party
-                    .send(|manager, _| outbox.send(manager, offset, &data, None, GROW))
+                    .send(|_, _| outbox.send(offset, &data, None, GROW))
                     .unwrap();
             }
         },
@@ -107,7 +105,7 @@ pub(crate) fn a_reply_ticket_makes_a_round_trip(world: &World) {
                 let data = pattern(round.into(), (round * 23) as usize % 4700);
                 let offset = round % 300;
                 party
-                    .send(|manager, _| outbox.send(manager, offset, &data, Some(&reply), GROW))
+                    .send(|_, _| outbox.send(offset, &data, Some(&reply), GROW))
                     .unwrap();
                 assert_eq!(next(party, &mut answers), (offset, data, None));
             }
@@ -134,7 +132,7 @@ pub(crate) fn datagrams_of_many_packets_arrive(world: &World) {
                 party.hear(&format!("ready {round}"));
                 let data = pattern(round, (1 << 20) + round as usize);
                 party
-                    .send(|manager, _| outbox.send(manager, round as u32, &data, None, GROW))
+                    .send(|_, _| outbox.send(round as u32, &data, None, GROW))
                     .unwrap();
             }
         },
@@ -148,7 +146,7 @@ pub(crate) fn a_revoked_datagram_ticket_is_worthless(world: &World) {
             inbox.ready();
             party.tell_ticket("old", &inbox.ticket());
             party.hear("has it");
-            party.with(|manager| inbox.revoke(manager).unwrap());
+            party.with(|_| inbox.revoke().unwrap());
             party.tell_ticket("new", &inbox.ticket());
             assert_eq!(next(party, &mut inbox).1, b"new");
             refused(party, &inbox, Refusal::BadEntryKey, 1);
@@ -158,9 +156,7 @@ pub(crate) fn a_revoked_datagram_ticket_is_worthless(world: &World) {
             party.tell("has it", &[]);
             let new = outbox(party, &party.hear_ticket("new"));
             for (outbox, data) in [(old, b"old"), (new, b"new")] {
-                party
-                    .send(|manager, _| outbox.send(manager, 0, data, None, GROW))
-                    .unwrap();
+                party.send(|_, _| outbox.send(0, data, None, GROW)).unwrap();
             }
         },
     ]);
@@ -194,8 +190,8 @@ pub(crate) fn malformed_datagrams_are_named_and_harmless(world: &World) {
             for number in 0..malformed().len() {
                 inbox.ready();
                 party.tell(&format!("ready {number}"), &[]);
-                let error = party.until("a malformed datagram", |manager, wait| {
-                    match inbox.receive(manager, wait) {
+                let error = party.until("a malformed datagram", |_, wait| {
+                    match inbox.receive(wait) {
                         Ok(None) => None,
                         Ok(Some(datagram)) => panic!("{number}: {datagram:?}"),
                         Err(error) => Some(error),
@@ -226,7 +222,7 @@ pub(crate) fn malformed_datagrams_are_named_and_harmless(world: &World) {
             party.hear("ready");
             let outbox = outbox(party, &ticket);
             party
-                .send(|manager, _| outbox.send(manager, 4, b"fine", None, GROW))
+                .send(|_, _| outbox.send(4, b"fine", None, GROW))
                 .unwrap();
         },
     ]);
@@ -248,10 +244,9 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset(world: &World) 
             party.tell_ticket("mark", &mark.ticket());
             assert_eq!(next(party, &mut mark).1, vec![3; 8]);
             party.taken(before, 2);
-            let none =
-                party.with(|manager| inbox.receive(manager, Wait::Poll).map(|d| d.is_some()));
+            let none = party.with(|_| inbox.receive(Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
-            party.with(|manager| inbox.reset(manager));
+            party.with(|_| inbox.reset());
             party.tell("reset", &[]);
             assert_eq!(next(party, &mut inbox).1, vec![2; 80_000]);
         },
@@ -269,12 +264,12 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset(world: &World) 
             let message = Message::new(&[1; 1000]).metadata(&metadata).share(first);
             send(party, &raw, &message);
             party
-                .send(|manager, _| mark.send(manager, 0, &[3; 8], None, GROW))
+                .send(|_, _| mark.send(0, &[3; 8], None, GROW))
                 .unwrap();
             party.hear("reset");
             let outbox = outbox(party, &ticket);
             party
-                .send(|manager, _| outbox.send(manager, 0, &[2; 80_000], None, GROW))
+                .send(|_, _| outbox.send(0, &[2; 80_000], None, GROW))
                 .unwrap();
         },
     ]);

@@ -13,10 +13,13 @@ use crate::party::{Party, pattern};
 fn bound(party: &Party, content: &[u8]) -> SendTag {
     party.with(|manager| {
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
-        let area = interface.allocate(content.len() as u64 + 10).unwrap();
+        let area = manager
+            .interface()
+            .allocate(content.len() as u64 + 10)
+            .unwrap();
         area.write_at(10, content).unwrap();
-        interface
+        manager
+            .interface()
             .bind_area(terminus, &area, 10..10 + content.len() as u64)
             .unwrap()
     })
@@ -66,18 +69,18 @@ pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
                 .send(|manager, _| {
                     let terminus = manager.terminus();
                     manager
-                        .interface_mut()
+                        .interface()
                         .send_gather(terminus, &target, &message, &list)
                 })
                 .unwrap();
             party.until("completion", |manager, wait| {
-                let completion = manager.interface_mut().drain(handle, wait).unwrap();
+                let completion = manager.interface().drain(handle, wait).unwrap();
                 (completion == Completion::Sent).then_some(())
             });
             for tag in [one, two, three] {
                 party.with(|manager| {
                     let terminus = manager.terminus();
-                    manager.interface_mut().unbind_area(terminus, tag).unwrap();
+                    manager.interface().unbind_area(terminus, tag).unwrap();
                 });
             }
         },
@@ -98,17 +101,23 @@ pub(crate) fn metadata_are_gathered_too(world: &World) {
             let mut metadata = [0; 60];
             let length = party.with(|manager| {
                 let terminus = manager.terminus();
-                let interface = manager.interface();
-                let too_long =
-                    interface.gather_metadata(terminus, &piece(tag, 0, 61), &mut metadata);
+                let too_long = manager.interface().gather_metadata(
+                    terminus,
+                    &piece(tag, 0, 61),
+                    &mut metadata,
+                );
                 assert!(matches!(
                     too_long,
                     Err(PostError::MetadataTooLong { length_bytes: 61 })
                 ));
-                let outside =
-                    interface.gather_metadata(terminus, &piece(tag, 60, 1), &mut metadata);
+                let outside = manager.interface().gather_metadata(
+                    terminus,
+                    &piece(tag, 60, 1),
+                    &mut metadata,
+                );
                 assert!(matches!(outside, Err(PostError::OutsideArea { .. })));
-                interface
+                manager
+                    .interface()
                     .gather_metadata(terminus, &piece(tag, 0, 33), &mut metadata)
                     .unwrap()
             });
@@ -144,9 +153,11 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
             let target = target(party, &party.hear_ticket("ticket"));
             let (area, tag) = party.with(|manager| {
                 let terminus = manager.terminus();
-                let interface = manager.interface_mut();
-                let area = interface.allocate(BYTES).unwrap();
-                let tag = interface.bind_area(terminus, &area, 0..BYTES).unwrap();
+                let area = manager.interface().allocate(BYTES).unwrap();
+                let tag = manager
+                    .interface()
+                    .bind_area(terminus, &area, 0..BYTES)
+                    .unwrap();
                 (area, tag)
             });
             let mut sequence = 0;
@@ -156,7 +167,7 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
                     .send(|manager, _| {
                         let terminus = manager.terminus();
                         let list = [piece(tag, 0, BYTES)];
-                        manager.interface_mut().send_gather(
+                        manager.interface().send_gather(
                             terminus,
                             &target,
                             &Message::new(&[]),
@@ -171,7 +182,7 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
                 );
                 sequence = handle.sequence;
                 party.until("completion", |manager, wait| {
-                    let completion = manager.interface_mut().drain(handle, wait).unwrap();
+                    let completion = manager.interface().drain(handle, wait).unwrap();
                     let again = manager.interface().completion(handle).unwrap();
                     assert_eq!(completion, again);
                     (completion == Completion::Sent).then_some(())
@@ -201,7 +212,7 @@ pub(crate) fn bad_gather_lists_are_refused(world: &World) {
                     let terminus = manager.terminus();
                     let message = Message::new(&[]);
                     manager
-                        .interface_mut()
+                        .interface()
                         .send_gather(terminus, &target, &message, list)
                 })
             };
@@ -243,14 +254,17 @@ pub(crate) fn bad_gather_lists_are_refused(world: &World) {
             );
             party.with(|manager| {
                 let terminus = manager.terminus();
-                let interface = manager.interface_mut();
-                interface.unbind_area(terminus, tag).unwrap();
-                let again = interface.unbind_area(terminus, tag);
+                manager.interface().unbind_area(terminus, tag).unwrap();
+                let again = manager.interface().unbind_area(terminus, tag);
                 assert_eq!(again, Err(TerminusError::NoSuchArea { tag }));
-                let closed = interface.open_terminus(TerminusOptions::default()).unwrap();
-                interface.close_terminus(closed).unwrap();
+                let closed = manager
+                    .interface()
+                    .open_terminus(TerminusOptions::default())
+                    .unwrap();
+                manager.interface().close_terminus(closed).unwrap();
                 let message = Message::new(b"no");
-                let error = interface
+                let error = manager
+                    .interface()
                     .send_msg(closed, &target, &message, Wait::Poll)
                     .unwrap_err();
                 assert_eq!(error, SendError::Refused(PostError::NoSuchTerminus));

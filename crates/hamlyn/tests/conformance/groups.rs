@@ -5,28 +5,28 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::group::{Member, Receiver, Sender, SplitError};
 use hamlyn::{SendError, Wait};
 
-use crate::World;
 use crate::party::{Party, Role, pattern};
+use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn receiver(party: &Party, bytes: u32, counting: Counting) -> Receiver {
+fn receiver(party: &Party, bytes: u32, counting: Counting) -> Receiver<Host> {
     party.with(|manager| Receiver::new(manager, bytes, counting).unwrap())
 }
 
-fn begin(party: &Party, receiver: &mut Receiver) -> Member {
-    party.with(|manager| receiver.begin(manager).unwrap())
+fn begin(party: &Party, receiver: &mut Receiver<Host>) -> Member {
+    party.with(|_| receiver.begin().unwrap())
 }
 
 /// Waits for the whole group, and copies its place.
-fn whole(party: &Party, receiver: &mut Receiver) -> Vec<u8> {
-    party.receive("the group", |manager, wait| {
-        Ok(receiver.receive(manager, wait)?.map(<[u8]>::to_vec))
+fn whole(party: &Party, receiver: &mut Receiver<Host>) -> Vec<u8> {
+    party.receive("the group", |_, wait| {
+        Ok(receiver.receive(wait)?.map(<[u8]>::to_vec))
     })
 }
 
-fn incomplete(party: &Party, receiver: &mut Receiver) {
-    let found = party.with(|manager| receiver.receive(manager, Wait::Poll).map(|g| g.is_some()));
+fn incomplete(party: &Party, receiver: &mut Receiver<Host>) {
+    let found = party.with(|_| receiver.receive(Wait::Poll).map(|g| g.is_some()));
     assert_eq!(found, Ok(false), "too early");
 }
 
@@ -47,7 +47,7 @@ fn hear(party: &Party, word: &str) -> Member {
     Member::from_bytes(&party.hear(word)).unwrap()
 }
 
-fn grow(party: &Party, member: &Member) -> Sender {
+fn grow(party: &Party, member: &Member) -> Sender<Host> {
     party.with(|manager| Sender::grow(manager, member, GROW).unwrap())
 }
 
@@ -58,22 +58,18 @@ fn scatter(party: &Party, member: &Member, data: &[u8], parts: usize) {
     for part in 1..parts {
         let end = data.len() * part * part / (parts * parts);
         party
-            .send(|manager, _| sender.send(manager, at as u64, &data[at..end], GROW))
+            .send(|_, _| sender.send(at as u64, &data[at..end], GROW))
             .unwrap();
         at = end;
     }
     party
-        .send(|manager, _| sender.send_last(manager, at as u64, &data[at..], GROW))
+        .send(|_, _| sender.send_last(at as u64, &data[at..], GROW))
         .unwrap();
     for late in [&data[..0], data] {
-        let error = party
-            .with(|manager| sender.send_last(manager, 0, late, GROW))
-            .unwrap_err();
+        let error = party.with(|_| sender.send_last(0, late, GROW)).unwrap_err();
         assert_eq!(error, SendError::Finished);
     }
-    let error = party
-        .with(|manager| sender.send(manager, 0, &[], GROW))
-        .unwrap_err();
+    let error = party.with(|_| sender.send(0, &[], GROW)).unwrap_err();
     assert_eq!(error, SendError::Finished);
 }
 
@@ -104,7 +100,7 @@ pub(crate) fn one_notification_for_all_members(world: &World) {
                     assert!(part == expected, "member {number}");
                 }
             }
-            let info = party.with(|manager| receiver.info(manager).unwrap());
+            let info = party.with(|_| receiver.info().unwrap());
             assert_eq!(info.refusals.total(), 0);
         },
         &one,
@@ -193,9 +189,9 @@ pub(crate) fn a_late_member_of_an_earlier_round_is_refused(world: &World) {
             assert_eq!(whole(party, &mut receiver), [[2; 32], [3; 32]].concat());
             party.until("the refusal", |manager, _| {
                 if !party.is_in_order {
-                    manager.interface_mut().poll();
+                    manager.interface().poll();
                 }
-                let refused = receiver.info(manager).unwrap().refusals;
+                let refused = receiver.info().unwrap().refusals;
                 let refused = refused.count(Refusal::BadEntryKey);
                 assert!(
                     refused == 1 || refused == 0 && !party.is_in_order,
@@ -292,9 +288,7 @@ pub(crate) fn accumulators_of_64_bits_divide_further(world: &World) {
             }
             for other in &others {
                 let mut sender = grow(party, other);
-                party
-                    .send(|manager, _| sender.send_last(manager, 0, &[], GROW))
-                    .unwrap();
+                party.send(|_, _| sender.send_last(0, &[], GROW)).unwrap();
                 incomplete(party, &mut receiver);
             }
             tell(party, "the last", &member);

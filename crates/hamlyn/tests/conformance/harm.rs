@@ -24,8 +24,8 @@ pub(crate) fn a_silent_datagram_is_received_as_any_other(world: &World) {
             {
                 inbox.ready();
                 party.tell(&format!("ready {round}"), &[]);
-                let came = party.receive("a datagram", |manager, wait| {
-                    let came = inbox.receive(manager, wait)?;
+                let came = party.receive("a datagram", |_, wait| {
+                    let came = inbox.receive(wait)?;
                     Ok(came.map(|datagram| datagram.data.to_vec()))
                 });
                 assert_eq!(came, expected);
@@ -44,7 +44,7 @@ pub(crate) fn a_silent_datagram_is_received_as_any_other(world: &World) {
             party.hear("ready 1");
             let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
             party
-                .send(|manager, _| outbox.send(manager, 0, b"announced", None, GROW))
+                .send(|_, _| outbox.send(0, b"announced", None, GROW))
                 .unwrap();
         },
     ]);
@@ -60,8 +60,8 @@ pub(crate) fn a_datagram_shows_nothing_but_what_landed(world: &World) {
             for (round, lie) in LIES.iter().enumerate() {
                 inbox.ready();
                 party.tell(&format!("ready {round}"), &[]);
-                let came = party.until("a lie", |manager, wait| {
-                    let came = inbox.receive(manager, wait);
+                let came = party.until("a lie", |_, wait| {
+                    let came = inbox.receive(wait);
                     came.map(|came| came.map(|datagram| datagram.data.to_vec()))
                         .transpose()
                 });

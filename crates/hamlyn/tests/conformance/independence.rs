@@ -16,12 +16,14 @@ fn fill(party: &Party, target: &Target) -> u64 {
     let data = pattern(9, FLOOD_BYTES);
     party.with(|manager| {
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
         let mut sent = 0;
         loop {
             // Not longer than the work queue holds, or a call that polls sends nothing.
             let message = Message::new(&data[..100]);
-            match interface.send_msg(terminus, target, &message, Wait::Poll) {
+            match manager
+                .interface()
+                .send_msg(terminus, target, &message, Wait::Poll)
+            {
                 Ok(_) => sent += 1,
                 Err(SendError::WouldBlock { .. }) => return sent,
                 Err(error) => panic!("{error}"),
@@ -66,8 +68,8 @@ pub(crate) fn a_peer_that_takes_nothing_holds_up_no_other(world: &World) {
             for (number, size) in sizes().into_iter().enumerate() {
                 send(party, &live, &Message::new(&pattern(number as u64, size)));
                 party.until("a flush", |manager, wait| {
-                    let interface = manager.interface_mut();
-                    interface
+                    manager
+                        .interface()
                         .flush_link(live.link(), wait)
                         .unwrap()
                         .then_some(())

@@ -22,10 +22,10 @@ pub(crate) struct Inlet {
 impl Inlet {
     pub(crate) fn new(party: &Party, bytes: u64, shape: impl FnOnce(NewSlot) -> NewSlot) -> Self {
         party.with(|manager| {
-            let interface = manager.interface_mut();
-            let area = interface.allocate(bytes).unwrap();
-            let queue = interface.open_queue(256).unwrap();
-            let slot = interface
+            let area = manager.interface().allocate(bytes).unwrap();
+            let queue = manager.interface().open_queue(256).unwrap();
+            let slot = manager
+                .interface()
                 .open_slot(shape(NewSlot::new(&area).queue(&queue)))
                 .unwrap();
             Self { area, slot, queue }
@@ -35,13 +35,13 @@ impl Inlet {
     /// The next notification.
     pub(crate) fn next(&mut self, party: &Party) -> Notification {
         party.receive("a message", |manager, wait| {
-            manager.interface_mut().rcv_block(&mut self.queue, wait)
+            manager.interface().rcv_block(&mut self.queue, wait)
         })
     }
 
     /// Moves packets; there must be no notification.
     pub(crate) fn nothing(&mut self, party: &Party) {
-        let found = party.with(|manager| manager.interface_mut().rcv(&mut self.queue));
+        let found = party.with(|manager| manager.interface().rcv(&mut self.queue));
         assert_eq!(found, Ok(None));
     }
 
@@ -61,7 +61,7 @@ impl Inlet {
     /// Waits until the slot has refused that often for that reason.
     pub(crate) fn refused(&self, party: &Party, reason: Refusal, count: u64) {
         party.until("a refusal", |manager, _| {
-            manager.interface_mut().poll();
+            manager.interface().poll();
             let info = manager.interface().slot_info(&self.slot).unwrap();
             assert!(info.refusals.count(reason) <= count, "{:?}", info.refusals);
             (info.refusals.count(reason) == count).then_some(())
@@ -73,7 +73,7 @@ impl Inlet {
 pub(crate) fn target(party: &Party, ticket: &Ticket) -> Target {
     party.with(|manager| {
         manager
-            .interface_mut()
+            .interface()
             .target(ticket, Wait::millis(10_000))
             .unwrap()
     })
@@ -85,7 +85,7 @@ pub(crate) fn send(party: &Party, target: &Target, message: &Message<'_>) {
         .with(|manager| {
             let terminus = manager.terminus();
             manager
-                .interface_mut()
+                .interface()
                 .send_msg(terminus, target, message, Wait::millis(20_000))
         })
         .unwrap();
@@ -106,7 +106,7 @@ pub(crate) fn refused(party: &Party, target: &Target, message: &Message<'_>) -> 
     party.with(|manager| {
         let terminus = manager.terminus();
         manager
-            .interface_mut()
+            .interface()
             .send_msg(terminus, target, message, Wait::millis(1_000))
             .unwrap_err()
     })
@@ -268,7 +268,7 @@ pub(crate) fn several_slots_share_an_area_and_a_queue(world: &World) {
                         .range(range)
                         .queue(&inlet.queue)
                         .entries(1);
-                    party.with(|manager| manager.interface_mut().open_slot(new).unwrap())
+                    party.with(|manager| manager.interface().open_slot(new).unwrap())
                 })
                 .collect();
             for (number, slot) in [&inlet.slot, &others[0], &others[1]]
@@ -432,7 +432,7 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
             while words + lost < sent {
                 // The queue is shorter than the ring: what it cannot hold is counted.
                 let came = party.until("all words", |manager, _| {
-                    match manager.interface_mut().rcv(&mut inlet.queue) {
+                    match manager.interface().rcv(&mut inlet.queue) {
                         Ok(found) => found.map(Ok),
                         Err(overrun) => Some(Err(overrun)),
                     }
@@ -448,13 +448,18 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
         &|party| {
             let target = target(party, &party.hear_ticket("ticket"));
             let (terminus, sent, last) = party.with(|manager| {
-                let interface = manager.interface_mut();
-                let terminus = interface.open_terminus(TerminusOptions::default()).unwrap();
+                let terminus = manager
+                    .interface()
+                    .open_terminus(TerminusOptions::default())
+                    .unwrap();
                 let message = Message::new(&DATA);
                 let mut sent = 0_u64;
                 let mut last = None;
                 let error = loop {
-                    match interface.send_msg(terminus, &target, &message, Wait::Poll) {
+                    match manager
+                        .interface()
+                        .send_msg(terminus, &target, &message, Wait::Poll)
+                    {
                         Ok(handle) => {
                             sent += 1;
                             last = Some(handle);
@@ -476,12 +481,11 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
             assert!(sent >= WORK_QUEUE_ENTRIES as u64);
             party.tell("sent", &sent.to_le_bytes());
             let completion = party.until("the queue's end", |manager, _| {
-                let interface = manager.interface_mut();
-                let completion = interface.drain(last, Wait::millis(100)).unwrap();
+                let completion = manager.interface().drain(last, Wait::millis(100)).unwrap();
                 (completion != Completion::Pending).then_some(completion)
             });
             assert_eq!(completion, Completion::Sent);
-            party.with(|manager| manager.interface_mut().close_terminus(terminus).unwrap());
+            party.with(|manager| manager.interface().close_terminus(terminus).unwrap());
         },
     ]);
 }

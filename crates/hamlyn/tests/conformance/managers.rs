@@ -32,14 +32,13 @@ pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
                 let class = manager
                     .register(Box::new(Recorder(Arc::clone(&arrivals))), 3)
                     .unwrap();
-                let queue = manager.queue().id();
-                let interface = manager.interface_mut();
-                let area = interface.allocate(64).unwrap();
+                let queue = manager.queue_id();
+                let area = manager.interface().allocate(64).unwrap();
                 let mut new = NewSlot::new(&area).mode(Mode::ParanoidOneShot).entries(3);
                 new.queue = Some(queue);
-                let slot = interface.open_slot(new).unwrap();
+                let slot = manager.interface().open_slot(new).unwrap();
                 for index in 0..3 {
-                    let key = interface.new_key().unwrap();
+                    let key = manager.interface().new_key().unwrap();
                     let entry = slot.metadata().unwrap().entry(index).unwrap();
                     entry.set_receive_class(class.to_bits());
                     entry.permit(Permission {
@@ -71,7 +70,7 @@ pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
             let indices = came.iter().map(|arrival| arrival.metadata_index).collect();
             assert_eq!(party.in_order(indices), party.in_order(vec![2, 0, 1]));
             party.with(|manager| {
-                manager.interface_mut().close_slot(slot).unwrap();
+                manager.interface().close_slot(slot).unwrap();
                 manager.unregister(class);
                 // Twice is once.
                 manager.unregister(class);
@@ -97,12 +96,11 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
                     .register(Box::new(Recorder(Arc::clone(&arrivals))), 1)
                     .unwrap();
                 let inbox = datagram::Receiver::new(manager, 64).unwrap();
-                let queue = manager.queue().id();
-                let interface = manager.interface_mut();
-                let area = interface.allocate(64).unwrap();
+                let queue = manager.queue_id();
+                let area = manager.interface().allocate(64).unwrap();
                 let mut new = NewSlot::new(&area);
                 new.queue = Some(queue);
-                (interface.open_slot(new).unwrap(), inbox, class)
+                (manager.interface().open_slot(new).unwrap(), inbox, class)
             });
             inbox.ready();
             party.tell("class", &class.to_bits().to_le_bytes());
@@ -111,10 +109,8 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
             party.linked();
             let before = party.activity();
             party.tell_ticket("inbox", &inbox.ticket());
-            let data = party.receive("a datagram", |manager, wait| {
-                Ok(inbox
-                    .receive(manager, wait)?
-                    .map(|datagram| datagram.data.to_vec()))
+            let data = party.receive("a datagram", |_, wait| {
+                Ok(inbox.receive(wait)?.map(|datagram| datagram.data.to_vec()))
             });
             assert_eq!(data, b"honest");
             party.taken(before, 8 + 1);
@@ -135,7 +131,7 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
                 .with(|manager| datagram::Sender::grow(manager, &inbox, GROW))
                 .unwrap();
             party
-                .send(|manager, _| outbox.send(manager, 0, b"honest", None, GROW))
+                .send(|_, _| outbox.send(0, b"honest", None, GROW))
                 .unwrap();
         },
     ]);
@@ -179,11 +175,11 @@ pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
         // Tagged remote writes have a queue of their own.
         let tagged = tagged_write::Receiver::new(manager, 64, 16).unwrap();
         // What is closed makes room.
-        stream.close(manager).unwrap();
+        drop(stream);
         let another = stream::Receiver::new(manager, options(11)).unwrap();
-        another.close(manager).unwrap();
-        one.close(manager).unwrap();
-        tagged.close(manager).unwrap();
+        drop(another);
+        drop(one);
+        drop(tagged);
         assert_eq!(manager.interface().slots_open(), baseline);
     });
 }
@@ -214,7 +210,7 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
             party.hear_only("sent");
             party.with(|manager| {
                 // The datagram and the tag are for others than the one who is asked.
-                assert!(two.receive(manager, Wait::Poll).unwrap().is_none());
+                assert!(two.receive(Wait::Poll).unwrap().is_none());
                 let begun = party::now();
                 manager.wait(Wait::millis(5_000)).unwrap();
                 assert!(
@@ -224,16 +220,16 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
             });
             // Between hosts the other of the two may still be on its way.
             let wait = |wait| if party.is_in_order { Wait::Poll } else { wait };
-            let data = party.receive("the datagram", |manager, rest| {
-                let found = one.receive(manager, wait(rest))?;
+            let data = party.receive("the datagram", |_, rest| {
+                let found = one.receive(wait(rest))?;
                 Ok(found.map(|datagram| datagram.data.to_vec()).or_else(|| {
                     assert!(!party.is_in_order, "it was overlooked");
                     None
                 }))
             });
             assert_eq!(data, b"x");
-            let tag = party.receive("the tag", |manager, rest| {
-                let found = tagged.get_tag(manager, wait(rest))?;
+            let tag = party.receive("the tag", |_, rest| {
+                let found = tagged.get_tag(wait(rest))?;
                 assert!(found.is_some() || !party.is_in_order, "it was overlooked");
                 Ok(found)
             });
@@ -249,12 +245,8 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
                 .unwrap();
             party.tell("ready", &[]);
             party.hear_only("go");
-            party
-                .send(|manager, _| outbox.send(manager, 0, b"x", None, GROW))
-                .unwrap();
-            party
-                .send(|manager, _| tags.send(manager, 0, b"x", 7, GROW))
-                .unwrap();
+            party.send(|_, _| outbox.send(0, b"x", None, GROW)).unwrap();
+            party.send(|_, _| tags.send(0, b"x", 7, GROW)).unwrap();
             party.flush();
             party.tell("sent", &[]);
         },
@@ -283,30 +275,26 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                     )
                 });
                 inbox.ready();
-                let seed = party.with(|manager| stream.make_seed(manager));
+                let seed = party.with(|_| stream.make_seed());
                 party.tell(&format!("seed {round}"), &seed.to_bytes());
                 // It grows, since nothing is released; then everything is.
                 let mut records = Vec::new();
                 while records.len() < 30 {
-                    records.push(
-                        party.receive("a record", |manager, wait| stream.receive(manager, wait)),
-                    );
+                    records.push(party.receive("a record", |_, wait| stream.receive(wait)));
                 }
                 assert!(party.with(|_| stream.memory_bytes()) > 4 * 64);
-                party.until("the end", |manager, wait| {
-                    match stream.receive(manager, wait) {
-                        Err(hamlyn::ReceiveError::Closed) => Some(()),
-                        Ok(None) => None,
-                        other => panic!("{other:?}"),
-                    }
+                party.until("the end", |_, wait| match stream.receive(wait) {
+                    Err(hamlyn::ReceiveError::Closed) => Some(()),
+                    Ok(None) => None,
+                    other => panic!("{other:?}"),
                 });
                 party.hear(&format!("closed {round}"));
                 party.with(|manager| {
-                    group.begin(manager).unwrap();
-                    group.close(manager).unwrap();
-                    stream.close(manager).unwrap();
-                    inbox.close(manager).unwrap();
-                    tagged.close(manager).unwrap();
+                    group.begin().unwrap();
+                    drop(group);
+                    drop(stream);
+                    drop(inbox);
+                    drop(tagged);
                     assert_eq!(manager.interface().slots_open(), baseline);
                 });
                 party.tell(&format!("next {round}"), &[]);
@@ -321,13 +309,11 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                     .unwrap();
                 for record in 0..30_u8 {
                     party
-                        .send(|manager, wait| sender.send(manager, &[record; 50], wait))
+                        .send(|_, wait| sender.send(&[record; 50], wait))
                         .unwrap();
                 }
-                party
-                    .send(|manager, wait| sender.flush(manager, wait))
-                    .unwrap();
-                party.with(|manager| sender.close(manager, GROW)).unwrap();
+                party.send(|_, wait| sender.flush(wait)).unwrap();
+                party.with(|_| sender.close(GROW)).unwrap();
                 if !party.shares_interface() {
                     assert_eq!(party.with(|manager| manager.interface().slots_open()), 0);
                 }

@@ -14,7 +14,7 @@ fn send_many(party: &Party, target: &Target, messages: &[Message<'_>]) -> Result
         let terminus = manager.terminus();
         let messages = messages.iter().copied();
         manager
-            .interface_mut()
+            .interface()
             .send_many(terminus, target, messages, wait)
     })
 }
@@ -38,8 +38,8 @@ fn receive_some(
     mut each: impl FnMut(Notification),
 ) -> usize {
     party.until("some messages", |manager, _| {
-        let interface = manager.interface_mut();
-        let count = interface
+        let count = manager
+            .interface()
             .receive_many(&mut inlet.queue, most, &mut each)
             .unwrap();
         assert!(count <= most);
@@ -114,14 +114,17 @@ pub(crate) fn many_are_received_as_they_are_asked_for(world: &World) {
         &|party| {
             let mut inlet = Inlet::new(party, 16, |slot| slot);
             party.with(|manager| {
-                let interface = manager.interface_mut();
                 let mut none = |_: Notification| panic!("nothing was sent");
                 assert_eq!(
-                    interface.receive_many(&mut inlet.queue, 0, &mut none),
+                    manager
+                        .interface()
+                        .receive_many(&mut inlet.queue, 0, &mut none),
                     Ok(0)
                 );
                 assert_eq!(
-                    interface.receive_many(&mut inlet.queue, 9, &mut none),
+                    manager
+                        .interface()
+                        .receive_many(&mut inlet.queue, 9, &mut none),
                     Ok(0)
                 );
             });
@@ -147,8 +150,7 @@ pub(crate) fn many_are_received_as_they_are_asked_for(world: &World) {
             assert_eq!(sent.count, 10, "an idle ring has room for them");
             let last = sent.last.unwrap();
             let completion = party.until("the completion", |manager, _| {
-                let interface = manager.interface_mut();
-                let completion = interface.drain(last, Wait::millis(100)).unwrap();
+                let completion = manager.interface().drain(last, Wait::millis(100)).unwrap();
                 (completion != Completion::Pending).then_some(completion)
             });
             assert_eq!(completion, Completion::Sent);

@@ -80,7 +80,7 @@ pub(crate) fn a_silent_message_lands_unannounced(world: &World) {
             assert_eq!(inlet.next(party).word, 3);
             if !party.is_in_order {
                 party.until("the silent ones", |manager, _| {
-                    manager.interface_mut().poll();
+                    manager.interface().poll();
                     (inlet.bytes(0, 3) == [1, 2, 3]).then_some(())
                 });
             }
@@ -102,8 +102,7 @@ pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key(world: &World) {
         &|party| {
             let mut inlet = Inlet::new(party, 100, |slot| slot.mode(Mode::Paranoid).entries(2));
             let entry = |index| inlet.slot.metadata().unwrap().entry(index).unwrap();
-            let keys =
-                party.with(|manager| [0; 2].map(|_| manager.interface_mut().new_key().unwrap()));
+            let keys = party.with(|manager| [0; 2].map(|_| manager.interface().new_key().unwrap()));
             entry(0).permit(Permission {
                 key: keys[0],
                 low: 0,
@@ -129,7 +128,7 @@ pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key(world: &World) {
                 party.tell(&format!("had {number}"), &[]);
             }
             // A plain store revokes the one and not the other.
-            let key = party.with(|manager| manager.interface_mut().new_key().unwrap());
+            let key = party.with(|manager| manager.interface().new_key().unwrap());
             inlet
                 .slot
                 .metadata()
@@ -202,7 +201,7 @@ pub(crate) fn a_one_shot_entry_takes_one_message(world: &World) {
             let mut inlet = Inlet::new(party, 64, |slot| {
                 slot.mode(Mode::ParanoidOneShot).entries(1)
             });
-            let key = party.with(|manager| manager.interface_mut().new_key().unwrap());
+            let key = party.with(|manager| manager.interface().new_key().unwrap());
             let entry = || inlet.slot.metadata().unwrap().entry(0).unwrap();
             entry().permit(Permission {
                 key,
@@ -240,7 +239,7 @@ pub(crate) fn whoever_holds_an_old_key_is_refused(world: &World) {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
             party.tell_ticket("old", &inlet.slot.ticket(0, 0, 64).unwrap());
             inlet.next(party);
-            party.with(|manager| manager.interface_mut().rekey_slot(&mut inlet.slot).unwrap());
+            party.with(|manager| manager.interface().rekey_slot(&mut inlet.slot).unwrap());
             party.tell_ticket("new", &inlet.slot.ticket(0, 0, 64).unwrap());
             inlet.next(party);
             assert_eq!(inlet.bytes(0, 3), b"new");
@@ -260,12 +259,12 @@ pub(crate) fn a_revoked_slot_refuses_until_rekeyed(world: &World) {
     world.run(&[
         &|party| {
             let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
-            party.with(|manager| manager.interface_mut().revoke_slot(&inlet.slot).unwrap());
+            party.with(|manager| manager.interface().revoke_slot(&inlet.slot).unwrap());
             party.tell_ticket("old", &inlet.slot.ticket(0, 0, 64).unwrap());
             inlet.refused(party, Refusal::SlotRevoked, 1);
             let info = party.with(|manager| manager.interface().slot_info(&inlet.slot).unwrap());
             assert!(info.revoked);
-            party.with(|manager| manager.interface_mut().rekey_slot(&mut inlet.slot).unwrap());
+            party.with(|manager| manager.interface().rekey_slot(&mut inlet.slot).unwrap());
             party.tell_ticket("new", &inlet.slot.ticket(0, 0, 64).unwrap());
             inlet.next(party);
             assert_eq!(inlet.bytes(0, 3), b"new");
@@ -293,9 +292,9 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again(world: &World
             let old = slot.name();
             party.tell_ticket("old", &slot.ticket(0, 0, 64).unwrap());
             let slot = party.with(|manager| {
-                let interface = manager.interface_mut();
-                interface.close_slot(slot).unwrap();
-                interface
+                manager.interface().close_slot(slot).unwrap();
+                manager
+                    .interface()
                     .open_slot(NewSlot::new(&area).entries(1).queue(&queue))
                     .unwrap()
             });
@@ -307,7 +306,7 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again(world: &World
             assert_eq!(inlet.bytes(0, 3), b"new");
             party.until("the refusal", |manager, _| {
                 if !party.is_in_order {
-                    manager.interface_mut().poll();
+                    manager.interface().poll();
                 }
                 let refused = manager.interface().refusals().count(Refusal::SlotClosed);
                 assert!(

@@ -14,8 +14,6 @@ pub(crate) use crate::{now, pause};
 
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a party with an interface of its own blocks at a time.
-pub(crate) const SLICE: Wait = Wait::millis(2_000);
 
 /// What one party does.
 pub(crate) type Role<'a> = &'a (dyn Fn(&mut Party) + Sync);
@@ -27,7 +25,9 @@ pub(crate) trait Post: Send + Sync {
 }
 
 pub(crate) struct Party {
-    pub(crate) manager: Arc<Mutex<Manager<Host>>>,
+    pub(crate) manager: Manager<Host>,
+    /// Where several are on one thread and share an interface: whose turn it is.
+    pub(crate) turn: Option<Arc<Mutex<()>>>,
     pub(crate) post: Arc<dyn Post>,
     /// Who drives its interface.
     pub(crate) strategy: Strategy,
@@ -39,8 +39,9 @@ pub(crate) struct Party {
 
 impl Party {
     /// Something that takes no time.
-    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Manager<Host>) -> R) -> R {
-        act(&mut crate::lock(&self.manager))
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&Manager<Host>) -> R) -> R {
+        let _turn = self.turn.as_deref().map(crate::lock);
+        act(&self.manager)
     }
 
     /// Whether all parties share one interface.
@@ -57,7 +58,7 @@ impl Party {
     pub(crate) fn until<R>(
         &self,
         what: &str,
-        mut look: impl FnMut(&mut Manager<Host>, Wait) -> Option<R>,
+        mut look: impl FnMut(&Manager<Host>, Wait) -> Option<R>,
     ) -> R {
         let begun = now();
         loop {
@@ -73,7 +74,7 @@ impl Party {
     pub(crate) fn receive<R>(
         &self,
         what: &str,
-        mut call: impl FnMut(&mut Manager<Host>, Wait) -> Result<Option<R>, ReceiveError>,
+        mut call: impl FnMut(&Manager<Host>, Wait) -> Result<Option<R>, ReceiveError>,
     ) -> R {
         self.until(what, |manager, wait| {
             call(manager, wait).unwrap_or_else(|e| panic!("{what}: {e}"))
@@ -83,12 +84,12 @@ impl Party {
     /// A sending call, repeated while it would block.
     pub(crate) fn send<R>(
         &self,
-        mut call: impl FnMut(&mut Manager<Host>, Wait) -> Result<R, SendError>,
+        mut call: impl FnMut(&Manager<Host>, Wait) -> Result<R, SendError>,
     ) -> Result<R, SendError> {
         self.until("sending", |manager, wait| {
             let result = call(manager, wait);
             if let Err(SendError::WouldBlock { .. }) = result {
-                manager.interface_mut().poll();
+                manager.interface().poll();
                 return None;
             }
             Some(result)
@@ -98,7 +99,7 @@ impl Party {
     /// Waits until what was sent is handed to the links, whoever does that.
     pub(crate) fn flush(&self) {
         self.until("handing over", |manager, wait| {
-            let flushed = manager.interface_mut().flush(wait).unwrap();
+            let flushed = manager.interface().flush(wait).unwrap();
             flushed.then_some(())
         });
     }
@@ -113,7 +114,7 @@ impl Party {
         self.until(word, |manager, _| {
             let found = self.post.get(word);
             if found.is_none() {
-                manager.interface_mut().poll();
+                manager.interface().poll();
             }
             found
         })
@@ -164,19 +165,18 @@ impl Party {
     pub(crate) fn taken(&self, before: u64, packets: u64) {
         if !self.is_in_order {
             self.until("all packets", |manager, _| {
-                manager.interface_mut().poll();
+                manager.interface().poll();
                 (manager.interface().activity() >= before + packets).then_some(())
             });
         }
-        self.with(|manager| manager.interface_mut().poll());
+        self.with(|manager| manager.interface().poll());
     }
 
     /// Waits until somebody is linked to this party.
     pub(crate) fn linked(&self) {
         self.until("a link", |manager, _| {
-            manager.interface_mut().poll();
-            let interface = manager.interface();
-            interface.peers().next().is_some().then_some(())
+            manager.interface().poll();
+            manager.interface().peers().next().is_some().then_some(())
         });
     }
 

@@ -15,11 +15,10 @@ const WAIT: Wait = Wait::For(PATIENCE);
 /// An inlet over memory that can be granted.
 fn inlet(party: &Party, entries: usize) -> Inlet {
     party.with(|manager| {
-        let interface = manager.interface_mut();
-        let area = interface.allocate_shared(AREA).unwrap();
-        let queue = interface.open_queue(256).unwrap();
+        let area = manager.interface().allocate_shared(AREA).unwrap();
+        let queue = manager.interface().open_queue(256).unwrap();
         let new = NewSlot::new(&area).queue(&queue).entries(entries);
-        let slot = interface.open_slot(new).unwrap();
+        let slot = manager.interface().open_slot(new).unwrap();
         Inlet { area, slot, queue }
     })
 }
@@ -27,12 +26,12 @@ fn inlet(party: &Party, entries: usize) -> Inlet {
 /// Grants pages to the one peer that there is, as soon as it is linked.
 fn grant(party: &Party, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
     let peer = party.until("a peer", |manager, _| {
-        manager.interface_mut().poll();
-        let mut peers = manager.interface().peers().map(|(link, _)| link);
-        peers.next()
+        manager.interface().poll();
+        let interface = manager.interface();
+        interface.peers().map(|(link, _)| link).next()
     });
     let range = pages.start * PAGE..pages.end * PAGE;
-    let grant = party.with(|manager| manager.interface_mut().grant(slot, range, peer));
+    let grant = party.with(|manager| manager.interface().grant(slot, range, peer));
     let grant = grant.unwrap();
     party.tell("grant", &grant.ticket().to_bytes());
     grant
@@ -43,9 +42,8 @@ fn accept(party: &Party) -> (Target, GrantTicket) {
     let target = target(party, &party.hear_ticket("ticket"));
     let ticket = GrantTicket::from_bytes(&party.hear("grant")).unwrap();
     party.with(|manager| {
-        let interface = manager.interface_mut();
-        interface.accept_grant(&ticket, WAIT).unwrap();
-        assert_eq!(interface.grants_accepted(), 1);
+        manager.interface().accept_grant(&ticket, WAIT).unwrap();
+        assert_eq!(manager.interface().grants_accepted(), 1);
     });
     (target, ticket)
 }
@@ -133,10 +131,9 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
                 let expected = pattern(2 * round, 50_000);
                 assert!(inlet.bytes(0, 50_000) == expected);
                 party.with(|manager| {
-                    let interface = manager.interface_mut();
-                    interface.revoke_grant(&grant).unwrap();
-                    assert_eq!(interface.grants_made(), 0);
-                    assert!(interface.revoke_grant(&grant).is_err());
+                    manager.interface().revoke_grant(&grant).unwrap();
+                    assert_eq!(manager.interface().grants_made(), 0);
+                    assert!(manager.interface().revoke_grant(&grant).is_err());
                 });
                 assert!(inlet.bytes(0, 50_000) == expected, "kept");
                 party.tell(&format!("revoked {round}"), &[]);
@@ -151,7 +148,7 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
             for round in 0..3 {
                 let ticket = GrantTicket::from_bytes(&party.hear(&format!("grant {round}")));
                 let ticket = ticket.unwrap();
-                party.with(|manager| manager.interface_mut().accept_grant(&ticket, WAIT).unwrap());
+                party.with(|manager| manager.interface().accept_grant(&ticket, WAIT).unwrap());
                 send(party, &target, &Message::new(&pattern(2 * round, 50_000)));
                 party.hear(&format!("revoked {round}"));
                 send(
@@ -193,8 +190,10 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
                 last = Some(party.until("room", |manager, _| {
                     let terminus = manager.terminus();
                     let message = Message::new(&bytes);
-                    let interface = manager.interface_mut();
-                    let sent = interface.send_msg(terminus, &target, &message, Wait::Poll);
+                    let sent =
+                        manager
+                            .interface()
+                            .send_msg(terminus, &target, &message, Wait::Poll);
                     if sent.is_err() && !told {
                         told = true;
                         party.tell("full", &[]);
@@ -204,7 +203,7 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
             }
             assert!(told, "all of them found room at once");
             let done =
-                party.with(|manager| manager.interface_mut().drain(last.unwrap(), WAIT).unwrap());
+                party.with(|manager| manager.interface().drain(last.unwrap(), WAIT).unwrap());
             assert_eq!(done, Completion::Sent);
             party.hear("had all");
         },
@@ -219,15 +218,14 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
             let grant = grant(party, &inlet.slot, 3..5);
             inlet.next(party);
             party.with(|manager| {
-                let interface = manager.interface_mut();
-                interface.close_slot(inlet.slot).unwrap();
-                assert_eq!(interface.grants_made(), 0);
-                assert!(interface.revoke_grant(&grant).is_err());
+                manager.interface().close_slot(inlet.slot).unwrap();
+                assert_eq!(manager.interface().grants_made(), 0);
+                assert!(manager.interface().revoke_grant(&grant).is_err());
             });
             party.tell("closed", &[]);
             party.hear("sent");
             let closed = party.until("a refusal", |manager, _| {
-                manager.interface_mut().poll();
+                manager.interface().poll();
                 let refusals = manager.interface().refusals();
                 let closed = refusals.count(Refusal::SlotClosed);
                 (closed > 0).then_some((closed, refusals.total()))
@@ -282,10 +280,12 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
                 }
                 party.with(|manager| {
                     let terminus = manager.terminus();
-                    let interface = manager.interface_mut();
-                    let area = interface.allocate(4096).unwrap();
+                    let area = manager.interface().allocate(4096).unwrap();
                     area.write_at(0, &data).unwrap();
-                    let tag = interface.bind_area(terminus, &area, 0..4096).unwrap();
+                    let tag = manager
+                        .interface()
+                        .bind_area(terminus, &area, 0..4096)
+                        .unwrap();
                     let length_bytes = data.len() as u64 / 2;
                     let pieces = [0, length_bytes].map(|offset| GatherPiece {
                         tag,
@@ -293,7 +293,8 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
                         length_bytes,
                     });
                     let message = Message::new(&[]);
-                    interface
+                    manager
+                        .interface()
                         .send_gather(terminus, &target, &message, &pieces)
                         .unwrap();
                 });

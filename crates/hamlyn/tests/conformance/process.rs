@@ -1,9 +1,10 @@
-//! What the library promises, in processes: parties as threads, as processes, as hosts of a network, and as one interface
-//! that talks to itself, with every strategy.
+//! What the library promises, in processes: parties as threads, as processes, and as hosts of a network, with every
+//! strategy.
 
 #[macro_use]
 mod table;
 
+mod board;
 mod cluster;
 mod datagrams;
 mod gathering;
@@ -21,30 +22,26 @@ mod stream_records;
 mod streams;
 mod tagged_writes;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
 
+use board::{Board, namespace};
+pub(crate) use board::{lock, now, pause};
 use cluster::Cluster;
-use party::{Party, Post, Role, SLICE};
+use party::{Party, Post, Role};
 
 everything!(threads, Threads, Proc);
 everything!(processes, Processes, Proc);
-everything!(loopback, Loopback, Proc);
 everything!(threads_np, Threads, Np);
 everything!(processes_np, Processes, Np);
-everything!(loopback_np, Loopback, Np);
 everything!(threads_inject, Threads, Inject);
 everything!(processes_inject, Processes, Inject);
-everything!(loopback_inject, Loopback, Inject);
 everything!(threads_receive, Threads, Receive);
 everything!(processes_receive, Processes, Receive);
-everything!(loopback_receive, Loopback, Receive);
 everything!(hosts, SealedHosts, Proc);
 everything!(hosts_np, SealedHosts, Np);
 everything!(hosts_inject, SealedHosts, Inject);
@@ -71,6 +68,9 @@ among_several!(several_clear_hosts, ClearHosts, Proc);
 while_nobody_receives!(full_threads, Threads, Proc);
 while_nobody_receives!(full_processes, Processes, Proc);
 
+/// How long a party blocks at a time.
+const SLICE: Wait = Wait::millis(2_000);
+
 pub(crate) type Host = ProcessHost;
 
 /// Where the parties live.
@@ -80,8 +80,6 @@ pub(crate) enum Layout {
     Threads,
     /// Every party a process. The first is the test itself, the others are the same test run anew.
     Processes,
-    /// All parties share one interface, which sends to itself. They take turns.
-    Loopback,
     /// Every party a thread on a host of its own; the hosts share the secret of a cluster,
     SealedHosts,
     /// or trust the network.
@@ -112,7 +110,7 @@ impl World {
         let cluster = match layout {
             Layout::SealedHosts => Some(Cluster::new(&namespace, true)),
             Layout::ClearHosts => Some(Cluster::new(&namespace, false)),
-            Layout::Threads | Layout::Processes | Layout::Loopback => None,
+            Layout::Threads | Layout::Processes => None,
         };
         Self {
             layout,
@@ -136,21 +134,14 @@ impl World {
 
     /// Runs the parties, all of which know each other's words.
     pub(crate) fn run(&self, roles: &[Role<'_>]) {
-        let shared = match self.layout {
-            Layout::Processes => return self.run_as_processes(roles),
-            Layout::Loopback => Some(self.open_shared()),
-            Layout::Threads | Layout::SealedHosts | Layout::ClearHosts => None,
-        };
-        let wait = if shared.is_some() { Wait::Poll } else { SLICE };
+        if self.layout == Layout::Processes {
+            return self.run_as_processes(roles);
+        }
         let post: Arc<dyn Post> = Arc::new(Board::default());
         std::thread::scope(|scope| {
             for (number, &role) in roles.iter().enumerate() {
-                let (shared, post) = (shared.clone(), post.clone());
-                scope.spawn(move || {
-                    let manager = shared.unwrap_or_else(|| self.open_shared());
-                    let mut party = self.party(manager, post, wait);
-                    party.play(role, number, roles.len());
-                });
+                let post = post.clone();
+                scope.spawn(move || self.party(post).play(role, number, roles.len()));
             }
         });
     }
@@ -178,68 +169,22 @@ impl World {
                 children.push(Child(child));
             }
         }
-        let mut party = self.party(self.open_shared(), post, SLICE);
-        party.play(roles[self.role], self.role, roles.len());
+        self.party(post)
+            .play(roles[self.role], self.role, roles.len());
         for mut child in children {
             assert!(child.0.wait().unwrap().success(), "another party failed");
         }
     }
 
-    fn open_shared(&self) -> Arc<Mutex<Manager<Host>>> {
-        Arc::new(Mutex::new(self.open(ManagerOptions::default())))
-    }
-
-    fn party(&self, manager: Arc<Mutex<Manager<Host>>>, post: Arc<dyn Post>, wait: Wait) -> Party {
+    fn party(&self, post: Arc<dyn Post>) -> Party {
         Party {
-            manager,
+            manager: self.open(ManagerOptions::default()),
+            turn: None,
             post,
             strategy: self.strategy,
             is_in_order: self.cluster.is_none(),
-            wait,
+            wait: SLICE,
         }
-    }
-}
-
-/// Time, by whatever clock there is.
-pub(crate) fn now() -> Duration {
-    static BEGUN: OnceLock<Instant> = OnceLock::new();
-    BEGUN.get_or_init(Instant::now).elapsed()
-}
-
-/// Called between two looks at something that has not come.
-pub(crate) fn pause() {
-    std::thread::yield_now();
-}
-
-/// Waits for a manager that parties share.
-pub(crate) fn lock(manager: &Mutex<Manager<Host>>) -> MutexGuard<'_, Manager<Host>> {
-    manager
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn namespace(test: &str) -> String {
-    // Namespaces are short; a sum of the name tells tests of one process apart.
-    let sum = test.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("c{}-{:x}", std::process::id(), sum >> 24)
-}
-
-/// Words of threads.
-#[derive(Default)]
-struct Board(Mutex<HashMap<String, Vec<u8>>>);
-
-impl Post for Board {
-    fn put(&self, word: &str, bytes: &[u8]) {
-        self.0
-            .lock()
-            .unwrap()
-            .insert(word.to_owned(), bytes.to_vec());
-    }
-
-    fn get(&self, word: &str) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().get(word).cloned()
     }
 }
 

@@ -20,6 +20,7 @@ mod stream_records;
 mod streams;
 mod tagged_writes;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -30,7 +31,7 @@ use hamlyn_sim::host::SimHost;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{Settings, Simulation};
 
-use party::{Party, Post, Role, SLICE};
+use party::{Party, Post, Role};
 
 everything!(simulated, Apart, Proc);
 everything!(simulated_loopback, Shared, Proc);
@@ -49,7 +50,15 @@ among_several!(several_simulated_np, Apart, Np);
 among_several!(several_near_simulated, Near, Proc);
 while_nobody_receives!(full_simulated, Near, Proc);
 
+/// How long a party blocks at a time.
+const SLICE: Wait = Wait::millis(2_000);
+
 pub(crate) type Host = SimHost;
+
+thread_local! {
+    /// The manager of a world in which parties share one. A world runs on one thread.
+    static SHARED: RefCell<Option<Manager<Host>>> = const { RefCell::new(None) };
+}
 
 /// Where the parties live; each is a process of the simulator.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,26 +96,31 @@ impl World {
     /// Runs the parties, all of which know each other's words.
     pub(crate) fn run(&self, roles: &[Role<'_>]) {
         let post: Arc<dyn Post> = Arc::new(Mail::default());
-        let shared = Arc::new(Mutex::new(None));
+        let turn = Arc::default();
         let mut world = simulation(self.seed);
         let one_node = world.node(2);
         for (number, &role) in roles.iter().enumerate() {
-            let (post, shared) = (post.clone(), shared.clone());
+            let (post, turn) = (post.clone(), Arc::clone(&turn));
             let node = if self.layout == Layout::Apart {
                 world.node(2)
             } else {
                 one_node
             };
             world.process(node, &format!("party {number}"), move || {
-                let open = || Arc::new(Mutex::new(self.open(ManagerOptions::default())));
-                let (manager, wait) = if self.layout == Layout::Shared {
-                    let mut shared = shared.lock().unwrap();
-                    (Arc::clone(shared.get_or_insert_with(open)), Wait::Poll)
-                } else {
-                    (open(), SLICE)
+                let is_shared = self.layout == Layout::Shared;
+                let _turn = lock(&turn);
+                let open = || self.open(ManagerOptions::default());
+                let manager = match is_shared {
+                    true => {
+                        SHARED.with(|shared| shared.borrow_mut().get_or_insert_with(open).clone())
+                    }
+                    false => open(),
                 };
+                drop(_turn);
+                let wait = if is_shared { Wait::Poll } else { SLICE };
                 Party {
                     manager,
+                    turn: is_shared.then_some(turn),
                     post,
                     strategy: self.strategy,
                     is_in_order: true,
@@ -114,7 +128,7 @@ impl World {
                 }
                 .play(role, number, roles.len());
                 // The last to end closes the interface, within the world.
-                shared.lock().unwrap().take();
+                SHARED.with(|shared| drop(shared.take()));
             });
         }
         let outcome = world.run(END);
@@ -137,11 +151,11 @@ pub(crate) fn pause() {
     hamlyn_sim::world::pause(Span::from_us(1));
 }
 
-/// Waits for a manager that parties share.
-pub(crate) fn lock(manager: &Mutex<Manager<Host>>) -> MutexGuard<'_, Manager<Host>> {
-    // All parties are on one thread: whoever blocked it would wait for himself.
+/// Waits for one's turn with a manager that parties share.
+pub(crate) fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
+    // All parties are on one thread, so a lock that blocked it would never be free.
     loop {
-        match manager.try_lock() {
+        match turn.try_lock() {
             Ok(guard) => return guard,
             Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => pause(),

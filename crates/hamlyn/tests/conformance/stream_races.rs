@@ -14,14 +14,14 @@ pub(crate) fn closing_right_after_filling_the_extent(world: &World) {
             for round in 0..30 {
                 let mut receiver =
                     party.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
-                let seed = party.with(|manager| receiver.make_seed(manager));
+                let seed = party.with(|_| receiver.make_seed());
                 party.tell(&format!("seed {round}"), &seed.to_bytes());
                 for number in 0..4 {
                     let record = next(party, &mut receiver);
                     assert_eq!(receiver.bytes(&record).unwrap(), [number; 64]);
                 }
                 ended(party, &mut receiver);
-                party.with(|manager| receiver.close(manager).unwrap());
+                party.with(|_| drop(receiver));
             }
         },
         &|party| {
@@ -47,13 +47,13 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
             for round in 0..ROUNDS {
                 let mut receiver =
                     party.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
-                let seed = party.with(|manager| receiver.make_seed(manager));
+                let seed = party.with(|_| receiver.make_seed());
                 party.tell(&format!("seed {round}"), &seed.to_bytes());
                 let records: Vec<Record> = (0..4).map(|_| next(party, &mut receiver)).collect();
                 // All is held, so there is more memory at the first look, and the second is in there;
                 // unless the end is here already.
                 for _ in 0..2 {
-                    let none = party.with(|manager| receiver.receive(manager, Wait::Poll));
+                    let none = party.with(|_| receiver.receive(Wait::Poll));
                     assert!(
                         matches!(none, Ok(None) | Err(ReceiveError::Closed)),
                         "{none:?}"
@@ -61,7 +61,7 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
                 }
                 release(party, &mut receiver, &records[3]);
                 ended(party, &mut receiver);
-                party.with(|manager| receiver.close(manager).unwrap());
+                party.with(|_| drop(receiver));
             }
         },
         &|party| {
@@ -73,7 +73,7 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
                     send(party, &mut sender, &[number; 64]);
                 }
                 for _ in 0..round {
-                    party.with(|manager| manager.interface_mut().poll());
+                    party.with(|manager| manager.interface().poll());
                     party::pause();
                 }
                 close(party, sender);
@@ -105,7 +105,7 @@ pub(crate) fn closing_before_a_demand_is_met(world: &World) {
             let mut sender = sender(party);
             send(party, &mut sender, &[7; 60]);
             party.hear("released");
-            let long = party.with(|manager| sender.send(manager, &[8; 1000], Wait::Poll));
+            let long = party.with(|_| sender.send(&[8; 1000], Wait::Poll));
             assert!(matches!(long, Err(SendError::WouldBlock { .. })));
             close(party, sender);
             party.tell("closed", &[]);
@@ -124,7 +124,7 @@ pub(crate) fn an_answer_that_is_overwritten_is_not_lost(world: &World) {
             party.hear("asked");
             let records: Vec<Record> = (0..PIECES).map(|_| next(party, &mut receiver)).collect();
             // Its demand is refused: all is held, and the limit is reached.
-            let none = party.with(|manager| receiver.receive(manager, Wait::millis(1)));
+            let none = party.with(|_| receiver.receive(Wait::millis(1)));
             assert_eq!(none, Ok(None));
             // It waits for credit, however little, so each is reported by itself.
             for record in &records {
@@ -142,7 +142,7 @@ pub(crate) fn an_answer_that_is_overwritten_is_not_lost(world: &World) {
                 send(party, &mut sender, &[number; 50]);
             }
             party.flush();
-            let full = party.with(|manager| sender.send(manager, &[PIECES; 50], Wait::Poll));
+            let full = party.with(|_| sender.send(&[PIECES; 50], Wait::Poll));
             assert!(matches!(full, Err(SendError::WouldBlock { .. })));
             party.flush();
             party.tell("asked", &[]);

@@ -100,21 +100,18 @@ fn receive(party: &Party, number: usize, history: &History) {
     let options = history.options();
     let mut receiver =
         party.with(|manager| hamlyn::stream::Receiver::new(manager, options).unwrap());
-    let seed = party.with(|manager| receiver.make_seed(manager));
+    let seed = party.with(|_| receiver.make_seed());
     party.tell(&format!("seed {number}"), &seed.to_bytes());
     let mut held: VecDeque<(usize, hamlyn::stream::Record)> = VecDeque::new();
     let mut holds = history.records.iter().map(|record| record.hold);
     let begun = party::now();
     loop {
-        let found = party.with(|manager| {
-            receiver.receive(
-                manager,
-                if party.shares_interface() {
-                    Wait::Poll
-                } else {
-                    Wait::millis(20)
-                },
-            )
+        let found = party.with(|_| {
+            receiver.receive(if party.shares_interface() {
+                Wait::Poll
+            } else {
+                Wait::millis(20)
+            })
         });
         match found {
             Ok(Some(record)) => {
@@ -129,7 +126,7 @@ fn receive(party: &Party, number: usize, history: &History) {
                 let hold = holds.next().unwrap_or(0);
                 while held.len() > hold {
                     if let Some((_, oldest)) = held.pop_front() {
-                        party.with(|manager| receiver.release(manager, &oldest));
+                        party.with(|_| receiver.release(&oldest));
                     }
                 }
                 if bytes_differ(&receiver, &held, history) {
@@ -140,7 +137,7 @@ fn receive(party: &Party, number: usize, history: &History) {
                 party::pause();
                 // At the limit, only releasing helps.
                 if let Some((_, oldest)) = held.pop_front() {
-                    party.with(|manager| receiver.release(manager, &oldest));
+                    party.with(|_| receiver.release(&oldest));
                 }
             }
             Err(hamlyn::ReceiveError::Closed) => break,
@@ -156,12 +153,12 @@ fn receive(party: &Party, number: usize, history: &History) {
     let received = history.records.len() - holds.len();
     assert_eq!(received, sent as usize, "history {number}: {history:?}");
     assert!(receiver.memory_bytes() <= options.limit_bytes);
-    party.with(|manager| receiver.close(manager).unwrap());
+    party.with(|_| drop(receiver));
 }
 
 /// Whether any record in our hands is not what was sent.
 fn bytes_differ(
-    receiver: &hamlyn::stream::Receiver,
+    receiver: &hamlyn::stream::Receiver<crate::Host>,
     held: &VecDeque<(usize, hamlyn::stream::Record)>,
     history: &History,
 ) -> bool {
@@ -189,9 +186,8 @@ fn send(party: &Party, number: usize, history: &History) {
     let mut sent = 0_u32;
     for (index, record) in history.records.iter().enumerate() {
         let data = content(index, record.length);
-        let result = party.send(|manager, wait| {
-            sender.send(manager, &data, if record.poll { Wait::Poll } else { wait })
-        });
+        let result =
+            party.send(|_, wait| sender.send(&data, if record.poll { Wait::Poll } else { wait }));
         match result {
             Ok(()) => sent += 1,
             Err(SendError::RecordTooLarge { .. }) => {}

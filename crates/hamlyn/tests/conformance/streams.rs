@@ -3,8 +3,8 @@
 use hamlyn::stream::{Receiver, Record, Sender, StreamOptions, StreamSeed};
 use hamlyn::{ReceiveError, SendError, Wait};
 
-use crate::World;
 use crate::party::{Party, pattern};
+use crate::{Host, World};
 
 pub(crate) const GROW: Wait = Wait::millis(10_000);
 
@@ -17,53 +17,47 @@ pub(crate) fn options(pieces: u32, piece_bytes: u32, limit_bytes: u64) -> Stream
 }
 
 /// Opens the receiving end and says the seed.
-pub(crate) fn receiver(party: &Party, options: StreamOptions) -> Receiver {
+pub(crate) fn receiver(party: &Party, options: StreamOptions) -> Receiver<Host> {
     let receiver = party.with(|manager| Receiver::new(manager, options).unwrap());
-    let seed = party.with(|manager| receiver.make_seed(manager));
+    let seed = party.with(|_| receiver.make_seed());
     party.tell("seed", &seed.to_bytes());
     receiver
 }
 
-pub(crate) fn sender(party: &Party) -> Sender {
+pub(crate) fn sender(party: &Party) -> Sender<Host> {
     let seed = StreamSeed::from_bytes(&party.hear("seed")).unwrap();
     party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap())
 }
 
-pub(crate) fn next(party: &Party, receiver: &mut Receiver) -> Record {
-    party.receive("a record", |manager, wait| receiver.receive(manager, wait))
+pub(crate) fn next(party: &Party, receiver: &mut Receiver<Host>) -> Record {
+    party.receive("a record", |_, wait| receiver.receive(wait))
 }
 
-pub(crate) fn send(party: &Party, sender: &mut Sender, data: &[u8]) {
-    party
-        .send(|manager, wait| sender.send(manager, data, wait))
-        .unwrap();
+pub(crate) fn send(party: &Party, sender: &mut Sender<Host>, data: &[u8]) {
+    party.send(|_, wait| sender.send(data, wait)).unwrap();
 }
 
-pub(crate) fn flush(party: &Party, sender: &mut Sender) {
-    party
-        .send(|manager, wait| sender.flush(manager, wait))
-        .unwrap();
+pub(crate) fn flush(party: &Party, sender: &mut Sender<Host>) {
+    party.send(|_, wait| sender.flush(wait)).unwrap();
 }
 
-pub(crate) fn close(party: &Party, mut sender: Sender) {
+pub(crate) fn close(party: &Party, mut sender: Sender<Host>) {
     flush(party, &mut sender);
-    party.with(|manager| sender.close(manager, GROW)).unwrap();
+    party.with(|_| sender.close(GROW)).unwrap();
 }
 
-pub(crate) fn release(party: &Party, receiver: &mut Receiver, record: &Record) {
-    party.with(|manager| receiver.release(manager, record));
+pub(crate) fn release(party: &Party, receiver: &mut Receiver<Host>, record: &Record) {
+    party.with(|_| receiver.release(record));
 }
 
-pub(crate) fn ended(party: &Party, receiver: &mut Receiver) {
-    party.until("the end", |manager, wait| {
-        match receiver.receive(manager, wait) {
-            Err(ReceiveError::Closed) => Some(()),
-            Ok(None) => None,
-            other => panic!("{other:?}"),
-        }
+pub(crate) fn ended(party: &Party, receiver: &mut Receiver<Host>) {
+    party.until("the end", |_, wait| match receiver.receive(wait) {
+        Err(ReceiveError::Closed) => Some(()),
+        Ok(None) => None,
+        other => panic!("{other:?}"),
     });
     // It stays ended.
-    let again = party.with(|manager| receiver.receive(manager, Wait::Poll));
+    let again = party.with(|_| receiver.receive(Wait::Poll));
     assert_eq!(again, Err(ReceiveError::Closed));
 }
 
@@ -247,7 +241,7 @@ pub(crate) fn a_record_beyond_the_limit_is_refused(world: &World) {
             let mut sender = sender(party);
             send(party, &mut sender, b"before");
             let error = party
-                .send(|manager, wait| sender.send(manager, &[0; 4097], wait))
+                .send(|_, wait| sender.send(&[0; 4097], wait))
                 .unwrap_err();
             assert!(
                 matches!(
@@ -313,7 +307,7 @@ pub(crate) fn a_sender_that_polls_is_told_that_it_would_block(world: &World) {
                 assert_eq!(receiver.bytes(&record).unwrap(), [number; 50]);
                 last = Some(record);
             }
-            let none = party.with(|manager| receiver.receive(manager, Wait::Poll));
+            let none = party.with(|_| receiver.receive(Wait::Poll));
             assert_eq!(none, Ok(None), "what would have blocked was not sent");
             release(party, &mut receiver, &last.unwrap());
             let record = next(party, &mut receiver);
@@ -324,7 +318,7 @@ pub(crate) fn a_sender_that_polls_is_told_that_it_would_block(world: &World) {
             let mut sender = sender(party);
             let mut sent = 0;
             let error = loop {
-                match party.with(|manager| sender.send(manager, &[sent; 50], Wait::Poll)) {
+                match party.with(|_| sender.send(&[sent; 50], Wait::Poll)) {
                     Ok(()) => sent += 1,
                     Err(error) => break error,
                 }
@@ -333,10 +327,10 @@ pub(crate) fn a_sender_that_polls_is_told_that_it_would_block(world: &World) {
             assert_eq!(sent, 4, "as many records as there are pieces");
             assert_eq!(sender.pieces_free(), 0);
             for _ in 0..100 {
-                let again = party.with(|manager| sender.send(manager, &[98; 50], Wait::Poll));
+                let again = party.with(|_| sender.send(&[98; 50], Wait::Poll));
                 assert!(matches!(again, Err(SendError::WouldBlock { .. })));
             }
-            let late = party.with(|manager| sender.send(manager, &[98; 50], Wait::millis(5)));
+            let late = party.with(|_| sender.send(&[98; 50], Wait::millis(5)));
             assert!(matches!(late, Err(SendError::WouldBlock { .. })));
             party.tell("sent", &[sent]);
             send(party, &mut sender, &[99; 50]);
@@ -363,9 +357,9 @@ pub(crate) fn a_staged_record_arrives_whole(world: &World) {
             for (number, &length) in lengths.iter().enumerate() {
                 // The buffer is the caller's again when the call returns.
                 party
-                    .send(|manager, _| {
+                    .send(|_, _| {
                         let mut data = pattern(number as u64, length);
-                        let sent = sender.send(manager, &data, Wait::Poll);
+                        let sent = sender.send(&data, Wait::Poll);
                         data.fill(0xEE);
                         sent
                     })
@@ -393,13 +387,9 @@ pub(crate) fn packed_records_go_though_their_sender_only_polls(world: &World) {
             let mut sender = sender(party);
             for number in 0..RECORDS {
                 let data = pattern(number, BYTES);
-                party
-                    .send(|manager, _| sender.send(manager, &data, Wait::Poll))
-                    .unwrap();
+                party.send(|_, _| sender.send(&data, Wait::Poll)).unwrap();
             }
-            party
-                .send(|manager, _| sender.flush(manager, Wait::Poll))
-                .unwrap();
+            party.send(|_, _| sender.flush(Wait::Poll)).unwrap();
             close(party, sender);
         },
     ]);
@@ -422,9 +412,7 @@ pub(crate) fn a_polled_record_in_several_pieces_is_never_cut(world: &World) {
             let mut sender = sender(party);
             for number in 0..RECORDS {
                 let data = pattern(number, 128);
-                party
-                    .send(|manager, _| sender.send(manager, &data, Wait::Poll))
-                    .unwrap();
+                party.send(|_, _| sender.send(&data, Wait::Poll)).unwrap();
             }
             close(party, sender);
         },
@@ -445,7 +433,7 @@ pub(crate) fn small_releases_at_the_limit_do_not_stall(world: &World) {
                 held.push_back(record);
                 if held.len() == PIECES {
                     // Let the sender notice, and ask, and be denied.
-                    let none = party.with(|manager| receiver.receive(manager, Wait::millis(1)));
+                    let none = party.with(|_| receiver.receive(Wait::millis(1)));
                     assert!(
                         matches!(none, Ok(None) | Err(ReceiveError::Closed)),
                         "{none:?}"
@@ -475,7 +463,7 @@ pub(crate) fn pieces_passed_over_are_given_back(world: &World) {
                 let length = if number % 2 == 0 { 60 } else { 250 };
                 let record = next(party, &mut receiver);
                 assert_eq!(receiver.bytes(&record).unwrap(), vec![number; length]);
-                let none = party.with(|manager| receiver.receive(manager, Wait::millis(1)));
+                let none = party.with(|_| receiver.receive(Wait::millis(1)));
                 assert!(
                     matches!(none, Ok(None) | Err(ReceiveError::Closed)),
                     "there is no room for another: {none:?}"
@@ -500,14 +488,14 @@ pub(crate) fn a_receiver_that_closes_is_noticed(world: &World) {
         &|party| {
             let mut receiver = receiver(party, options(4, 64, 256));
             next(party, &mut receiver);
-            party.with(|manager| receiver.close(manager).unwrap());
+            party.with(|_| drop(receiver));
         },
         &|party| {
             let mut sender = sender(party);
             send(party, &mut sender, &[1; 60]);
             // At the latest when it cannot go on.
             let error = loop {
-                match party.send(|manager, wait| sender.send(manager, &[2; 60], wait)) {
+                match party.send(|_, wait| sender.send(&[2; 60], wait)) {
                     Ok(()) => {}
                     Err(error) => break error,
                 }
@@ -516,7 +504,7 @@ pub(crate) fn a_receiver_that_closes_is_noticed(world: &World) {
                 matches!(error, SendError::ClosedByReceiver | SendError::PeerLost(_)),
                 "{error:?}"
             );
-            assert!(party.with(|manager| sender.close(manager, GROW)).is_err());
+            assert!(party.with(|_| sender.close(GROW)).is_err());
         },
     ]);
 }

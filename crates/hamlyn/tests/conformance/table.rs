@@ -1,6 +1,9 @@
 //! The tests, as a table for each kind of world. A program names its worlds: `everything!(threads_np, Threads, Np)` makes
 //! a module `threads_np` with one test for each row.
 
+// Not every program has a world for every table.
+#![allow(unused_macros)]
+
 macro_rules! in_world {
     ($name:ident, $layout:ident, $strategy:ident, $($module:ident :: $test:ident)+) => {
         mod $name { $(

@@ -6,23 +6,23 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::tagged_write::{Receiver, Sender};
 use hamlyn::{ReceiveError, SendError, Ticket, Wait, datagram};
 
-use crate::World;
 use crate::low_level::packet_bytes;
 use crate::party::{Party, pattern};
+use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn receiver(party: &Party, bytes: u64, tags: usize) -> Receiver {
+fn receiver(party: &Party, bytes: u64, tags: usize) -> Receiver<Host> {
     party.with(|manager| Receiver::new(manager, bytes, tags).unwrap())
 }
 
-fn sender(party: &Party, ticket: &Ticket) -> Sender {
+fn sender(party: &Party, ticket: &Ticket) -> Sender<Host> {
     party.with(|manager| Sender::grow(manager, ticket, GROW).unwrap())
 }
 
-fn send(party: &Party, sender: &Sender, offset: u64, data: &[u8], tag: u64) {
+fn send(party: &Party, sender: &Sender<Host>, offset: u64, data: &[u8], tag: u64) {
     party
-        .send(|manager, _| sender.send(manager, offset, data, tag, GROW))
+        .send(|_, _| sender.send(offset, data, tag, GROW))
         .unwrap();
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn tags_arrive_with_their_data(world: &World) {
             assert!(receiver.ticket_for(99_999, 2).is_err());
             let mut tags = Vec::new();
             for _ in 0..TAGS {
-                let tag = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
+                let tag = party.receive("a tag", |_, wait| receiver.get_tag(wait));
                 let mut bytes = vec![0; 16];
                 receiver.area().read_at(tag * 16, &mut bytes).unwrap();
                 assert_eq!(bytes, pattern(tag, 16));
@@ -44,7 +44,7 @@ pub(crate) fn tags_arrive_with_their_data(world: &World) {
             assert_eq!(party.in_order(tags), (0..TAGS).collect::<Vec<_>>());
             assert_eq!(receiver.lost(), 0);
             party.tell("had them", &[]);
-            let whole = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
+            let whole = party.receive("a tag", |_, wait| receiver.get_tag(wait));
             assert_eq!(whole, u64::MAX);
             let sent = party.hear("length");
             let sent = usize::from_le_bytes(sent.try_into().unwrap());
@@ -61,7 +61,7 @@ pub(crate) fn tags_arrive_with_their_data(world: &World) {
             let refused = |offset, length| {
                 let data = vec![0; length];
                 party
-                    .with(|manager| sender.send(manager, offset, &data, 0, GROW))
+                    .with(|_| sender.send(offset, &data, 0, GROW))
                     .unwrap_err()
             };
             let packet = packet_bytes(&refused(0, 100_000));
@@ -84,20 +84,18 @@ pub(crate) fn a_specific_tag_is_found_and_the_others_wait(world: &World) {
         &|party| {
             let mut receiver = receiver(party, 64, 16);
             party.tell_ticket("ticket", &receiver.ticket());
-            let get = |receiver: &mut Receiver, tag| {
-                party.receive("that tag", |manager, wait| {
-                    receiver.get_specific_tag(manager, tag, wait)
-                })
+            let get = |receiver: &mut Receiver<Host>, tag| {
+                party.receive("that tag", |_, wait| receiver.get_specific_tag(tag, wait))
             };
             assert_eq!(get(&mut receiver, 3), 3);
             assert_eq!(get(&mut receiver, 2), 2);
-            let none = party.with(|manager| receiver.get_specific_tag(manager, 9, Wait::Poll));
+            let none = party.with(|_| receiver.get_specific_tag(9, Wait::Poll));
             assert_eq!(none, Ok(None));
-            let others = [1, 4, 1]
-                .map(|_| party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait)));
+            let others =
+                [1, 4, 1].map(|_| party.receive("a tag", |_, wait| receiver.get_tag(wait)));
             let others = party.in_order(others.into());
             assert_eq!(others, party.in_order(vec![1, 4, 1]));
-            let none = party.with(|manager| receiver.get_tag(manager, Wait::millis(5)));
+            let none = party.with(|_| receiver.get_tag(Wait::millis(5)));
             assert_eq!(none, Ok(None));
         },
         &|party| {
@@ -124,20 +122,14 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver(world: &World) {
             party.tell_ticket("flooded", &flooded.ticket());
             party.tell_ticket("other", &other.ticket());
             // Sent last, by the same sender, in order.
-            let last = party.receive("the other's tag", |manager, wait| {
-                other.get_tag(manager, wait)
-            });
+            let last = party.receive("the other's tag", |_, wait| other.get_tag(wait));
             assert_eq!(last, 5);
-            let bytes = party.receive("a datagram", |manager, wait| {
-                Ok(inbox
-                    .receive(manager, wait)?
-                    .map(|datagram| datagram.data.to_vec()))
+            let bytes = party.receive("a datagram", |_, wait| {
+                Ok(inbox.receive(wait)?.map(|datagram| datagram.data.to_vec()))
             });
             assert_eq!(bytes, b"unharmed");
             party.taken(before, SENT + 2);
-            let overrun = party
-                .with(|manager| flooded.get_tag(manager, Wait::Poll))
-                .unwrap_err();
+            let overrun = party.with(|_| flooded.get_tag(Wait::Poll)).unwrap_err();
             let ReceiveError::Overrun(overrun) = overrun else {
                 panic!("{overrun}")
             };
@@ -145,7 +137,7 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver(world: &World) {
             assert_eq!(flooded.lost(), SENT - 16);
             let tags: Vec<_> = (0..16)
                 .map(|_| {
-                    let tag = party.with(|manager| flooded.get_tag(manager, Wait::Poll));
+                    let tag = party.with(|_| flooded.get_tag(Wait::Poll));
                     tag.unwrap().unwrap()
                 })
                 .collect();
@@ -170,7 +162,7 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver(world: &World) {
             }
             send(party, &other, 0, &[], 5);
             party
-                .send(|manager, _| outbox.send(manager, 0, b"unharmed", None, GROW))
+                .send(|_, _| outbox.send(0, b"unharmed", None, GROW))
                 .unwrap();
         },
     ]);
@@ -190,8 +182,7 @@ pub(crate) fn tags_passed_over_without_room_are_counted(world: &World) {
                 party.tell(&format!("send {tag}"), &[]);
                 party.hear(&format!("sent {tag}"));
                 party.taken(before, 1);
-                let found =
-                    party.with(|manager| receiver.get_specific_tag(manager, 77, Wait::Poll));
+                let found = party.with(|_| receiver.get_specific_tag(77, Wait::Poll));
                 match found {
                     Ok(None) => {}
                     Err(ReceiveError::Overrun(overrun)) => overruns += overrun.lost,
@@ -200,7 +191,7 @@ pub(crate) fn tags_passed_over_without_room_are_counted(world: &World) {
             }
             assert_eq!((overruns, receiver.lost()), (2, 2));
             for expected in 2..6 {
-                let tag = party.with(|manager| receiver.get_tag(manager, Wait::Poll));
+                let tag = party.with(|_| receiver.get_tag(Wait::Poll));
                 assert_eq!(tag, Ok(Some(expected)));
             }
         },
@@ -223,15 +214,15 @@ pub(crate) fn a_revoked_tagged_ticket_is_worthless(world: &World) {
             let mut receiver = receiver(party, 64, 16);
             party.tell_ticket("old", &receiver.ticket());
             party.hear("has it");
-            party.with(|manager| receiver.revoke(manager).unwrap());
+            party.with(|_| receiver.revoke().unwrap());
             party.tell_ticket("new", &receiver.ticket_for(8, 8).unwrap());
-            let tag = party.receive("a tag", |manager, wait| receiver.get_tag(manager, wait));
+            let tag = party.receive("a tag", |_, wait| receiver.get_tag(wait));
             assert_eq!(tag, 2);
             party.until("the refusal", |manager, _| {
                 if !party.is_in_order {
-                    manager.interface_mut().poll();
+                    manager.interface().poll();
                 }
-                let refused = receiver.info(manager).unwrap().refusals;
+                let refused = receiver.info().unwrap().refusals;
                 let refused = refused.count(Refusal::BadKey);
                 assert!(
                     refused == 1 || refused == 0 && !party.is_in_order,
@@ -242,7 +233,7 @@ pub(crate) fn a_revoked_tagged_ticket_is_worthless(world: &World) {
             let mut bytes = [0; 10];
             receiver.area().read_at(0, &mut bytes).unwrap();
             assert_eq!(&bytes, b"\0\0\0\0\0\0\0\0xy");
-            party.with(|manager| receiver.close(manager).unwrap());
+            party.with(|_| drop(receiver));
         },
         &|party| {
             let old = sender(party, &party.hear_ticket("old"));

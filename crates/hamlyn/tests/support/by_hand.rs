@@ -16,14 +16,10 @@ pub(crate) const CLOSE: u16 = 1;
 pub(crate) const ENLARGE: u16 = 2;
 
 /// Whether it could be sent.
-pub(crate) fn raw(
-    manager: &mut Manager<ProcessHost>,
-    target: &Target,
-    message: &Message<'_>,
-) -> bool {
+pub(crate) fn raw(manager: &Manager<ProcessHost>, target: &Target, message: &Message<'_>) -> bool {
     let terminus = manager.terminus();
     manager
-        .interface_mut()
+        .interface()
         .send_msg(terminus, target, message, Wait::millis(1_000))
         .is_ok()
 }
@@ -61,18 +57,17 @@ fn seed_bytes(ticket: &Ticket, pieces: u32, piece_bytes: u32, control: &Ticket) 
 }
 
 impl HandReceiver {
-    pub(crate) fn new(manager: &mut Manager<ProcessHost>, options: StreamOptions) -> Self {
+    pub(crate) fn new(manager: &Manager<ProcessHost>, options: StreamOptions) -> Self {
         let length = u64::from(options.pieces) * u64::from(options.piece_bytes);
-        let queue = manager.interface_mut().open_queue(64).unwrap();
-        let mut open = |length: u64, entries: u16| {
-            let interface = manager.interface_mut();
-            let area = interface.allocate(length).unwrap();
+        let queue = manager.interface().open_queue(64).unwrap();
+        let open = |length: u64, entries: u16| {
+            let area = manager.interface().allocate(length).unwrap();
             let new = NewSlot::new(&area)
                 .mode(Mode::Paranoid)
                 .entries(entries.into())
                 .queue(&queue);
-            let slot = interface.open_slot(new).unwrap();
-            let key = interface.new_key().unwrap();
+            let slot = manager.interface().open_slot(new).unwrap();
+            let key = manager.interface().new_key().unwrap();
             for index in 0..entries {
                 let entry = slot.metadata().unwrap().entry(index).unwrap();
                 entry.permit(Permission {
@@ -101,10 +96,10 @@ impl HandReceiver {
     }
 
     /// Where the sender wants its credit.
-    pub(crate) fn credit(&mut self, manager: &mut Manager<ProcessHost>) -> Ticket {
+    pub(crate) fn credit(&mut self, manager: &Manager<ProcessHost>) -> Ticket {
         until("the sender's hello", || {
             let came = manager
-                .interface_mut()
+                .interface()
                 .rcv_block(&mut self.queue, LONG)
                 .unwrap()?;
             (came.slot == self.control.name() && came.metadata_index == HELLO).then_some(())
@@ -140,6 +135,7 @@ pub(crate) fn control_ticket(seed: &StreamSeed, which: u16) -> Ticket {
 
 /// A sending end that says what a test wants it to say.
 pub(crate) struct HandSender {
+    manager: Manager<ProcessHost>,
     target: Target,
     seed: StreamSeed,
     slot: Slot,
@@ -157,14 +153,17 @@ pub(crate) enum Heard {
 
 impl HandSender {
     /// Connects, and says nothing.
-    pub(crate) fn new(manager: &mut Manager<ProcessHost>, seed: StreamSeed) -> Self {
-        let interface = manager.interface_mut();
-        let target = interface.target(&seed_ticket(&seed), LONG).unwrap();
-        let area = interface.allocate(16).unwrap();
-        let queue = interface.open_queue(64).unwrap();
+    pub(crate) fn new(manager: &Manager<ProcessHost>, seed: StreamSeed) -> Self {
+        let target = manager
+            .interface()
+            .target(&seed_ticket(&seed), LONG)
+            .unwrap();
+        let area = manager.interface().allocate(16).unwrap();
+        let queue = manager.interface().open_queue(64).unwrap();
         let new = NewSlot::new(&area).queue(&queue).entries(1);
-        let slot = interface.open_slot(new).unwrap();
+        let slot = manager.interface().open_slot(new).unwrap();
         Self {
+            manager: manager.clone(),
             target,
             seed,
             slot,
@@ -172,38 +171,32 @@ impl HandSender {
         }
     }
 
-    fn say(&self, manager: &mut Manager<ProcessHost>, which: u16, metadata: &[u8]) {
+    fn say(&self, which: u16, metadata: &[u8]) {
         let target = self.target.with_ticket(control_ticket(&self.seed, which));
         let message = Message::new(&[]).metadata(metadata);
-        assert!(raw(manager, &target.unwrap(), &message));
+        assert!(raw(&self.manager, &target.unwrap(), &message));
     }
 
     /// Presents itself.
-    pub(crate) fn hello(&self, manager: &mut Manager<ProcessHost>) {
+    pub(crate) fn hello(&self) {
         let ticket = self.slot.fast_ticket(0, 16).unwrap();
-        self.say(manager, HELLO, &ticket.to_bytes());
+        self.say(HELLO, &ticket.to_bytes());
     }
 
     /// Says that nothing comes after that position of that extent.
-    pub(crate) fn close(&self, manager: &mut Manager<ProcessHost>, extent: u64, position: u64) {
+    pub(crate) fn close(&self, extent: u64, position: u64) {
         let place = [extent, position].map(u64::to_le_bytes).concat();
-        self.say(manager, CLOSE, &place);
+        self.say(CLOSE, &place);
     }
 
     /// Says that it cannot go on there, with a record so long.
-    pub(crate) fn demand(
-        &self,
-        manager: &mut Manager<ProcessHost>,
-        extent: u64,
-        position: u64,
-        record_bytes: u64,
-    ) {
+    pub(crate) fn demand(&self, extent: u64, position: u64, record_bytes: u64) {
         let demand = [extent, position, record_bytes].map(u64::to_le_bytes);
-        self.say(manager, ENLARGE, &demand.concat());
+        self.say(ENLARGE, &demand.concat());
     }
 
     /// Fills a piece of the first extent with one record.
-    pub(crate) fn fill(&self, manager: &mut Manager<ProcessHost>, index: u16, record: &[u8]) {
+    pub(crate) fn fill(&self, index: u16, record: &[u8]) {
         let ticket = seed_ticket(&self.seed);
         let bytes = self.seed.to_bytes();
         let piece_bytes = u32::from_le_bytes(bytes[56..60].try_into().unwrap());
@@ -215,13 +208,13 @@ impl HandSender {
         let message = Message::new(record)
             .at(u64::from(index) * u64::from(piece_bytes))
             .metadata(&word);
-        assert!(raw(manager, &target.unwrap(), &message));
+        assert!(raw(&self.manager, &target.unwrap(), &message));
     }
 
     /// The next thing that the receiver says.
-    pub(crate) fn hear(&mut self, manager: &mut Manager<ProcessHost>) -> Heard {
+    pub(crate) fn hear(&mut self) -> Heard {
         let came = until("an answer", || {
-            manager.interface_mut().rcv(&mut self.queue).unwrap()
+            self.manager.interface().rcv(&mut self.queue).unwrap()
         });
         if came.is_fast() {
             let word = came.word;

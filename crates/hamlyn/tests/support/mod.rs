@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::{Manager, ManagerOptions, Wait};
 
 /// How long a test waits for what must happen; far longer than it takes.
@@ -30,6 +31,12 @@ pub(crate) fn namespace() -> String {
 pub(crate) fn open(namespace: &str) -> Manager<ProcessHost> {
     let options = Options::default().in_namespace(namespace);
     hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+}
+
+/// A manager that several threads use.
+pub(crate) fn open_shared(namespace: &str) -> Manager<ProcessHost<AnyThread>> {
+    let options = Options::default().in_namespace(namespace);
+    hamlyn::open_shared(options, ManagerOptions::default()).unwrap()
 }
 
 /// Repeats `look` until it finds something.

@@ -64,6 +64,7 @@ use crate::bell::Bell;
 use crate::network::door::{Door, WIRE_ITEM, located};
 use crate::network::outside::Network;
 use crate::offers::Offers;
+use crate::sharing::{AnyThread, OneThread, Sharing};
 use crate::{
     Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
 };
@@ -80,6 +81,7 @@ use options::Settings;
 use registry::{PeerKey, Registry};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -121,8 +123,9 @@ impl Interior {
     }
 }
 
-/// A host that is embedded in an application. Dropping it ends all its links and frees its name.
-pub struct ProcessHost {
+/// A host that is embedded in an application. Dropping it ends all its links and frees its name. `S` says whether a manager
+/// on it stays in one thread ([`ProcessHost::open`]) or serves several ([`ProcessHost::open_shared`]).
+pub struct ProcessHost<S = OneThread> {
     interior: Arc<Interior>,
     driver: Option<ProcessDriver>,
     /// Until the owner takes them.
@@ -130,11 +133,25 @@ pub struct ProcessHost {
     attendant: Option<JoinHandle<()>>,
     /// Taken out first: it uses the local sockets.
     door: Option<Door>,
+    sharing: PhantomData<fn() -> S>,
 }
 
 impl ProcessHost {
     /// Opens a host: takes its name, if it has one, and begins to accept connections.
     pub fn open(options: Options) -> Result<Self, HostError> {
+        Self::begin(options)
+    }
+}
+
+impl ProcessHost<AnyThread> {
+    /// As [`ProcessHost::open`], for a manager that several threads use.
+    pub fn open_shared(options: Options) -> Result<Self, HostError> {
+        Self::begin(options)
+    }
+}
+
+impl<S> ProcessHost<S> {
+    fn begin(options: Options) -> Result<Self, HostError> {
         let settings = Settings::check(options)?;
         let (interface, listener) = own_listener(&settings)?;
         let mut listeners = vec![listener];
@@ -189,6 +206,7 @@ impl ProcessHost {
             notes: Some(notes),
             attendant: Some(attendant),
             door: None,
+            sharing: PhantomData,
         };
         host.open_door()?;
         Ok(host)
@@ -232,7 +250,16 @@ impl ProcessHost {
     }
 }
 
-impl Drop for ProcessHost {
+impl<S> std::fmt::Debug for ProcessHost<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcessHost")
+            .field("identity", &self.interior.identity)
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> Drop for ProcessHost<S> {
     fn drop(&mut self) {
         self.door = None;
         self.interior.registry.close();
@@ -246,7 +273,8 @@ impl Drop for ProcessHost {
     }
 }
 
-impl Host for ProcessHost {
+impl<S: Sharing> Host for ProcessHost<S> {
+    type Sharing = S;
     type Link = EitherLink;
     type Driver = ProcessDriver;
 

@@ -104,6 +104,14 @@ fn shown(to: Address<'_>) -> String {
     }
 }
 
+impl std::fmt::Debug for SimHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimHost")
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for SimHost {
     fn drop(&mut self) {
         let interface = self.interface;
@@ -114,6 +122,7 @@ impl Drop for SimHost {
 }
 
 impl Host for SimHost {
+    type Sharing = hamlyn_host::sharing::OneThread;
     type Link = SimLink;
     type Driver = SimDriver;
 

@@ -118,6 +118,8 @@ impl SimTransmit {
 
     fn has_room(&mut self) -> bool {
         kernel::with(|kernel| match self.way {
+            // What unwinds was killed: it says no last words.
+            _ if kernel.is_dying() => false,
             Way::Channel(channel) => {
                 self.seen = kernel.channels.returned(channel);
                 kernel.has_room(channel)

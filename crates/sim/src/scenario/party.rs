@@ -100,8 +100,8 @@ impl<'a> Party<'a> {
             ..ManagerOptions::default()
         };
         let program = host::open(Some(&name(number)), options);
-        let mut program = program.map_err(|error| error.to_string())?;
-        program.interface_mut().set_bad_keys_max(u32::MAX);
+        let program = program.map_err(|error| error.to_string())?;
+        program.interface().set_bad_keys_max(u32::MAX);
         let lines = || plan.lines.iter().enumerate();
         let desk = |line: usize| Desk::new(plan, ledger, line);
         Ok(Self {
@@ -209,15 +209,15 @@ impl<'a> Party<'a> {
                 continue;
             }
             if let Some(inlet) = incoming.inlet.take() {
-                self.program.interface_mut().withdraw(&item(&incoming.desk));
-                let closed = inlet.close(&mut self.program, &incoming.desk);
+                self.program.interface().withdraw(&item(&incoming.desk));
+                let closed = inlet.close(&self.program, &incoming.desk);
                 closed.map_err(of_line(&incoming.desk))?;
             }
             let desk = Desk::new(self.plan, self.ledger, incoming.desk.line);
-            let inlet = line::open_inlet(&mut self.program, &desk).map_err(of_line(&desk))?;
+            let inlet = line::open_inlet(&self.program, &desk).map_err(of_line(&desk))?;
             let seed = inlet.seed(&self.program)?;
             self.program
-                .interface_mut()
+                .interface()
                 .offer(&item(&desk), Supply::Always, &seed)
                 .map_err(|error| error.to_string())?;
             (incoming.inlet, incoming.desk) = (Some(inlet), desk);
@@ -231,7 +231,7 @@ impl<'a> Party<'a> {
         for outgoing in &mut self.outgoing {
             if outgoing.desk.is_old() {
                 if let Some(outlet) = outgoing.outlet.take() {
-                    let closed = outlet.close(&mut self.program, &outgoing.desk);
+                    let closed = outlet.close(&self.program, &outgoing.desk);
                     closed.map_err(of_line(&outgoing.desk))?;
                 }
                 outgoing.desk = Desk::new(self.plan, self.ledger, outgoing.desk.line);
@@ -242,10 +242,12 @@ impl<'a> Party<'a> {
                 continue;
             }
             let to = name(desk.known().to);
-            let interface = self.program.interface_mut();
-            let seed = interface.ask(Address::Name(&to), &item(desk), ANSWER);
+            let seed = self
+                .program
+                .interface()
+                .ask(Address::Name(&to), &item(desk), ANSWER);
             let outlet = match seed {
-                Ok(seed) => line::grow_outlet(&mut self.program, desk, &seed)?,
+                Ok(seed) => line::grow_outlet(&self.program, desk, &seed)?,
                 Err(_) => None,
             };
             outgoing.questions += 1;
@@ -269,7 +271,7 @@ impl<'a> Party<'a> {
         let mut moved = false;
         for Incoming { desk, inlet } in &mut self.incoming {
             let Some(inlet) = inlet else { continue };
-            let looked = inlet.look(&mut self.program, desk, wait);
+            let looked = inlet.look(&self.program, desk, wait);
             moved |= looked.map_err(of_line(desk))?;
         }
         Ok(moved)
@@ -278,7 +280,7 @@ impl<'a> Party<'a> {
     /// Takes what came back, and tells the lines.
     fn take_back(&mut self) -> Result<bool, String> {
         let mut moved = false;
-        while let Some(packet) = self.program.interface_mut().next_undelivered() {
+        while let Some(packet) = self.program.interface().next_undelivered() {
             moved = true;
             for Outgoing { desk, outlet, .. } in &mut self.outgoing {
                 if let Some(outlet) = outlet {
@@ -306,7 +308,7 @@ impl<'a> Party<'a> {
                 party: self.number,
                 is_due: now >= outgoing.due,
             };
-            let step = outlet.step(&mut self.program, turn);
+            let step = outlet.step(&self.program, turn);
             match step.map_err(of_line(desk))? {
                 Step::Nothing => {}
                 Step::Moved => moved = true,
@@ -337,7 +339,7 @@ impl<'a> Party<'a> {
             let at = self.random.below(self.incoming.len() as u64) as usize;
             let Incoming { desk, inlet } = &mut self.incoming[at];
             if let Some(inlet) = inlet {
-                let looked = inlet.look(&mut self.program, desk, Wait::For(wait));
+                let looked = inlet.look(&self.program, desk, Wait::For(wait));
                 looked.map_err(of_line(desk))?;
             }
         } else {
@@ -352,9 +354,11 @@ impl<'a> Party<'a> {
         for other in 0..self.plan.parties.len() {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
-            let mut peers = self.program.interface().peers();
+            let interface = self.program.interface();
+            let is_linked = interface.peers().any(|(_, peer)| named(peer));
+            drop(interface);
             let killed_at = self.plan.killed_at(other);
-            if world::now() <= killed_at + IDLERS && peers.any(|(_, peer)| named(peer)) {
+            if world::now() <= killed_at + IDLERS && is_linked {
                 self.known.insert(other);
                 continue;
             }
@@ -380,10 +384,10 @@ impl<'a> Party<'a> {
     }
 
     fn end(mut self) -> Result<(), String> {
-        let _ = self.program.interface_mut().flush(Wait::millis(1));
+        let _ = self.program.interface().flush(Wait::millis(1));
         for outgoing in std::mem::take(&mut self.outgoing) {
             if let Some(outlet) = outgoing.outlet {
-                let closed = outlet.close(&mut self.program, &outgoing.desk);
+                let closed = outlet.close(&self.program, &outgoing.desk);
                 closed.map_err(of_line(&outgoing.desk))?;
             }
         }
@@ -396,7 +400,7 @@ impl<'a> Party<'a> {
         }
         for incoming in std::mem::take(&mut self.incoming) {
             if let Some(inlet) = incoming.inlet {
-                let closed = inlet.close(&mut self.program, &incoming.desk);
+                let closed = inlet.close(&self.program, &incoming.desk);
                 closed.map_err(of_line(&incoming.desk))?;
             }
         }

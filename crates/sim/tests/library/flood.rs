@@ -24,15 +24,17 @@ pub struct Flood {
 }
 
 impl Flood {
-    pub fn open<H: Host>(manager: &mut Manager<H>) -> Result<Self, Violation> {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(AREA_BYTES as u64);
+    pub fn open<H: Host>(manager: &Manager<H>) -> Result<Self, Violation> {
+        let area = manager.interface().allocate(AREA_BYTES as u64);
         let area = area.map_err(failed("allocating an area"))?;
-        let slot = interface.open_slot(NewSlot::new(&area));
+        let slot = manager.interface().open_slot(NewSlot::new(&area));
         let slot = slot.map_err(failed("opening a slot"))?;
         let ticket = slot.fast_ticket(0, AREA_BYTES as u64);
         let ticket = ticket.map_err(failed("a ticket"))?;
-        let target = interface.target(&ticket, GROW).map_err(failed("grow"))?;
+        let target = manager
+            .interface()
+            .target(&ticket, GROW)
+            .map_err(failed("grow"))?;
         Ok(Self {
             slot,
             area,
@@ -43,10 +45,9 @@ impl Flood {
     }
 
     /// Sends until there is no room, looks a little, goes on; and in the end all of it is there.
-    pub fn send<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), Violation> {
+    pub fn send<H: Host>(&mut self, manager: &Manager<H>) -> Result<(), Violation> {
         self.floods += 1;
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
         let mut blocked = 0;
         for number in 0..MESSAGES {
             let word = (self.floods << 32 | number as u64) + 1;
@@ -57,13 +58,15 @@ impl Flood {
             let message = Message::new(&data).at(offset).silent();
             while sent(
                 "a short message",
-                interface.send_msg(terminus, &self.target, &message, Wait::Poll),
+                manager
+                    .interface()
+                    .send_msg(terminus, &self.target, &message, Wait::Poll),
             )?
             .is_none()
             {
                 blocked += 1;
                 for _ in 0..POLLS {
-                    interface.poll();
+                    manager.interface().poll();
                 }
             }
             self.memory.write(offset, &data);
@@ -73,7 +76,7 @@ impl Flood {
         }
         let mut found = vec![0; AREA_BYTES];
         for _ in 0..POLLS_MAX {
-            interface.poll();
+            manager.interface().poll();
             let last = AREA_BYTES - MESSAGE_BYTES;
             let read = self.area.read_at(last as u64, &mut found[last..]);
             read.map_err(failed("reading the area"))?;
@@ -86,8 +89,8 @@ impl Flood {
         self.memory.check(0, 0, &found)
     }
 
-    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), Violation> {
-        let closed = manager.interface_mut().close_slot(self.slot);
+    pub fn close<H: Host>(self, manager: &Manager<H>) -> Result<(), Violation> {
+        let closed = manager.interface().close_slot(self.slot);
         closed.map_err(failed("closing a slot"))
     }
 }

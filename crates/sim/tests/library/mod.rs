@@ -49,9 +49,9 @@ pub struct Figures {
 }
 
 /// A datagram receiver and its sender.
-struct Mailbox {
-    receiver: datagram::Receiver,
-    sender: datagram::Sender,
+struct Mailbox<H: Host> {
+    receiver: datagram::Receiver<H>,
+    sender: datagram::Sender<H>,
     channel: usize,
     /// What is on its way: where in the buffer, and whether with a ticket.
     sent: Option<(u32, Option<Ticket>)>,
@@ -66,9 +66,9 @@ struct Part {
 }
 
 /// A group, and its round.
-struct Round {
-    receiver: group::Receiver,
-    members: Vec<group::Sender>,
+struct Round<H: Host> {
+    receiver: group::Receiver<H>,
+    members: Vec<group::Sender<H>>,
     parts: Vec<Part>,
     /// What the place must hold; `None` where nobody writes in this round.
     expected: Vec<Option<u8>>,
@@ -76,15 +76,15 @@ struct Round {
 }
 
 pub struct Programs<'a, H: Host> {
-    manager: &'a mut Manager<H>,
+    manager: &'a Manager<H>,
     random: Random,
     deliveries: Deliveries,
-    stream: Stream,
-    rooms: Rooms,
+    stream: Stream<H>,
+    rooms: Rooms<H>,
     flood: Flood,
     strangers: Strangers,
-    mailboxes: Vec<Mailbox>,
-    round: Round,
+    mailboxes: Vec<Mailbox<H>>,
+    round: Round<H>,
     figures: Figures,
 }
 
@@ -106,7 +106,7 @@ pub fn sent<T>(call: &'static str, result: Result<T, SendError>) -> Result<Optio
 }
 
 /// Runs the history of a seed.
-pub fn run<H: Host>(manager: &mut Manager<H>, seed: u64, steps: u64) -> Result<Figures, Found> {
+pub fn run<H: Host>(manager: &Manager<H>, seed: u64, steps: u64) -> Result<Figures, Found> {
     let at = |step, act| {
         move |violation| Found {
             step,
@@ -123,7 +123,7 @@ pub fn run<H: Host>(manager: &mut Manager<H>, seed: u64, steps: u64) -> Result<F
 }
 
 impl<'a, H: Host> Programs<'a, H> {
-    fn open(manager: &'a mut Manager<H>, seed: u64) -> Result<Self, Violation> {
+    fn open(manager: &'a Manager<H>, seed: u64) -> Result<Self, Violation> {
         let mut deliveries = Deliveries::new();
         let mut mailboxes = Vec::new();
         for bytes in BUFFER_BYTES {
@@ -159,7 +159,7 @@ impl<'a, H: Host> Programs<'a, H> {
     }
 
     fn step(&mut self) -> (&'static str, Result<(), Violation>) {
-        let (manager, random) = (&mut *self.manager, &mut self.random);
+        let (manager, random) = (self.manager, &mut self.random);
         let (stream, deliveries) = (&mut self.stream, &mut self.deliveries);
         if random.below(1_000) == 0 {
             return ("flood", self.flood.send(manager));
@@ -168,16 +168,16 @@ impl<'a, H: Host> Programs<'a, H> {
             return ("strangers", self.strangers.act(manager, random));
         }
         match random.below(20) {
-            0..7 => ("stream: send", stream.send(manager, random, deliveries)),
-            7..10 => ("stream: receive", stream.receive(manager, deliveries)),
-            10..12 => ("stream: release", stream.release(manager, random)),
+            0..7 => ("stream: send", stream.send(random, deliveries)),
+            7..10 => ("stream: receive", stream.receive(deliveries)),
+            10..12 => ("stream: release", stream.release(random)),
             12..14 => {
                 let rooms = &mut self.rooms;
-                ("tagged write", rooms.write(manager, random, deliveries))
+                ("tagged write", rooms.write(random, deliveries))
             }
             14 => {
                 let rooms = &mut self.rooms;
-                ("get a tag", rooms.get(manager, random, deliveries))
+                ("get a tag", rooms.get(random, deliveries))
             }
             15 => ("datagram: send", self.send_datagram()),
             16 => ("datagram: receive", self.receive_datagram()),
@@ -209,9 +209,7 @@ impl<'a, H: Host> Programs<'a, H> {
         } else {
             Wait::Poll
         };
-        let result = mailbox
-            .sender
-            .send(self.manager, offset, &data, reply.as_ref(), wait);
+        let result = mailbox.sender.send(offset, &data, reply.as_ref(), wait);
         if sent("sending a datagram", result)?.is_some() {
             self.deliveries.sent(mailbox.channel, &data);
             mailbox.sent = Some((offset, reply));
@@ -224,7 +222,7 @@ impl<'a, H: Host> Programs<'a, H> {
             if !mailbox.receiver.is_ready() {
                 continue;
             }
-            let received = mailbox.receiver.receive(self.manager, Wait::Poll);
+            let received = mailbox.receiver.receive(Wait::Poll);
             let Some(found) = received.map_err(failed("receiving a datagram"))? else {
                 continue;
             };
@@ -244,7 +242,7 @@ impl<'a, H: Host> Programs<'a, H> {
     /// Begins a round: some members, each of which sends its part in pieces.
     fn begin_round(&mut self) -> Result<(), Violation> {
         let round = &mut self.round;
-        let whole = round.receiver.begin(self.manager);
+        let whole = round.receiver.begin();
         let whole = whole.map_err(failed("beginning a round"))?;
         round.expected = vec![None; GROUP_BYTES as usize];
         round.members.clear();
@@ -294,9 +292,9 @@ impl<'a, H: Host> Programs<'a, H> {
         let member = &mut round.members[part.member];
         let (offset, data) = (part.offset, &part.data);
         let result = if part.is_last {
-            member.send_last(self.manager, offset, data, Wait::Poll)
+            member.send_last(offset, data, Wait::Poll)
         } else {
-            member.send(self.manager, offset, data, Wait::Poll)
+            member.send(offset, data, Wait::Poll)
         };
         if sent("sending a part", result)?.is_some() {
             round.parts.pop();
@@ -309,7 +307,7 @@ impl<'a, H: Host> Programs<'a, H> {
         if !round.is_open {
             return Ok(());
         }
-        let received = round.receiver.receive(self.manager, Wait::Poll);
+        let received = round.receiver.receive(Wait::Poll);
         let Some(found) = received.map_err(failed("receiving a group"))? else {
             return Ok(());
         };
@@ -346,13 +344,13 @@ impl<'a, H: Host> Programs<'a, H> {
                 let what = "a group is not complete, or the stream does not end";
                 return Err(Violation::Unfinished(what.to_owned()));
             }
-            let (manager, deliveries) = (&mut *self.manager, &mut self.deliveries);
-            if self.stream.flush(manager)? && (closes_early || is_quiet) {
-                self.stream.close(manager)?;
+            let (manager, deliveries) = (self.manager, &mut self.deliveries);
+            if self.stream.flush()? && (closes_early || is_quiet) {
+                self.stream.close()?;
             }
-            self.stream.receive(manager, deliveries)?;
+            self.stream.receive(deliveries)?;
             self.stream.release_all(manager)?;
-            self.rooms.get(manager, &mut self.random, deliveries)?;
+            self.rooms.get(&mut self.random, deliveries)?;
             self.receive_datagram()?;
             if self.round.is_open {
                 self.send_part()?;
@@ -361,16 +359,8 @@ impl<'a, H: Host> Programs<'a, H> {
         }
         self.figures.records = self.deliveries.count(self.stream.channel);
         self.figures.tags = self.deliveries.count(self.rooms.channel);
-        self.rooms.close(self.manager)?;
         self.flood.close(self.manager)?;
         self.strangers.close(self.manager)?;
-        for mailbox in self.mailboxes {
-            let closed = mailbox.receiver.close(self.manager);
-            closed.map_err(failed("closing a receiver"))?;
-        }
-        let closed = self.round.receiver.close(self.manager);
-        closed.map_err(failed("closing a group"))?;
-        self.stream.dismantle(self.manager)?;
         Ok(self.figures)
     }
 }

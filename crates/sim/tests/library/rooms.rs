@@ -14,24 +14,21 @@ const ROOM_BYTES: u64 = 160;
 const AREA_BYTES: usize = (ROOMS * ROOM_BYTES) as usize;
 
 /// A sender, and what it has under way.
-struct Room {
-    sender: Sender,
+struct Room<H: Host> {
+    sender: Sender<H>,
     under_way: Option<(u64, StoreId, Vec<u8>)>,
 }
 
-pub struct Rooms {
-    receiver: Receiver,
+pub struct Rooms<H: Host> {
+    receiver: Receiver<H>,
     memory: Memory,
-    rooms: Vec<Room>,
+    rooms: Vec<Room<H>>,
     pub channel: usize,
     tags: u64,
 }
 
-impl Rooms {
-    pub fn open<H: Host>(
-        manager: &mut Manager<H>,
-        deliveries: &mut Deliveries,
-    ) -> Result<Self, Violation> {
+impl<H: Host> Rooms<H> {
+    pub fn open(manager: &Manager<H>, deliveries: &mut Deliveries) -> Result<Self, Violation> {
         let receiver = Receiver::new(manager, ROOMS * ROOM_BYTES, 64);
         let receiver = receiver.map_err(failed("opening an area for tagged writes"))?;
         let mut rooms = Vec::new();
@@ -52,9 +49,8 @@ impl Rooms {
         })
     }
 
-    pub fn write<H: Host>(
+    pub fn write(
         &mut self,
-        manager: &mut Manager<H>,
         random: &mut Random,
         deliveries: &mut Deliveries,
     ) -> Result<(), Violation> {
@@ -70,7 +66,7 @@ impl Rooms {
         let offset = random.below(ROOM_BYTES - length + 1);
         let data = noise(random, length);
         let tag = self.tags * ROOMS + number;
-        let result = room.sender.send(manager, offset, &data, tag, Wait::Poll);
+        let result = room.sender.send(offset, &data, tag, Wait::Poll);
         if sent("a tagged write", result)?.is_none() {
             return Ok(());
         }
@@ -84,19 +80,16 @@ impl Rooms {
     }
 
     /// Takes a tag, or one that is under way, and looks at the area.
-    pub fn get<H: Host>(
+    pub fn get(
         &mut self,
-        manager: &mut Manager<H>,
         random: &mut Random,
         deliveries: &mut Deliveries,
     ) -> Result<(), Violation> {
         let number = random.below(ROOMS) as usize;
         let sought = self.rooms[number].under_way.as_ref().map(|(tag, ..)| *tag);
         let found = match sought {
-            Some(tag) if random.below(2) == 0 => {
-                self.receiver.get_specific_tag(manager, tag, Wait::Poll)
-            }
-            _ => self.receiver.get_tag(manager, Wait::Poll),
+            Some(tag) if random.below(2) == 0 => self.receiver.get_specific_tag(tag, Wait::Poll),
+            _ => self.receiver.get_tag(Wait::Poll),
         };
         if let Some(tag) = found.map_err(failed("getting a tag"))? {
             deliveries.delivered(self.channel, &tag.to_le_bytes())?;
@@ -109,11 +102,5 @@ impl Rooms {
         let read = self.receiver.area().read_at(0, &mut bytes);
         read.map_err(failed("reading the area"))?;
         self.memory.check(0, 0, &bytes)
-    }
-
-    pub fn close<H: Host>(self, manager: &mut Manager<H>) -> Result<(), Violation> {
-        self.receiver
-            .close(manager)
-            .map_err(failed("closing the area"))
     }
 }

@@ -39,10 +39,9 @@ pub struct Strangers {
 }
 
 impl Strangers {
-    pub fn open<H: Host>(manager: &mut Manager<H>) -> Result<Self, Violation> {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(AREA_BYTES as u64);
-        let queue = interface.open_queue(QUEUE_ENTRIES);
+    pub fn open<H: Host>(manager: &Manager<H>) -> Result<Self, Violation> {
+        let area = manager.interface().allocate(AREA_BYTES as u64);
+        let queue = manager.interface().open_queue(QUEUE_ENTRIES);
         let mut model = Receiving::new();
         model.gate = Gate::Open;
         model.add_area(AREA_BYTES);
@@ -58,7 +57,7 @@ impl Strangers {
 
     pub fn act<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &Manager<H>,
         random: &mut Random,
     ) -> Result<(), Violation> {
         let at = random.below(SLOTS as u64) as usize;
@@ -75,7 +74,7 @@ impl Strangers {
 
     fn open_slot<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &Manager<H>,
         random: &mut Random,
     ) -> Result<(), Violation> {
         let base = random.below(AREA_BYTES as u64 / 2);
@@ -91,7 +90,7 @@ impl Strangers {
         if !writable {
             new.rights = Rights::NONE;
         }
-        let slot = manager.interface_mut().open_slot(new);
+        let slot = manager.interface().open_slot(new);
         let slot = slot.map_err(failed("opening a slot"))?;
         let entries = self.model.add_entries(ENTRIES);
         let new = receiving::NewSlot {
@@ -114,27 +113,23 @@ impl Strangers {
         Ok(())
     }
 
-    fn close_slot<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        at: usize,
-    ) -> Result<(), Violation> {
+    fn close_slot<H: Host>(&mut self, manager: &Manager<H>, at: usize) -> Result<(), Violation> {
         let place = self.places.swap_remove(at);
         let name = place.slot.name();
-        let found = manager.interface_mut().close_slot(place.slot).is_ok();
+        let found = manager.interface().close_slot(place.slot).is_ok();
         self.model.slot_closed(name, found)
     }
 
-    fn rekey<H: Host>(&mut self, manager: &mut Manager<H>, at: usize) -> Result<(), Violation> {
+    fn rekey<H: Host>(&mut self, manager: &Manager<H>, at: usize) -> Result<(), Violation> {
         let slot = &mut self.places[at].slot;
-        let done = manager.interface_mut().rekey_slot(slot);
+        let done = manager.interface().rekey_slot(slot);
         done.map_err(failed("re-keying a slot"))?;
         self.model.slot_rekeyed(slot.name(), key(slot)?, true)
     }
 
     fn permit<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &Manager<H>,
         random: &mut Random,
         at: usize,
     ) -> Result<(), Violation> {
@@ -145,10 +140,7 @@ impl Strangers {
         };
         let low = random.below(20);
         let permission = Permission {
-            key: manager
-                .interface_mut()
-                .new_key()
-                .map_err(failed("a new key"))?,
+            key: manager.interface().new_key().map_err(failed("a new key"))?,
             low,
             high: low + random.below(44),
         };
@@ -214,7 +206,7 @@ impl Strangers {
 
     fn send<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &Manager<H>,
         random: &mut Random,
         at: usize,
     ) -> Result<(), Violation> {
@@ -239,9 +231,13 @@ impl Strangers {
         message.word = word;
         message.silent = is_silent;
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
-        let target = interface.target(&ticket, GROW).map_err(failed("grow"))?;
-        let result = interface.send_msg(terminus, &target, &message, Wait::Poll);
+        let target = manager
+            .interface()
+            .target(&ticket, GROW)
+            .map_err(failed("grow"))?;
+        let result = manager
+            .interface()
+            .send_msg(terminus, &target, &message, Wait::Poll);
         let Some(handle) = sent("a message", result)? else {
             return Ok(());
         };
@@ -286,10 +282,9 @@ impl Strangers {
     }
 
     /// Reads what is announced until all is there that must be, and looks at everything.
-    fn look<H: Host>(&mut self, manager: &mut Manager<H>, looks: u32) -> Result<(), Violation> {
-        let interface = manager.interface_mut();
+    fn look<H: Host>(&mut self, manager: &Manager<H>, looks: u32) -> Result<(), Violation> {
         for look in 0..looks {
-            match interface.rcv(&mut self.queue) {
+            match manager.interface().rcv(&mut self.queue) {
                 Ok(None) => {}
                 Ok(found) => self.model.notified(0, Ok(found))?,
                 Err(ReceiveError::Overrun(overrun)) => {
@@ -297,7 +292,7 @@ impl Strangers {
                 }
                 Err(error) => return Err(failed("reading a queue")(error)),
             }
-            let refused = interface.refusals().total();
+            let refused = manager.interface().refusals().total();
             let is_there = self.model.is_silent(0) && refused >= self.model.refused();
             if is_there && look >= LOOKS_MIN {
                 break;
@@ -306,9 +301,9 @@ impl Strangers {
         if !self.model.is_silent(0) {
             self.model.notified(0, Ok(None))?;
         }
-        self.model.counted(None, &interface.refusals())?;
+        self.model.counted(None, &manager.interface().refusals())?;
         for place in &self.places {
-            let info = interface.slot_info(&place.slot);
+            let info = manager.interface().slot_info(&place.slot);
             let info = info.map_err(failed("looking at a slot"))?;
             let name = place.slot.name();
             self.model.counted(Some(name), &info.refusals)?;
@@ -324,11 +319,11 @@ impl Strangers {
         self.model.sweep(0, &bytes)
     }
 
-    pub fn close<H: Host>(mut self, manager: &mut Manager<H>) -> Result<(), Violation> {
+    pub fn close<H: Host>(mut self, manager: &Manager<H>) -> Result<(), Violation> {
         while !self.places.is_empty() {
             self.close_slot(manager, 0)?;
         }
-        manager.interface_mut().close_queue(self.queue);
+        manager.interface().close_queue(self.queue);
         Ok(())
     }
 }

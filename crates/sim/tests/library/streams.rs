@@ -18,23 +18,20 @@ const OPTIONS: StreamOptions = StreamOptions {
 /// Records that the receiver keeps at most.
 const HELD: usize = 12;
 
-pub struct Stream {
-    receiver: Receiver,
+pub struct Stream<H: Host> {
+    receiver: Receiver<H>,
     /// Gone when it is closed.
-    sender: Option<Sender>,
+    sender: Option<Sender<H>>,
     pub channel: usize,
     /// Records that were not released, with what was in them.
     held: VecDeque<(Record, Vec<u8>)>,
     ended: bool,
 }
 
-impl Stream {
-    pub fn open<H: Host>(
-        manager: &mut Manager<H>,
-        deliveries: &mut Deliveries,
-    ) -> Result<Self, Violation> {
+impl<H: Host> Stream<H> {
+    pub fn open(manager: &Manager<H>, deliveries: &mut Deliveries) -> Result<Self, Violation> {
         let receiver = Receiver::new(manager, OPTIONS).map_err(failed("opening a stream"))?;
-        let seed = receiver.make_seed(manager);
+        let seed = receiver.make_seed();
         let sender = Sender::grow(manager, &seed, GROW).map_err(failed("growing a stream"))?;
         Ok(Self {
             receiver,
@@ -49,9 +46,8 @@ impl Stream {
         self.ended
     }
 
-    pub fn send<H: Host>(
+    pub fn send(
         &mut self,
-        manager: &mut Manager<H>,
         random: &mut Random,
         deliveries: &mut Deliveries,
     ) -> Result<(), Violation> {
@@ -65,22 +61,18 @@ impl Stream {
             _ => random.below(3_500),
         };
         let data = noise(random, length);
-        let result = sender.send(manager, &data, Wait::Poll);
+        let result = sender.send(&data, Wait::Poll);
         if sent("sending a record", result)?.is_some() {
             deliveries.sent(self.channel, &data);
         }
         Ok(())
     }
 
-    pub fn receive<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        deliveries: &mut Deliveries,
-    ) -> Result<(), Violation> {
+    pub fn receive(&mut self, deliveries: &mut Deliveries) -> Result<(), Violation> {
         if self.held.len() >= HELD || self.ended {
             return Ok(());
         }
-        let record = match self.receiver.receive(manager, Wait::Poll) {
+        let record = match self.receiver.receive(Wait::Poll) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(()),
             Err(ReceiveError::Closed) => {
@@ -105,15 +97,11 @@ impl Stream {
     }
 
     /// Releases some of the records that are held; those that are kept are what they were.
-    pub fn release<H: Host>(
-        &mut self,
-        manager: &mut Manager<H>,
-        random: &mut Random,
-    ) -> Result<(), Violation> {
+    pub fn release(&mut self, random: &mut Random) -> Result<(), Violation> {
         let count = random.below(self.held.len() as u64 + 1);
         for _ in 0..count {
             if let Some((record, _)) = self.held.pop_front() {
-                self.receiver.release(manager, &record);
+                self.receiver.release(&record);
             }
         }
         for (record, bytes) in &self.held {
@@ -128,40 +116,30 @@ impl Stream {
         Ok(())
     }
 
-    pub fn release_all<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), Violation> {
+    pub fn release_all(&mut self, _: &Manager<H>) -> Result<(), Violation> {
         while let Some((record, bytes)) = self.held.pop_front() {
             if self.bytes(&record)? != bytes {
                 self.held.push_front((record, bytes));
-                return self.release(manager, &mut Random::new(0));
+                return self.release(&mut Random::new(0));
             }
-            self.receiver.release(manager, &record);
+            self.receiver.release(&record);
         }
         Ok(())
     }
 
     /// Hands over what was held back; false if there is no room for all of it.
-    pub fn flush<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<bool, Violation> {
+    pub fn flush(&mut self) -> Result<bool, Violation> {
         match &mut self.sender {
-            Some(sender) => {
-                Ok(sent("flushing a stream", sender.flush(manager, Wait::Poll))?.is_some())
-            }
+            Some(sender) => Ok(sent("flushing a stream", sender.flush(Wait::Poll))?.is_some()),
             None => Ok(true),
         }
     }
 
     /// Closes the sending end.
-    pub fn close<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), Violation> {
+    pub fn close(&mut self) -> Result<(), Violation> {
         match self.sender.take() {
-            Some(mut sender) => sender
-                .close(manager, GROW)
-                .map_err(failed("closing a stream")),
+            Some(mut sender) => sender.close(GROW).map_err(failed("closing a stream")),
             None => Ok(()),
         }
-    }
-
-    pub fn dismantle<H: Host>(self, manager: &mut Manager<H>) -> Result<(), Violation> {
-        self.receiver
-            .close(manager)
-            .map_err(failed("closing a stream's receiver"))
     }
 }

@@ -25,25 +25,29 @@ fn history(seed: u64, strategy: Strategy) -> Outcome {
                 strategy,
                 ..ManagerOptions::default()
             };
-            let mut manager = hamlyn_sim::host::open(Some(name), options).unwrap();
+            let manager = hamlyn_sim::host::open(Some(name), options).unwrap();
             let terminus = manager.terminus();
-            let interface = manager.interface_mut();
-            let area = interface.allocate(64).unwrap();
-            let mut queue = interface.open_queue(1024).unwrap();
+            let area = manager.interface().allocate(64).unwrap();
+            let mut queue = manager.interface().open_queue(1024).unwrap();
             let slot = NewSlot::new(&area).queue(&queue);
-            let ticket = interface
+            let ticket = manager
+                .interface()
                 .open_slot(slot)
                 .unwrap()
                 .fast_ticket(0, 64)
                 .unwrap();
             let always = hamlyn::host::Supply::Always;
-            interface
+            manager
+                .interface()
                 .offer("ticket", always, &ticket.to_bytes())
                 .unwrap();
             let peer = hamlyn::host::Address::Name(peer);
-            let bytes = interface.ask(peer, "ticket", Wait::Forever).unwrap();
+            let bytes = manager
+                .interface()
+                .ask(peer, "ticket", Wait::Forever)
+                .unwrap();
             let ticket = Ticket::from_bytes(&bytes).unwrap();
-            let target = interface.target(&ticket, Wait::Forever).unwrap();
+            let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
             let mut random = Random::new(seed);
             for word in 0..MESSAGES {
                 // Both draw the same, so both know who is to send.
@@ -52,15 +56,19 @@ fn history(seed: u64, strategy: Strategy) -> Outcome {
                 if sends {
                     world::pause(Span::from_ns(idle));
                     let message = Message::new(&[1; 16]).word(word);
-                    interface
+                    manager
+                        .interface()
                         .send_msg(terminus, &target, &message, Wait::Forever)
                         .unwrap();
                 } else {
-                    let came = interface.rcv_block(&mut queue, Wait::Forever).unwrap();
+                    let came = manager
+                        .interface()
+                        .rcv_block(&mut queue, Wait::Forever)
+                        .unwrap();
                     assert_eq!(came.unwrap().word, word);
                 }
             }
-            interface.flush(Wait::Forever).unwrap();
+            manager.interface().flush(Wait::Forever).unwrap();
             world::pause(Span::from_us(100));
         });
     }

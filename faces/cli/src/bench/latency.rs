@@ -71,10 +71,10 @@ pub(crate) enum End {
 const AREA_BYTES: u64 = 4096;
 
 impl End {
-    pub(crate) fn open(manager: &mut Manager<ProcessHost>, protocol: Protocol) -> Result<Self> {
+    pub(crate) fn open(manager: &Manager<ProcessHost>, protocol: Protocol) -> Result<Self> {
         Ok(match protocol {
             Protocol::Raw => {
-                let interface = manager.interface_mut();
+                let mut interface = manager.interface();
                 let area = interface.allocate(AREA_BYTES)?;
                 let queue = interface.open_queue(1024)?;
                 let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
@@ -106,26 +106,22 @@ impl End {
     }
 
     /// What the other process grows its sending end from.
-    pub(crate) fn grows_from(&self, manager: &Manager<ProcessHost>) -> Result<String> {
+    pub(crate) fn grows_from(&self, _: &Manager<ProcessHost>) -> Result<String> {
         Ok(match self {
             End::Raw { slot, .. } => to_hex(&slot.fast_ticket(0, AREA_BYTES)?.to_bytes()),
             End::Tagged { receiver, .. } => to_hex(&receiver.ticket().to_bytes()),
             End::Datagram { receiver, .. } => to_hex(&receiver.ticket().to_bytes()),
-            End::Stream { receiver, .. } => to_hex(&receiver.make_seed(manager).to_bytes()),
+            End::Stream { receiver, .. } => to_hex(&receiver.make_seed().to_bytes()),
         })
     }
 
-    pub(crate) fn grow(
-        &mut self,
-        manager: &mut Manager<ProcessHost>,
-        grown: &[String],
-    ) -> Result<()> {
+    pub(crate) fn grow(&mut self, manager: &Manager<ProcessHost>, grown: &[String]) -> Result<()> {
         let bytes = from_hex(grown.first().context("nothing to grow from")?)?;
         let wait = Wait::millis(5000);
         match self {
             End::Raw { target, .. } => {
                 let ticket = Ticket::from_bytes(&bytes)?;
-                *target = Some(manager.interface_mut().target(&ticket, wait)?);
+                *target = Some(manager.interface().target(&ticket, wait)?);
             }
             End::Tagged { sender, .. } => {
                 *sender = Some(tagged_write::Sender::grow(
@@ -150,11 +146,7 @@ impl End {
     }
 
     /// Sends and awaits the answer, so often.
-    pub(crate) fn lead(
-        &mut self,
-        manager: &mut Manager<ProcessHost>,
-        round_trips: u64,
-    ) -> Result<()> {
+    pub(crate) fn lead(&mut self, manager: &Manager<ProcessHost>, round_trips: u64) -> Result<()> {
         for turn in 0..round_trips {
             self.send(manager, turn)?;
             self.tidy(manager);
@@ -167,11 +159,7 @@ impl End {
     }
 
     /// Awaits and answers, so often.
-    pub(crate) fn echo(
-        &mut self,
-        manager: &mut Manager<ProcessHost>,
-        round_trips: u64,
-    ) -> Result<()> {
+    pub(crate) fn echo(&mut self, manager: &Manager<ProcessHost>, round_trips: u64) -> Result<()> {
         for _ in 0..round_trips {
             let turn = self.receive(manager)?;
             self.send(manager, turn)?;
@@ -182,16 +170,16 @@ impl End {
 
     /// What every message needs but can wait until the answer is on its way, as a program
     /// that serves would have it: gives back the record that was received last.
-    fn tidy(&mut self, manager: &mut Manager<ProcessHost>) {
+    fn tidy(&mut self, _: &Manager<ProcessHost>) {
         if let End::Stream { receiver, last, .. } = self
             && let Some(record) = last.take()
         {
-            receiver.release(manager, &record);
+            receiver.release(&record);
         }
     }
 
     #[inline]
-    fn send(&mut self, manager: &mut Manager<ProcessHost>, turn: u64) -> Result<()> {
+    fn send(&mut self, manager: &Manager<ProcessHost>, turn: u64) -> Result<()> {
         let mut data = [0; 16];
         data[..8].copy_from_slice(&turn.to_le_bytes());
         let place = (turn % 64) * 16;
@@ -203,26 +191,26 @@ impl End {
                 let terminus = manager.terminus();
                 let message = Message::new(&data).at(place).word(place);
                 manager
-                    .interface_mut()
+                    .interface()
                     .send_msg(terminus, target, &message, Wait::Forever)?;
             }
             End::Tagged {
                 sender: Some(sender),
                 ..
             } => {
-                sender.send(manager, place, &data, place, Wait::Forever)?;
+                sender.send(place, &data, place, Wait::Forever)?;
             }
             End::Datagram {
                 sender: Some(sender),
                 ..
             } => {
-                sender.send(manager, place as u32, &data, None, Wait::Forever)?;
+                sender.send(place as u32, &data, None, Wait::Forever)?;
             }
             End::Stream {
                 sender: Some(sender),
                 ..
             } => {
-                sender.send(manager, &data, Wait::Forever)?;
+                sender.send(&data, Wait::Forever)?;
             }
             _ => bail!("the sending end was not grown"),
         }
@@ -231,34 +219,28 @@ impl End {
 
     /// Waits for a message and reads what it brought.
     #[inline]
-    fn receive(&mut self, manager: &mut Manager<ProcessHost>) -> Result<u64> {
+    fn receive(&mut self, manager: &Manager<ProcessHost>) -> Result<u64> {
         Ok(match self {
             End::Raw { queue, area, .. } => {
                 let notification = loop {
-                    if let Some(notification) = manager.interface_mut().rcv(queue)? {
+                    if let Some(notification) = manager.interface().rcv(queue)? {
                         break notification;
                     }
                 };
                 area.load_u64(notification.word).unwrap_or(u64::MAX)
             }
             End::Tagged { receiver, .. } => {
-                let tag = receiver
-                    .get_tag(manager, Wait::Forever)?
-                    .context("no tag")?;
+                let tag = receiver.get_tag(Wait::Forever)?.context("no tag")?;
                 receiver.area().load_u64(tag).unwrap_or(u64::MAX)
             }
             End::Datagram { receiver, .. } => {
-                let datagram = receiver
-                    .receive(manager, Wait::Forever)?
-                    .context("no datagram")?;
+                let datagram = receiver.receive(Wait::Forever)?.context("no datagram")?;
                 let turn = first_word(datagram.data);
                 receiver.ready();
                 turn
             }
             End::Stream { receiver, last, .. } => {
-                let record = receiver
-                    .receive(manager, Wait::Forever)?
-                    .context("no record")?;
+                let record = receiver.receive(Wait::Forever)?.context("no record")?;
                 *last = Some(record);
                 receiver.bytes(&record).map_or(u64::MAX, first_word)
             }
@@ -297,10 +279,10 @@ pub(crate) struct Figures {
 
 /// Measures one protocol between the two.
 pub(crate) fn one_way(pair: &mut Pair, protocol: Protocol, effort: Effort) -> Result<Figures> {
-    let mut end = End::open(&mut pair.manager, protocol)?;
+    let mut end = End::open(&pair.manager, protocol)?;
     pair.actor.order(&Order::Open { protocol })?;
     let theirs: String = pair.actor.answer()?;
-    end.grow(&mut pair.manager, &[theirs])?;
+    end.grow(&pair.manager, &[theirs])?;
     let ours = end.grows_from(&pair.manager)?;
     // Both warm up, and grow the other direction.
     round_trips(pair, &mut end, protocol, vec![ours], effort.round_trips)?;
@@ -350,6 +332,6 @@ fn round_trips(
     })?;
     let () = pair.actor.answer()?;
     let start = std::time::Instant::now();
-    end.lead(&mut pair.manager, round_trips)?;
+    end.lead(&pair.manager, round_trips)?;
     Ok(start.elapsed().as_nanos() as f64 / round_trips as f64 / 2.0)
 }

@@ -17,10 +17,11 @@ const PEERS: usize = 64;
 /// rings of the other direction, as large, are the peers'; so half of the growth of the
 /// machine's shared memory is ours.
 pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -> Result<()> {
-    let interface = pair.manager.interface_mut();
+    let mut interface = pair.manager.interface();
     let area = interface.allocate(64)?;
     let slot = interface.open_slot(NewSlot::new(&area))?;
     let ticket = to_hex(&slot.fast_ticket(0, 64)?.to_bytes());
+    drop(interface);
     // The first few also pay for tables that grow.
     connect(pair, &ticket, PEERS)?;
     let before = used_bytes()?;
@@ -39,7 +40,7 @@ fn connect(pair: &mut Pair, ticket: &str, peers: usize) -> Result<()> {
     })?;
     let () = pair.actor.answer()?;
     while pair.manager.interface().peers().count() < known + peers {
-        pair.manager.interface_mut().poll();
+        pair.manager.interface().poll();
     }
     Ok(())
 }
@@ -52,10 +53,8 @@ pub(crate) fn connect_idle(
 ) -> Result<()> {
     let ticket = Ticket::from_bytes(&from_hex(ticket)?)?;
     for _ in 0..peers {
-        let mut manager = super::open()?;
-        manager
-            .interface_mut()
-            .target(&ticket, Wait::millis(5000))?;
+        let manager = super::open()?;
+        manager.interface().target(&ticket, Wait::millis(5000))?;
         idle.push(manager);
     }
     Ok(())

@@ -8,8 +8,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use hamlyn::engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Area, Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Target, Wait};
+use hamlyn::{Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Target, Wait};
 use hamlyn::{datagram, stream, tagged_write};
 use serde::{Deserialize, Serialize};
 
@@ -29,77 +30,84 @@ pub(crate) struct Order {
     pub(crate) batches: u64,
 }
 
-/// Both interfaces; the program is the only one in its namespace.
-struct Interfaces {
-    sending: Manager<ProcessHost>,
-    receiving: Manager<ProcessHost>,
-}
-
 /// Both ends of a protocol, each call of which moves one message of 16 bytes.
 trait Ends {
-    fn send(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()>;
-    fn receive(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()>;
+    fn send(&mut self, turn: usize) -> Result<()>;
+    fn receive(&mut self, turn: usize) -> Result<()>;
 }
 
-/// Takes one order from standard input and carries it out.
+/// Takes one order from standard input and carries it out. The program is the only one in its namespace.
 pub(crate) fn run() -> Result<()> {
     let order: Order = next_order()?.context("not told what to count")?;
     let mut options = Options::default().in_namespace(&format!("count-{}", std::process::id()));
     options.spin_ns = Some(u64::MAX / 4);
-    let mut interfaces = Interfaces {
-        sending: hamlyn::open_with(options.clone(), ManagerOptions::default())?,
-        receiving: hamlyn::open_with(options, ManagerOptions::default())?,
-    };
-    let there = &mut interfaces;
-    match order.protocol {
-        Protocol::Raw => count(&mut Raw::open(there)?, there, order.batches),
-        Protocol::Tagged => count(&mut Tagged::open(there)?, there, order.batches),
-        Protocol::Datagram => count(&mut Datagrams::open(there)?, there, order.batches),
-        Protocol::Stream => count(&mut Stream::open(there)?, there, order.batches),
+    if order.protocol == Protocol::Raw {
+        let sending = Interface::new(ProcessHost::open(options.clone())?)?;
+        let mut ends = Raw::open(sending, Interface::new(ProcessHost::open(options)?)?)?;
+        await_link(&mut ends.receiving)?;
+        return count(&mut ends, order.batches);
     }
+    let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
+    let there = hamlyn::open_with(options, ManagerOptions::default())?;
+    let mut ends: Box<dyn FnMut() -> Result<()>> = match order.protocol {
+        Protocol::Raw => return Ok(()),
+        Protocol::Tagged => counting(Tagged::open(&here, &there)?, order.batches),
+        Protocol::Datagram => counting(Datagrams::open(&here, &there)?, order.batches),
+        Protocol::Stream => counting(Stream::open(&here, &there)?, order.batches),
+    };
+    await_link(&mut there.interface())?;
+    ends()
 }
 
-fn count<E: Ends>(ends: &mut E, interfaces: &mut Interfaces, batches: u64) -> Result<()> {
-    // The sender is connected; the receiver hears of it from its attendant, a thread of its own.
+fn counting<E: Ends + 'static>(mut ends: E, batches: u64) -> Box<dyn FnMut() -> Result<()>> {
+    Box::new(move || count(&mut ends, batches))
+}
+
+/// The sender is connected; the receiver hears of it from the control thread of its host.
+fn await_link(receiving: &mut Interface<ProcessHost>) -> Result<()> {
     let since = Instant::now();
-    while interfaces.receiving.interface().peers().next().is_none() {
-        interfaces.receiving.interface_mut().poll();
+    while receiving.peers().next().is_none() {
+        receiving.poll();
         ensure!(since.elapsed() < CONNECTION, "the sender never connected");
     }
+    Ok(())
+}
+
+fn count<E: Ends>(ends: &mut E, batches: u64) -> Result<()> {
     for _ in 0..WARM_UP_BATCHES {
-        send_some(ends, interfaces)?;
-        receive_some(ends, interfaces)?;
+        send_some(ends)?;
+        receive_some(ends)?;
     }
     for _ in 0..batches {
-        counted_sends(ends, interfaces)?;
-        counted_receives(ends, interfaces)?;
+        counted_sends(ends)?;
+        counted_receives(ends)?;
     }
     Ok(())
 }
 
 #[inline(never)]
-fn counted_sends<E: Ends>(ends: &mut E, interfaces: &mut Interfaces) -> Result<()> {
+fn counted_sends<E: Ends>(ends: &mut E) -> Result<()> {
     // Not the last thing that is done here, so it is a call and not a jump.
-    std::hint::black_box(send_some(ends, interfaces))
+    std::hint::black_box(send_some(ends))
 }
 
 #[inline(never)]
-fn counted_receives<E: Ends>(ends: &mut E, interfaces: &mut Interfaces) -> Result<()> {
-    std::hint::black_box(receive_some(ends, interfaces))
+fn counted_receives<E: Ends>(ends: &mut E) -> Result<()> {
+    std::hint::black_box(receive_some(ends))
 }
 
 #[inline(never)]
-fn send_some<E: Ends>(ends: &mut E, interfaces: &mut Interfaces) -> Result<()> {
+fn send_some<E: Ends>(ends: &mut E) -> Result<()> {
     for turn in 0..BATCH {
-        ends.send(interfaces, turn)?;
+        ends.send(turn)?;
     }
     Ok(())
 }
 
 #[inline(never)]
-fn receive_some<E: Ends>(ends: &mut E, interfaces: &mut Interfaces) -> Result<()> {
+fn receive_some<E: Ends>(ends: &mut E) -> Result<()> {
     for turn in 0..BATCH {
-        ends.receive(interfaces, turn)?;
+        ends.receive(turn)?;
     }
     Ok(())
 }
@@ -114,24 +122,30 @@ fn place(turn: usize) -> u64 {
 }
 
 struct Raw {
+    sending: Interface<ProcessHost>,
+    receiving: Interface<ProcessHost>,
+    terminus: TerminusId,
     queue: Queue,
     target: Target,
-    _area: Area,
     _slot: Slot,
 }
 
 impl Raw {
-    fn open(interfaces: &mut Interfaces) -> Result<Self> {
-        let receiving = interfaces.receiving.interface_mut();
+    fn open(
+        mut sending: Interface<ProcessHost>,
+        mut receiving: Interface<ProcessHost>,
+    ) -> Result<Self> {
         let area = receiving.allocate(AREA_BYTES)?;
         let queue = receiving.open_queue(1024)?;
         let slot = receiving.open_slot(NewSlot::new(&area).queue(&queue))?;
         let ticket = slot.fast_ticket(0, AREA_BYTES)?;
-        let target = interfaces.sending.interface_mut().target(&ticket, GROWTH)?;
+        let target = sending.target(&ticket, GROWTH)?;
         Ok(Self {
+            terminus: sending.open_terminus(TerminusOptions::default())?,
+            sending,
+            receiving,
             queue,
             target,
-            _area: area,
             _slot: slot,
         })
     }
@@ -139,18 +153,17 @@ impl Raw {
 
 impl Ends for Raw {
     #[inline]
-    fn send(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()> {
-        let terminus = interfaces.sending.terminus();
+    fn send(&mut self, turn: usize) -> Result<()> {
         let message = Message::new(&DATA).at(place(turn)).word(turn as u64);
-        let interface = interfaces.sending.interface_mut();
-        interface.send_msg(terminus, &self.target, &message, Wait::Poll)?;
+        self.sending
+            .send_msg(self.terminus, &self.target, &message, Wait::Poll)?;
         Ok(())
     }
 
     #[inline]
-    fn receive(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()> {
-        let interface = interfaces.receiving.interface_mut();
-        let notification = interface.rcv(&mut self.queue)?.context("no message")?;
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        let notification = self.receiving.rcv(&mut self.queue)?;
+        let notification = notification.context("no message")?;
         ensure!(notification.word == turn as u64, "another message");
         Ok(())
     }
@@ -162,28 +175,25 @@ struct Tagged {
 }
 
 impl Tagged {
-    fn open(interfaces: &mut Interfaces) -> Result<Self> {
-        let receiver = tagged_write::Receiver::new(&mut interfaces.receiving, AREA_BYTES, 1024)?;
+    fn open(here: &Manager, there: &Manager) -> Result<Self> {
+        let receiver = tagged_write::Receiver::new(there, AREA_BYTES, 1024)?;
         let ticket = receiver.ticket();
-        let sender = tagged_write::Sender::grow(&mut interfaces.sending, &ticket, GROWTH)?;
+        let sender = tagged_write::Sender::grow(here, &ticket, GROWTH)?;
         Ok(Self { receiver, sender })
     }
 }
 
 impl Ends for Tagged {
     #[inline]
-    fn send(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()> {
-        let (sending, tag) = (&mut interfaces.sending, turn as u64);
+    fn send(&mut self, turn: usize) -> Result<()> {
         self.sender
-            .send(sending, place(turn), &DATA, tag, Wait::Poll)?;
+            .send(place(turn), &DATA, turn as u64, Wait::Poll)?;
         Ok(())
     }
 
     #[inline]
-    fn receive(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()> {
-        let tag = self
-            .receiver
-            .get_tag(&mut interfaces.receiving, Wait::Poll)?;
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        let tag = self.receiver.get_tag(Wait::Poll)?;
         ensure!(tag == Some(turn as u64), "another message, or none");
         Ok(())
     }
@@ -195,13 +205,13 @@ struct Datagrams {
 }
 
 impl Datagrams {
-    fn open(interfaces: &mut Interfaces) -> Result<Self> {
+    fn open(here: &Manager, there: &Manager) -> Result<Self> {
         let ends: Result<Vec<_>> = (0..BATCH)
             .map(|_| {
-                let mut receiver = datagram::Receiver::new(&mut interfaces.receiving, 64)?;
+                let mut receiver = datagram::Receiver::new(there, 64)?;
                 receiver.ready();
                 let ticket = receiver.ticket();
-                let sender = datagram::Sender::grow(&mut interfaces.sending, &ticket, GROWTH)?;
+                let sender = datagram::Sender::grow(here, &ticket, GROWTH)?;
                 Ok((receiver, sender))
             })
             .collect();
@@ -211,16 +221,16 @@ impl Datagrams {
 
 impl Ends for Datagrams {
     #[inline]
-    fn send(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()> {
+    fn send(&mut self, turn: usize) -> Result<()> {
         let (_, sender) = &self.ends[turn];
-        sender.send(&mut interfaces.sending, 0, &DATA, None, Wait::Poll)?;
+        sender.send(0, &DATA, None, Wait::Poll)?;
         Ok(())
     }
 
     #[inline]
-    fn receive(&mut self, interfaces: &mut Interfaces, turn: usize) -> Result<()> {
+    fn receive(&mut self, turn: usize) -> Result<()> {
         let (receiver, _) = &mut self.ends[turn];
-        let datagram = receiver.receive(&mut interfaces.receiving, Wait::Poll)?;
+        let datagram = receiver.receive(Wait::Poll)?;
         ensure!(datagram.is_some(), "no datagram");
         receiver.ready();
         Ok(())
@@ -233,29 +243,26 @@ struct Stream {
 }
 
 impl Stream {
-    fn open(interfaces: &mut Interfaces) -> Result<Self> {
+    fn open(here: &Manager, there: &Manager) -> Result<Self> {
         let options = stream::StreamOptions::default();
-        let receiver = stream::Receiver::new(&mut interfaces.receiving, options)?;
-        let seed = receiver.make_seed(&interfaces.receiving);
-        let sender = stream::Sender::grow(&mut interfaces.sending, &seed, GROWTH)?;
+        let receiver = stream::Receiver::new(there, options)?;
+        let seed = receiver.make_seed();
+        let sender = stream::Sender::grow(here, &seed, GROWTH)?;
         Ok(Self { receiver, sender })
     }
 }
 
 impl Ends for Stream {
     #[inline]
-    fn send(&mut self, interfaces: &mut Interfaces, _: usize) -> Result<()> {
-        self.sender
-            .send(&mut interfaces.sending, &DATA, Wait::Poll)?;
+    fn send(&mut self, _: usize) -> Result<()> {
+        self.sender.send(&DATA, Wait::Poll)?;
         Ok(())
     }
 
     #[inline]
-    fn receive(&mut self, interfaces: &mut Interfaces, _: usize) -> Result<()> {
-        let receiving = &mut interfaces.receiving;
-        let record = self.receiver.receive(receiving, Wait::Poll)?;
-        self.receiver
-            .release(receiving, &record.context("no record")?);
+    fn receive(&mut self, _: usize) -> Result<()> {
+        let record = self.receiver.receive(Wait::Poll)?;
+        self.receiver.release(&record.context("no record")?);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<()> {
     };
     super::pin(&[processor])?;
     let mut ground = Ground::open(&ground)?;
-    let mut manager = match driven {
+    let manager = match driven {
         None => super::open()?,
         Some(driven) => super::open_driven(&driven, processor)?,
     };
@@ -39,7 +39,7 @@ pub(crate) fn run() -> Result<()> {
                 ground.follow(round_trips);
             }
             Order::Open { protocol } => {
-                let end = latency::End::open(&mut manager, protocol)?;
+                let end = latency::End::open(&manager, protocol)?;
                 answer(&end.grows_from(&manager)?)?;
                 latency = Some(end);
             }
@@ -50,13 +50,13 @@ pub(crate) fn run() -> Result<()> {
             } => {
                 let end = latency.as_mut().context("no protocol is open")?;
                 if !grown.is_empty() {
-                    end.grow(&mut manager, &grown)?;
+                    end.grow(&manager, &grown)?;
                 }
                 answer(&())?;
-                end.echo(&mut manager, round_trips)?;
+                end.echo(&manager, round_trips)?;
             }
             Order::Drain { messages, calls } => {
-                throughput::drain(&mut manager, messages, calls)?;
+                throughput::drain(&manager, messages, calls)?;
             }
             Order::RawStream { path, cells } => {
                 let mut stream = Stream::open(&path)?;
@@ -87,27 +87,26 @@ pub(crate) fn run() -> Result<()> {
                 placement,
                 credit,
             } => {
-                let end = ReceivingEnd::open(&mut manager, buffers, placement, &credit)?;
+                let end = ReceivingEnd::open(&manager, buffers, placement, &credit)?;
                 large[placement as usize] = Some(end);
             }
             Order::LargeGrant => {
                 let end = large[Placement::Direct as usize].as_mut();
-                end.context("no slot is open")?.grant(&mut manager)?;
+                end.context("no slot is open")?.grant(&manager)?;
             }
             Order::LargeTake {
                 placement,
                 messages,
             } => {
                 let end = large[placement as usize].as_mut();
-                end.context("no slot is open")?
-                    .take(&mut manager, messages)?;
+                end.context("no slot is open")?.take(&manager, messages)?;
             }
             Order::LargeClose { placement } => {
                 let end = large[placement as usize].take();
-                end.context("no slot is open")?.close(&mut manager)?;
+                end.context("no slot is open")?.close(&manager)?;
             }
             Order::Compute { grain_ns, messages } => {
-                strategies::compute(&mut manager, grain_ns, messages)?;
+                strategies::compute(&manager, grain_ns, messages)?;
             }
             Order::Idle { ticket, peers } => {
                 memory::connect_idle(&mut idle, &ticket, peers)?;

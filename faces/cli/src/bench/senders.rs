@@ -198,10 +198,11 @@ impl Tally {
 
 impl Crowd {
     fn new(senders_max: usize, elsewhere: &[usize]) -> Result<Self> {
-        let mut manager = super::open()?;
-        let interface = manager.interface_mut();
+        let manager = super::open()?;
+        let mut interface = manager.interface();
         let area = interface.allocate(senders_max as u64 * SLOT_BYTES)?;
         let queue = interface.open_queue(4096)?;
+        drop(interface);
         Ok(Self {
             manager,
             queue,
@@ -244,7 +245,7 @@ impl Crowd {
             theirs += bytes;
         }
         while self.manager.interface().peers().count() < senders {
-            self.manager.interface_mut().poll();
+            self.manager.interface().poll();
         }
         let grown = memory::used_bytes()?.since(before);
         let new = new.len() as u64;
@@ -261,7 +262,7 @@ impl Crowd {
         let new = NewSlot::new(&self.area)
             .range(from..from + SLOT_BYTES)
             .queue(&self.queue);
-        let slot = self.manager.interface_mut().open_slot(new)?;
+        let slot = self.manager.interface().open_slot(new)?;
         let ticket = to_hex(&slot.fast_ticket(0, SLOT_BYTES)?.to_bytes());
         self.slots.push(slot);
         Ok(ticket)
@@ -271,7 +272,7 @@ impl Crowd {
     #[inline]
     fn take(&mut self, tally: &mut Tally) -> Result<()> {
         for _ in 0..MESSAGES_PER_LOOK {
-            if let Some(notification) = self.manager.interface_mut().rcv(&mut self.queue)? {
+            if let Some(notification) = self.manager.interface().rcv(&mut self.queue)? {
                 tally.count(notification.word)?;
             }
         }
@@ -368,7 +369,7 @@ impl Crowd {
 
     fn poll_empty(&mut self, polls: usize) -> Result<()> {
         for _ in 0..polls {
-            let taken = self.manager.interface_mut().rcv(&mut self.queue)?;
+            let taken = self.manager.interface().rcv(&mut self.queue)?;
             ensure!(taken.is_none(), "a silent sender sent something");
         }
         Ok(())

@@ -143,11 +143,12 @@ struct Sender {
 
 impl Sender {
     fn start(elsewhere: usize, protocol: Protocol, peers: usize, bytes: usize) -> Result<Self> {
-        let mut manager = super::open()?;
-        let interface = manager.interface_mut();
+        let manager = super::open()?;
+        let mut interface = manager.interface();
         let area = interface.allocate(64)?;
         let ready = interface.open_queue(64)?;
         let slot = interface.open_slot(NewSlot::new(&area).queue(&ready))?;
+        drop(interface);
         let mut process = Actor::start(Role::Peers, None)?;
         process.order(&Order::Open {
             processor: elsewhere,
@@ -160,9 +161,9 @@ impl Sender {
         let mut places = places.iter().map(|place| from_hex(place));
         let stopped = places.next().context("no stopped peer")??;
         let stopped = Ticket::from_bytes(&stopped)?;
-        let stopped = manager.interface_mut().target(&stopped, WAIT)?;
+        let stopped = manager.interface().target(&stopped, WAIT)?;
         let lines = places
-            .map(|place| Line::grow(&mut manager, protocol, &place?))
+            .map(|place| Line::grow(&manager, protocol, &place?))
             .collect::<Result<_>>()?;
         Ok(Self {
             manager,
@@ -188,7 +189,7 @@ impl Sender {
         // From now on the stopped one takes, too.
         self.process.order(&Order::TakeAll)?;
         ensure!(
-            self.manager.interface_mut().flush(WAIT)?,
+            self.manager.interface().flush(WAIT)?,
             "messages are stuck though all peers take them"
         );
         let begun = Instant::now();
@@ -217,7 +218,7 @@ impl Sender {
     /// One message for the stopped peer: whether it found room.
     fn offer(&mut self) -> Result<bool> {
         let terminus = self.manager.terminus();
-        let interface = self.manager.interface_mut();
+        let mut interface = self.manager.interface();
         let message = Message::new(&[7; 16]);
         let sent = interface.send_msg(terminus, &self.stopped, &message, Wait::Poll);
         Ok(found_room(sent)?.is_some())
@@ -230,14 +231,14 @@ impl Sender {
         while begun.elapsed() < window {
             for _ in 0..ROUNDS_PER_LOOK {
                 for line in &mut self.lines {
-                    sent += u64::from(line.send(&mut self.manager, &self.data)?);
+                    sent += u64::from(line.send(&self.manager, &self.data)?);
                 }
                 self.take_answers()?;
             }
             if beside {
                 self.offer()?;
             }
-            self.manager.interface_mut().poll();
+            self.manager.interface().poll();
         }
         Ok(sent)
     }
@@ -246,7 +247,7 @@ impl Sender {
         if !matches!(self.lines[0], Line::Datagram(..)) {
             return Ok(());
         }
-        while let Some(came) = self.manager.interface_mut().rcv(&mut self.ready)? {
+        while let Some(came) = self.manager.interface().rcv(&mut self.ready)? {
             match self.lines.get_mut(came.word as usize) {
                 Some(Line::Datagram(_, is_ready)) => *is_ready = true,
                 _ => bail!("a word of nobody"),
@@ -269,7 +270,7 @@ impl Sender {
 }
 
 impl Line {
-    fn grow(manager: &mut Manager<ProcessHost>, protocol: Protocol, place: &[u8]) -> Result<Self> {
+    fn grow(manager: &Manager<ProcessHost>, protocol: Protocol, place: &[u8]) -> Result<Self> {
         Ok(match protocol {
             Protocol::TaggedWrite => {
                 let ticket = Ticket::from_bytes(place)?;
@@ -288,16 +289,16 @@ impl Line {
 
     /// Whether it found room.
     #[inline]
-    fn send(&mut self, manager: &mut Manager<ProcessHost>, data: &[u8]) -> Result<bool> {
+    fn send(&mut self, _: &Manager<ProcessHost>, data: &[u8]) -> Result<bool> {
         let sent = match self {
-            Line::TaggedWrite(sender) => sender.send(manager, 0, data, 7, Wait::Poll).map(|_| ()),
+            Line::TaggedWrite(sender) => sender.send(0, data, 7, Wait::Poll).map(|_| ()),
             Line::Datagram(_, false) => return Ok(false),
             Line::Datagram(sender, is_ready) => {
-                let sent = sender.send(manager, 0, data, None, Wait::Poll).map(|_| ());
+                let sent = sender.send(0, data, None, Wait::Poll).map(|_| ());
                 *is_ready = sent.is_err();
                 sent
             }
-            Line::Stream(sender) => sender.send(manager, data, Wait::Poll),
+            Line::Stream(sender) => sender.send(data, Wait::Poll),
         };
         Ok(found_room(sent)?.is_some())
     }

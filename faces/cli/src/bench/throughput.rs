@@ -126,7 +126,7 @@ fn flood(pair: &mut Pair, messages: u64, calls: Calls) -> Result<f64> {
     let ticket: String = pair.actor.answer()?;
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
     let terminus = pair.manager.terminus();
-    let interface = pair.manager.interface_mut();
+    let mut interface = pair.manager.interface();
     let target = interface.target(&ticket, WAIT)?;
     let mut data = [[0; 16]; MANY as usize];
     let start = std::time::Instant::now();
@@ -160,8 +160,8 @@ fn flood(pair: &mut Pair, messages: u64, calls: Calls) -> Result<f64> {
 }
 
 /// The other side of [`flood`].
-pub(crate) fn drain(manager: &mut Manager<ProcessHost>, messages: u64, calls: Calls) -> Result<()> {
-    let interface = manager.interface_mut();
+pub(crate) fn drain(manager: &Manager<ProcessHost>, messages: u64, calls: Calls) -> Result<()> {
+    let mut interface = manager.interface();
     let area = interface.allocate(4096)?;
     let mut queue = interface.open_queue(4096)?;
     let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;

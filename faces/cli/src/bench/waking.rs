@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relea
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use hamlyn::engine::terminus::TerminusOptions;
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Wait};
+use hamlyn::{Interface, Message, NewSlot, Wait};
 use indicatif::ProgressBar;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::futex;
@@ -159,31 +160,29 @@ fn by_eventfd() -> Result<Way<'static>> {
     })
 }
 
-fn open() -> Result<Manager<ProcessHost>> {
+fn open() -> Result<Interface<ProcessHost>> {
     let mut options = Options::default().in_namespace("bench");
     options.spin_ns = Some(0);
-    Ok(hamlyn::open_with(options, ManagerOptions::default())?)
+    Ok(Interface::new(ProcessHost::open(options)?)?)
 }
 
 /// A receiver that does not poll before it sleeps, and a sender to it.
 fn by_message() -> Result<Way<'static>> {
     let (mut there, mut here) = (open()?, open()?);
-    let interface = there.interface_mut();
-    let area = interface.allocate(64)?;
-    let mut queue = interface.open_queue(1024)?;
-    let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
+    let area = there.allocate(64)?;
+    let mut queue = there.open_queue(1024)?;
+    let slot = there.open_slot(NewSlot::new(&area).queue(&queue))?;
     let ticket = slot.fast_ticket(0, 64)?;
-    let target = here.interface_mut().target(&ticket, PATIENCE)?;
-    let terminus = here.terminus();
+    let target = here.target(&ticket, PATIENCE)?;
+    let terminus = here.open_terminus(TerminusOptions::default())?;
     Ok(Way {
         sleep: Box::new(move || {
-            let taken = there.interface_mut().rcv_block(&mut queue, PATIENCE)?;
+            let taken = there.rcv_block(&mut queue, PATIENCE)?;
             taken.map(|_| ()).context("nothing came")
         }),
         wake: Box::new(move || {
             let message = Message::new(&[7; 16]);
-            here.interface_mut()
-                .send_msg(terminus, &target, &message, PATIENCE)?;
+            here.send_msg(terminus, &target, &message, PATIENCE)?;
             Ok(())
         }),
     })

@@ -63,11 +63,10 @@ struct Desk {
 }
 
 pub(crate) fn run() -> Result<()> {
-    let mut manager = hamlyn::open_with(Options::named(DESK), ManagerOptions::default())?;
-    let inbox = tagged_write::Receiver::new(&mut manager, AREA_BYTES, TAGS)?;
+    let manager = hamlyn::open_with(Options::named(DESK), ManagerOptions::default())?;
+    let inbox = tagged_write::Receiver::new(&manager, AREA_BYTES, TAGS)?;
     let ticket = inbox.ticket().to_bytes();
-    let interface = manager.interface_mut();
-    interface.offer(ITEM, Supply::Always, &ticket)?;
+    manager.interface().offer(ITEM, Supply::Always, &ticket)?;
     let mut desk = Desk {
         manager,
         inbox,
@@ -81,8 +80,10 @@ pub(crate) fn run() -> Result<()> {
             }
             Order::Seek { whom, seconds } => {
                 let wait = Wait::For(Duration::from_secs(seconds));
-                let found = desk.manager.interface_mut();
-                let found = found.ask(Address::Name(&whom), ITEM, wait);
+                let found = desk
+                    .manager
+                    .interface()
+                    .ask(Address::Name(&whom), ITEM, wait);
                 answer(&found.err().map(|error| error.to_string()))?;
             }
             Order::Persist { to } => answer(&desk.persist(&to)?)?,
@@ -93,11 +94,13 @@ pub(crate) fn run() -> Result<()> {
 
 impl Desk {
     fn sender(&mut self, to: &str) -> Result<tagged_write::Sender> {
-        let interface = self.manager.interface_mut();
-        let ticket = interface.ask(Address::Name(to), ITEM, WAIT)?;
+        let ticket = self
+            .manager
+            .interface()
+            .ask(Address::Name(to), ITEM, WAIT)?;
         let ticket = Ticket::from_bytes(&ticket)?;
-        let sender = tagged_write::Sender::grow(&mut self.manager, &ticket, WAIT)?;
-        self.senders.insert(to.to_owned(), sender);
+        let sender = tagged_write::Sender::grow(&self.manager, &ticket, WAIT)?;
+        self.senders.insert(to.to_owned(), sender.clone());
         Ok(sender)
     }
 
@@ -117,8 +120,8 @@ impl Desk {
                 let (number, turn) = (sent / peers, (sent % peers) as usize);
                 let tag = from << 32 | number;
                 let (place, data) = (number % 64 * 8, tag.to_le_bytes());
-                let sender = senders[turn];
-                match sender.send(&mut self.manager, place, &data, tag, Wait::Poll) {
+                let sender = &senders[turn];
+                match sender.send(place, &data, tag, Wait::Poll) {
                     Ok(_) => sent += 1,
                     Err(SendError::WouldBlock { .. }) => break,
                     Err(error) => return Err(error.into()),
@@ -141,7 +144,7 @@ impl Desk {
             }
         }
         ensure!(
-            self.manager.interface_mut().flush(WAIT)?,
+            self.manager.interface().flush(WAIT)?,
             "messages are left over"
         );
         ensure!(self.take()?.is_none(), "more came than were sent");
@@ -158,15 +161,15 @@ impl Desk {
     }
 
     fn take(&mut self) -> Result<Option<u64>> {
-        Ok(self.inbox.get_tag(&mut self.manager, Wait::Poll)?)
+        Ok(self.inbox.get_tag(Wait::Poll)?)
     }
 
     fn persist(&mut self, to: &str) -> Result<Loss> {
         let sender = self.senders.get(to);
-        let sender = *sender.with_context(|| format!("{to} was never written to"))?;
+        let sender = sender.with_context(|| format!("{to} was never written to"))?;
         let begun = Instant::now();
         let error = loop {
-            match sender.send(&mut self.manager, 0, &[0; 8], u64::MAX, Wait::For(KNOCK)) {
+            match sender.send(0, &[0; 8], u64::MAX, Wait::For(KNOCK)) {
                 // A message for which there is no room is one more that waits.
                 Ok(_) | Err(SendError::WouldBlock { .. }) => {}
                 Err(error) => break error,
@@ -178,7 +181,7 @@ impl Desk {
             self.manager.wait(Wait::For(KNOCK))?;
         };
         let mut returned = 0;
-        while self.manager.interface_mut().next_undelivered().is_some() {
+        while self.manager.interface().next_undelivered().is_some() {
             returned += 1;
         }
         Ok(Loss {

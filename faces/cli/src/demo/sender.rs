@@ -48,20 +48,17 @@ pub(crate) fn run() -> Result<()> {
             Order::Introduce => answer(&rustix::process::geteuid().as_raw())?,
             Order::Short { ticket, messages } => {
                 let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-                let sender = tagged_write::Sender::grow(&mut manager, &ticket, WAIT)?;
+                let sender = tagged_write::Sender::grow(&manager, &ticket, WAIT)?;
                 for tag in 0..messages {
                     let data = tag.to_le_bytes();
-                    sender.send(&mut manager, tag % 64 * 8, &data, tag, WAIT)?;
+                    sender.send(tag % 64 * 8, &data, tag, WAIT)?;
                 }
-                anyhow::ensure!(
-                    manager.interface_mut().flush(WAIT)?,
-                    "messages are left over"
-                );
+                anyhow::ensure!(manager.interface().flush(WAIT)?, "messages are left over");
                 answer(&())?;
             }
             Order::Stream { seed, file } => {
                 let seed = StreamSeed::from_bytes(&from_hex(&seed)?)?;
-                let mut sender = stream::Sender::grow(&mut manager, &seed, WAIT)?;
+                let mut sender = stream::Sender::grow(&manager, &seed, WAIT)?;
                 let mut file = std::fs::File::open(&file).context("opening the file")?;
                 let mut digest = Sha256::new();
                 let mut buffer = vec![0; 64 << 10];
@@ -71,23 +68,20 @@ pub(crate) fn run() -> Result<()> {
                         break;
                     }
                     digest.update(&buffer[..length]);
-                    sender.send(&mut manager, &buffer[..length], WAIT)?;
+                    sender.send(&buffer[..length], WAIT)?;
                 }
-                sender.close(&mut manager, WAIT)?;
+                sender.close(WAIT)?;
                 answer(&to_hex(&digest.finalize()))?;
             }
             Order::Group { member, fill } => {
                 let member = Member::from_bytes(&from_hex(&member)?)?;
                 let length = usize::try_from(member.ticket.length_bytes)?;
-                let mut sender = group::Sender::grow(&mut manager, &member, WAIT)?;
+                let mut sender = group::Sender::grow(&manager, &member, WAIT)?;
                 let data = vec![fill; length];
                 let (first, last) = data.split_at(length / 3);
-                sender.send(&mut manager, 0, first, WAIT)?;
-                sender.send_last(&mut manager, first.len() as u64, last, WAIT)?;
-                anyhow::ensure!(
-                    manager.interface_mut().flush(WAIT)?,
-                    "messages are left over"
-                );
+                sender.send(0, first, WAIT)?;
+                sender.send_last(first.len() as u64, last, WAIT)?;
+                anyhow::ensure!(manager.interface().flush(WAIT)?, "messages are left over");
                 answer(&())?;
             }
             Order::Delegate { member } => {
@@ -114,9 +108,9 @@ pub(crate) fn run() -> Result<()> {
             }
             Order::Replay { ticket } => {
                 let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-                let sender = datagram::Sender::grow(&mut manager, &ticket, WAIT)?;
-                sender.send(&mut manager, 0, b"once", None, WAIT)?;
-                sender.send(&mut manager, 0, b"twice", None, WAIT)?;
+                let sender = datagram::Sender::grow(&manager, &ticket, WAIT)?;
+                sender.send(0, b"once", None, WAIT)?;
+                sender.send(0, b"twice", None, WAIT)?;
                 answer(&())?;
             }
             Order::Endless {
@@ -124,13 +118,13 @@ pub(crate) fn run() -> Result<()> {
                 length_bytes,
             } => {
                 let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-                let target = manager.interface_mut().target(&ticket, WAIT)?;
+                let target = manager.interface().target(&ticket, WAIT)?;
                 answer(&())?;
                 let data = vec![1; length_bytes];
                 let terminus = manager.terminus();
                 let message = Message::new(&data);
                 manager
-                    .interface_mut()
+                    .interface()
                     .send_msg(terminus, &target, &message, Wait::Forever)?;
             }
         }
@@ -144,11 +138,11 @@ fn send_raw<H: hamlyn::Host>(
     offset: u64,
     data: &[u8],
 ) -> Result<()> {
-    let target = manager.interface_mut().target(ticket, WAIT)?;
+    let target = manager.interface().target(ticket, WAIT)?;
     let terminus = manager.terminus();
     let message = Message::new(data).at(offset);
     manager
-        .interface_mut()
+        .interface()
         .send_msg(terminus, &target, &message, WAIT)?;
     Ok(())
 }

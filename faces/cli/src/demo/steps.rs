@@ -29,9 +29,7 @@ pub(super) fn short_messages(stage: &mut Stage) -> Result<String> {
     })?;
     let mut start = Instant::now();
     for expected in 0..SHORT_MESSAGES {
-        let tag = receiver
-            .get_tag(manager, WAIT)?
-            .context("a message did not come")?;
+        let tag = receiver.get_tag(WAIT)?.context("a message did not come")?;
         ensure!(tag == expected, "message {expected} expected, {tag} came");
         if expected == 0 {
             start = Instant::now();
@@ -39,7 +37,7 @@ pub(super) fn short_messages(stage: &mut Stage) -> Result<String> {
     }
     let rate = SHORT_MESSAGES as f64 / start.elapsed().as_secs_f64();
     let () = senders[0].answer()?;
-    receiver.close(manager)?;
+    drop(receiver);
     Ok(format!(
         "{SHORT_MESSAGES} in order, {:.1} million a second",
         rate / 1e6
@@ -57,7 +55,7 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
     let length = *megabytes << 20;
     let made = file::make(length)?;
     let mut receiver = stream::Receiver::new(manager, StreamOptions::default())?;
-    let seed = to_hex(&receiver.make_seed(manager).to_bytes());
+    let seed = to_hex(&receiver.make_seed().to_bytes());
     senders[1].order(&Order::Stream {
         seed,
         file: made.path().to_owned(),
@@ -71,7 +69,7 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
     let mut received = 0_u64;
     let start = Instant::now();
     loop {
-        match receiver.receive(manager, WAIT) {
+        match receiver.receive(WAIT) {
             Ok(Some(record)) => {
                 let bytes = receiver
                     .bytes(&record)
@@ -79,7 +77,7 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
                 digest.update(bytes);
                 received += bytes.len() as u64;
                 bar.set_position(received);
-                receiver.release(manager, &record);
+                receiver.release(&record);
             }
             Ok(None) => bail!("the stream stalled after {received} bytes"),
             Err(ReceiveError::Closed) => break,
@@ -90,7 +88,7 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
     bar.finish_and_clear();
     let ours = to_hex(&digest.finalize());
     let theirs: String = senders[1].answer()?;
-    receiver.close(manager)?;
+    drop(receiver);
     ensure!(
         received == length,
         "{length} bytes expected, {received} came"
@@ -110,7 +108,7 @@ pub(super) fn group(stage: &mut Stage) -> Result<String> {
         manager, senders, ..
     } = stage;
     let mut receiver = group::Receiver::new(manager, 4 << 20, Default::default())?;
-    let whole = receiver.begin(manager)?;
+    let whole = receiver.begin()?;
     let members = whole.divide(&[PART_BYTES; 4])?;
     let mut parts: Vec<String> = members
         .iter()
@@ -127,7 +125,7 @@ pub(super) fn group(stage: &mut Stage) -> Result<String> {
             fill: index as u8 + 1,
         })?;
     }
-    let place = match receiver.receive(manager, WAIT) {
+    let place = match receiver.receive(WAIT) {
         Ok(Some(place)) => place,
         Ok(None) => bail!("the group is incomplete"),
         Err(error) => return Err(error.into()),
@@ -145,7 +143,7 @@ pub(super) fn group(stage: &mut Stage) -> Result<String> {
     for sender in senders.iter_mut() {
         let () = sender.answer()?;
     }
-    receiver.close(manager)?;
+    drop(receiver);
     Ok("4 MiB from 5 processes, one notification, after the last packet".to_owned())
 }
 
@@ -170,19 +168,20 @@ fn refused_at_plain_slot(
     let Stage {
         manager, senders, ..
     } = stage;
-    let interface = manager.interface_mut();
     // The slot is the first half of its area; the other half must stay as it is.
-    let area = interface.allocate(2 * LENGTH)?;
-    let slot = interface.open_slot(NewSlot::new(&area).range(0..LENGTH).mode(Mode::Normal))?;
+    let area = manager.interface().allocate(2 * LENGTH)?;
+    let slot = manager
+        .interface()
+        .open_slot(NewSlot::new(&area).range(0..LENGTH).mode(Mode::Normal))?;
     let ticket = to_hex(&slot.fast_ticket(0, LENGTH)?.to_bytes());
     senders[2].order(&order(ticket))?;
     let () = senders[2].answer()?;
     let start = Instant::now();
-    while interface.slot_info(&slot)?.refusals.total() == 0 {
-        interface.poll();
+    while manager.interface().slot_info(&slot)?.refusals.total() == 0 {
+        manager.interface().poll();
         ensure!(start.elapsed().as_secs() < 10, "nothing was refused");
     }
-    let refusals = interface.slot_info(&slot)?.refusals;
+    let refusals = manager.interface().slot_info(&slot)?.refusals;
     ensure!(
         refusals.count(reason) == 1,
         "refused for another reason: {refusals:?}"
@@ -195,7 +194,7 @@ fn refused_at_plain_slot(
         bytes.iter().all(|&byte| byte == 0),
         "memory was written all the same"
     );
-    interface.close_slot(slot)?;
+    manager.interface().close_slot(slot)?;
     Ok(format!("refused: {reason}; not a byte was written"))
 }
 
@@ -209,20 +208,20 @@ pub(super) fn replay(stage: &mut Stage) -> Result<String> {
     senders[2].order(&Order::Replay { ticket })?;
     let () = senders[2].answer()?;
     let data = receiver
-        .receive(manager, WAIT)?
+        .receive(WAIT)?
         .context("the first message did not come")?
         .data
         .to_vec();
     ensure!(data == b"once", "the first message is wrong");
     let start = Instant::now();
-    while receiver.info(manager)?.refusals.total() == 0 {
-        manager.interface_mut().poll();
+    while receiver.info()?.refusals.total() == 0 {
+        manager.interface().poll();
         ensure!(
             start.elapsed().as_secs() < 10,
             "the second message was not refused"
         );
     }
-    let refusals = receiver.info(manager)?.refusals;
+    let refusals = receiver.info()?.refusals;
     ensure!(
         refusals.count(Refusal::EntrySpent) == 1,
         "refused for another reason: {refusals:?}"
@@ -231,7 +230,7 @@ pub(super) fn replay(stage: &mut Stage) -> Result<String> {
         receiver.latest()?.data == b"once",
         "the first message was overwritten"
     );
-    receiver.close(manager)?;
+    drop(receiver);
     Ok(format!(
         "the second is refused: {}; the first is unharmed",
         Refusal::EntrySpent
@@ -243,10 +242,11 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
     let Stage {
         manager, senders, ..
     } = stage;
-    let interface = manager.interface_mut();
-    let area = interface.allocate(LENGTH as u64)?;
-    let mut queue = interface.open_queue(16)?;
-    let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(1))?;
+    let area = manager.interface().allocate(LENGTH as u64)?;
+    let mut queue = manager.interface().open_queue(16)?;
+    let slot = manager
+        .interface()
+        .open_slot(NewSlot::new(&area).queue(&queue).entries(1))?;
     let ticket = to_hex(&slot.ticket(0, 0, LENGTH as u64)?.to_bytes());
     let victim = &mut senders[4];
     victim.order(&Order::Endless {
@@ -260,20 +260,21 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
         .and_then(|area| area.entry(0))
         .context("no entry")?;
     while entry.accumulator() == 0 {
-        interface.poll();
+        manager.interface().poll();
     }
     let killed = Instant::now();
     victim.kill()?;
-    let told = interface
+    let told = manager
+        .interface()
         .wait_for_loss(WAIT)?
         .context("the death was not noticed")?;
     let after = killed.elapsed();
-    let announced = interface.rcv(&mut queue)?;
+    let announced = manager.interface().rcv(&mut queue)?;
     ensure!(announced.is_none(), "a message that was cut was announced");
     ensure!(after.as_millis() <= 100, "noticed only after {after:?}");
     let partly = entry.accumulator();
-    interface.close_slot(slot)?;
-    interface.close_queue(queue);
+    manager.interface().close_slot(slot)?;
+    manager.interface().close_queue(queue);
     Ok(format!(
         "{partly} packets of it had come; the wait ended {:.1} ms after the kill: {}",
         after.as_secs_f64() * 1e3,

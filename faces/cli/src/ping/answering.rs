@@ -88,7 +88,8 @@ impl Desk<'_> {
 
     fn introduce(&self) {
         let name = &self.arguments.name;
-        let host = self.manager.interface().host().host_name();
+        let interface = self.manager.interface();
+        let host = interface.host().host_name();
         self.say(&match host {
             Some(host) => format!("answering as {name}; on other hosts it is {host}/{name}"),
             None => format!("answering as {name} on this host"),
@@ -104,17 +105,18 @@ impl Desk<'_> {
             .rendezvous_counters()
             .answered;
         while self.offered < given + STOCK {
-            let mut receiver = Receiver::new(&mut self.manager, SIZE_BYTES_MAX)?;
+            let mut receiver = Receiver::new(&self.manager, SIZE_BYTES_MAX)?;
             receiver.ready();
             let ticket = receiver.ticket().to_bytes();
-            let interface = self.manager.interface_mut();
-            interface.offer(ITEM, Supply::Once, &ticket)?;
+            self.manager
+                .interface()
+                .offer(ITEM, Supply::Once, &ticket)?;
             self.offered += 1;
             self.silent.push_back(receiver);
         }
         while self.silent.len() > SILENT_MAX {
             if let Some(receiver) = self.silent.pop_front() {
-                receiver.close(&mut self.manager)?;
+                drop(receiver);
             }
         }
         Ok(())
@@ -126,15 +128,15 @@ impl Desk<'_> {
         for guest in &mut self.guests {
             loop {
                 guest.receiver.ready();
-                let received = guest.receiver.receive(&mut self.manager, Wait::Poll);
+                let received = guest.receiver.receive(Wait::Poll);
                 let Some(datagram) = taken(received)? else {
                     break;
                 };
                 let came_ns = Clock::now_ns();
                 served = true;
                 if message::answer(datagram.data, came_ns, &mut self.answer).is_some() {
-                    let manager = &mut self.manager;
-                    let sent = guest.sender.send(manager, 0, &self.answer, None, ROOM);
+                    let _ = &mut self.manager;
+                    let sent = guest.sender.send(0, &self.answer, None, ROOM);
                     guest.answered += u64::from(sent.is_ok());
                 }
             }
@@ -148,7 +150,7 @@ impl Desk<'_> {
         while index < self.silent.len() {
             let receiver = &mut self.silent[index];
             receiver.ready();
-            let Some(datagram) = taken(receiver.receive(&mut self.manager, Wait::Poll))? else {
+            let Some(datagram) = taken(receiver.receive(Wait::Poll))? else {
                 index += 1;
                 continue;
             };
@@ -162,7 +164,7 @@ impl Desk<'_> {
                     self.admit(receiver, &reply, size_bytes)?;
                 }
                 // It says nothing that we know.
-                _ => receiver.close(&mut self.manager)?,
+                _ => drop(receiver),
             }
         }
         Ok(())
@@ -171,22 +173,23 @@ impl Desk<'_> {
     fn admit(&mut self, mut receiver: Receiver, reply: &Ticket, size_bytes: u32) -> Result<()> {
         let manager = &mut self.manager;
         // Over the link by which the hello came; whoever has none is not looked for.
-        let mut peers = manager.interface().peers();
-        let peer = peers
+        let interface = manager.interface();
+        let peer = interface
+            .peers()
             .find(|(_, peer)| peer.destination.is_same(&reply.destination))
             .map(|(_, peer)| peer.clone());
-        drop(peers);
+        drop(interface);
         let Some(peer) = peer else {
-            return Ok(receiver.close(manager)?);
+            return Ok(());
         };
         let Ok(sender) = Sender::grow(manager, reply, Wait::Poll) else {
-            return Ok(receiver.close(manager)?);
+            return Ok(());
         };
         // Before it is told that it may ask.
         receiver.ready();
         let back = message::hello_back(Clock::own());
-        if sender.send(manager, 0, &back, None, ROOM).is_err() {
-            return Ok(receiver.close(manager)?);
+        if sender.send(0, &back, None, ROOM).is_err() {
+            return Ok(());
         }
         let Destination {
             node,
@@ -213,15 +216,18 @@ impl Desk<'_> {
     fn see_off(&mut self) -> Result<()> {
         let mut index = 0;
         while let Some(guest) = self.guests.get(index) {
-            let mut peers = self.manager.interface().peers();
-            if peers.any(|(_, peer)| peer.destination.is_same(&guest.peer)) {
+            let interface = self.manager.interface();
+            if interface
+                .peers()
+                .any(|(_, peer)| peer.destination.is_same(&guest.peer))
+            {
                 index += 1;
                 continue;
             }
-            drop(peers);
+            drop(interface);
             let guest = self.guests.swap_remove(index);
             self.say(&format!("{}: {} answered", guest.shown, guest.answered));
-            guest.receiver.close(&mut self.manager)?;
+            drop(guest.receiver);
         }
         Ok(())
     }

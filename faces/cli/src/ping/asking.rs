@@ -57,22 +57,22 @@ pub(super) fn run(
 /// Finds who is to answer, and says hello.
 fn greet<'a>(
     arguments: &'a Arguments,
-    mut manager: Manager<ProcessHost>,
+    manager: Manager<ProcessHost>,
     stop: &'a Stop,
 ) -> Result<Asker<'a>> {
     let until = Instant::now() + Duration::from_secs(arguments.wait);
-    let ticket = ask_for_ticket(arguments, &mut manager, until, stop)?;
+    let ticket = ask_for_ticket(arguments, &manager, until, stop)?;
     let ticket = Ticket::from_bytes(&ticket)?;
     let left = || Wait::For(until.saturating_duration_since(Instant::now()));
-    let mut receiver = Receiver::new(&mut manager, arguments.size)?;
+    let mut receiver = Receiver::new(&manager, arguments.size)?;
     receiver.ready();
-    let sender = Sender::grow(&mut manager, &ticket, left())?;
+    let sender = Sender::grow(&manager, &ticket, left())?;
     let own = receiver.ticket();
     let hello = message::hello(arguments.size);
     let sent_ns = Clock::now_ns();
-    sender.send(&mut manager, 0, &hello, Some(&own), left())?;
+    sender.send(0, &hello, Some(&own), left())?;
     let back = loop {
-        if let Some(datagram) = receiver.receive(&mut manager, Wait::For(GLANCE))? {
+        if let Some(datagram) = receiver.receive(Wait::For(GLANCE))? {
             break datagram.data;
         }
         ensure!(
@@ -117,7 +117,7 @@ fn greet<'a>(
 /// Asks for a ticket a glance at a time, so that an interrupt ends it.
 fn ask_for_ticket(
     arguments: &Arguments,
-    manager: &mut Manager<ProcessHost>,
+    manager: &Manager<ProcessHost>,
     until: Instant,
     stop: &Stop,
 ) -> Result<Vec<u8>> {
@@ -127,7 +127,7 @@ fn ask_for_ticket(
         let left = until.saturating_duration_since(Instant::now());
         let wait = Wait::For(left.min(Duration::from_secs(1)));
         let to = Address::Name(&arguments.name);
-        match manager.interface_mut().ask(to, ITEM, wait) {
+        match manager.interface().ask(to, ITEM, wait) {
             Ok(ticket) => return Ok(ticket),
             Err(error @ (Absent { .. } | NotOffered { .. } | Stalled { .. })) => {
                 ensure!(!stop.is_wanted(), "interrupted: {error}");
@@ -141,7 +141,8 @@ fn ask_for_ticket(
 }
 
 fn linked(manager: &Manager<ProcessHost>, to: &Destination) -> Option<(LinkId, Peer)> {
-    let mut peers = manager.interface().peers();
+    let interface = manager.interface();
+    let mut peers = interface.peers();
     let (link, peer) = peers.find(|(_, peer)| peer.destination.is_same(to))?;
     Some((link, peer.clone()))
 }
@@ -199,7 +200,7 @@ impl Asker<'_> {
     }
 
     fn note_undelivered(&mut self) {
-        while let Some(back) = self.manager.interface_mut().next_undelivered() {
+        while let Some(back) = self.manager.interface().next_undelivered() {
             self.report.note_undelivered(back.reason.to_string());
         }
     }
@@ -211,8 +212,8 @@ impl Asker<'_> {
         let room = Wait::For(self.arguments.timeout);
         let sent_ns = Clock::now_ns();
         self.report.sent += 1;
-        let manager = &mut self.manager;
-        match self.sender.send(manager, 0, &self.ask, None, room) {
+        let _ = &mut self.manager;
+        match self.sender.send(0, &self.ask, None, room) {
             Ok(_) => {}
             Err(SendError::WouldBlock { .. } | SendError::Cut { .. }) => {
                 self.report.no_room += 1;
@@ -288,7 +289,7 @@ impl Asker<'_> {
 
     fn next_answer(&mut self, within: Duration) -> Result<Next> {
         self.receiver.ready();
-        match self.receiver.receive(&mut self.manager, Wait::For(within)) {
+        match self.receiver.receive(Wait::For(within)) {
             Ok(Some(datagram)) => {
                 let came_ns = Clock::now_ns();
                 let answer = Answer::read(datagram.data, self.ask.len());
@@ -302,7 +303,7 @@ impl Asker<'_> {
                 }
             }
             Ok(None) => {
-                while let Some(lost) = self.manager.interface_mut().next_loss() {
+                while let Some(lost) = self.manager.interface().next_loss() {
                     if lost.peer.is_same(&self.peer) {
                         return Ok(Next::Lost(lost));
                     }

@@ -41,7 +41,7 @@ pub(super) struct Incoming {
 impl Incoming {
     /// Opens the receiving ends, and hands the others to whoever knocked.
     pub(super) fn open(
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         own: Life,
         connection: u64,
         to: &Ticket,
@@ -56,7 +56,7 @@ impl Incoming {
             number: own.number,
             datagrams: datagrams.ticket(),
             tags: tags.ticket(),
-            records: records.make_seed(manager),
+            records: records.make_seed(),
         };
         let incoming = Self {
             peer: to.destination,
@@ -73,7 +73,7 @@ impl Incoming {
         // If it cannot be sent, its link is gone, and it knocks again.
         let wait = Wait::millis(200);
         if let Ok(answer) = datagram::Sender::grow(manager, to, wait) {
-            let _ = answer.send(manager, 0, &bundle.to_bytes(), None, wait);
+            let _ = answer.send(0, &bundle.to_bytes(), None, wait);
         }
         Ok(incoming)
     }
@@ -89,16 +89,16 @@ impl Incoming {
     }
 
     /// Takes what has come; whether there was anything.
-    pub(super) fn drive(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool> {
+    pub(super) fn drive(&mut self, manager: &Manager<ProcessHost>) -> Result<bool> {
         let moved = self.take_tags(manager)?;
         let moved = moved | self.take_records(manager)?;
         Ok(moved | self.take_datagram(manager)?)
     }
 
-    fn take_datagram(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool> {
+    fn take_datagram(&mut self, manager: &Manager<ProcessHost>) -> Result<bool> {
         let mut moved = false;
         if self.unanswered.is_none() {
-            let Some(came) = self.datagrams.receive(manager, Wait::Poll)? else {
+            let Some(came) = self.datagrams.receive(Wait::Poll)? else {
                 return Ok(false);
             };
             let reply = came.reply.context("a datagram without a reply ticket")?;
@@ -127,7 +127,7 @@ impl Incoming {
             let Ok(sender) = datagram::Sender::grow(manager, &reply, Wait::Poll) else {
                 return Ok(moved);
             };
-            match sender.send(manager, 0, &answer.to_bytes(), None, Wait::Poll) {
+            match sender.send(0, &answer.to_bytes(), None, Wait::Poll) {
                 Err(SendError::WouldBlock { .. }) => {}
                 Ok(_) | Err(SendError::PeerLost(_)) => self.unanswered = None,
                 Err(error) => return Err(error.into()),
@@ -136,9 +136,9 @@ impl Incoming {
         Ok(moved)
     }
 
-    fn take_tags(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool> {
+    fn take_tags(&mut self, _: &Manager<ProcessHost>) -> Result<bool> {
         for taken in 0..PER_TURN {
-            let Some(number) = self.tags.get_tag(manager, Wait::Poll)? else {
+            let Some(number) = self.tags.get_tag(Wait::Poll)? else {
                 return Ok(taken > 0);
             };
             ensure!(
@@ -164,9 +164,9 @@ impl Incoming {
         Ok(true)
     }
 
-    fn take_records(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool> {
+    fn take_records(&mut self, _: &Manager<ProcessHost>) -> Result<bool> {
         for taken in 0..PER_TURN {
-            let record = match self.records.receive(manager, Wait::Poll) {
+            let record = match self.records.receive(Wait::Poll) {
                 Ok(Some(record)) => record,
                 // That is seen by the link's end, too.
                 Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(taken > 0),
@@ -175,18 +175,18 @@ impl Incoming {
             let bytes = self.records.bytes(&record).context("a record not ours")?;
             check(self.connection, Kind::Record, self.records_came, bytes)?;
             self.records_came += 1;
-            self.records.release(manager, &record);
+            self.records.release(&record);
         }
         Ok(true)
     }
 
     /// Takes what is left, and closes. What there is to be said of it.
-    pub(super) fn close(mut self, manager: &mut Manager<ProcessHost>) -> Result<Received> {
+    pub(super) fn close(mut self, manager: &Manager<ProcessHost>) -> Result<Received> {
         while self.drive(manager)? {}
         let received = self.account();
-        self.datagrams.close(manager)?;
-        self.tags.close(manager)?;
-        self.records.close(manager)?;
+        drop(self.datagrams);
+        drop(self.tags);
+        drop(self.records);
         Ok(received)
     }
 

@@ -95,7 +95,7 @@ impl Outgoing {
     /// Goes on; whether there was anything to do. A connection that has ended is given out.
     pub(super) fn drive(
         &mut self,
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         is_stopping: bool,
     ) -> Result<(bool, Option<Sent>)> {
         match &mut self.state {
@@ -115,7 +115,7 @@ impl Outgoing {
                 Ok((true, None))
             }
             State::Knocked { inbox, to, since } => {
-                let found = inbox.receive(manager, Wait::Poll)?;
+                let found = inbox.receive(Wait::Poll)?;
                 let bundle = found.map(|it| Bundle::from_bytes(it.data)).transpose()?;
                 let to = *to;
                 if bundle.is_none() && is_linked(manager, &to) && since.elapsed() < PATIENCE {
@@ -126,7 +126,7 @@ impl Outgoing {
                     unreachable!("it was")
                 };
                 let Some(bundle) = bundle else {
-                    inbox.close(manager)?;
+                    drop(inbox);
                     return Ok((true, None));
                 };
                 match Connection::open(manager, bundle, to, inbox)? {
@@ -161,17 +161,15 @@ impl Outgoing {
                 };
                 connection.note_failed(manager)?;
                 let account = connection.account(Some(why)).of(self.own, self.host);
-                connection.inbox.close(manager)?;
+                drop(connection.inbox);
                 Ok((true, Some(account)))
             }
         }
     }
 
-    fn knock(&mut self, manager: &mut Manager<ProcessHost>) -> Result<State> {
+    fn knock(&mut self, manager: &Manager<ProcessHost>) -> Result<State> {
         let name = format!("h{}/{}", self.host, party_name(self.host));
-        let door = manager
-            .interface_mut()
-            .ask(Address::Name(&name), DOOR, CALL)?;
+        let door = manager.interface().ask(Address::Name(&name), DOOR, CALL)?;
         let door = Ticket::from_bytes(&door)?;
         let sender = tagged_write::Sender::grow(manager, &door, CALL)?;
         let mut inbox = datagram::Receiver::new(manager, 1_024)?;
@@ -179,8 +177,8 @@ impl Outgoing {
         let place = self.own.host as u64 * DOOR_PLACE_BYTES;
         let tag = knock(self.own, self.round);
         let said = [&tag.to_le_bytes()[..], &inbox.ticket().to_bytes()].concat();
-        if let Err(error) = sender.send(manager, place, &said, tag, CALL) {
-            inbox.close(manager)?;
+        if let Err(error) = sender.send(place, &said, tag, CALL) {
+            drop(inbox);
             bail!(error);
         }
         Ok(State::Knocked {
@@ -260,7 +258,7 @@ impl Account {
 impl Connection {
     /// Its sending ends. Or, if its link is lost already, what there is to be said of it.
     fn open(
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         bundle: Bundle,
         to: Destination,
         inbox: datagram::Receiver,
@@ -275,7 +273,7 @@ impl Connection {
         let (datagrams, tags, records) = match grown {
             Ok(ends) => ends,
             Err(error) => {
-                inbox.close(manager)?;
+                drop(inbox);
                 let life = Life {
                     host: 0,
                     number: bundle.number,
@@ -319,7 +317,7 @@ impl Connection {
 
     fn drive(
         &mut self,
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         is_stopping: bool,
     ) -> Result<bool, Failure> {
         let mut moved = self.hear(manager)?;
@@ -327,7 +325,7 @@ impl Connection {
             moved |= self.send_datagram(manager)?;
         }
         if is_stopping {
-            is_sent(self.records.flush(manager, Wait::Poll))?;
+            is_sent(self.records.flush(Wait::Poll))?;
             return Ok(moved);
         }
         moved |= self.send_tags(manager)?;
@@ -336,11 +334,11 @@ impl Connection {
     }
 
     /// Takes the answer, if it has come.
-    fn hear(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool> {
+    fn hear(&mut self, _: &Manager<ProcessHost>) -> Result<bool> {
         if !self.is_awaiting {
             return Ok(false);
         }
-        let Some(came) = self.inbox.receive(manager, Wait::Poll)? else {
+        let Some(came) = self.inbox.receive(Wait::Poll)? else {
             return Ok(false);
         };
         let answer = Answer::from_bytes(came.data)?;
@@ -362,15 +360,13 @@ impl Connection {
         Ok(true)
     }
 
-    fn send_datagram(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool, Failure> {
+    fn send_datagram(&mut self, _: &Manager<ProcessHost>) -> Result<bool, Failure> {
         self.inbox.ready();
         let mut data = Vec::new();
         let connection = self.known.connection;
         content::message(connection, Kind::Datagram, self.datagrams_sent, &mut data);
         let reply = self.inbox.ticket();
-        let sent = self
-            .datagrams
-            .send(manager, 0, &data, Some(&reply), Wait::Poll);
+        let sent = self.datagrams.send(0, &data, Some(&reply), Wait::Poll);
         let Some(handle) = is_sent(sent)? else {
             return Ok(false);
         };
@@ -380,13 +376,13 @@ impl Connection {
         Ok(true)
     }
 
-    fn send_tags(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool, Failure> {
+    fn send_tags(&mut self, _: &Manager<ProcessHost>) -> Result<bool, Failure> {
         let (mut moved, mut data) = (false, Vec::new());
         while self.tags_sent - self.known.tags_below < TAGS_MAX {
             let number = self.tags_sent;
             content::message(self.known.connection, Kind::Tag, number, &mut data);
             let place = number % TAGS_MAX * TAG_PLACE_BYTES;
-            let sent = self.tags.send(manager, place, &data, number, Wait::Poll);
+            let sent = self.tags.send(place, &data, number, Wait::Poll);
             let Some(handle) = is_sent(sent)? else {
                 break;
             };
@@ -397,7 +393,7 @@ impl Connection {
         Ok(moved)
     }
 
-    fn send_records(&mut self, manager: &mut Manager<ProcessHost>) -> Result<bool, Failure> {
+    fn send_records(&mut self, _: &Manager<ProcessHost>) -> Result<bool, Failure> {
         let (mut moved, mut data) = (false, Vec::new());
         for _ in 0..RECORDS_PER_TURN {
             if self.records_sent - self.known.records >= RECORDS_MAX {
@@ -405,7 +401,7 @@ impl Connection {
             }
             let number = self.records_sent;
             content::message(self.known.connection, Kind::Record, number, &mut data);
-            let sent = self.records.send(manager, &data, Wait::Poll);
+            let sent = self.records.send(&data, Wait::Poll);
             if is_sent(sent)?.is_none() {
                 break;
             }
@@ -437,7 +433,7 @@ impl Connection {
 
     /// The link is gone: whatever was queued for it was never handed over. Behind a message to another host that finds no room it is
     /// still in the queue, and fails when its turn comes.
-    fn note_failed(&mut self, manager: &mut Manager<ProcessHost>) -> Result<()> {
+    fn note_failed(&mut self, manager: &Manager<ProcessHost>) -> Result<()> {
         if let Some(handle) = self.datagram {
             let completion = manager.interface().completion(handle)?;
             self.datagram_came_back |= completion != Completion::Sent;

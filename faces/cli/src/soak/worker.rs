@@ -26,8 +26,10 @@ const QUEUE_ENTRIES: usize = 1 << 14;
 
 /// Whether there is a link to that interface, if only with what it had sent.
 pub(super) fn is_linked(manager: &Manager<ProcessHost>, to: &Destination) -> bool {
-    let mut peers = manager.interface().peers();
-    peers.any(|(_, peer)| peer.destination.is_same(to))
+    manager
+        .interface()
+        .peers()
+        .any(|(_, peer)| peer.destination.is_same(to))
 }
 
 pub(crate) fn run() -> Result<()> {
@@ -81,12 +83,11 @@ impl Party {
             strategy: strategy.context("no such strategy")?,
             ..ManagerOptions::default()
         };
-        let mut manager = hamlyn::open_with(options, manager_options)?;
+        let manager = hamlyn::open_with(options, manager_options)?;
         let door_bytes = hosts as u64 * DOOR_PLACE_BYTES;
-        let door = tagged_write::Receiver::new(&mut manager, door_bytes, 256)?;
+        let door = tagged_write::Receiver::new(&manager, door_bytes, 256)?;
         let ticket = door.ticket().to_bytes();
-        let interface = manager.interface_mut();
-        interface.offer(DOOR, Supply::Always, &ticket)?;
+        manager.interface().offer(DOOR, Supply::Always, &ticket)?;
         let others = (0..hosts).filter(|host| *host != life.host);
         Ok(Self {
             life,
@@ -114,7 +115,7 @@ impl Party {
             }
             let mut moved = self.open_door()?;
             moved |= self.receive()?;
-            while let Some(back) = self.manager.interface_mut().next_undelivered() {
+            while let Some(back) = self.manager.interface().next_undelivered() {
                 moved = true;
                 let mut senders = self.outgoing.iter_mut();
                 if !senders.any(|outgoing| outgoing.came_back(&back)) {
@@ -122,7 +123,7 @@ impl Party {
                 }
             }
             for outgoing in &mut self.outgoing {
-                let (acted, ended) = outgoing.drive(&mut self.manager, is_stopping)?;
+                let (acted, ended) = outgoing.drive(&self.manager, is_stopping)?;
                 moved |= acted;
                 if let Some(sent) = ended {
                     answer(&Report::Sent(sent))?;
@@ -149,7 +150,7 @@ impl Party {
     /// Lets in whoever has knocked.
     fn open_door(&mut self) -> Result<bool> {
         let mut moved = false;
-        while let Some(tag) = self.door.get_tag(&mut self.manager, Wait::Poll)? {
+        while let Some(tag) = self.door.get_tag(Wait::Poll)? {
             moved = true;
             let from = knocker(tag);
             let place = from.host as u64 * DOOR_PLACE_BYTES;
@@ -165,12 +166,12 @@ impl Party {
             let known = known.context("a knock from no host")?;
             if let Some(before) = known.take() {
                 self.received_before += before.count();
-                answer(&Report::Received(before.close(&mut self.manager)?))?;
+                answer(&Report::Received(before.close(&self.manager)?))?;
             }
             self.connections += 1;
             let connection =
                 self.connections << 40 | u64::from(self.life.number) << 8 | self.life.host as u64;
-            let opened = Incoming::open(&mut self.manager, self.life, connection, &to)?;
+            let opened = Incoming::open(&self.manager, self.life, connection, &to)?;
             self.incoming[from.host] = Some(opened);
         }
         Ok(moved)
@@ -180,12 +181,12 @@ impl Party {
         let mut moved = false;
         for place in &mut self.incoming {
             let Some(incoming) = place else { continue };
-            moved |= incoming.drive(&mut self.manager)?;
+            moved |= incoming.drive(&self.manager)?;
             if incoming.is_over(&self.manager)
                 && let Some(incoming) = place.take()
             {
                 let count = incoming.count();
-                let received = incoming.close(&mut self.manager)?;
+                let received = incoming.close(&self.manager)?;
                 self.received_before += count;
                 answer(&Report::Received(received))?;
             }

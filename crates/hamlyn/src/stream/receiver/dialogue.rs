@@ -7,7 +7,7 @@ use hamlyn_host::Host;
 
 use super::{Receiver, malformed};
 use crate::error::ReceiveError;
-use crate::manager::{Arrival, Manager};
+use crate::manager::{Arrival, Entered};
 use crate::message::{Message, Target};
 use crate::stream::extent::Extent;
 use crate::stream::wire::{
@@ -21,7 +21,7 @@ impl Receiver {
     #[inline(never)]
     pub(super) fn take_control<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         arrival: Arrival,
     ) -> Result<(), ReceiveError> {
         let mut metadata = [0; USER_METADATA_BYTES];
@@ -44,7 +44,7 @@ impl Receiver {
     /// The sender presents itself.
     fn greet<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         from: LinkId,
         heard: &[u8],
     ) -> Result<(), ReceiveError> {
@@ -97,7 +97,7 @@ impl Receiver {
     }
 
     /// Answers the sender's demand for memory, if there is one and it is known who made it.
-    fn meet<H: Host>(&mut self, manager: &mut Manager<H>) -> Result<(), ReceiveError> {
+    fn meet<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), ReceiveError> {
         // It may have overtaken the greeting.
         if self.credit.is_none() && self.gone.is_none() {
             return Ok(());
@@ -147,7 +147,7 @@ impl Receiver {
     /// The sender is still to be told.
     pub(super) fn enlarge<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         position: u64,
         pieces_needed: u64,
     ) -> bool {
@@ -196,7 +196,7 @@ impl Receiver {
     }
 
     /// Tells the sender of a new extent and of answers, if there is room; otherwise later.
-    pub(super) fn pay<H: Host>(&mut self, manager: &mut Manager<H>) {
+    pub(super) fn pay<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         if self.announced != self.newest() {
             self.announce(manager);
         } else if self.answers_told != self.answers {
@@ -204,7 +204,11 @@ impl Receiver {
         }
     }
 
-    fn open_extent<H: Host>(&mut self, manager: &mut Manager<H>, pieces: u32) -> Option<Extent> {
+    fn open_extent<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        pieces: u32,
+    ) -> Option<Extent> {
         let entries = pieces as usize;
         manager.reserve(self.class, entries).ok()?;
         let opened = Extent::open(manager, self.class, pieces, self.options.piece_bytes);
@@ -214,7 +218,7 @@ impl Receiver {
         opened.ok()
     }
 
-    fn announce<H: Host>(&mut self, manager: &mut Manager<H>) {
+    fn announce<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         let (Some(credit), Some(extent)) = (self.credit, self.extents.last()) else {
             return;
         };
@@ -223,13 +227,8 @@ impl Receiver {
         // The sender's slot has one metadata entry for such notes.
         let mut target = credit;
         target.set_metadata_index(0);
-        let terminus = manager.terminus();
         let message = Message::new(&[]).metadata(&note);
-        let interface = manager.interface_mut();
-        if interface
-            .send_msg(terminus, &target, &message, Wait::Poll)
-            .is_ok()
-        {
+        if manager.send_msg(&target, &message, Wait::Poll).is_ok() {
             self.announced = newest;
             self.answers_told = answers;
         }
@@ -257,7 +256,7 @@ impl Receiver {
     /// Reports what was released, a quarter of the extent at a time, or at once if the sender said
     /// that it waits. Held back while the
     /// sender is being moved to another extent: it must not go on in this one.
-    pub(super) fn report<H: Host>(&mut self, manager: &mut Manager<H>) {
+    pub(super) fn report<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         if self.delivering != self.newest() {
             return;
         }
@@ -278,7 +277,7 @@ impl Receiver {
 
     /// Tells the sender how things stand.
     #[inline]
-    fn tell<H: Host>(&mut self, manager: &mut Manager<H>) {
+    fn tell<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         let credit = self.credit_now();
         if self.send_credit(manager, credit) {
             self.reported = self.extents.last().map_or(0, |extent| extent.released);
@@ -294,16 +293,12 @@ impl Receiver {
         }
     }
 
-    fn send_credit<H: Host>(&mut self, manager: &mut Manager<H>, credit: Credit) -> bool {
+    fn send_credit<H: Host>(&mut self, manager: &mut Entered<'_, H>, credit: Credit) -> bool {
         let Some(target) = self.credit else {
             return false;
         };
-        let terminus = manager.terminus();
         // With data that say nothing it is a short packet, which is sent and received the shortest way.
         let message = Message::new(&[0; CREDIT_BYTES]).word(credit.to_word());
-        manager
-            .interface_mut()
-            .send_msg(terminus, &target, &message, Wait::Poll)
-            .is_ok()
+        manager.send_msg(&target, &message, Wait::Poll).is_ok()
     }
 }

@@ -6,24 +6,20 @@ use hamlyn_host::Host;
 use super::Sender;
 use super::staging::Staged;
 use crate::error::SendError;
-use crate::manager::Manager;
+use crate::manager::Entered;
 use crate::remains::{LastWord, Remains};
 use crate::stream::wire::{CLOSE, GIVEN_UP};
 use crate::wait::{Patience, Wait};
 
 impl Sender {
-    /// Flushes and closes. The receiver learns of it after the last record. When the call returns,
-    /// all is handed over, so the program may end. With [`SendError::WouldBlock`] nothing that was accepted is lost, and
-    /// the call may be repeated; with any other error the sender is closed as well. One that is dropped before it is closed
-    /// sends nothing more, and its receiver is told whether that was all.
-    pub fn close<H: Host>(
+    pub(in crate::stream) fn close<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<(), SendError> {
         let result = self.close_within(manager, &mut Patience::new(wait));
         if !matches!(result, Err(SendError::WouldBlock { .. })) {
-            let last_word = self.last_word();
+            let last_word = self.last_word(false);
             self.leave(last_word);
             self.is_over = true;
             manager.settle();
@@ -34,7 +30,7 @@ impl Sender {
 
     fn close_within<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         let handle = match self.closing {
@@ -56,8 +52,8 @@ impl Sender {
         }
     }
 
-    /// What the receiver is still to be told: where the last whole record ended, and whether others were accepted.
-    fn last_word(&self) -> Option<LastWord> {
+    /// What the receiver is still to be told: where the last whole record ended, and whether there was to be more.
+    fn last_word(&self, is_given_up: bool) -> Option<LastWord> {
         if self.closing.is_some() || self.account.closed {
             return None;
         }
@@ -66,7 +62,7 @@ impl Sender {
         if is_partly_sent {
             place.position = self.record_at;
         }
-        if is_partly_sent || !self.pack.is_empty() {
+        if is_given_up || is_partly_sent || !self.pack.is_empty() {
             place.extent |= GIVEN_UP;
         }
         let mut target = self.control;
@@ -100,7 +96,8 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        let last_word = self.last_word();
+        // A program that panics between two records did not mean the stream to end here.
+        let last_word = self.last_word(std::thread::panicking());
         self.leave(last_word);
     }
 }

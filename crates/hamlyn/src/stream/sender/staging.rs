@@ -7,7 +7,7 @@ use hamlyn_ring::area::Area;
 
 use super::Sender;
 use crate::error::SendError;
-use crate::manager::Manager;
+use crate::manager::Entered;
 use crate::message::{Message, Target};
 use crate::stream::wire::{Kind, piece_word};
 use crate::wait::Patience;
@@ -46,7 +46,7 @@ impl Sender {
     /// Copies a record or a pack, which is one piece, so that it can go as the link has room.
     pub(super) fn stage<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         kind: Kind,
         data: &[u8],
     ) -> Result<(), SendError> {
@@ -75,7 +75,7 @@ impl Sender {
     /// Queues as much of a staged record as the terminus takes.
     pub(super) fn push_staged<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
     ) -> Result<(), SendError> {
         let terminus = manager.terminus();
         if let Some(cut) = &mut self.cut {
@@ -140,7 +140,7 @@ impl Sender {
     /// Keeps what is left of a piece that was just cut, so that it can go as the link has room.
     pub(super) fn keep_cut<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         word: u64,
         data: &[u8],
         error: SendError,
@@ -158,7 +158,7 @@ impl Sender {
     }
 
     /// Forgets a staged record that was handed over.
-    pub(super) fn drop_staged<H: Host>(&mut self, manager: &mut Manager<H>) {
+    pub(super) fn drop_staged<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         if let Some(staged) = &self.staged
             && staged.is_all_queued()
             && staged.last.is_none_or(|last| {
@@ -175,7 +175,7 @@ impl Sender {
 
     pub(super) fn finish_staged<H: Host>(
         &mut self,
-        manager: &mut Manager<H>,
+        manager: &mut Entered<'_, H>,
         patience: &mut Patience,
     ) -> Result<(), SendError> {
         loop {
@@ -183,7 +183,7 @@ impl Sender {
             if !self.is_staging() {
                 return Ok(());
             }
-            if !manager.interface_mut().pause(patience)? {
+            if !manager.pause(patience)? {
                 return Err(self.would_block());
             }
         }

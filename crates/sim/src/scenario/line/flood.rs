@@ -25,14 +25,16 @@ pub(super) struct FloodInlet {
 }
 
 impl FloodInlet {
-    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
-        let interface = program.interface_mut();
-        let area = interface
+    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
+        let area = program
+            .interface()
             .allocate(AREA_BYTES)
             .map_err(wrong("allocating"))?;
-        let queue = interface.open_queue(QUEUE_ENTRIES);
+        let queue = program.interface().open_queue(QUEUE_ENTRIES);
         let queue = queue.map_err(wrong("opening a queue"))?;
-        let slot = interface.open_slot(NewSlot::new(&area).queue(&queue));
+        let slot = program
+            .interface()
+            .open_slot(NewSlot::new(&area).queue(&queue));
         Ok(Self {
             slot: slot.map_err(wrong("opening a slot"))?,
             queue,
@@ -50,14 +52,14 @@ impl Inlet for FloodInlet {
         Ok(ticket.map_err(wrong("a ticket"))?.to_bytes().to_vec())
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
         if !desk.is_sent() && self.random.below(TURNS) != 0 {
-            program.interface_mut().poll();
+            program.interface().poll();
             return Ok(false);
         }
         let mut moved = false;
         loop {
-            match program.interface_mut().rcv(&mut self.queue) {
+            match program.interface().rcv(&mut self.queue) {
                 Ok(Some(notification)) => {
                     let (number, length) = parts_of(notification.word);
                     if !notification.is_fast() || length != desk.length(number) {
@@ -88,10 +90,12 @@ impl Inlet for FloodInlet {
         Ok(moved)
     }
 
-    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
-        let interface = program.interface_mut();
-        let closed = interface.close_slot(self.slot).map_err(wrong("closing"));
-        interface.close_queue(self.queue);
+    fn close(self: Box<Self>, program: &Program, _: &Desk<'_>) -> Result<(), String> {
+        let closed = program
+            .interface()
+            .close_slot(self.slot)
+            .map_err(wrong("closing"));
+        program.interface().close_queue(self.queue);
         closed
     }
 }
@@ -100,7 +104,7 @@ impl Inlet for FloodInlet {
 pub(super) struct FloodOutlet(pub(super) Vec<Target>);
 
 impl Outlet for FloodOutlet {
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         let Some(first) = desk.next(u64::MAX).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
@@ -115,8 +119,12 @@ impl Outlet for FloodOutlet {
             Message::new(data).at(at).word(word_of(number, data.len()))
         });
         let terminus = program.terminus();
-        let interface = program.interface_mut();
-        let sent = outcome(interface.send_many(terminus, &self.0[0], messages, Wait::Poll))?;
+        let sent = outcome(program.interface().send_many(
+            terminus,
+            &self.0[0],
+            messages,
+            Wait::Poll,
+        ))?;
         let went = match &sent {
             super::Sent::Yes(sent) => sent.count as u64,
             super::Sent::Lost => count,

@@ -34,11 +34,11 @@ pub(super) struct GatherOutlet {
 
 impl GatherOutlet {
     pub(super) fn grow(
-        program: &mut Program,
+        program: &Program,
         _: &Desk<'_>,
         seed: &[u8],
     ) -> Result<Option<Self>, String> {
-        let area = program.interface_mut().allocate(PLACES * BUFFER_BYTES);
+        let area = program.interface().allocate(PLACES * BUFFER_BYTES);
         let area = area.map_err(wrong("allocating"))?;
         Ok(targets(program, seed)?.map(|targets| Self {
             tickets: Tickets::new(targets),
@@ -48,14 +48,15 @@ impl GatherOutlet {
     }
 
     /// Frees buffers whose messages are done. Whether there were any.
-    fn reap(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn reap(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
         let mut reaped = false;
         for (number, buffer) in self.buffers.iter_mut().enumerate() {
             let Some(busy) = buffer else { continue };
-            let interface = program.interface_mut();
-            let completion = interface.completion(busy.handle);
+            let completion = program.interface().completion(busy.handle);
             let completion = completion.map_err(wrong("asking for a completion"))?;
-            let unbound = interface.unbind_area(busy.handle.terminus, busy.tag);
+            let unbound = program
+                .interface()
+                .unbind_area(busy.handle.terminus, busy.tag);
             match (completion, unbound) {
                 (Completion::Pending, Err(TerminusError::InUse { .. })) => continue,
                 (Completion::Pending, _) => {
@@ -108,7 +109,7 @@ fn lay_out(
 }
 
 impl Outlet for GatherOutlet {
-    fn step(&mut self, program: &mut Program, mut turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, program: &Program, mut turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         let reaped = self.reap(program, desk)?;
         let idle = if reaped { Step::Moved } else { Step::Nothing };
@@ -123,8 +124,7 @@ impl Outlet for GatherOutlet {
         let terminus = program.terminus();
         let at = place * BUFFER_BYTES;
         let range = at..at + BUFFER_BYTES;
-        let interface = program.interface_mut();
-        let Ok(tag) = interface.bind_area(terminus, &self.area, range) else {
+        let Ok(tag) = program.interface().bind_area(terminus, &self.area, range) else {
             // Streams of this party have some of the few.
             return Ok(idle);
         };
@@ -133,18 +133,19 @@ impl Outlet for GatherOutlet {
         let target = self.tickets.of(number);
         let sent = send_message(desk, number, |_| {
             let message = Message::new(&[]).metadata(&metadata);
-            let interface = program.interface_mut();
-            interface.send_gather(terminus, &target, &message, &pieces)
+            program
+                .interface()
+                .send_gather(terminus, &target, &message, &pieces)
         })?;
         if let Sent::Yes(handle) = sent {
             self.buffers[place as usize] = Some(Busy { handle, tag });
             if turn.random.below(4) == 0 {
                 let wait = Wait::For(std::time::Duration::from_micros(30));
-                let drained = program.interface_mut().drain(handle, wait);
+                let drained = program.interface().drain(handle, wait);
                 drained.map_err(wrong("draining"))?;
             }
         } else {
-            let unbound = program.interface_mut().unbind_area(terminus, tag);
+            let unbound = program.interface().unbind_area(terminus, tag);
             unbound.map_err(wrong("unbinding"))?;
         }
         Ok(sent.step())
@@ -156,15 +157,16 @@ impl Outlet for GatherOutlet {
     }
 
     /// Sends more than there is room for, closes the link, and looks at what became of it.
-    fn close(mut self: Box<Self>, program: &mut Program, desk: &Desk<'_>) -> Result<(), String> {
+    fn close(mut self: Box<Self>, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
         self.reap(program, desk)?;
         if !desk.lock().all_done() {
             return Ok(());
         }
         let terminus = program.terminus();
         let target = self.tickets.of(0);
-        let interface = program.interface_mut();
-        let bound = interface.bind_area(terminus, &self.area, 0..PLACES * BUFFER_BYTES);
+        let bound = program
+            .interface()
+            .bind_area(terminus, &self.area, 0..PLACES * BUFFER_BYTES);
         let Ok(tag) = bound else { return Ok(()) };
         let piece = GatherPiece {
             tag,
@@ -172,10 +174,12 @@ impl Outlet for GatherOutlet {
             length_bytes: u64::from(Kind::Gather.longest_bytes()),
         };
         let mut handles = Vec::new();
-        if interface.link_end(target.link()).is_none() {
+        if program.interface().link_end(target.link()).is_none() {
             for _ in 0..LAST {
                 let message = Message::new(&[]).silent();
-                let sent = interface.send_gather(terminus, &target, &message, &[piece]);
+                let sent = program
+                    .interface()
+                    .send_gather(terminus, &target, &message, &[piece]);
                 match outcome(sent)? {
                     Sent::Yes(handle) => handles.push(handle),
                     _ => break,
@@ -184,11 +188,11 @@ impl Outlet for GatherOutlet {
         }
         let pending: Vec<_> = handles
             .into_iter()
-            .filter(|handle| interface.completion(*handle) == Ok(Completion::Pending))
+            .filter(|handle| program.interface().completion(*handle) == Ok(Completion::Pending))
             .collect();
-        interface.disconnect(target.link());
+        program.interface().disconnect(target.link());
         for handle in pending {
-            match interface.drain(handle, Wait::millis(1)) {
+            match program.interface().drain(handle, Wait::millis(1)) {
                 Ok(Completion::Failed) => {}
                 found => {
                     return Err(format!(
@@ -197,7 +201,7 @@ impl Outlet for GatherOutlet {
                 }
             }
         }
-        let unbound = interface.unbind_area(terminus, tag);
+        let unbound = program.interface().unbind_area(terminus, tag);
         unbound.map_err(wrong("unbinding"))
     }
 }

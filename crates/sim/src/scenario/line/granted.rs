@@ -42,21 +42,22 @@ pub(super) struct GrantedInlet {
 }
 
 impl GrantedInlet {
-    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
-        let interface = program.interface_mut();
-        let area = interface.allocate_shared((PLACES + 2) * PAGE_BYTES);
+    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
+        let area = program
+            .interface()
+            .allocate_shared((PLACES + 2) * PAGE_BYTES);
         let area = area.map_err(wrong("allocating"))?;
         for at in [0, (PLACES + 1) * PAGE_BYTES] {
             // It lies within.
             let _ = area.fill(at, PAGE_BYTES, GUARD);
         }
-        let queue = interface.open_queue(PLACES as usize * 2);
+        let queue = program.interface().open_queue(PLACES as usize * 2);
         let queue = queue.map_err(wrong("opening a queue"))?;
         let new = NewSlot::new(&area)
             .range(PAGE_BYTES..(PLACES + 1) * PAGE_BYTES)
             .entries(PLACES as usize)
             .queue(&queue);
-        let slot = interface.open_slot(new);
+        let slot = program.interface().open_slot(new);
         Ok(Self {
             area,
             slot: slot.map_err(wrong("opening a slot"))?,
@@ -85,8 +86,8 @@ impl GrantedInlet {
     }
 
     /// Takes an announcement. Whether there was one.
-    fn take(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
-        let notification = match program.interface_mut().rcv(&mut self.queue) {
+    fn take(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
+        let notification = match program.interface().rcv(&mut self.queue) {
             Ok(Some(notification)) => notification,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving")(error)),
@@ -111,15 +112,15 @@ impl GrantedInlet {
     }
 
     /// The pages, to the sender if it is near and linked.
-    fn begin(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn begin(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
         let line = desk.known();
         let node = |party: usize| desk.plan.parties.get(party).map(|party| party.node);
         if line.from == line.to || node(line.from) != node(line.to) || desk.is_ended() {
             return Ok(false);
         }
         let name = party::name(line.from);
-        let interface = program.interface_mut();
-        let linked = interface
+        let linked = program
+            .interface()
             .peers()
             .find(|(_, peer)| peer.name.as_deref() == Some(&name))
             .map(|(link, _)| link);
@@ -127,7 +128,7 @@ impl GrantedInlet {
             return Ok(false);
         };
         let pages = 0..PLACES * PAGE_BYTES;
-        match interface.grant(&self.slot, pages, link) {
+        match program.interface().grant(&self.slot, pages, link) {
             Ok(grant) => {
                 let mut told = vec![BEGINS];
                 told.extend(grant.ticket().to_bytes());
@@ -140,14 +141,14 @@ impl GrantedInlet {
         }
     }
 
-    fn end(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn end(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
         let Some(grant) = self.grant.take() else {
             return Ok(false);
         };
         // What is announced by now is in order; from here on nothing waits until the grant is at its end.
         while self.take(program, desk)? {}
         self.hear(desk);
-        match program.interface_mut().revoke_grant(&grant) {
+        match program.interface().revoke_grant(&grant) {
             Ok(()) | Err(GrantError::NoSuchGrant) => {}
             Err(error) => return Err(wrong("revoking")(error)),
         }
@@ -188,7 +189,7 @@ impl Inlet for GrantedInlet {
         Ok(all)
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
         if desk.is_old() {
             return Ok(false);
         }
@@ -206,7 +207,7 @@ impl Inlet for GrantedInlet {
         self.take(program, desk)
     }
 
-    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, program: &Program, _: &Desk<'_>) -> Result<(), String> {
         let mut guard = vec![0; PAGE_BYTES as usize];
         for at in [0, (PLACES + 1) * PAGE_BYTES] {
             let read = self.area.read_at(at, &mut guard);
@@ -215,9 +216,11 @@ impl Inlet for GrantedInlet {
                 return Err("bytes outside of the slot were written".to_owned());
             }
         }
-        let interface = program.interface_mut();
-        let closed = interface.close_slot(self.slot).map_err(wrong("closing"));
-        interface.close_queue(self.queue);
+        let closed = program
+            .interface()
+            .close_slot(self.slot)
+            .map_err(wrong("closing"));
+        program.interface().close_queue(self.queue);
         closed
     }
 }
@@ -238,21 +241,19 @@ impl GrantedOutlet {
         }
     }
 
-    fn hear(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<(), String> {
+    fn hear(&mut self, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
         while let Some(told) = desk.told(End::Sender, self.heard) {
             self.heard += 1;
             match told.split_first() {
                 Some((&BEGINS, ticket)) => {
                     let ticket = GrantTicket::from_bytes(ticket).map_err(wrong("a grant"))?;
-                    let accepted = program
-                        .interface_mut()
-                        .accept_grant(&ticket, Wait::millis(1));
+                    let accepted = program.interface().accept_grant(&ticket, Wait::millis(1));
                     // It may be at an end already.
                     self.grant = accepted.is_ok().then_some(ticket);
                 }
                 _ => {
                     if let Some(ticket) = self.grant.take() {
-                        program.interface_mut().drop_grant(&ticket);
+                        program.interface().drop_grant(&ticket);
                     }
                 }
             }
@@ -262,7 +263,7 @@ impl GrantedOutlet {
 }
 
 impl Outlet for GrantedOutlet {
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         self.hear(program, desk)?;
         let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
@@ -287,8 +288,9 @@ impl Outlet for GrantedOutlet {
         let accepted = program.interface().grants_accepted();
         let sent = send_message(desk, number, |data| {
             let message = Message::new(data).metadata(&metadata);
-            let interface = program.interface_mut();
-            interface.send_msg(terminus, &target, &message, wait)
+            program
+                .interface()
+                .send_msg(terminus, &target, &message, wait)
         })?;
         // A grant that was found at an end is no longer there, and the message went as a copy.
         let was_placed = program.interface().grants_accepted() == accepted;

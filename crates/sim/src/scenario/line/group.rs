@@ -8,6 +8,7 @@ use hamlyn::group::{MEMBER_BYTES, Member, Receiver, Sender};
 use hamlyn::{ReceiveError, Wait};
 
 use super::{Inlet, Outlet, Program, Sent, Step, Turn, outcome, wrong};
+use crate::host::SimHost;
 use crate::random::Random;
 use crate::scenario::ledger::{Desk, End};
 use crate::scenario::plan::Kind;
@@ -59,13 +60,13 @@ impl Part {
 
 /// A group, one round after the other.
 pub(super) struct GroupInlet {
-    receiver: Receiver,
+    receiver: Receiver<SimHost>,
     random: Random,
     round: Option<u64>,
 }
 
 impl GroupInlet {
-    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
+    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
         let counting = match desk.line % 2 {
             0 => Counting::Bits64,
             _ => Counting::Bits32,
@@ -78,8 +79,8 @@ impl GroupInlet {
         })
     }
 
-    fn begin(&mut self, program: &mut Program, desk: &Desk<'_>, number: u64) -> Result<(), String> {
-        let whole = self.receiver.begin(program);
+    fn begin(&mut self, desk: &Desk<'_>, number: u64) -> Result<(), String> {
+        let whole = self.receiver.begin();
         let whole = whole.map_err(wrong("beginning a round"))?;
         let data = desk.content(number);
         let mut lengths = Vec::new();
@@ -115,16 +116,16 @@ impl Inlet for GroupInlet {
         Ok(vec![0])
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
         let Some(number) = self.round else {
             let Some(number) = desk.next(1).filter(|_| !desk.is_old()) else {
-                program.interface_mut().poll();
+                program.interface().poll();
                 return Ok(false);
             };
-            self.begin(program, desk, number)?;
+            self.begin(desk, number)?;
             return Ok(true);
         };
-        let bytes = match self.receiver.receive(program, wait) {
+        let bytes = match self.receiver.receive(wait) {
             Ok(Some(bytes)) => bytes,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a group")(error)),
@@ -135,14 +136,14 @@ impl Inlet for GroupInlet {
         Ok(true)
     }
 
-    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
-        self.receiver.close(program).map_err(wrong("closing"))
+    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+        Ok(())
     }
 }
 
 /// What is still to be sent of a part.
 struct Job {
-    sender: Sender,
+    sender: Sender<SimHost>,
     data: Vec<u8>,
     sent: usize,
     left: VecDeque<usize>,
@@ -159,7 +160,7 @@ impl GroupOutlet {
     /// Takes on a part, or some of it.
     fn take_on(
         &mut self,
-        program: &mut Program,
+        program: &Program,
         desk: &Desk<'_>,
         mut part: Part,
         turn: &mut Turn<'_>,
@@ -204,7 +205,7 @@ impl GroupOutlet {
 }
 
 impl Outlet for GroupOutlet {
-    fn step(&mut self, program: &mut Program, mut turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, program: &Program, mut turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         if let Some(told) = desk.told(End::Sender, self.heard) {
             self.heard += 1;
@@ -228,8 +229,8 @@ impl Outlet for GroupOutlet {
         };
         let at = job.sent as u64;
         let sent = match job.left.len() {
-            1 => job.sender.send_last(program, at, data, wait),
-            _ => job.sender.send(program, at, data, wait),
+            1 => job.sender.send_last(at, data, wait),
+            _ => job.sender.send(at, data, wait),
         };
         match outcome(sent)? {
             Sent::Yes(_) => {}

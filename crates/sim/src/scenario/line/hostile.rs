@@ -51,13 +51,15 @@ pub(super) struct Victim {
 }
 
 impl Victim {
-    pub(super) fn open(program: &mut Program) -> Result<Self, String> {
-        let interface = program.interface_mut();
+    pub(super) fn open(program: &Program) -> Result<Self, String> {
         let bytes = SLOTS as u64 * (SLOT_BYTES + GUARD_BYTES) + GUARD_BYTES;
-        let area = interface.allocate(bytes).map_err(wrong("allocating"))?;
+        let area = program
+            .interface()
+            .allocate(bytes)
+            .map_err(wrong("allocating"))?;
         area.fill(0, bytes, FILL)
             .map_err(wrong("filling an area"))?;
-        let queue = interface.open_queue(16);
+        let queue = program.interface().open_queue(16);
         let queue = queue.map_err(wrong("opening a queue"))?;
         let mut slots = Vec::new();
         let mut tickets = Vec::new();
@@ -76,15 +78,18 @@ impl Victim {
             if number == READ_ONLY {
                 new.rights = Rights::NONE;
             }
-            let interface = program.interface_mut();
-            let mut slot = interface
+            let mut slot = program
+                .interface()
                 .open_slot(new.clone())
                 .map_err(wrong("opening a slot"))?;
             if number == REOPENED {
                 stale_name = Some(slot.name());
-                let closed = interface.close_slot(slot);
+                let closed = program.interface().close_slot(slot);
                 closed.map_err(wrong("closing a slot"))?;
-                slot = interface.open_slot(new).map_err(wrong("opening a slot"))?;
+                slot = program
+                    .interface()
+                    .open_slot(new)
+                    .map_err(wrong("opening a slot"))?;
             }
             if slot.metadata().is_some() && matches!(number, PARANOID | ONE_SHOT) {
                 permit(program, &slot)?;
@@ -98,13 +103,12 @@ impl Victim {
             slots.push(slot);
         }
         let stale_key = tickets[REKEYED];
-        let interface = program.interface_mut();
-        let rekeyed = interface.rekey_slot(&mut slots[REKEYED]);
+        let rekeyed = program.interface().rekey_slot(&mut slots[REKEYED]);
         rekeyed.map_err(wrong("giving a slot another key"))?;
         tickets[REKEYED] = slots[REKEYED]
             .fast_ticket(0, SLOT_BYTES)
             .map_err(wrong("a ticket"))?;
-        let revoked = interface.revoke_slot(&slots[REVOKED]);
+        let revoked = program.interface().revoke_slot(&slots[REVOKED]);
         revoked.map_err(wrong("revoking a slot"))?;
         tickets.push(stale_key);
         tickets.push(Ticket {
@@ -166,11 +170,8 @@ impl Victim {
 
 /// Gives each entry its part of the slot and a key that is known to those who have it: the first one's, and so
 /// many more.
-fn permit(program: &mut Program, slot: &Slot) -> Result<(), String> {
-    let first = program
-        .interface_mut()
-        .new_key()
-        .map_err(wrong("a new key"))?;
+fn permit(program: &Program, slot: &Slot) -> Result<(), String> {
+    let first = program.interface().new_key().map_err(wrong("a new key"))?;
     for index in 0..ENTRIES as u16 {
         let low = u64::from(index) * ENTRY_BYTES;
         if let Some(entry) = slot.metadata().and_then(|all| all.entry(index)) {
@@ -202,11 +203,10 @@ impl Inlet for Victim {
             .collect())
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
-        let interface = program.interface_mut();
+    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
         let found = match wait {
-            Wait::Poll => interface.rcv(&mut self.queue),
-            _ => interface.rcv_block(&mut self.queue, wait),
+            Wait::Poll => program.interface().rcv(&mut self.queue),
+            _ => program.interface().rcv_block(&mut self.queue, wait),
         };
         match found {
             Ok(Some(found)) => return Err(format!("{found:?} of an attacker was announced")),
@@ -228,15 +228,14 @@ impl Inlet for Victim {
         desk.is_ended() || is_over && self.refused == desk.expected_of(0..SLOTS)
     }
 
-    fn close(mut self: Box<Self>, program: &mut Program, desk: &Desk<'_>) -> Result<(), String> {
+    fn close(mut self: Box<Self>, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
         self.check()?;
         self.count_refusals(program, desk)?;
-        let interface = program.interface_mut();
         for slot in self.slots {
-            let closed = interface.close_slot(slot);
+            let closed = program.interface().close_slot(slot);
             closed.map_err(wrong("closing"))?;
         }
-        interface.close_queue(self.queue);
+        program.interface().close_queue(self.queue);
         Ok(())
     }
 }
@@ -378,7 +377,7 @@ impl Attacker {
 }
 
 impl Outlet for Attacker {
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         let left = self.fired < desk.known().items.len();
         if !turn.is_due || !left || desk.is_ended() {
@@ -429,8 +428,11 @@ impl Outlet for Attacker {
         };
         desk.expect(attack.slot, attack.reason, packets);
         let terminus = program.terminus();
-        let interface = program.interface_mut();
-        let sent = outcome(interface.send_msg(terminus, &target, &message, wait))?;
+        let sent = outcome(
+            program
+                .interface()
+                .send_msg(terminus, &target, &message, wait),
+        )?;
         match sent {
             Sent::Yes(_) => {
                 self.fired += 1;

@@ -28,20 +28,20 @@ pub(crate) trait Inlet {
     fn seed(&self, program: &Program) -> Result<Vec<u8>, String>;
 
     /// Takes what has come, waiting so long for it. Whether anything had. The loss of a peer is not an error here.
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String>;
+    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String>;
 
     /// Whether nothing is left to be done.
     fn is_done(&self, desk: &Desk<'_>) -> bool {
         desk.is_through()
     }
 
-    fn close(self: Box<Self>, program: &mut Program, desk: &Desk<'_>) -> Result<(), String>;
+    fn close(self: Box<Self>, program: &Program, desk: &Desk<'_>) -> Result<(), String>;
 }
 
 /// Where a line begins.
 pub(crate) trait Outlet {
     /// Does what comes next, as far as that is possible.
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String>;
+    fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String>;
 
     /// A packet of this party came back; it may be of this line.
     fn came_back(&mut self, _: &Undelivered, _: &Desk<'_>) -> Result<(), String> {
@@ -53,7 +53,7 @@ pub(crate) trait Outlet {
         desk.is_sent()
     }
 
-    fn close(self: Box<Self>, _: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
         Ok(())
     }
 }
@@ -144,7 +144,7 @@ fn parts_of(word: u64) -> (u64, usize) {
 }
 
 /// Opens the end where the line ends.
-pub(crate) fn open_inlet(program: &mut Program, desk: &Desk<'_>) -> Result<Box<dyn Inlet>, String> {
+pub(crate) fn open_inlet(program: &Program, desk: &Desk<'_>) -> Result<Box<dyn Inlet>, String> {
     Ok(match desk.known().kind {
         Kind::Datagram => Box::new(protocols::DatagramInlet::open(program)?),
         Kind::Tagged => Box::new(protocols::TaggedInlet::open(program, desk)?),
@@ -161,7 +161,7 @@ pub(crate) fn open_inlet(program: &mut Program, desk: &Desk<'_>) -> Result<Box<d
 
 /// Grows the end where the line begins. Nothing if its peer is gone.
 pub(crate) fn grow_outlet(
-    program: &mut Program,
+    program: &Program,
     desk: &Desk<'_>,
     seed: &[u8],
 ) -> Result<Option<Box<dyn Outlet>>, String> {
@@ -190,10 +190,9 @@ fn tickets(bytes: &[u8]) -> Result<Vec<Ticket>, String> {
 }
 
 /// Tickets made usable. Nothing if their interface is gone.
-fn targets(program: &mut Program, bytes: &[u8]) -> Result<Option<Vec<Target>>, String> {
-    let interface = program.interface_mut();
+fn targets(program: &Program, bytes: &[u8]) -> Result<Option<Vec<Target>>, String> {
     Ok(tickets(bytes)?
         .iter()
-        .map(|ticket| interface.target(ticket, Wait::Forever).ok())
+        .map(|ticket| program.interface().target(ticket, Wait::Forever).ok())
         .collect())
 }

@@ -56,18 +56,18 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
+    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
         let kind = desk.known().kind;
-        let interface = program.interface_mut();
         let bytes = PLACES * place_bytes(kind);
-        let area = interface
+        let area = program
+            .interface()
             .allocate(bytes + 2 * GUARD_BYTES)
             .map_err(wrong("allocating"))?;
         for at in [0, GUARD_BYTES + bytes] {
             // It lies within.
             let _ = area.fill(at, GUARD_BYTES, GUARD);
         }
-        let queue = interface.open_queue(PLACES as usize * 2);
+        let queue = program.interface().open_queue(PLACES as usize * 2);
         let mut places = Self {
             area,
             slot: None,
@@ -85,7 +85,7 @@ impl Places {
         Ok(places)
     }
 
-    fn open_slot(&mut self, program: &mut Program) -> Result<(), String> {
+    fn open_slot(&mut self, program: &Program) -> Result<(), String> {
         let bytes = PLACES * place_bytes(self.kind);
         let new = NewSlot::new(&self.area)
             .range(GUARD_BYTES..GUARD_BYTES + bytes)
@@ -96,12 +96,12 @@ impl Places {
             Kind::OneShot => new.entries(PLACES as usize).mode(Mode::ParanoidOneShot),
             _ => new.entries(PLACES as usize),
         };
-        let slot = program.interface_mut().open_slot(new);
+        let slot = program.interface().open_slot(new);
         self.slot = Some(slot.map_err(wrong("opening a slot"))?);
         self.permit_all(program)
     }
 
-    fn permit_all(&self, program: &mut Program) -> Result<(), String> {
+    fn permit_all(&self, program: &Program) -> Result<(), String> {
         if self.kind == Kind::OneShot {
             for place in 0..PLACES {
                 self.permit(program, place)?;
@@ -111,11 +111,8 @@ impl Places {
     }
 
     /// Lets another message into a place, under a new key.
-    fn permit(&self, program: &mut Program, place: u64) -> Result<(), String> {
-        let key: Key = program
-            .interface_mut()
-            .new_key()
-            .map_err(wrong("a new key"))?;
+    fn permit(&self, program: &Program, place: u64) -> Result<(), String> {
+        let key: Key = program.interface().new_key().map_err(wrong("a new key"))?;
         let bytes = place_bytes(self.kind);
         let metadata = self.slot.as_ref().and_then(Slot::metadata);
         if let Some(entry) = metadata.and_then(|all| all.entry(place as u16)) {
@@ -225,7 +222,7 @@ impl Places {
     }
 
     /// Opens the place anew, or gives it another key, if it is time and nothing is under way.
-    fn renew_if_due(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn renew_if_due(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
         let after = u64::from(desk.known().renewed_after);
         if after == 0 || desk.sent() != self.first + after || !desk.is_settled() || desk.is_old() {
             return Ok(false);
@@ -234,13 +231,13 @@ impl Places {
         self.renewed += 1;
         match (&mut self.slot, self.renewed % 2) {
             (Some(slot), 0) if self.kind != Kind::OneShot => {
-                let renewed = program.interface_mut().rekey_slot(slot);
+                let renewed = program.interface().rekey_slot(slot);
                 renewed.map_err(wrong("giving a slot another key"))?;
             }
             (Some(_), 0) => self.permit_all(program)?,
             (slot, _) => {
                 if let Some(slot) = slot.take() {
-                    let closed = program.interface_mut().close_slot(slot);
+                    let closed = program.interface().close_slot(slot);
                     closed.map_err(wrong("closing a slot"))?;
                 }
                 self.open_slot(program)?;
@@ -255,7 +252,7 @@ impl Places {
     }
 
     /// Lets another message in where one was cut.
-    fn hear(&mut self, program: &mut Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn hear(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
         let Some(told) = desk.told(End::Receiver, self.heard) else {
             return Ok(false);
         };
@@ -274,12 +271,11 @@ impl Inlet for Places {
         self.tickets()
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
         let mut moved = self.hear(program, desk)? || self.renew_if_due(program, desk)?;
-        let interface = program.interface_mut();
         let found = match wait {
-            Wait::Poll => interface.rcv(&mut self.queue),
-            _ => interface.rcv_block(&mut self.queue, wait),
+            Wait::Poll => program.interface().rcv(&mut self.queue),
+            _ => program.interface().rcv_block(&mut self.queue, wait),
         };
         match found {
             Ok(Some(notification)) => {
@@ -295,11 +291,10 @@ impl Inlet for Places {
         Ok(moved)
     }
 
-    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, program: &Program, _: &Desk<'_>) -> Result<(), String> {
         self.check_guard()?;
-        let interface = program.interface_mut();
-        let closed = self.slot.map(|slot| interface.close_slot(slot));
-        interface.close_queue(self.queue);
+        let closed = self.slot.map(|slot| program.interface().close_slot(slot));
+        program.interface().close_queue(self.queue);
         closed.transpose().map(drop).map_err(wrong("closing"))
     }
 }
@@ -327,7 +322,7 @@ impl Tickets {
     /// The next message that may be sent.
     pub(super) fn next(
         &mut self,
-        program: &mut Program,
+        program: &Program,
         desk: &Desk<'_>,
     ) -> Result<Option<u64>, String> {
         while let Some(told) = desk.told(End::Sender, self.heard) {
@@ -374,7 +369,7 @@ impl PlacesOutlet {
 }
 
 impl Outlet for PlacesOutlet {
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         let Some(number) = self.0.next(program, desk)?.filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
@@ -395,8 +390,9 @@ impl Outlet for PlacesOutlet {
                 Kind::Silent => message.silent(),
                 _ => message.metadata(&metadata),
             };
-            let interface = program.interface_mut();
-            interface.send_msg(terminus, &target, &message, wait)
+            program
+                .interface()
+                .send_msg(terminus, &target, &message, wait)
         })?;
         if let Sent::Cut = sent {
             // What has come of it must not be counted with the next.

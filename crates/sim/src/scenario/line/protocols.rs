@@ -10,6 +10,7 @@ use super::{
     Inlet, Outlet, PLACES, Program, Sent, Step, Turn, outcome, parts_of, send_message, tickets,
     word_of, wrong,
 };
+use crate::host::SimHost;
 use crate::random::Random;
 use crate::scenario::ledger::{Desk, End, noise};
 use crate::scenario::plan::Kind;
@@ -26,14 +27,14 @@ const REFUSED_BYTES: usize = 16;
 
 /// A receiver of datagrams, which is not always ready at once.
 pub(super) struct DatagramInlet {
-    receiver: datagram::Receiver,
+    receiver: datagram::Receiver<SimHost>,
     /// What lies in the buffer while a second datagram is to be refused.
     kept: Option<Vec<u8>>,
     refused: u64,
 }
 
 impl DatagramInlet {
-    pub(super) fn open(program: &mut Program) -> Result<Self, String> {
+    pub(super) fn open(program: &Program) -> Result<Self, String> {
         let receiver = datagram::Receiver::new(program, Kind::Datagram.longest_bytes());
         let mut receiver = receiver.map_err(wrong("opening"))?;
         receiver.ready();
@@ -50,15 +51,15 @@ impl Inlet for DatagramInlet {
         Ok(self.receiver.ticket().to_bytes().to_vec())
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
         if let Some(kept) = &self.kept {
-            program.interface_mut().poll();
+            program.interface().poll();
             let latest = self.receiver.latest();
             let latest = latest.map_err(wrong("looking at a datagram again"))?;
             if latest.data != kept {
                 return Err("a datagram changed in its receiver's hands".to_owned());
             }
-            let info = self.receiver.info(program);
+            let info = self.receiver.info();
             let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
             let spent = refusals.count(Refusal::EntrySpent);
             if spent < self.refused && !desk.is_ended() && !desk.is_old() {
@@ -72,7 +73,7 @@ impl Inlet for DatagramInlet {
             desk.came_next(&self.kept.take().unwrap_or_default());
             return Ok(true);
         }
-        let data = match self.receiver.receive(program, wait) {
+        let data = match self.receiver.receive(wait) {
             Ok(Some(datagram)) => datagram.data.to_vec(),
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a datagram")(error)),
@@ -91,19 +92,19 @@ impl Inlet for DatagramInlet {
         Ok(true)
     }
 
-    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
-        self.receiver.close(program).map_err(wrong("closing"))
+    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+        Ok(())
     }
 }
 
 /// Where datagrams begin.
 pub(super) struct DatagramOutlet {
-    sender: datagram::Sender,
+    sender: datagram::Sender<SimHost>,
     heard: usize,
 }
 
 impl DatagramOutlet {
-    pub(super) fn grow(program: &mut Program, seed: &[u8]) -> Result<Option<Self>, String> {
+    pub(super) fn grow(program: &Program, seed: &[u8]) -> Result<Option<Self>, String> {
         let ticket = tickets(seed)?[0];
         let sender = datagram::Sender::grow(program, &ticket, Wait::Forever);
         Ok(sender.ok().map(|sender| Self { sender, heard: 0 }))
@@ -111,11 +112,11 @@ impl DatagramOutlet {
 }
 
 impl Outlet for DatagramOutlet {
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, _: &Program, turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         if desk.told(End::Sender, self.heard).is_some() {
             let data = noise(desk.seed(), u64::MAX, REFUSED_BYTES);
-            let sent = self.sender.send(program, 0, &data, None, Wait::Poll);
+            let sent = self.sender.send(0, &data, None, Wait::Poll);
             return Ok(match outcome(sent)? {
                 Sent::Yes(_) => {
                     self.heard += 1;
@@ -131,7 +132,7 @@ impl Outlet for DatagramOutlet {
         let most = Kind::Datagram.longest_bytes() as usize;
         let sent = send_message(desk, number, |data| {
             let offset = turn.random.below((most - data.len()) as u64 + 1) as u32;
-            sender.send(program, offset, data, None, Wait::Forever)
+            sender.send(offset, data, None, Wait::Forever)
         })?;
         Ok(sent.step())
     }
@@ -143,12 +144,12 @@ impl Outlet for DatagramOutlet {
 
 /// A receiver of tagged writes.
 pub(super) struct TaggedInlet {
-    receiver: tagged_write::Receiver,
+    receiver: tagged_write::Receiver<SimHost>,
     random: Random,
 }
 
 impl TaggedInlet {
-    pub(super) fn open(program: &mut Program, desk: &Desk<'_>) -> Result<Self, String> {
+    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
         let bytes = PLACES * u64::from(Kind::Tagged.longest_bytes());
         let receiver = tagged_write::Receiver::new(program, bytes, PLACES as usize * 2);
         Ok(Self {
@@ -163,7 +164,7 @@ impl Inlet for TaggedInlet {
         Ok(self.receiver.ticket().to_bytes().to_vec())
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, _: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
         let sought = match self.random.below(3) {
             0 => None,
             _ => self.random.one_of(&desk.under_way()).copied(),
@@ -171,9 +172,9 @@ impl Inlet for TaggedInlet {
         let tag = match sought {
             Some(number) => {
                 let tag = word_of(number, desk.length(number));
-                self.receiver.get_specific_tag(program, tag, wait)
+                self.receiver.get_specific_tag(tag, wait)
             }
-            None => self.receiver.get_tag(program, wait),
+            None => self.receiver.get_tag(wait),
         };
         let tag = match tag {
             Ok(Some(tag)) => tag,
@@ -193,16 +194,16 @@ impl Inlet for TaggedInlet {
         Ok(true)
     }
 
-    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
-        self.receiver.close(program).map_err(wrong("closing"))
+    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+        Ok(())
     }
 }
 
 /// Where tagged writes begin: a ticket for each place.
-pub(super) struct TaggedOutlet(Vec<tagged_write::Sender>);
+pub(super) struct TaggedOutlet(Vec<tagged_write::Sender<SimHost>>);
 
 impl TaggedOutlet {
-    pub(super) fn grow(program: &mut Program, seed: &[u8]) -> Result<Option<Self>, String> {
+    pub(super) fn grow(program: &Program, seed: &[u8]) -> Result<Option<Self>, String> {
         let whole = tickets(seed)?[0];
         let bytes = u64::from(Kind::Tagged.longest_bytes());
         let mut senders = Vec::new();
@@ -217,7 +218,7 @@ impl TaggedOutlet {
 }
 
 impl Outlet for TaggedOutlet {
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, _: &Program, turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
@@ -228,7 +229,7 @@ impl Outlet for TaggedOutlet {
         };
         let sender = &self.0[(number % PLACES) as usize];
         let sent = send_message(desk, number, |data| {
-            sender.send(program, 0, data, word_of(number, data.len()), wait)
+            sender.send(0, data, word_of(number, data.len()), wait)
         })?;
         Ok(sent.step())
     }
@@ -236,13 +237,13 @@ impl Outlet for TaggedOutlet {
 
 /// A receiver of a stream that keeps some records for a while.
 pub(super) struct StreamInlet {
-    receiver: stream::Receiver,
+    receiver: stream::Receiver<SimHost>,
     held: VecDeque<(Record, Vec<u8>)>,
     is_closed: bool,
 }
 
 impl StreamInlet {
-    pub(super) fn open(program: &mut Program) -> Result<Self, String> {
+    pub(super) fn open(program: &Program) -> Result<Self, String> {
         let receiver = stream::Receiver::new(program, STREAM);
         Ok(Self {
             receiver: receiver.map_err(wrong("opening"))?,
@@ -251,39 +252,39 @@ impl StreamInlet {
         })
     }
 
-    fn release(&mut self, program: &mut Program) -> Result<bool, String> {
+    fn release(&mut self) -> Result<bool, String> {
         let Some((record, expected)) = self.held.pop_front() else {
             return Ok(false);
         };
         if self.receiver.bytes(&record) != Some(expected.as_slice()) {
             return Err("a record changed in its receiver's hands".to_owned());
         }
-        self.receiver.release(program, &record);
+        self.receiver.release(&record);
         Ok(true)
     }
 }
 
 impl Inlet for StreamInlet {
-    fn seed(&self, program: &Program) -> Result<Vec<u8>, String> {
-        Ok(self.receiver.make_seed(program).to_bytes().to_vec())
+    fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
+        Ok(self.receiver.make_seed().to_bytes().to_vec())
     }
 
-    fn look(&mut self, program: &mut Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, _: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
         // Whoever waits must not keep what its sender may wait for.
         if wait != Wait::Poll || self.held.len() > HELD_MAX {
-            self.release(program)?;
+            self.release()?;
         }
         if self.is_closed {
-            return self.release(program);
+            return self.release();
         }
         let wait = if self.held.is_empty() {
             wait
         } else {
             Wait::Poll
         };
-        let record = match self.receiver.receive(program, wait) {
+        let record = match self.receiver.receive(wait) {
             Ok(Some(record)) => record,
-            Ok(None) | Err(ReceiveError::PeerLost(_)) => return self.release(program),
+            Ok(None) | Err(ReceiveError::PeerLost(_)) => return self.release(),
             Err(ReceiveError::Closed) => {
                 self.is_closed = true;
                 if !desk.is_through() && !desk.is_ended() && !desk.is_old() {
@@ -304,17 +305,17 @@ impl Inlet for StreamInlet {
         desk.is_ended() || desk.is_through() && self.is_closed && self.held.is_empty()
     }
 
-    fn close(mut self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
-        while self.release(program)? {}
-        self.receiver.close(program).map_err(wrong("closing"))
+    fn close(mut self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+        while self.release()? {}
+        Ok(())
     }
 }
 
 /// Where a stream begins.
-pub(super) struct StreamOutlet(Option<Box<stream::Sender>>);
+pub(super) struct StreamOutlet(Option<Box<stream::Sender<SimHost>>>);
 
 impl StreamOutlet {
-    pub(super) fn grow(program: &mut Program, seed: &[u8]) -> Result<Option<Self>, String> {
+    pub(super) fn grow(program: &Program, seed: &[u8]) -> Result<Option<Self>, String> {
         let seed = StreamSeed::from_bytes(seed).map_err(wrong("a seed"))?;
         let sender = stream::Sender::grow(program, &seed, Wait::Forever);
         Ok(sender.ok().map(|sender| Self(Some(Box::new(sender)))))
@@ -322,7 +323,7 @@ impl StreamOutlet {
 }
 
 impl Outlet for StreamOutlet {
-    fn step(&mut self, program: &mut Program, turn: Turn<'_>) -> Result<Step, String> {
+    fn step(&mut self, _: &Program, turn: Turn<'_>) -> Result<Step, String> {
         let desk = turn.desk;
         let Some(sender) = &mut self.0 else {
             return Ok(Step::Nothing);
@@ -330,26 +331,26 @@ impl Outlet for StreamOutlet {
         if let Some(number) = desk.next(u64::MAX) {
             if !turn.is_due {
                 // What is held back would otherwise wait for the next.
-                return Ok(match outcome(sender.flush(program, Wait::Poll))? {
+                return Ok(match outcome(sender.flush(Wait::Poll))? {
                     Sent::Lost => Step::Lost,
                     _ => Step::Nothing,
                 });
             }
             // Its receiver's program must take records for there to be room, and may itself wait for this one.
-            let sent = send_message(desk, number, |data| sender.send(program, data, Wait::Poll))?;
+            let sent = send_message(desk, number, |data| sender.send(data, Wait::Poll))?;
             return Ok(sent.step());
         }
         if !desk.is_sent() || desk.is_ended() {
             return Ok(Step::Nothing);
         }
-        match outcome(sender.flush(program, Wait::Poll))? {
+        match outcome(sender.flush(Wait::Poll))? {
             Sent::Yes(()) => {}
             other => return Ok(other.step()),
         }
         let Some(mut sender) = self.0.take() else {
             return Ok(Step::Nothing);
         };
-        Ok(match outcome(sender.close(program, Wait::Forever))? {
+        Ok(match outcome(sender.close(Wait::Forever))? {
             Sent::Lost => Step::Lost,
             _ => Step::Moved,
         })
@@ -359,10 +360,10 @@ impl Outlet for StreamOutlet {
         desk.is_ended() || self.0.is_none()
     }
 
-    fn close(self: Box<Self>, program: &mut Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
         if let Some(mut sender) = self.0 {
             // Its receiver may be gone.
-            let _ = sender.close(program, Wait::millis(1));
+            let _ = sender.close(Wait::millis(1));
         }
         Ok(())
     }

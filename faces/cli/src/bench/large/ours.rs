@@ -33,7 +33,7 @@ pub(crate) struct SendingEnd {
 
 impl SendingEnd {
     pub(crate) fn open(pair: &mut Pair, buffers: Buffers, placement: Placement) -> Result<Self> {
-        let interface = pair.manager.interface_mut();
+        let mut interface = pair.manager.interface();
         let area = interface.allocate(0)?;
         let queue = interface.open_queue(2048)?;
         let credit = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
@@ -44,7 +44,7 @@ impl SendingEnd {
         })?;
         let ticket: String = pair.actor.answer()?;
         let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-        let interface = pair.manager.interface_mut();
+        let mut interface = pair.manager.interface();
         let targets: Result<Vec<_>, _> = (0..buffers.on_their_way())
             .map(|index| {
                 let ticket = Ticket {
@@ -60,7 +60,7 @@ impl SendingEnd {
             pair.actor.order(&Order::LargeGrant)?;
             let ticket: String = pair.actor.answer()?;
             let ticket = GrantTicket::from_bytes(&from_hex(&ticket)?)?;
-            pair.manager.interface_mut().accept_grant(&ticket, WAIT)?;
+            pair.manager.interface().accept_grant(&ticket, WAIT)?;
             grant = Some(ticket);
         }
         Ok(Self {
@@ -89,7 +89,7 @@ impl SendingEnd {
         let () = pair.actor.answer()?;
         let buffers = self.buffers;
         let terminus = pair.manager.terminus();
-        let interface = pair.manager.interface_mut();
+        let mut interface = pair.manager.interface();
         let mut taken = 0;
         let start = std::time::Instant::now();
         for message in 0..messages {
@@ -118,7 +118,7 @@ impl SendingEnd {
         let placement = self.placement;
         pair.actor.order(&Order::LargeClose { placement })?;
         let () = pair.actor.answer()?;
-        let interface = pair.manager.interface_mut();
+        let mut interface = pair.manager.interface();
         if let Some(grant) = &self.grant {
             interface.drop_grant(grant);
         }
@@ -140,12 +140,12 @@ pub(crate) struct ReceivingEnd {
 
 impl ReceivingEnd {
     pub(crate) fn open(
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         buffers: Buffers,
         placement: Placement,
         credit: &str,
     ) -> Result<Self> {
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         let bytes = buffers.target_bytes() as u64;
         let area = match placement {
             Placement::Copied => interface.allocate(bytes)?,
@@ -166,18 +166,18 @@ impl ReceivingEnd {
     }
 
     /// Grants all of the memory to the sender.
-    pub(crate) fn grant(&mut self, manager: &mut Manager<ProcessHost>) -> Result<()> {
-        let interface = manager.interface_mut();
+    pub(crate) fn grant(&mut self, manager: &Manager<ProcessHost>) -> Result<()> {
+        let mut interface = manager.interface();
         let range = 0..self.slot.length_bytes();
         let grant = interface.grant(&self.slot, range, self.credit.link())?;
         answer(&to_hex(&grant.ticket().to_bytes()))
     }
 
     /// Takes so many messages.
-    pub(crate) fn take(&mut self, manager: &mut Manager<ProcessHost>, messages: u64) -> Result<()> {
+    pub(crate) fn take(&mut self, manager: &Manager<ProcessHost>, messages: u64) -> Result<()> {
         answer(&())?;
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         let on_their_way = self.buffers.on_their_way();
         // Credit for several at a time, if there are several.
         let batch = (on_their_way / 8).max(1);
@@ -198,8 +198,8 @@ impl ReceivingEnd {
         Ok(())
     }
 
-    pub(crate) fn close(self, manager: &mut Manager<ProcessHost>) -> Result<()> {
-        let interface = manager.interface_mut();
+    pub(crate) fn close(self, manager: &Manager<ProcessHost>) -> Result<()> {
+        let mut interface = manager.interface();
         interface
             .close_slot(self.slot)
             .context("closing the slot")?;

@@ -79,12 +79,12 @@ struct Basin {
 
 impl Basin {
     fn open(
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         bytes: u64,
         entries: u64,
         notifications: usize,
     ) -> Result<Self> {
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         let area = interface.allocate(bytes)?;
         let queue = interface.open_queue(notifications)?;
         let new = NewSlot::new(&area).queue(&queue).entries(entries as usize);
@@ -103,7 +103,7 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    pub(super) fn open(manager: &mut Manager<ProcessHost>) -> Result<Self> {
+    pub(super) fn open(manager: &Manager<ProcessHost>) -> Result<Self> {
         let options = stream::StreamOptions {
             pieces: PIECES,
             piece_bytes: RECORD_BYTES,
@@ -119,31 +119,27 @@ impl Receiving {
         })
     }
 
-    pub(super) fn tickets(&self, manager: &Manager<ProcessHost>) -> Result<Tickets> {
+    pub(super) fn tickets(&self, _: &Manager<ProcessHost>) -> Result<Tickets> {
         let (large, short) = (&self.large.slot, &self.short.slot);
         let large = large.ticket(0, 0, large.length_bytes())?;
         let short = short.fast_ticket(0, short.length_bytes())?;
         Ok(Tickets {
-            stream: to_hex(&self.stream.make_seed(manager).to_bytes()),
+            stream: to_hex(&self.stream.make_seed().to_bytes()),
             large: to_hex(&large.to_bytes()),
             short: to_hex(&short.to_bytes()),
         })
     }
 
-    pub(super) fn credit(
-        &mut self,
-        manager: &mut Manager<ProcessHost>,
-        ticket: &str,
-    ) -> Result<()> {
+    pub(super) fn credit(&mut self, manager: &Manager<ProcessHost>, ticket: &str) -> Result<()> {
         let ticket = Ticket::from_bytes(&from_hex(ticket)?)?;
-        self.credit = Some(manager.interface_mut().target(&ticket, SETTING_UP)?);
+        self.credit = Some(manager.interface().target(&ticket, SETTING_UP)?);
         Ok(())
     }
 
     /// Takes so many units, and says so to the sender.
     pub(super) fn take(
         &mut self,
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         traffic: Traffic,
         units: u64,
     ) -> Result<()> {
@@ -156,35 +152,35 @@ impl Receiving {
         self.say(manager, 0)
     }
 
-    fn say(&self, manager: &mut Manager<ProcessHost>, word: u64) -> Result<()> {
+    fn say(&self, manager: &Manager<ProcessHost>, word: u64) -> Result<()> {
         let terminus = manager.terminus();
         let credit = self.credit.as_ref().context("nobody to tell")?;
         let message = Message::new(&[]).word(word);
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         interface.send_msg(terminus, credit, &message, Wait::Forever)?;
         Ok(())
     }
 
-    fn take_records(&mut self, manager: &mut Manager<ProcessHost>, units: u64) -> Result<()> {
+    fn take_records(&mut self, _: &Manager<ProcessHost>, units: u64) -> Result<()> {
         for number in 0..units {
-            let record = self.stream.receive(manager, Wait::Forever)?;
+            let record = self.stream.receive(Wait::Forever)?;
             let record = record.context("no record")?;
             let bytes = self.stream.bytes(&record).context("no such record")?;
             ensure!(
                 bytes.len() == RECORD_BYTES as usize && bytes.starts_with(&number.to_le_bytes()),
                 "a record is missing"
             );
-            self.stream.release(manager, &record);
+            self.stream.release(&record);
         }
         Ok(())
     }
 
     /// They come in any order; each is told of by itself, so that its place can be used again.
-    fn take_large(&mut self, manager: &mut Manager<ProcessHost>, units: u64) -> Result<()> {
+    fn take_large(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let (mut sum, mut wanted) = (0_u64, 0_u64);
         for number in 0..units {
             let notification = loop {
-                let interface = manager.interface_mut();
+                let mut interface = manager.interface();
                 if let Some(notification) = interface.rcv(&mut self.large.queue)? {
                     break notification;
                 }
@@ -201,9 +197,9 @@ impl Receiving {
         Ok(())
     }
 
-    fn take_short(&mut self, manager: &mut Manager<ProcessHost>, units: u64) -> Result<()> {
+    fn take_short(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let (mut sum, mut count) = (0_u64, 0_u64);
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         while count < units {
             let most = MANY.min(units - count) as usize;
             let came = interface.receive_many(&mut self.short.queue, most, |notification| {
@@ -227,13 +223,13 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    pub(super) fn open(manager: &mut Manager<ProcessHost>, tickets: &Tickets) -> Result<Self> {
+    pub(super) fn open(manager: &Manager<ProcessHost>, tickets: &Tickets) -> Result<Self> {
         let seed = stream::StreamSeed::from_bytes(&from_hex(&tickets.stream)?)?;
         let stream = stream::Sender::grow(manager, &seed, SETTING_UP)?;
         let credit = Basin::open(manager, 0, 1, 64)?;
         let large = Ticket::from_bytes(&from_hex(&tickets.large)?)?;
         let short = Ticket::from_bytes(&from_hex(&tickets.short)?)?;
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         let large: Result<Vec<_>, _> = (0..LARGE_ON_THEIR_WAY)
             .map(|entry| {
                 let metadata_index = entry as u16;
@@ -260,7 +256,7 @@ impl Sending {
     /// Sends so many units; the seconds until the receiver had them all.
     pub(super) fn give(
         &mut self,
-        manager: &mut Manager<ProcessHost>,
+        manager: &Manager<ProcessHost>,
         traffic: Traffic,
         units: u64,
     ) -> Result<f64> {
@@ -278,8 +274,8 @@ impl Sending {
     }
 
     /// Waits for a word of the receiver.
-    fn told(&mut self, manager: &mut Manager<ProcessHost>) -> Result<u64> {
-        let interface = manager.interface_mut();
+    fn told(&mut self, manager: &Manager<ProcessHost>) -> Result<u64> {
+        let mut interface = manager.interface();
         loop {
             if let Some(notification) = interface.rcv(&mut self.credit.queue)? {
                 return Ok(notification.word);
@@ -287,16 +283,16 @@ impl Sending {
         }
     }
 
-    fn give_records(&mut self, manager: &mut Manager<ProcessHost>, units: u64) -> Result<()> {
+    fn give_records(&mut self, _: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let record = &mut self.record[..RECORD_BYTES as usize];
         for number in 0..units {
             record[..8].copy_from_slice(&number.to_le_bytes());
-            self.stream.send(manager, record, Wait::Forever)?;
+            self.stream.send(record, Wait::Forever)?;
         }
         Ok(())
     }
 
-    fn give_large(&mut self, manager: &mut Manager<ProcessHost>, units: u64) -> Result<()> {
+    fn give_large(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let terminus = manager.terminus();
         let mut free: Vec<u64> = (0..LARGE_ON_THEIR_WAY).collect();
         for number in 0..units {
@@ -310,7 +306,7 @@ impl Sending {
             self.record[end..].copy_from_slice(&stamp);
             let target = self.large.get(entry as usize).context("no such entry")?;
             let put = Message::new(&self.record).at(entry * LARGE_BYTES);
-            let interface = manager.interface_mut();
+            let mut interface = manager.interface();
             interface.send_msg(terminus, target, &put, Wait::Forever)?;
         }
         while (free.len() as u64) < LARGE_ON_THEIR_WAY.min(units) {
@@ -320,9 +316,9 @@ impl Sending {
         Ok(())
     }
 
-    fn give_each(&mut self, manager: &mut Manager<ProcessHost>, units: u64) -> Result<()> {
+    fn give_each(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         let data = [0x5a; PLACE_BYTES as usize];
         for turn in 0..units {
             let place = turn % PLACES * PLACE_BYTES;
@@ -332,9 +328,9 @@ impl Sending {
         Ok(())
     }
 
-    fn give_many(&mut self, manager: &mut Manager<ProcessHost>, units: u64) -> Result<()> {
+    fn give_many(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let terminus = manager.terminus();
-        let interface = manager.interface_mut();
+        let mut interface = manager.interface();
         let data = [0x5a; PLACE_BYTES as usize];
         for first in (0..units).step_by(MANY as usize) {
             let turns = first..units.min(first + MANY);

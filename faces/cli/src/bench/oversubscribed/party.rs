@@ -68,14 +68,14 @@ impl Party {
         data[..8].copy_from_slice(&word.to_le_bytes());
         let place = word % (SLOT_BYTES / MESSAGE_BYTES) * MESSAGE_BYTES;
         let message = Message::new(&data).at(place).word(word);
-        let interface: &mut Interface<_> = self.manager.interface_mut();
+        let interface: &mut Interface<_> = &mut self.manager.interface();
         interface.send_msg(terminus, &self.target, &message, Wait::Forever)?;
         Ok(())
     }
 
     #[inline]
     fn receive(&mut self) -> Result<u64> {
-        let interface = self.manager.interface_mut();
+        let mut interface = self.manager.interface();
         let taken = interface.rcv_block(&mut self.queue, Wait::Forever)?;
         Ok(taken.context("nothing came")?.word)
     }
@@ -104,7 +104,7 @@ impl Party {
             }
         };
         self.send(LAST)?;
-        self.manager.interface_mut().flush(Wait::Forever)?;
+        self.manager.interface().flush(Wait::Forever)?;
         Ok(rate)
     }
 
@@ -129,20 +129,21 @@ pub(crate) fn run() -> Result<()> {
         bail!("not told where to be");
     };
     pin(&processors)?;
-    let mut manager = hamlyn::open_with(
+    let manager = hamlyn::open_with(
         Options::default().in_namespace("bench"),
         ManagerOptions::default(),
     )?;
-    let interface = manager.interface_mut();
+    let mut interface = manager.interface();
     let area = interface.allocate(SLOT_BYTES)?;
     let queue = interface.open_queue(4096)?;
     let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
+    drop(interface);
     answer(&to_hex(&slot.fast_ticket(0, SLOT_BYTES)?.to_bytes()))?;
     let Some(Order::Meet { ticket }) = next_order()? else {
         bail!("not told whom to meet");
     };
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-    let target = manager.interface_mut().target(&ticket, CONNECT_WAIT)?;
+    let target = manager.interface().target(&ticket, CONNECT_WAIT)?;
     answer(&())?;
     let mut party = Party {
         manager,

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
+use hamlyn::engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions, Message, Target, Ticket, Wait};
+use hamlyn::{Interface, Message, Target, Ticket, Wait};
 use serde::{Deserialize, Serialize};
 
 use super::{LAST, MESSAGES_PER_LOOK, SLOT_BYTES};
@@ -35,7 +36,8 @@ pub(super) enum Order {
 /// One sender.
 struct Sender {
     number: u64,
-    manager: Manager<ProcessHost>,
+    interface: Interface<ProcessHost>,
+    terminus: TerminusId,
     ticket: Ticket,
     target: Option<Target>,
 }
@@ -45,25 +47,25 @@ impl Sender {
         let mut options = Options::default().in_namespace("bench");
         // The default would be not to poll at all where there is but one processor.
         options.spin_ns = Some(SPIN_NS);
+        let mut interface = Interface::new(ProcessHost::open(options)?)?;
         Ok(Self {
             number,
-            manager: hamlyn::open_with(options, ManagerOptions::default())?,
+            terminus: interface.open_terminus(TerminusOptions::default())?,
+            interface,
             ticket: Ticket::from_bytes(&from_hex(ticket)?)?,
             target: None,
         })
     }
 
     fn connect(&mut self) -> Result<()> {
-        let interface = self.manager.interface_mut();
-        self.target = Some(interface.target(&self.ticket, CONNECT_WAIT)?);
+        self.target = Some(self.interface.target(&self.ticket, CONNECT_WAIT)?);
         Ok(())
     }
 
     /// Sends until it is to stop. How many messages.
     fn send(&mut self, stop: &AtomicBool) -> Result<u64> {
         let target = self.target.as_ref().context("not connected")?;
-        let terminus = self.manager.terminus();
-        let interface = self.manager.interface_mut();
+        let terminus = self.terminus;
         let mut turn = 0_u64;
         let mut data = [0; MESSAGE_BYTES as usize];
         while !stop.load(Ordering::Relaxed) {
@@ -72,13 +74,15 @@ impl Sender {
                 let message = Message::new(&data)
                     .at(turn % (SLOT_BYTES / MESSAGE_BYTES) * MESSAGE_BYTES)
                     .word(self.number);
-                interface.send_msg(terminus, target, &message, Wait::Forever)?;
+                self.interface
+                    .send_msg(terminus, target, &message, Wait::Forever)?;
                 turn += 1;
             }
         }
         let last = Message::new(&data).word(self.number | LAST);
-        interface.send_msg(terminus, target, &last, Wait::Forever)?;
-        interface.flush(Wait::Forever)?;
+        self.interface
+            .send_msg(terminus, target, &last, Wait::Forever)?;
+        self.interface.flush(Wait::Forever)?;
         Ok(turn + 1)
     }
 }

@@ -77,24 +77,23 @@ impl Peer {
         bytes: usize,
         ready: &Ticket,
     ) -> Result<(Self, String)> {
-        let mut manager = open()?;
+        let manager = open()?;
         let (receiver, place) = match protocol {
             Protocol::TaggedWrite => {
-                let receiver =
-                    tagged_write::Receiver::new(&mut manager, bytes as u64, QUEUE_ENTRIES)?;
+                let receiver = tagged_write::Receiver::new(&manager, bytes as u64, QUEUE_ENTRIES)?;
                 let place = to_hex(&receiver.ticket().to_bytes());
                 (Receiver::TaggedWrite(receiver), place)
             }
             Protocol::Datagram => {
-                let mut receiver = datagram::Receiver::new(&mut manager, bytes as u32)?;
+                let mut receiver = datagram::Receiver::new(&manager, bytes as u32)?;
                 receiver.ready();
                 let place = to_hex(&receiver.ticket().to_bytes());
-                let ready = manager.interface_mut().target(ready, WAIT)?;
+                let ready = manager.interface().target(ready, WAIT)?;
                 (Receiver::Datagram(receiver, ready), place)
             }
             Protocol::Stream => {
-                let receiver = stream::Receiver::new(&mut manager, StreamOptions::default())?;
-                let place = to_hex(&receiver.make_seed(&manager).to_bytes());
+                let receiver = stream::Receiver::new(&manager, StreamOptions::default())?;
+                let place = to_hex(&receiver.make_seed().to_bytes());
                 (Receiver::Stream(Box::new(receiver)), place)
             }
         };
@@ -124,22 +123,22 @@ impl Peer {
     fn take_one(&mut self) -> Result<bool, ReceiveError> {
         let manager = &mut self.manager;
         match &mut self.receiver {
-            Receiver::TaggedWrite(receiver) => Ok(receiver.get_tag(manager, Wait::Poll)?.is_some()),
+            Receiver::TaggedWrite(receiver) => Ok(receiver.get_tag(Wait::Poll)?.is_some()),
             Receiver::Datagram(receiver, ready) => {
-                if receiver.receive(manager, Wait::Poll)?.is_some() {
+                if receiver.receive(Wait::Poll)?.is_some() {
                     receiver.ready();
                     let message = Message::new(&[]).word(self.number);
                     let terminus = manager.terminus();
-                    let interface = manager.interface_mut();
+                    let mut interface = manager.interface();
                     // There is room: the sender has one datagram on its way to each peer.
                     let _ = interface.send_msg(terminus, ready, &message, WAIT);
                 }
                 Ok(false)
             }
             Receiver::Stream(receiver) => {
-                let record = receiver.receive(manager, Wait::Poll)?;
+                let record = receiver.receive(Wait::Poll)?;
                 if let Some(record) = &record {
-                    receiver.release(manager, record);
+                    receiver.release(record);
                 }
                 Ok(record.is_some())
             }
@@ -156,12 +155,13 @@ struct Stopped {
 
 impl Stopped {
     fn open() -> Result<(Self, String)> {
-        let mut manager = open()?;
-        let interface = manager.interface_mut();
+        let manager = open()?;
+        let mut interface = manager.interface();
         let area = interface.allocate(64)?;
         let queue = interface.open_queue(QUEUE_ENTRIES)?;
         let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
         let place = to_hex(&slot.fast_ticket(0, 64)?.to_bytes());
+        drop(interface);
         let stopped = Self {
             manager,
             queue,
@@ -173,7 +173,7 @@ impl Stopped {
     /// Takes what came; what was overwritten is of no interest.
     fn take(&mut self) {
         for _ in 0..MESSAGES_PER_TURN {
-            if let Ok(None) = self.manager.interface_mut().rcv(&mut self.queue) {
+            if let Ok(None) = self.manager.interface().rcv(&mut self.queue) {
                 break;
             }
         }

@@ -1,0 +1,357 @@
+//! What a manager consists of: an interface, its terminus, and the notification queue that its receivers share. Calls come
+//! through [`Entered`](crate::manager::Entered).
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use hamlyn_engine::metadata::MetadataEntry;
+use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::receive::Awaited;
+use hamlyn_engine::table::Table;
+use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId};
+use hamlyn_host::{Host, HostError};
+
+use crate::error::{OpenError, ReceiveError};
+use crate::interface::{Interface, Queue};
+use crate::manager::{Arrival, ClassId, ManagerOptions, ReceiverClass};
+use crate::remains::LastWord;
+
+/// Receivers of a manager.
+const CLASSES_MAX: usize = 1 << 20;
+
+enum Class {
+    /// Arrivals wait until their end point asks for them.
+    Queued(VecDeque<Arrival>),
+    /// Arrivals are handed to the application's own class.
+    Own(Box<dyn ReceiverClass>),
+}
+
+struct ClassPlace {
+    class: Class,
+    /// Notifications that its entries may have outstanding.
+    entries: usize,
+}
+
+/// See the module.
+pub(crate) struct Core<H: Host> {
+    pub(crate) interface: Interface<H>,
+    terminus: TerminusId,
+    queue: Queue,
+    classes: Table<ClassPlace>,
+    /// Arrivals that wait in classes, all together.
+    waiting: usize,
+    reserved: usize,
+    /// What had happened when [`Manager::wait`](crate::Manager::wait) last returned.
+    pub(crate) activity_seen: u64,
+    /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
+    retired: Vec<SendTag>,
+    /// What peers of end points that are gone are to be told when there is room.
+    last_words: Vec<LastWord>,
+    /// Notifications were lost, and nobody was told.
+    overrun: Option<Overrun>,
+    /// Of several threads, the one that sleeps at the descriptor: the interface's activity when it went to sleep.
+    pub(crate) sleeper: Option<u64>,
+    /// Where it sleeps, and what wakes it; from the first time on.
+    sleeps_at: Option<(Arc<OwnedFd>, Waker)>,
+}
+
+type Waker = Box<dyn Fn() + Send + Sync>;
+
+/// Last words that wait for room; of more the oldest are given up.
+const LAST_WORDS_MAX: usize = 256;
+
+impl<H: Host> Core<H> {
+    /// A manager for an interface on that host.
+    pub(crate) fn new(host: H, options: ManagerOptions) -> Result<Self, OpenError> {
+        let mut interface = Interface::with_strategy(host, options.strategy)?;
+        let terminus = interface.open_terminus(options.terminus)?;
+        let queue = interface.open_queue(options.queue_entries)?;
+        Ok(Self {
+            interface,
+            terminus,
+            queue,
+            classes: Table::new(CLASSES_MAX, u32::MAX - 1),
+            waiting: 0,
+            reserved: 0,
+            activity_seen: 0,
+            retired: Vec::new(),
+            last_words: Vec::new(),
+            overrun: None,
+            sleeper: None,
+            sleeps_at: None,
+        })
+    }
+
+    /// The interface.
+    pub(crate) fn interface(&self) -> &Interface<H> {
+        &self.interface
+    }
+
+    /// The interface.
+    pub(crate) fn interface_mut(&mut self) -> &mut Interface<H> {
+        &mut self.interface
+    }
+
+    /// The terminus over which this manager's senders send.
+    pub(crate) fn terminus(&self) -> TerminusId {
+        self.terminus
+    }
+
+    /// The notification queue that the slots of this manager's receivers name.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Registers a receiver of the application's own making, whose entries may have
+    /// `entries` notifications outstanding. Its slots must be `paranoid_one_shot`, or else their
+    /// senders can overrun the queue that it shares with the manager's other receivers.
+    pub(crate) fn register(
+        &mut self,
+        class: Box<dyn ReceiverClass>,
+        entries: usize,
+    ) -> Result<ClassId, OpenError> {
+        self.add_class(Class::Own(class), entries)
+    }
+
+    /// Forgets a receiver. Its slots must be closed before.
+    pub(crate) fn unregister(&mut self, id: ClassId) {
+        self.lead_all();
+        if let Some(place) = self.classes.remove(id.name()) {
+            if let Class::Queued(arrivals) = &place.class {
+                self.waiting -= arrivals.len();
+            }
+            self.reserved -= place.entries;
+        }
+    }
+
+    /// Registers a receiver whose arrivals wait in the manager.
+    pub(crate) fn register_queued(&mut self, entries: usize) -> Result<ClassId, OpenError> {
+        self.add_class(Class::Queued(VecDeque::with_capacity(entries)), entries)
+    }
+
+    /// Reserves room for more notifications of a receiver.
+    pub(crate) fn reserve(&mut self, id: ClassId, entries: usize) -> Result<(), OpenError> {
+        self.check_room(entries)?;
+        if let Some(place) = self.place(id.0) {
+            place.entries += entries;
+            if let Class::Queued(arrivals) = &mut place.class {
+                arrivals.reserve(entries);
+            }
+            self.reserved += entries;
+        }
+        Ok(())
+    }
+
+    /// Undoes [`Core::reserve`].
+    pub(crate) fn unreserve(&mut self, id: ClassId, entries: usize) {
+        self.lead_all();
+        if let Some(place) = self.place(id.0) {
+            let entries = entries.min(place.entries);
+            place.entries -= entries;
+            self.reserved -= entries;
+        }
+    }
+
+    /// Takes all notifications out of the queue: those of an end point that gives back its room must not be in the way of
+    /// others to whom it is given.
+    fn lead_all(&mut self) {
+        for _ in 0..=self.queue.capacity() {
+            match self.queue.reader.pop() {
+                Ok(Some(told)) => self.lead(told),
+                Ok(None) => break,
+                Err(overrun) => self.overrun = Some(overrun),
+            }
+        }
+    }
+
+    /// Does what is left to do for end points that are gone.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        self.interface.attend_if_asked();
+        if !self.interface.remains.is_empty() || !self.last_words.is_empty() {
+            self.settle_all();
+        }
+    }
+
+    #[cold]
+    fn settle_all(&mut self) {
+        for remains in std::mem::take(&mut self.interface.remains) {
+            if let Some(class) = remains.class {
+                self.unregister(class);
+            }
+            if let Some(area) = remains.area {
+                self.retire_area(area);
+            }
+            self.last_words.extend(remains.last_word);
+        }
+        let (interface, terminus) = (&mut self.interface, self.terminus);
+        self.last_words
+            .retain(|last_word| !last_word.say(interface, terminus));
+        let over = self.last_words.len().saturating_sub(LAST_WORDS_MAX);
+        self.last_words.drain(..over);
+    }
+
+    /// Notifications that more end points may have outstanding.
+    pub(crate) fn room(&self) -> usize {
+        // Hamlyn 2.7: the queue must be longer than the number of entries in use.
+        (self.queue.capacity() - 1).saturating_sub(self.reserved)
+    }
+
+    fn check_room(&mut self, needed: usize) -> Result<(), OpenError> {
+        self.settle();
+        let (capacity, left) = (self.queue.capacity(), self.room());
+        if needed > left {
+            return Err(OpenError::QueueRoom {
+                needed,
+                capacity,
+                left,
+            });
+        }
+        Ok(())
+    }
+
+    fn add_class(&mut self, class: Class, entries: usize) -> Result<ClassId, OpenError> {
+        self.check_room(entries)?;
+        let name = self.classes.insert(ClassPlace { class, entries });
+        let name = name.ok_or(OpenError::Setting {
+            setting: "the number of receivers of a manager",
+            value: CLASSES_MAX as u64 + 1,
+            reason: "it has as many already: close one",
+        })?;
+        self.reserved += entries;
+        Ok(ClassId::new(name))
+    }
+
+    #[inline]
+    fn place(&mut self, bits: u64) -> Option<&mut ClassPlace> {
+        self.classes.get_mut(ClassId(bits).name())
+    }
+
+    /// Takes the next notification, if there is one, and leads it to its receiver
+    /// (`Hamlyn 3.3`). True if there was one.
+    pub(crate) fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
+        self.settle();
+        self.tell_overrun()?;
+        match self.interface.rcv(&mut self.queue)? {
+            Some(notification) => {
+                self.lead(notification);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    #[inline(never)]
+    fn lead(&mut self, notification: Notification) {
+        let arrival = Arrival::of(&notification);
+        // In fast mode the word is the sender's, and names no receiver of ours.
+        if notification.is_fast() {
+            return;
+        }
+        match self.place(notification.word).map(|place| &mut place.class) {
+            Some(Class::Queued(arrivals)) => {
+                arrivals.push_back(arrival);
+                self.waiting += 1;
+            }
+            Some(Class::Own(class)) => class.process_arrival(arrival),
+            // A receiver that was closed with messages on their way.
+            None => {}
+        }
+    }
+
+    /// The word of metadata of a message that is awaited and where it landed, if no arrival waits and it is the next of all;
+    /// otherwise nothing, and [`Core::next_arrival`] is to be asked.
+    #[inline(always)]
+    pub(crate) fn awaited_at_hand(
+        &mut self,
+        awaited: &Awaited,
+        entry: &MetadataEntry,
+    ) -> Option<(u64, u64)> {
+        if self.waiting != 0 {
+            return None;
+        }
+        let interface = &mut self.interface;
+        interface.awaited_at_hand(&self.queue, awaited, entry)
+    }
+
+    /// The next arrival for a receiver, from its own queue or from what comes in now.
+    #[inline(never)]
+    pub(crate) fn next_arrival(&mut self, id: ClassId) -> Result<Option<Arrival>, Overrun> {
+        self.settle();
+        self.tell_overrun()?;
+        if self.waiting > 0
+            && let Some(ClassPlace {
+                class: Class::Queued(arrivals),
+                ..
+            }) = self.place(id.0)
+            && let Some(arrival) = arrivals.pop_front()
+        {
+            self.waiting -= 1;
+            return Ok(Some(arrival));
+        }
+        // What is for others waits with them, so a flood of that ends too.
+        for _ in 0..=self.queue.capacity() {
+            match self.interface.next_guarded(&mut self.queue)? {
+                Some(notification) if notification.word == id.0 && !notification.is_fast() => {
+                    return Ok(Some(Arrival::of(&notification)));
+                }
+                Some(notification) => self.lead(notification),
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    fn tell_overrun(&mut self) -> Result<(), Overrun> {
+        self.overrun.take().map_or(Ok(()), Err)
+    }
+
+    /// Gives up a send-buffer area of the manager's terminus, at once or when nothing queued uses
+    /// it any more.
+    pub(crate) fn retire_area(&mut self, tag: SendTag) {
+        self.retired.push(tag);
+        self.sweep_areas();
+    }
+
+    /// Unbinds areas that were given up and are free by now.
+    pub(crate) fn sweep_areas(&mut self) {
+        let (interface, terminus) = (&mut self.interface, self.terminus);
+        self.retired.retain(|&tag| {
+            matches!(
+                interface.unbind_area(terminus, tag),
+                Err(TerminusError::InUse { .. })
+            )
+        });
+    }
+
+    /// Where one of several threads sleeps. None in a simulator.
+    pub(crate) fn descriptor(&mut self) -> Result<Option<Arc<OwnedFd>>, HostError> {
+        if self.sleeps_at.is_none()
+            && let Some(descriptor) = self.interface.descriptor()
+        {
+            let own = descriptor.try_clone_to_owned();
+            let own = own.map_err(|_| HostError::Descriptors { needed: 1 })?;
+            self.sleeps_at = Some((Arc::new(own), self.interface.waker()));
+        }
+        Ok(self
+            .sleeps_at
+            .as_ref()
+            .map(|(descriptor, _)| Arc::clone(descriptor)))
+    }
+
+    /// The calling thread is about to sleep.
+    pub(crate) fn begin_sleep(&mut self) {
+        self.sleeper = Some(self.interface.activity());
+    }
+
+    /// Wakes the thread that sleeps, if anything has happened since it went to sleep: it may have happened for it, or for one
+    /// that waits for it to wake.
+    pub(crate) fn wake_sleeper(&self) {
+        if let (Some(activity), Some((_, waker))) = (self.sleeper, &self.sleeps_at)
+            && self.interface.activity() != activity
+        {
+            waker();
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What the library promises where several threads share one manager: parties are threads, and their one interface talks to
+//! itself, with every strategy.
+
+#[macro_use]
+mod table;
+
+mod board;
+mod datagrams;
+mod gathering;
+mod groups;
+mod harm;
+mod low_level;
+mod managers;
+mod many;
+mod modes;
+mod party;
+mod stream_races;
+mod stream_records;
+mod streams;
+mod tagged_writes;
+
+use std::sync::Arc;
+
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
+use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
+
+use board::{Board, namespace};
+pub(crate) use board::{lock, now, pause};
+use party::{Party, Post, Role};
+
+everything!(loopback, Loopback, Proc);
+everything!(loopback_np, Loopback, Np);
+everything!(loopback_inject, Loopback, Inject);
+everything!(loopback_receive, Loopback, Receive);
+
+pub(crate) type Host = ProcessHost<AnyThread>;
+
+/// Where the parties live.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// All parties share one interface, which sends to itself.
+    Loopback,
+}
+
+pub(crate) struct World {
+    strategy: Strategy,
+    namespace: String,
+}
+
+impl World {
+    pub(crate) fn new(_: Layout, strategy: Strategy, test: &'static str) -> Self {
+        let namespace = namespace(test);
+        Self {
+            strategy,
+            namespace,
+        }
+    }
+
+    /// A manager in this world.
+    pub(crate) fn open(&self, mut options: ManagerOptions) -> Manager<Host> {
+        options.strategy = self.strategy;
+        let host = Options::default().in_namespace(&self.namespace);
+        hamlyn::open_shared(host, options).unwrap()
+    }
+
+    /// Runs the parties, all of which know each other's words.
+    pub(crate) fn run(&self, roles: &[Role<'_>]) {
+        let post: Arc<dyn Post> = Arc::new(Board::default());
+        let manager = self.open(ManagerOptions::default());
+        std::thread::scope(|scope| {
+            for (number, &role) in roles.iter().enumerate() {
+                let (manager, post) = (manager.clone(), post.clone());
+                scope.spawn(move || {
+                    let mut party = Party {
+                        manager,
+                        turn: None,
+                        post,
+                        strategy: self.strategy,
+                        is_in_order: true,
+                        wait: Wait::Poll,
+                    };
+                    party.play(role, number, roles.len());
+                });
+            }
+        });
+    }
+
+    /// Runs a party that needs no other.
+    pub(crate) fn alone(&self, role: Role<'_>) {
+        self.run(&[role]);
+    }
+}
