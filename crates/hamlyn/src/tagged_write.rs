@@ -150,8 +150,11 @@ impl Tags {
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<Option<u64>, ReceiveError> {
-        match self.passed.pop_front() {
-            Some(tag) => Ok(Some(tag)),
+        if let Some(tag) = self.passed.pop_front() {
+            return Ok(Some(tag));
+        }
+        match manager.interface_mut().rcv_slowly(&mut self.queue)? {
+            Some(notification) => Ok(Some(notification.word)),
             None => self.await_tag(manager, None, wait),
         }
     }

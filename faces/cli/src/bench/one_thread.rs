@@ -193,8 +193,8 @@ impl Ends for Tagged {
 
     #[inline]
     fn receive(&mut self, turn: usize) -> Result<()> {
-        let tag = self.receiver.get_tag(Wait::Poll)?;
-        ensure!(tag == Some(turn as u64), "another message, or none");
+        let tag = self.receiver.get_tag(Wait::Poll)?.context("no tag")?;
+        ensure!(tag == turn as u64, "another message");
         Ok(())
     }
 }
