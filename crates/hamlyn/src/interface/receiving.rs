@@ -139,7 +139,10 @@ impl<H: Host> Interface<H> {
 
     /// As [`Interface::rcv`], after a message that was not at hand.
     #[inline(never)]
-    pub(crate) fn rcv_slowly(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
+    pub(crate) fn rcv_slowly(
+        &mut self,
+        queue: &mut Queue,
+    ) -> Result<Option<Notification>, Overrun> {
         self.host.looks();
         if self.is_silent(queue) {
             return Ok(None);
