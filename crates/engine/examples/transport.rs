@@ -51,14 +51,14 @@ fn round() -> f64 {
         }
         while let Some(outgoing) = sender.next_frame(now_ns, &mut frame) {
             let frame = &frame[..outgoing.length_bytes];
-            if let Incoming::Packets(taking) = receiver.take_frame(now_ns, 0, frame) {
-                for packet in Packets::new(&frame[taking.range()]) {
+            if let Incoming::Packets(token) = receiver.take_frame(now_ns, 0, frame) {
+                for packet in Packets::new(&frame[token.range()]) {
                     if let Packet::Short(short) = black_box(packet) {
                         sum = sum.wrapping_add(short.data[0]);
                         taken += 1;
                     }
                 }
-                receiver.taken(now_ns, taking);
+                receiver.taken(now_ns, token);
             }
         }
         now_ns += 100_000;

@@ -2,8 +2,8 @@
 //! one side and come out on the other, each once, or come back with a reason.
 //!
 //! No I/O, no clock, no keys: an [`Association`] is told the time and the frames that came, and gives frames to be sent
-//! and the next deadline. Whoever carries the frames sees to it that they are the peer's and unchanged; apart from that
-//! the peer may do whatever it likes, and harms nobody but itself.
+//! and the next deadline. The carrier of the frames guarantees that they come from the peer unchanged; apart from that
+//! the peer may send anything, and harms only itself.
 //!
 //! A *frame* is what one datagram carries. It goes through a *channel*, of which there are many, each with one frame at a
 //! time that is not acknowledged (4.2.1). Channels are used in order, round after round, and the number of the round is
@@ -53,28 +53,28 @@
 //! they were placed. A frame with a channel has at least one packet.
 
 mod association;
+mod channel_set;
+mod close_reason;
 mod congestion;
 mod frame;
-mod marks;
 mod packets;
 mod path;
 mod receive_table;
 mod receiving;
-mod residence;
 mod returns;
 mod round_trip;
 mod send_table;
 mod sending;
 mod settings;
+mod suspend;
 mod timer;
-mod verdict;
 
 pub use association::{Association, Statistics};
+pub use close_reason::{CloseReason, NackReason, Return, Returned};
 pub use frame::answer_not_resident;
-pub use packets::{Packet, Packets, Place};
+pub use packets::{Cursor, Packet, Packets};
 pub use path::PathStatistics;
-pub use receiving::{Incoming, Taking};
-pub use residence::Saved;
-pub use sending::{Kept, Outgoing};
+pub use receiving::{Incoming, ReceiveToken};
+pub use sending::{InFlightFrame, Outgoing};
 pub use settings::{BadSettings, Settings};
-pub use verdict::{NotNow, Return, Returned, Verdict};
+pub use suspend::Suspended;

@@ -3,21 +3,21 @@
 
 mod transport_world;
 
-use hamlyn_engine::transport::Verdict;
+use hamlyn_engine::transport::CloseReason;
 use proptest::prelude::*;
 use transport_world::{Plan, World};
 
 #[test]
 fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     let (mut delivered, mut returned) = (0, 0);
-    let mut unloaded = (0, 0);
+    let mut suspended = (0, 0);
     for seed in 0..400 {
         match World::run(Plan::of_seed(seed)) {
             Ok(world) => {
                 delivered += world.judge.delivered;
                 returned += world.judge.returned;
-                unloaded.0 += world.unloaded.0;
-                unloaded.1 += world.unloaded.1;
+                suspended.0 += world.suspended.0;
+                suspended.1 += world.suspended.1;
             }
             Err(wrong) => panic!("seed {seed}: {wrong}\n{:?}", Plan::of_seed(seed)),
         }
@@ -25,8 +25,8 @@ fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     // Plans in which nothing happens would be no test.
     assert!(delivered > 100_000, "{delivered}");
     assert!(returned > 1_000, "{returned}");
-    println!("delivered {delivered} returned {returned} unloaded {unloaded:?}");
-    assert!(unloaded.0 > 300 && unloaded.1 > 100, "{unloaded:?}");
+    println!("delivered {delivered} returned {returned} suspended {suspended:?}");
+    assert!(suspended.0 > 300 && suspended.1 > 100, "{suspended:?}");
 }
 
 /// The network dies for good: whoever waits for something hears of it, and gets everything back.
@@ -39,7 +39,7 @@ fn silence_for_ever_is_a_verdict_for_whoever_waits() {
                 returned += world.judge.returned;
                 let verdicts = world.ends.iter().filter_map(|end| end.association.as_ref());
                 no_answer += verdicts
-                    .filter(|association| association.verdict() == Some(Verdict::NoAnswer))
+                    .filter(|association| association.close_reason() == Some(CloseReason::NoAnswer))
                     .count();
             }
             Err(wrong) => panic!("seed {seed}: {wrong}\n{:?}", Plan::of_seed(seed)),
@@ -59,11 +59,11 @@ proptest! {
         duplicates in 0_u32..200,
         slow in 0_u32..300,
         cuts in 0_u32..60,
-        unloads in 0_u32..60,
+        suspensions in 0_u32..60,
         restarts in 0_u32..20,
         events in 1_u32..250,
     ) {
-        let plan = Plan { loss, duplicates, slow, cuts, unloads, restarts, events, ..Plan::of_seed(seed) };
+        let plan = Plan { loss, duplicates, slow, cuts, suspensions, restarts, events, ..Plan::of_seed(seed) };
         if let Err(wrong) = World::run(plan) {
             prop_assert!(false, "{}", wrong);
         }

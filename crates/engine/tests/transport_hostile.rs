@@ -3,7 +3,7 @@
 mod transport_world;
 
 use hamlyn_engine::transport::{
-    Association, Incoming, Packets, Settings, Verdict, answer_not_resident,
+    Association, CloseReason, Incoming, Packets, Settings, answer_not_resident,
 };
 use proptest::prelude::*;
 use transport_world::directed::Solo;
@@ -26,14 +26,14 @@ fn busy(seed: u64) -> (Association, Association, Vec<Vec<u8>>) {
     sender.offer(300).unwrap();
     while let Some(frame) = sender.frame(now_ns) {
         if random.chance(700)
-            && let Some(taking) = receiver.take(now_ns, &frame)
+            && let Some(token) = receiver.take(now_ns, &frame)
         {
             if random.chance(200) {
                 receiver
                     .association
-                    .refused(&taking, 0, hamlyn_engine::refusal::Refusal::BadKey);
+                    .refused(&token, 0, hamlyn_engine::refusal::Refusal::BadKey);
             }
-            receiver.association.taken(now_ns, taking);
+            receiver.association.taken(now_ns, token);
         }
         frames.push(frame);
     }
@@ -46,10 +46,10 @@ fn busy(seed: u64) -> (Association, Association, Vec<Vec<u8>>) {
 
 /// Takes a frame as a carrier does, and drives on.
 fn endure(end: &mut Association, now_ns: &mut u64, path: u8, bytes: &[u8]) {
-    if let Incoming::Packets(taking) = end.take_frame(*now_ns, path, bytes) {
-        let count = Packets::new(&bytes[taking.range()]).count();
-        assert_eq!(count, usize::from(taking.count()));
-        end.taken(*now_ns, taking);
+    if let Incoming::Packets(token) = end.take_frame(*now_ns, path, bytes) {
+        let count = Packets::new(&bytes[token.range()]).count();
+        assert_eq!(count, usize::from(token.count()));
+        end.taken(*now_ns, token);
     }
     let mut frame = vec![0; end.settings().frame_bytes];
     let mut sent = 0;
@@ -90,7 +90,7 @@ proptest! {
             prop_assert!(answered.is_none_or(|length| length <= bytes.len().max(31)));
             endure(&mut end, &mut now_ns, path, &bytes);
         }
-        prop_assert!(end.verdict().is_none());
+        prop_assert!(end.close_reason().is_none());
         prop_assert_eq!(end.statistics().acknowledged, 0);
     }
 
@@ -124,7 +124,7 @@ proptest! {
             endure(&mut sender, &mut now_ns, 0, &bytes);
             endure(&mut receiver, &mut now_ns, 1, &bytes);
         }
-        let is_sane = |end: &Association| matches!(end.verdict(), None | Some(Verdict::ClosedByPeer));
+        let is_sane = |end: &Association| matches!(end.close_reason(), None | Some(CloseReason::ClosedByPeer));
         prop_assert!(is_sane(&sender) && is_sane(&receiver));
     }
 }
@@ -163,9 +163,9 @@ fn acknowledgements_of_what_was_not_sent_are_ignored() {
     let mut taken = 0;
     let mut now_ns = 1_000;
     while let Ok(frame) = sender.frame_later(&mut now_ns) {
-        if let Some(taking) = receiver.take(now_ns, &frame) {
-            taken += usize::from(taking.count());
-            receiver.association.taken(now_ns, taking);
+        if let Some(token) = receiver.take(now_ns, &frame) {
+            taken += usize::from(token.count());
+            receiver.association.taken(now_ns, token);
         }
         now_ns += 30_000;
         while let Some(frame) = receiver.frame(now_ns) {

@@ -62,7 +62,7 @@ fn a_million_short_packets_take_few_frames_and_fewer_acknowledgements() {
     let (sender, receiver) = (model.ends[0].statistics(), model.ends[1].statistics());
     println!("{sender:?}\n{receiver:?}");
     assert!(sender.sent < 21_000, "{sender:?}");
-    assert_eq!(sender.sent_again, 0);
+    assert_eq!(sender.retransmitted, 0);
     assert!(receiver.answers < sender.sent / 12, "{receiver:?}");
     assert_eq!(sender.answers, 0);
 }
@@ -183,13 +183,13 @@ fn a_dead_path_is_left_within_a_few_round_trips_and_tried_again() {
     };
     let mut model = Model::new(network, settings);
     model.run(10 * MILLISECOND_NS);
-    assert!(!model.ends[0].path_statistics(1).unwrap().is_left);
+    assert!(!model.ends[0].path_statistics(1).unwrap().is_inactive);
     model.reset();
     model.run(30 * MILLISECOND_NS);
     let measured = &model.measured;
     println!("{measured:?}");
     let path = model.ends[0].path_statistics(1).unwrap();
-    assert!(path.is_left && path.times_left == 1, "{path:?}");
+    assert!(path.is_inactive && path.deactivations == 1, "{path:?}");
     let for_ns = measured.last_into_death_ns - 10 * MILLISECOND_NS;
     assert!(for_ns < 5 * 50_000, "{for_ns}");
     let rate = measured.packets[0] as f64;
@@ -197,7 +197,7 @@ fn a_dead_path_is_left_within_a_few_round_trips_and_tried_again() {
     model.network.dead = None;
     model.run(70 * MILLISECOND_NS);
     let path = model.ends[0].path_statistics(1).unwrap();
-    assert!(!path.is_left, "{path:?}");
+    assert!(!path.is_inactive, "{path:?}");
     // And the others carried all that four had carried.
     assert!(
         rate * 52.0 > 25_000.0 * 1_000.0 / 8.0 * 30.0 * 0.95,
@@ -205,7 +205,7 @@ fn a_dead_path_is_left_within_a_few_round_trips_and_tried_again() {
     );
 }
 
-/// A queue that is shorter than the aim, as a socket's buffer may be: delay alone would not tell.
+/// A queue that is shorter than the target delay, as a socket's buffer may be: delay alone would not tell.
 #[test]
 fn a_short_queue_overflows_seldom() {
     let network = Network {
@@ -227,7 +227,7 @@ fn a_short_queue_overflows_seldom() {
     assert!(measured.dropped * 20 < frames, "{measured:?}");
 }
 
-/// A path that by itself takes longer than the aim.
+/// A path that by itself takes longer than the target delay.
 #[test]
 fn a_slow_path_is_found_out_and_filled() {
     let network = Network {

@@ -51,14 +51,14 @@ fn told(
             .expect("there is room");
     }
     let frame = sender.frame(now_ns).expect("it is sent");
-    let taking = receiver.take(now_ns, &frame).expect("it is fresh");
-    let refused: Vec<u16> = (0..taking.count()).step_by(stride).collect();
+    let token = receiver.take(now_ns, &frame).expect("it is fresh");
+    let refused: Vec<u16> = (0..token.count()).step_by(stride).collect();
     for (at, &index) in refused.iter().enumerate() {
         let reason = REASONS[at % REASONS.len()];
-        receiver.association.refused(&taking, index, reason);
+        receiver.association.refused(&token, index, reason);
     }
     receiver.association.limit_frames(answer_bytes);
-    receiver.association.taken(now_ns, taking);
+    receiver.association.taken(now_ns, token);
     let mut came_back = Vec::new();
     for _ in 0..1_000 {
         now_ns += 1_000_000;

@@ -4,7 +4,7 @@
 mod transport_world;
 
 use hamlyn_engine::transport::{
-    Association, NotNow, Packets, Return, Settings, Verdict, answer_not_resident,
+    Association, CloseReason, NackReason, Packets, Return, Settings, answer_not_resident,
 };
 use transport_world::directed::{self, Solo};
 use transport_world::judge::seen;
@@ -24,12 +24,12 @@ fn expected(number: u64, end: &Solo) -> Message {
 
 /// Takes a frame to the end; its packets.
 fn deliver(end: &mut Solo, now_ns: u64, frame: &[u8]) -> Vec<Message> {
-    let Some(taking) = end.take(now_ns, frame) else {
+    let Some(token) = end.take(now_ns, frame) else {
         return Vec::new();
     };
-    let packets = Packets::new(&frame[taking.range()]);
+    let packets = Packets::new(&frame[token.range()]);
     let packets = packets.map(|packet| seen(&packet)).collect();
-    end.association.taken(now_ns, taking);
+    end.association.taken(now_ns, token);
     packets
 }
 
@@ -71,7 +71,7 @@ fn a_lost_frame_is_sent_again_and_taken_once() {
     let answer = receiver.frame_later(&mut now_ns).unwrap();
     assert!(sender.take(now_ns, &answer).is_none());
     assert!(sender.association.is_idle());
-    assert_eq!(sender.association.statistics().sent_again, 1);
+    assert_eq!(sender.association.statistics().retransmitted, 1);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn an_acknowledgement_deletes_the_timer() {
     assert_eq!(sender.association.deadline_ns(), None);
     assert!(sender.frame(timeout_ns).is_none());
     assert!(sender.frame(timeout_ns + 1_000_000_000).is_none());
-    assert_eq!(sender.association.statistics().sent_again, 0);
+    assert_eq!(sender.association.statistics().retransmitted, 0);
 }
 
 /// An answer to the frame that was in a channel before frees nothing of the frame that is in it now.
@@ -184,13 +184,13 @@ fn a_lost_frame_stops_its_own_channel_and_no_other() {
 
 #[test]
 fn a_frame_without_room_is_answered_and_comes_again() {
-    for why in [NotNow::NoRoom, NotNow::NotResident] {
+    for why in [NackReason::NoRoom, NackReason::NotResident] {
         let (mut sender, mut receiver) = pair(quick());
         let mut now_ns = START_NS;
         sender.offer(1).unwrap();
         let frame = sender.frame(now_ns).expect("it is sent");
-        let taking = receiver.take(now_ns, &frame).expect("it is fresh");
-        receiver.association.not_now(now_ns, taking, why);
+        let token = receiver.take(now_ns, &frame).expect("it is fresh");
+        receiver.association.nack(now_ns, token, why);
         let nack = receiver.frame_later(&mut now_ns).unwrap();
         assert!(sender.take(now_ns, &nack).is_none());
         assert_eq!(sender.association.outstanding(), 1);
@@ -219,7 +219,7 @@ fn a_frame_for_an_interface_that_is_not_resident_comes_again() {
         deliver(&mut receiver, now_ns, &frame),
         [expected(0, &sender)]
     );
-    assert_eq!(sender.association.verdict(), None);
+    assert_eq!(sender.association.close_reason(), None);
 }
 
 #[test]
@@ -246,12 +246,12 @@ fn what_comes_back_is_what_was_kept_to_be_sent_again() {
     while sender.frame(START_NS).is_some() {}
     let kept_bytes = sender.association.buffer_bytes();
     assert!(kept_bytes > 0);
-    sender.association.fail(Verdict::PeerDead);
+    sender.association.fail(CloseReason::PeerDead);
     assert!(sender.association.buffer_bytes() <= kept_bytes);
     let payload_max_bytes = sender.association.payload_max_bytes();
     for number in 0..100 {
         let returned = sender.association.next_return().expect("all come back");
-        assert_eq!(returned.reason, Return::Ended(Verdict::PeerDead));
+        assert_eq!(returned.reason, Return::Ended(CloseReason::PeerDead));
         let returned = Message {
             header: returned.header,
             metadata: returned.metadata().to_vec(),
@@ -265,7 +265,7 @@ fn what_comes_back_is_what_was_kept_to_be_sent_again() {
 
 /// Answers that come late, to an association that was unloaded and loaded again, change nothing of what it sends now.
 #[test]
-fn late_answers_to_what_was_unloaded_do_no_harm() {
+fn late_answers_to_a_suspended_association_do_no_harm() {
     let (mut sender, mut receiver) = pair(quick());
     let mut now_ns = START_NS;
     sender.offer(1).unwrap();
@@ -273,15 +273,15 @@ fn late_answers_to_what_was_unloaded_do_no_harm() {
     assert_eq!(deliver(&mut receiver, now_ns, &first).len(), 1);
     let answer = receiver.frame_later(&mut now_ns).unwrap();
     assert!(sender.take(now_ns, &answer).is_none());
-    sender.association.wind_down();
+    sender.association.prepare_suspend();
     let settings = quick();
     let Ok(saved) = std::mem::replace(&mut sender, Solo::new(settings))
         .association
-        .unload()
+        .suspend()
     else {
         panic!("all is acknowledged");
     };
-    sender.association = Association::load(saved, now_ns);
+    sender.association = Association::resume(saved, now_ns);
     assert!(sender.take(now_ns, &answer).is_none());
     let second = frames_of(&mut sender, 1..2, now_ns).remove(0);
     assert!(sender.take(now_ns, &answer).is_none());
@@ -306,8 +306,8 @@ fn a_frame_that_waits_to_be_taken_is_answered() {
 }
 
 #[test]
-fn unloading_waits_for_the_nack_of_the_latest_transmission() {
-    holds(directed::unloading_waits_for_the_nack_of_the_latest_transmission);
+fn suspension_waits_for_the_nack_of_the_latest_transmission() {
+    holds(directed::suspension_waits_for_the_nack_of_the_latest_transmission);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::bell::Bell;
-use hamlyn_engine::transport::Verdict;
+use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
 use hamlyn_ring::lending::Borrowed;
@@ -90,12 +90,12 @@ pub enum LossCause {
 
 impl LossCause {
     /// What the end of an association means. Nothing if this side closed it.
-    pub fn of(verdict: Verdict) -> Option<Self> {
-        Some(match verdict {
-            Verdict::Closed => return None,
-            Verdict::ClosedByPeer => Self::Closed,
-            Verdict::NoProgress => Self::NoProgress,
-            Verdict::PeerDead | Verdict::PeerRestarted => Self::Died,
+    pub fn of(reason: CloseReason) -> Option<Self> {
+        Some(match reason {
+            CloseReason::Closed => return None,
+            CloseReason::ClosedByPeer => Self::Closed,
+            CloseReason::NoProgress => Self::NoProgress,
+            CloseReason::PeerDead | CloseReason::PeerRestarted => Self::Died,
             _ => Self::NoAnswer,
         })
     }

@@ -10,7 +10,8 @@ use hamlyn_engine::memory::Part;
 use hamlyn_engine::packet::{Flags, Header, Kind as PacketKind, SlotName};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
-    Association, Incoming, NotNow, Packet, Packets, Return, Settings, Verdict, answer_not_resident,
+    Association, CloseReason, Incoming, NackReason, Packet, Packets, Return, Settings,
+    answer_not_resident,
 };
 use hamlyn_link::trace::TapSettings;
 use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Envelope, Kind};
@@ -273,11 +274,11 @@ fn frames_are_as_they_are_said_to_be() {
         verdicts.bytes(&vector, "bytes", &frame);
         let said = vector.bytes("bytes");
         let mut receiver = association();
-        let Incoming::Packets(taking) = receiver.take_frame(0, 0, &said) else {
+        let Incoming::Packets(token) = receiver.take_frame(0, 0, &said) else {
             verdicts.same(&vector, "bytes", &"a frame with packets", &"none");
             continue;
         };
-        let packets = Packets::new(&said[taking.range()]);
+        let packets = Packets::new(&said[token.range()]);
         let packets: Vec<Written> = packets.map(|packet| read_packet(&packet)).collect();
         let expected: Vec<Written> = vector.all("packet").into_iter().map(packet_of).collect();
         verdicts.same(&vector, "packet", &expected, &packets);
@@ -285,9 +286,9 @@ fn frames_are_as_they_are_said_to_be() {
             &vector,
             "packets",
             &expected.len(),
-            &usize::from(taking.count()),
+            &usize::from(token.count()),
         );
-        receiver.taken(0, taking);
+        receiver.taken(0, token);
         // Once more it is a duplicate.
         assert!(matches!(
             receiver.take_frame(0, 0, &said),
@@ -309,15 +310,15 @@ fn answer_of(how: &str, frame: &[u8], came_ns: u64, now_ns: u64) -> Vec<u8> {
         receiver.close();
         return next(&mut receiver, now_ns);
     }
-    let Incoming::Packets(taking) = receiver.take_frame(came_ns, 0, frame) else {
+    let Incoming::Packets(token) = receiver.take_frame(came_ns, 0, frame) else {
         panic!("no packets");
     };
     match how {
-        "taken" => receiver.taken(came_ns, taking),
-        "no room" => receiver.not_now(came_ns, taking, NotNow::NoRoom),
+        "taken" => receiver.taken(came_ns, token),
+        "no room" => receiver.nack(came_ns, token, NackReason::NoRoom),
         "refused" => {
-            receiver.refused(&taking, 1, Refusal::BadKey);
-            receiver.taken(came_ns, taking);
+            receiver.refused(&token, 1, Refusal::BadKey);
+            receiver.taken(came_ns, token);
         }
         _ => panic!("no answer {how}"),
     }
@@ -346,14 +347,14 @@ fn answers_are_as_they_are_said_to_be() {
             sender.outstanding(),
             sender.statistics().acknowledged,
             came_back,
-            sender.verdict(),
+            sender.close_reason(),
         );
         let expected = match how {
             "taken" => (0, 1, None, None),
             "no room" | "not resident" => (1, 0, None, None),
             "refused" => (0, 1, Some(Return::Refused(Refusal::BadKey)), None),
             _ => {
-                let why = Verdict::ClosedByPeer;
+                let why = CloseReason::ClosedByPeer;
                 (0, 0, Some(Return::Ended(why)), Some(why))
             }
         };

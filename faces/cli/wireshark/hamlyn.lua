@@ -114,8 +114,8 @@ datagram.fields = d
 
 local malformed = ProtoExpert.new("hamlyn.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR)
 local refused = ProtoExpert.new("hamlyn.refusal", "Packets were refused", expert.group.RESPONSE_CODE, expert.severity.WARN)
-local put_off = ProtoExpert.new("hamlyn.put_off", "The frame is to be sent again", expert.group.RESPONSE_CODE, expert.severity.NOTE)
-hamlyn.experts = { malformed, refused, put_off }
+local receiver_not_ready = ProtoExpert.new("hamlyn.receiver_not_ready", "The frame is to be sent again", expert.group.RESPONSE_CODE, expert.severity.NOTE)
+hamlyn.experts = { malformed, refused, receiver_not_ready }
 
 local function has(value, bit)
     return math.floor(value / bit) % 2 == 1
@@ -162,7 +162,7 @@ local function nacks(buffer, pinfo, tree, at, count)
         nack:add(f.nack_reason, buffer(at + 10, 1))
         at = at + NACK_BYTES
         if reason ~= 0 and reason ~= 3 then
-            nack:add_proto_expert_info(put_off)
+            nack:add_proto_expert_info(receiver_not_ready)
         else
             if buffer:len() < at + 2 then
                 return wrong(tree, pinfo, "a NACK beyond the end")

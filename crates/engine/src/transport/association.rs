@@ -5,14 +5,14 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::close_reason::{CloseReason, Returned};
 use super::frame::{HEADER_BYTES, RefusedRun};
-use super::packets::{Before, SHORT_BYTES_MAX, Unwritten, is_short};
+use super::packets::{PreviousPacket, SHORT_BYTES_MAX, WriteError, is_short};
 use super::path::{Path, PathStatistics};
 use super::receive_table::ReceiveTable;
-use super::returns::Coming;
+use super::returns::ReturnedFrame;
 use super::send_table::{Buffers, ListId, SendTable};
 use super::settings::{BadSettings, Settings, payload_max_bytes, room_bytes};
-use super::verdict::{Returned, Verdict};
 use crate::limits::{FRAME_BYTES_MIN, SHORT_BYTES};
 use crate::memory::{Area, Part, Unsent};
 use crate::packet::{Address, Header, Short};
@@ -26,15 +26,15 @@ pub struct Statistics {
     /// Frames with packets that were sent the first time.
     pub sent: u64,
     /// And again.
-    pub sent_again: u64,
-    /// Frames without packets that were sent: acknowledgements alone, trials of paths.
+    pub retransmitted: u64,
+    /// Frames without packets that were sent: acknowledgements alone, probes of paths.
     pub answers: u64,
     /// Frames that were acknowledged by the peer, whole or in part.
     pub acknowledged: u64,
     /// Packets that the peer refused.
     pub refused: u64,
     /// NACKs of whole frames that came.
-    pub put_off: u64,
+    pub receiver_not_ready: u64,
     /// Fresh frames that came and were taken.
     pub taken: u64,
     /// Frames that came though they had been taken.
@@ -48,22 +48,22 @@ pub struct Statistics {
     /// Timestamps that came back before they were sent.
     pub future_echoes: u64,
     /// Frames that came after the end.
-    pub late: u64,
+    pub after_close: u64,
 }
 
 /// A frame that is being filled.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenFrame {
     pub(super) channel: u16,
     pub(super) buffer: u16,
     pub(super) at: usize,
     pub(super) packets: u16,
-    before: Before,
+    previous: PreviousPacket,
 }
 
-/// A silent peer is asked whether it is there.
+/// Keep-alive frames to a silent peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
+pub(super) struct KeepAlive {
     pub(super) since_ns: u64,
     pub(super) last_ns: u64,
     pub(super) times: u32,
@@ -76,9 +76,9 @@ pub(super) struct Asking {
 ///   [`close`](Self::close); what comes back: [`next_return`](Self::next_return).
 /// * *To and from the wire*: [`next_frame`](Self::next_frame) until there is none,
 ///   [`take_frame`](Self::take_frame), [`deadline_ns`](Self::deadline_ns), [`fail`](Self::fail).
-/// * *To the interface*: what `take_frame` gave out ends with [`taken`](Self::taken) or [`not_now`](Self::not_now);
+/// * *To the interface*: what `take_frame` gave out ends with [`taken`](Self::taken) or [`nack`](Self::nack);
 ///   single packets with [`refused`](Self::refused).
-/// * *State*: [`verdict`](Self::verdict), [`is_idle`](Self::is_idle), [`statistics`](Self::statistics).
+/// * *State*: [`close_reason`](Self::close_reason), [`is_idle`](Self::is_idle), [`statistics`](Self::statistics).
 #[derive(Debug)]
 pub struct Association {
     pub(super) settings: Settings,
@@ -88,32 +88,32 @@ pub struct Association {
     pub(super) buffers: Buffers,
     pub(super) receive: ReceiveTable,
     pub(super) paths: Box<[Path]>,
-    pub(super) open: Option<Open>,
+    pub(super) open: Option<OpenFrame>,
     /// Paths, as bits, on which the peer asked for an acknowledgement.
     pub(super) asked: u16,
     /// Since when.
     pub(super) asked_ns: u64,
     /// Path of the last answer.
     pub(super) answered: u8,
-    /// NACKs without an acknowledgement, one round after the other; then frames are sent one by one.
-    pub(super) put_off_rounds: u8,
-    /// When a frame that was put off may be sent again, and when that round began.
-    pub(super) again_ns: u64,
-    pub(super) round_ns: u64,
+    /// Consecutive rounds of NACKs without an acknowledgement. While there are any, frames are sent one by one.
+    pub(super) backoff_rounds: u8,
+    /// When the receiver-not-ready backoff ends, and when this round of it began.
+    pub(super) retry_at_ns: u64,
+    pub(super) backoff_round_ns: u64,
     /// When something was acknowledged last, or the first frame was sent.
     pub(super) progress_ns: u64,
     /// When a frame came last, or the first look at the clock was; and what was asked since.
-    pub(super) heard_ns: Option<u64>,
-    pub(super) asking: Option<Asking>,
+    pub(super) received_ns: Option<u64>,
+    pub(super) keep_alive: Option<KeepAlive>,
     /// At which time it was looked last for what is lost; not since a frame came.
     pub(super) expired_ns: Option<u64>,
-    pub(super) returns: VecDeque<Coming>,
+    pub(super) returns: VecDeque<ReturnedFrame>,
     /// Of frames that are not acknowledged: which packets were refused, as far as the peer has told.
     pub(super) in_part: BTreeMap<u16, Vec<RefusedRun>>,
-    pub(super) verdict: Option<Verdict>,
+    pub(super) close_reason: Option<CloseReason>,
     /// Paths, as bits, over which the peer is still to be told that this side has closed.
     pub(super) closing: u16,
-    pub(super) is_winding_down: bool,
+    pub(super) is_suspending: bool,
     pub(super) statistics: Statistics,
 }
 
@@ -140,18 +140,18 @@ impl Association {
             asked: 0,
             asked_ns: 0,
             answered: 0,
-            put_off_rounds: 0,
-            again_ns: 0,
-            round_ns: 0,
+            backoff_rounds: 0,
+            retry_at_ns: 0,
+            backoff_round_ns: 0,
             progress_ns: 0,
-            heard_ns: None,
-            asking: None,
+            received_ns: None,
+            keep_alive: None,
             expired_ns: None,
             returns: VecDeque::new(),
             in_part: BTreeMap::new(),
-            verdict: None,
+            close_reason: None,
             closing: 0,
-            is_winding_down: false,
+            is_suspending: false,
             statistics: Statistics::default(),
             settings,
         }
@@ -168,7 +168,7 @@ impl Association {
     }
 
     /// Frames that are filled from now on have so many bytes at most; [`FRAME_BYTES_MIN`], and what the settings say, bound it.
-    /// What is already in a longer one, or under way, stays so.
+    /// What is already in a longer one, or in flight, stays so.
     pub fn limit_frames(&mut self, frame_bytes: usize) {
         self.frame_bytes = frame_bytes.clamp(FRAME_BYTES_MIN, self.settings.frame_bytes);
     }
@@ -187,7 +187,7 @@ impl Association {
 
     /// Accepts a packet, and copies it. `metadata` and `parts` have the lengths that the header says.
     /// [`Unsent::Full`] if no channel or buffer is free, too many frames wait to be sent, or the packet is larger than
-    /// [`payload_max_bytes`](Self::payload_max_bytes); [`Unsent::Gone`] after a verdict. Allocates a buffer at times.
+    /// [`payload_max_bytes`](Self::payload_max_bytes); [`Unsent::Gone`] after the association has ended. Allocates a buffer at times.
     pub fn offer<A: Area>(
         &mut self,
         header: &Header,
@@ -209,42 +209,42 @@ impl Association {
                 data: [data as u64, (data >> 64) as u64],
             });
         }
-        self.fill(|before, into, at, end| before.write(header, metadata, parts, into, at, end))
+        self.fill(|previous, into, at, end| previous.write(header, metadata, parts, into, at, end))
     }
 
     /// Accepts a short packet; otherwise as [`Association::offer`].
     #[inline]
     pub fn offer_short(&mut self, short: &Short) -> Result<(), Unsent> {
-        self.fill(|before, into, at, end| {
-            before
+        self.fill(|previous, into, at, end| {
+            previous
                 .write_short(short, into, at, end)
-                .ok_or(Unwritten::Room)
+                .ok_or(WriteError::Room)
         })
     }
 
     #[inline(always)]
     fn fill(
         &mut self,
-        write: impl Fn(&mut Before, &mut [u8], usize, usize) -> Result<usize, Unwritten>,
+        write: impl Fn(&mut PreviousPacket, &mut [u8], usize, usize) -> Result<usize, WriteError>,
     ) -> Result<(), Unsent> {
         let room = room_bytes(self.frame_bytes);
         // What does not fit behind others fits a frame of its own, or none.
         for _ in 0..2 {
             if self.open.is_none() {
-                self.begin()?;
+                self.begin_frame()?;
             }
             let Some(open) = &mut self.open else {
                 return Err(Unsent::Full);
             };
             let into = self.buffers.bytes(open.buffer);
-            match write(&mut open.before, into, open.at, room) {
+            match write(&mut open.previous, into, open.at, room) {
                 Ok(at) => {
                     open.at = at;
                     open.packets += 1;
                     self.statistics.offered += 1;
                     return Ok(());
                 }
-                Err(Unwritten::Room) if open.packets > 0 => self.seal(),
+                Err(WriteError::Room) if open.packets > 0 => self.complete_frame(),
                 Err(_) => return Err(Unsent::Full),
             }
         }
@@ -252,8 +252,8 @@ impl Association {
     }
 
     /// Begins a frame.
-    fn begin(&mut self) -> Result<(), Unsent> {
-        if self.verdict.is_some() {
+    fn begin_frame(&mut self) -> Result<(), Unsent> {
+        if self.close_reason.is_some() {
             return Err(Unsent::Gone);
         }
         let waiting = self.send.count(ListId::READY);
@@ -268,18 +268,18 @@ impl Association {
             self.buffers.put_back(buffer);
             return Err(Unsent::Full);
         };
-        self.open = Some(Open {
+        self.open = Some(OpenFrame {
             channel,
             buffer,
             at: 0,
             packets: 0,
-            before: Before::default(),
+            previous: PreviousPacket::default(),
         });
         Ok(())
     }
 
     /// The frame that is being filled is full.
-    pub(super) fn seal(&mut self) {
+    pub(super) fn complete_frame(&mut self) {
         if let Some(open) = self.open.take_if(|open| open.packets > 0) {
             let entry = self.send.entry(open.channel);
             entry.length_bytes = open.at as u16;
@@ -292,17 +292,17 @@ impl Association {
     #[inline]
     pub fn has_room(&mut self) -> bool {
         let room = room_bytes(self.frame_bytes);
-        let fits = |open: &Open| open.at + SHORT_BYTES_MAX <= room;
+        let fits = |open: &OpenFrame| open.at + SHORT_BYTES_MAX <= room;
         if self.open.as_ref().is_some_and(fits) {
             return true;
         }
-        self.seal();
-        self.open.is_some() || self.begin().is_ok()
+        self.complete_frame();
+        self.open.is_some() || self.begin_frame().is_ok()
     }
 
     /// Nothing follows for now: a frame that waits to become full need not.
     pub fn flush(&mut self) {
-        self.seal();
+        self.complete_frame();
     }
 
     /// Full frames that wait to be sent for the first time.
@@ -310,16 +310,16 @@ impl Association {
         self.send.count(ListId::READY)
     }
 
-    /// Frames under way on all paths.
-    pub(super) fn under_way(&self) -> usize {
+    /// Frames in flight on all paths.
+    pub(super) fn in_flight(&self) -> usize {
         (0..self.settings.paths)
-            .map(|path| self.send.count(ListId::under_way(path)))
+            .map(|path| self.send.count(ListId::in_flight(path)))
             .sum()
     }
 
     /// Frames that were sent and not acknowledged.
     pub fn outstanding(&self) -> usize {
-        self.under_way() + self.send.count(ListId::LOST) + self.send.count(ListId::PUT_OFF)
+        self.in_flight() + self.send.count(ListId::LOST) + self.send.count(ListId::NOT_READY)
     }
 
     /// Whether nothing is to be sent, acknowledged or returned, in either direction.
@@ -329,30 +329,30 @@ impl Association {
             && self.outstanding() == 0
             && self.send.count(ListId::READY) == 0
             && self.receive.waiting() == 0
-            && self.receive.given() == 0
+            && self.receive.delivering_count() == 0
             && self.returns.is_empty()
             && self.asked == 0
             && self.closing == 0
     }
 
     /// Why the association has ended, if it has.
-    pub fn verdict(&self) -> Option<Verdict> {
-        self.verdict
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.close_reason
     }
 
     /// The carrier knows that nothing will come or go any more: the association ends, and what was not acknowledged
     /// comes back. Nothing happens if it has ended already.
-    pub fn fail(&mut self, why: Verdict) {
-        if self.verdict.is_some() {
+    pub fn fail(&mut self, why: CloseReason) {
+        if self.close_reason.is_some() {
             return;
         }
-        self.verdict = Some(why);
+        self.close_reason = Some(why);
         self.asked = 0;
         self.in_part.clear();
         if let Some(open) = self.open.take() {
             if open.packets > 0 {
                 self.open = Some(open);
-                self.seal();
+                self.complete_frame();
             } else {
                 let buffer = self.send.release(open.channel);
                 self.buffers.put_back(buffer);
@@ -363,15 +363,15 @@ impl Association {
             let buffer = self.send.release(channel);
             let never = entry.list() == ListId::READY;
             self.returns
-                .push_back(Coming::all(buffer, &entry, why, never));
+                .push_back(ReturnedFrame::all(buffer, &entry, why, never));
         }
     }
 
     /// Ends the association, and lets the peer know with the next frames, which need not arrive. What was not
     /// acknowledged comes back; to lose nothing, wait until [`Association::is_idle`].
     pub fn close(&mut self) {
-        if self.verdict.is_none() {
-            self.fail(Verdict::Closed);
+        if self.close_reason.is_none() {
+            self.fail(CloseReason::Closed);
             self.closing = u16::MAX >> (16 - self.settings.paths);
         }
     }
@@ -379,16 +379,16 @@ impl Association {
     /// The next packet that was not delivered, once each.
     pub fn next_return(&mut self) -> Option<Returned<'_>> {
         loop {
-            let coming = self.returns.front_mut()?;
-            let buffer = coming.buffer();
-            if coming.advance(self.buffers.peek(buffer)) {
+            let returned_frame = self.returns.front_mut()?;
+            let buffer = returned_frame.buffer();
+            if returned_frame.advance(self.buffers.peek(buffer)) {
                 break;
             }
             self.returns.pop_front();
             self.buffers.put_back(buffer);
         }
-        let coming = self.returns.front()?;
-        coming.current(self.buffers.peek(coming.buffer()))
+        let returned_frame = self.returns.front()?;
+        returned_frame.current(self.buffers.peek(returned_frame.buffer()))
     }
 
     /// Gives the memory of buffers back, if none is in use. They are allocated again when they are needed.
@@ -414,9 +414,9 @@ impl Association {
 
     /// What counts of a path; nothing if there is no such path.
     pub fn path_statistics(&self, path: u8) -> Option<PathStatistics> {
-        let under_way =
-            (path < self.settings.paths).then(|| self.send.count(ListId::under_way(path)))?;
-        Some(self.paths.get(usize::from(path))?.statistics(under_way))
+        let in_flight =
+            (path < self.settings.paths).then(|| self.send.count(ListId::in_flight(path)))?;
+        Some(self.paths.get(usize::from(path))?.statistics(in_flight))
     }
 }
 

@@ -1,17 +1,19 @@
-//! The window of a path: how many frames may be under way on it.
+//! The congestion window of a path: how many frames may be in flight on the path.
 //!
-//! As in Swift (Kumar and others, SIGCOMM 2020): the aim is a round trip, a little longer for those with a small
-//! window, so that many of them still share a queue; below it the window grows by a frame each round trip, above it
-//! it shrinks by as much as the aim is missed, once in a round trip. Below one frame the window is a pace.
+//! The window follows Swift (Kumar and others, SIGCOMM 2020). It grows by a frame each round trip while the round trip is
+//! shorter than the *target delay*; when the round trip is longer, it shrinks in proportion to the excess, once each round
+//! trip. The target delay is a little longer for small windows, so that many flows can share a queue. A window below one
+//! frame is a pace.
 //!
-//! Three departures. The aim is the same for all who share a queue, and not made of the smallest round trip that each has
-//! seen: who comes late sees none without a queue. Only a path that stays slow while its window is a quarter of a frame
-//! is slow by itself, and has an aim of its own. Until the aim is first missed the window doubles each round trip, as a
-//! fat pipe would take a thousand of them otherwise. A lost frame by itself is no sign of congestion: placement needs
-//! no order, so loss costs little, and delay tells of queues earlier; only when more than one frame in six is lost, or one
-//! in thirty-two and a queue shows in the round trips, does the window shrink, by half of that part.
+//! Three departures from Swift. First, the target delay is the same for all flows that share a queue and does not derive
+//! from the smallest round trip of each flow: a flow that starts late never sees an empty queue. Only a path that stays
+//! slow while its window is a quarter of a frame is slow by itself; that path gets a target delay of its own. Second, until
+//! the round trip first exceeds the target delay the window doubles each round trip; otherwise a long fat pipe would take a
+//! thousand of them. Third, a lost frame alone is no sign of congestion: placement needs no order, so loss costs little, and
+//! delay shows queues earlier. The window shrinks only when more than one frame in six is lost, or more than one in
+//! thirty-two while the round trips show a queue; then by half of the lost part.
 
-use super::round_trip::RoundTrip;
+use super::round_trip::RoundTripEstimator;
 
 /// A frame.
 const ONE: u64 = 1 << 20;
@@ -22,9 +24,9 @@ const GROWTH_SHIFT: u32 = 6;
 const LEAST: u64 = ONE / 100;
 /// The most that is taken off at once: one half.
 const SHRINKAGE_MAX: u64 = ONE / 2;
-/// How much of what the aim is missed by is taken off: four fifths.
+/// The part of the excess over the target delay by which the window shrinks: four fifths.
 const SHRINKAGE: u64 = ONE * 4 / 5;
-/// So often the aim is missed, with hardly a window, before it is another one.
+/// A path whose window is tiny gets its own target delay after this many round trips above the target delay.
 const MISSED_MAX: u32 = 4;
 /// Part of the frames that may be lost while no queue shows: one sixth; and if one does: one thirty-second.
 const LOSS_CLEAR: u32 = 6;
@@ -33,10 +35,10 @@ const LOSS_QUEUED: u32 = 32;
 /// a whole.
 const ROUND_CLEAR_FRAMES: u32 = 512;
 const ROUND_QUEUED_FRAMES: u32 = 64;
-/// A queue shows in round trips of this part of the aim, if they also take twice the smallest. That one alone may be of a moment when
+/// A queue shows in round trips of this part of the target delay, if they also take twice the smallest. That one alone may be of a moment when
 /// the peer thought that a frame had waited there.
 const QUEUED_PART: u64 = 4;
-/// Windows beyond this many frames have no longer aim; below a tenth of a frame it grows no further.
+/// The square root of the window, in frames, beyond which the target delay is not scaled. Below a tenth of a frame it grows no further.
 const SCALED_MAX_ROOT: u64 = 10;
 
 /// The window of one path.
@@ -51,9 +53,9 @@ pub(super) struct Window {
     /// What it was before it collapsed.
     before: Option<u64>,
     shrunk_ns: Option<u64>,
-    /// What the path takes by itself, if that was found to be more than the aim.
+    /// The round trip of the path itself, if that exceeds the target delay.
     own_ns: Option<u64>,
-    /// How often the aim was missed, one after the other, with hardly a window, and the least that it took.
+    /// Consecutive round trips above the target delay while the window was tiny, and the shortest of them.
     missed: (u32, u64),
     /// When the next frame may be sent, if the window is less than one.
     next_ns: u64,
@@ -62,7 +64,7 @@ pub(super) struct Window {
     lost: u32,
     round_ns: u64,
     /// Round trips measured in it, and their sum.
-    trips: (u32, u64),
+    round_trips: (u32, u64),
 }
 
 impl Window {
@@ -83,7 +85,7 @@ impl Window {
             acknowledged: 0,
             lost: 0,
             round_ns: 0,
-            trips: (0, 0),
+            round_trips: (0, 0),
         }
     }
 
@@ -92,19 +94,19 @@ impl Window {
         self.size * 1000 / ONE
     }
 
-    /// Frames that may be under way beyond these; at least one in its time.
+    /// Frames that may be in flight beyond these; at least one in its time.
     #[inline]
-    pub(super) fn room(&self, now_ns: u64, under_way: usize) -> usize {
+    pub(super) fn room(&self, now_ns: u64, in_flight: usize) -> usize {
         if self.size >= ONE {
-            ((self.size / ONE) as usize).saturating_sub(under_way)
+            ((self.size / ONE) as usize).saturating_sub(in_flight)
         } else {
-            usize::from(under_way == 0 && now_ns >= self.next_ns)
+            usize::from(in_flight == 0 && now_ns >= self.next_ns)
         }
     }
 
     /// When a frame may be sent that now may not, if that is only a matter of time.
-    pub(super) fn next_ns(&self, under_way: usize) -> Option<u64> {
-        (self.size < ONE && under_way == 0).then_some(self.next_ns)
+    pub(super) fn next_ns(&self, in_flight: usize) -> Option<u64> {
+        (self.size < ONE && in_flight == 0).then_some(self.next_ns)
     }
 
     /// Whole frames.
@@ -121,17 +123,17 @@ impl Window {
 
     /// A frame was sent.
     #[inline]
-    pub(super) fn sent(&mut self, now_ns: u64, trip: &RoundTrip) {
+    pub(super) fn sent(&mut self, now_ns: u64, round_trip: &RoundTripEstimator) {
         if self.size < ONE {
-            let pause_ns = trip.smooth_ns() * ONE / self.size.max(1);
-            // Or who had no processor for a while would have pauses of seconds.
-            let pause_max_ns = self.aim_ns() * ONE / LEAST;
+            let pause_ns = round_trip.smooth_ns() * ONE / self.size.max(1);
+            // Without this bound a process that was descheduled would pause for seconds.
+            let pause_max_ns = self.target_delay_ns() * ONE / LEAST;
             self.next_ns = now_ns + pause_ns.min(pause_max_ns);
         }
     }
 
-    /// The round trip that is aimed at.
-    fn aim_ns(&self) -> u64 {
+    /// The target delay: the round trip that the window is controlled to.
+    fn target_delay_ns(&self) -> u64 {
         let own_ns = self.own_ns.unwrap_or(0);
         let own_ns = self.target_ns.max(own_ns + own_ns / 8);
         // 1/sqrt(window), in 1/1024, less what it is for the largest that is scaled; 3.16 is 1/sqrt(0.1).
@@ -147,20 +149,20 @@ impl Window {
         now_ns: u64,
         frames: u32,
         took_ns: u64,
-        trip: &RoundTrip,
+        round_trip: &RoundTripEstimator,
         is_used: bool,
     ) {
         self.acknowledged += frames;
-        self.trips.0 += 1;
-        self.trips.1 += took_ns;
+        self.round_trips.0 += 1;
+        self.round_trips.1 += took_ns;
         self.own_ns = self.own_ns.map(|own_ns| own_ns.min(took_ns));
-        let aim_ns = self.aim_ns();
-        if took_ns > aim_ns {
+        let target_delay_ns = self.target_delay_ns();
+        if took_ns > target_delay_ns {
             self.start_until = 0;
-            let missed = ONE * (took_ns - aim_ns) / took_ns;
-            self.shrink(now_ns, trip, SHRINKAGE * missed / ONE);
+            let missed = ONE * (took_ns - target_delay_ns) / took_ns;
+            self.shrink(now_ns, round_trip, SHRINKAGE * missed / ONE);
             self.missed_by(took_ns);
-            return self.end_round(now_ns, trip);
+            return self.end_round(now_ns, round_trip);
         }
         self.missed = (0, u64::MAX);
         if is_used && frames > 0 {
@@ -175,10 +177,10 @@ impl Window {
             };
             self.size = self.size.min(self.max);
         }
-        self.end_round(now_ns, trip);
+        self.end_round(now_ns, round_trip);
     }
 
-    /// The aim was missed. If that is the path's own fault, it is another one from now on.
+    /// A round trip exceeded the target delay. If the path is slow by itself, it gets its own target delay.
     fn missed_by(&mut self, took_ns: u64) {
         let (times, least_ns) = &mut self.missed;
         if self.size > ONE / 4 {
@@ -196,19 +198,19 @@ impl Window {
     }
 
     /// So many frames are lost.
-    pub(super) fn lost(&mut self, now_ns: u64, frames: u32, trip: &RoundTrip) {
+    pub(super) fn lost(&mut self, now_ns: u64, frames: u32, round_trip: &RoundTripEstimator) {
         self.lost += frames;
-        self.end_round(now_ns, trip);
+        self.end_round(now_ns, round_trip);
     }
 
     /// When a round trip is over, what was lost in it counts.
-    fn end_round(&mut self, now_ns: u64, trip: &RoundTrip) {
+    fn end_round(&mut self, now_ns: u64, round_trip: &RoundTripEstimator) {
         let all = self.lost + self.acknowledged;
-        if now_ns < self.round_ns.saturating_add(trip.smooth_ns()) {
+        if now_ns < self.round_ns.saturating_add(round_trip.smooth_ns()) {
             return;
         }
-        let queued_ns = (2 * trip.least_ns()).max(self.target_ns / QUEUED_PART);
-        let (part, least) = match self.trips.1 > u64::from(self.trips.0) * queued_ns {
+        let queued_ns = (2 * round_trip.least_ns()).max(self.target_ns / QUEUED_PART);
+        let (part, least) = match self.round_trips.1 > u64::from(self.round_trips.0) * queued_ns {
             true => (LOSS_QUEUED, ROUND_QUEUED_FRAMES),
             false => (LOSS_CLEAR, ROUND_CLEAR_FRAMES),
         };
@@ -218,15 +220,15 @@ impl Window {
         if self.lost > all / part {
             self.start_until = 0;
             let part = ONE * u64::from(self.lost) / u64::from(all);
-            self.shrink(now_ns, trip, part / 2);
+            self.shrink(now_ns, round_trip, part / 2);
         }
         (self.lost, self.acknowledged, self.round_ns) = (0, 0, now_ns);
-        self.trips = (0, 0);
+        self.round_trips = (0, 0);
     }
 
     /// Takes off that part, if nothing was taken off in this round trip.
-    fn shrink(&mut self, now_ns: u64, trip: &RoundTrip, part: u64) {
-        let is_time = |at_ns: u64| now_ns >= at_ns.saturating_add(trip.smooth_ns());
+    fn shrink(&mut self, now_ns: u64, round_trip: &RoundTripEstimator, part: u64) {
+        let is_time = |at_ns: u64| now_ns >= at_ns.saturating_add(round_trip.smooth_ns());
         if self.shrunk_ns.is_none_or(is_time) {
             self.shrunk_ns = Some(now_ns);
             let part = part.min(SHRINKAGE_MAX);
@@ -265,14 +267,14 @@ mod tests {
 
     /// The window after calls of 44 frames of which every twentieth is lost as a whole, and round trips that take that.
     fn after_losses(took_ns: u64) -> u64 {
-        let mut trip = RoundTrip::new();
-        trip.measured(0, 10_000);
+        let mut round_trip = RoundTripEstimator::new();
+        round_trip.measured(0, 10_000);
         let mut window = Window::new(256, 256, 250_000);
         for call in 1..1_000 {
             let now_ns = call * 20_000;
             match call % 20 {
-                0 => window.lost(now_ns, 44, &trip),
-                _ => window.acknowledged(now_ns, 44, took_ns, &trip, false),
+                0 => window.lost(now_ns, 44, &round_trip),
+                _ => window.acknowledged(now_ns, 44, took_ns, &round_trip, false),
             }
         }
         window.milliframes() / 1000
@@ -287,13 +289,13 @@ mod tests {
 
     #[test]
     fn heavy_losses_close_a_window_though_no_queue_shows() {
-        let mut trip = RoundTrip::new();
-        trip.measured(0, 10_000);
+        let mut round_trip = RoundTripEstimator::new();
+        round_trip.measured(0, 10_000);
         let mut window = Window::new(256, 256, 250_000);
         for call in 1..100 {
             let now_ns = call * 20_000;
-            window.lost(now_ns, 22, &trip);
-            window.acknowledged(now_ns, 22, 10_000, &trip, false);
+            window.lost(now_ns, 22, &round_trip);
+            window.acknowledged(now_ns, 22, 10_000, &round_trip, false);
         }
         assert!(window.milliframes() < 200_000, "{}", window.milliframes());
     }

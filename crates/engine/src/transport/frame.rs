@@ -3,8 +3,8 @@
 //!
 //! Everything here reads foreign bytes, is total, and takes nothing for true but lengths.
 
+use super::close_reason::NackReason;
 use super::packets;
-use super::verdict::NotNow;
 
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 20;
@@ -119,13 +119,13 @@ pub(super) struct Nack {
     pub(super) channel: u16,
     pub(super) sequence: u32,
     pub(super) stamp: u32,
-    /// [`TAKEN_WITHOUT`], [`TAKEN_IN_PART`], or the code of a [`NotNow`].
+    /// [`TAKEN_WITHOUT`], [`TAKEN_IN_PART`], or the code of a [`NackReason`].
     pub(super) reason: u8,
 }
 
 impl Nack {
     /// A NACK of the whole frame.
-    pub(super) fn whole(channel: u16, sequence: u32, stamp: u32, why: NotNow) -> Self {
+    pub(super) fn whole(channel: u16, sequence: u32, stamp: u32, why: NackReason) -> Self {
         Self {
             channel,
             sequence,
@@ -305,7 +305,7 @@ pub fn answer_not_resident(now_ns: u64, plain: &[u8], into: &mut [u8]) -> Option
         header.channel,
         header.sequence,
         header.stamp,
-        NotNow::NotResident,
+        NackReason::NotResident,
     );
     rest.get_mut(..NACK_BYTES)?
         .copy_from_slice(&nack.to_bytes());

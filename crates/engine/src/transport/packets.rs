@@ -13,7 +13,7 @@ const PRESENT: u8 = 0x80;
 /// It is not a short one.
 const GENERAL: u8 = 0x40;
 /// Address and key are those of the packet before.
-const SAME_PLACE: u8 = 0x20;
+const SAME_ADDRESS: u8 = 0x20;
 /// How the offset is said: two bits.
 const OFFSET_SHIFT: u8 = 3;
 const OFFSET_SAME: u8 = 0;
@@ -30,21 +30,21 @@ const WORD_U64: u8 = 3;
 const IS_METADATA: u8 = 1;
 
 /// Bytes of address and key.
-const PLACE_BYTES: usize = 14;
+const ADDRESS_BYTES: usize = 14;
 /// Bytes of what only a general packet says: kind, flags, length of metadata, length of data.
 const TAIL_BYTES: usize = 7;
 /// Bytes of a general packet at most, metadata and data not counted.
-pub(super) const GENERAL_BYTES_MAX: usize = 1 + PLACE_BYTES + 8 + 8 + TAIL_BYTES;
+pub(super) const GENERAL_BYTES_MAX: usize = 1 + ADDRESS_BYTES + 8 + 8 + TAIL_BYTES;
 /// Bytes of a short packet at most.
-pub(super) const SHORT_BYTES_MAX: usize = 1 + PLACE_BYTES + 8 + 8 + SHORT_BYTES;
+pub(super) const SHORT_BYTES_MAX: usize = 1 + ADDRESS_BYTES + 8 + 8 + SHORT_BYTES;
 /// Bytes behind the end of what may be filled, so that a short packet is written without asking for each field.
 pub(super) const SLACK_BYTES: usize = 48;
 const _: () = assert!(SHORT_BYTES_MAX <= SLACK_BYTES && GENERAL_BYTES_MAX <= SLACK_BYTES);
 
 /// Bytes before data (or kind and flags) of a packet whose first byte is this.
 const fn front_bytes(form: u8) -> usize {
-    let place = if form & SAME_PLACE == 0 {
-        PLACE_BYTES
+    let cursor = if form & SAME_ADDRESS == 0 {
+        ADDRESS_BYTES
     } else {
         0
     };
@@ -58,7 +58,7 @@ const fn front_bytes(form: u8) -> usize {
     } else {
         0
     };
-    1 + place + offset + word
+    1 + cursor + offset + word
 }
 
 /// The same, looked up.
@@ -74,7 +74,7 @@ static FRONT_BYTES: [u8; 64] = {
 
 /// What the next packet may refer to: the fields of the one before; zeros at the beginning of a frame.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Before {
+pub(super) struct PreviousPacket {
     to: u64,
     key: u64,
     offset: u64,
@@ -85,14 +85,14 @@ pub(super) struct Before {
 
 /// Why a packet was not written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unwritten {
+pub(super) enum WriteError {
     /// Not enough room is left.
     Room,
     /// Its data could not be had, or are not as long as its header says.
     Data,
 }
 
-impl Before {
+impl PreviousPacket {
     /// Writes a packet's bytes before its data, all but the first. Gives that, how many they are, and what
     /// the packet after it may refer to.
     #[inline(always)]
@@ -108,11 +108,11 @@ impl Before {
         let mut form = PRESENT;
         let mut at = 1;
         if to == self.to && key == self.key {
-            form |= SAME_PLACE;
+            form |= SAME_ADDRESS;
         } else {
             bytes[at..at + 8].copy_from_slice(&to.to_le_bytes());
-            bytes[at + 6..at + PLACE_BYTES].copy_from_slice(&key.to_le_bytes());
-            at += PLACE_BYTES;
+            bytes[at + 6..at + ADDRESS_BYTES].copy_from_slice(&key.to_le_bytes());
+            at += ADDRESS_BYTES;
         }
         if offset == self.end {
             form |= OFFSET_NEXT << OFFSET_SHIFT;
@@ -153,9 +153,9 @@ impl Before {
         end: usize,
     ) -> Option<usize> {
         let to = short.to.to_bits() & PLACE_MASK;
-        let place: &mut [u8; SLACK_BYTES] = into.get_mut(at..)?.first_chunk_mut()?;
+        let cursor: &mut [u8; SLACK_BYTES] = into.get_mut(at..)?.first_chunk_mut()?;
         let (form, length, after) = self.front(
-            place,
+            cursor,
             to,
             short.key.to_bits(),
             short.offset,
@@ -166,15 +166,15 @@ impl Before {
             return None;
         }
         // Otherwise what was written is written over.
-        place[0] = form | u8::from(short.has_metadata);
-        place
+        cursor[0] = form | u8::from(short.has_metadata);
+        cursor
             .get_mut(length..length + SHORT_BYTES)?
             .copy_from_slice(&short.bytes());
         *self = after;
         Some(at + length + SHORT_BYTES)
     }
 
-    /// Writes a packet of any kind; otherwise as [`Before::write_short`].
+    /// Writes a packet of any kind; otherwise as [`PreviousPacket::write_short`].
     pub(super) fn write<A: Area>(
         &mut self,
         header: &Header,
@@ -183,14 +183,14 @@ impl Before {
         into: &mut [u8],
         at: usize,
         end: usize,
-    ) -> Result<usize, Unwritten> {
+    ) -> Result<usize, WriteError> {
         let data_bytes: usize = parts.iter().map(Part::length_bytes).sum();
         let said_bytes = travelling_bytes(header.flags, header.length_bytes);
         if data_bytes as u64 != said_bytes
             || metadata.len() != usize::from(header.metadata_length_bytes)
             || metadata.len() > USER_METADATA_BYTES
         {
-            return Err(Unwritten::Data);
+            return Err(WriteError::Data);
         }
         let to = Address::new(header.slot, header.metadata_index).to_bits();
         let mut front = [0; SLACK_BYTES];
@@ -203,11 +203,11 @@ impl Before {
             header.word,
         );
         let total = length + TAIL_BYTES + metadata.len() + data_bytes;
-        let Some(place) = into.get_mut(at..end).and_then(|room| room.get_mut(..total)) else {
-            return Err(Unwritten::Room);
+        let Some(cursor) = into.get_mut(at..end).and_then(|room| room.get_mut(..total)) else {
+            return Err(WriteError::Room);
         };
         front[0] = form | GENERAL;
-        let (place_front, rest) = place.split_at_mut(length);
+        let (place_front, rest) = cursor.split_at_mut(length);
         place_front.copy_from_slice(&front[..length]);
         let (tail, rest) = rest.split_at_mut(TAIL_BYTES);
         tail[..3].copy_from_slice(&[header.kind.0, header.flags.0, header.metadata_length_bytes]);
@@ -219,7 +219,7 @@ impl Before {
             match *part {
                 Part::Bytes(bytes) => piece.copy_from_slice(bytes),
                 Part::Area { area, offset, .. } => {
-                    area.read(offset, piece).map_err(|_| Unwritten::Data)?;
+                    area.read(offset, piece).map_err(|_| WriteError::Data)?;
                 }
             }
             rest = after;
@@ -312,19 +312,19 @@ pub(super) fn count(bytes: &[u8]) -> Option<u16> {
 #[derive(Clone, Copy, Debug)]
 pub struct Packets<'a> {
     bytes: &'a [u8],
-    before: Before,
+    previous: PreviousPacket,
     /// Bytes that were read.
     passed: usize,
 }
 
 /// Where a packet lies in its frame, and what is to be known to read it there.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Place {
+pub struct Cursor {
     at: usize,
-    before: Before,
+    previous: PreviousPacket,
 }
 
-impl Place {
+impl Cursor {
     /// Bytes before it.
     pub(super) fn at(&self) -> usize {
         self.at
@@ -332,29 +332,29 @@ impl Place {
 }
 
 impl<'a> Packets<'a> {
-    /// The packets in these bytes of a frame: the range that [`Taking`](super::Taking) names.
+    /// The packets in these bytes of a frame: the range that [`ReceiveToken`](super::ReceiveToken) names.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
-            before: Before::default(),
+            previous: PreviousPacket::default(),
             passed: 0,
         }
     }
 
-    /// The packets from a place on that [`Packets::place`] gave.
-    pub fn resume(bytes: &'a [u8], place: Place) -> Self {
+    /// The packets from a place on that [`Packets::cursor`] gave.
+    pub fn resume(bytes: &'a [u8], cursor: Cursor) -> Self {
         Self {
-            bytes: bytes.get(place.at..).unwrap_or_default(),
-            before: place.before,
+            bytes: bytes.get(cursor.at..).unwrap_or_default(),
+            previous: cursor.previous,
             passed: 0,
         }
     }
 
     /// Where the next packet lies; `from` is where the ones began that were read since.
-    pub fn place(&self, from: Place) -> Place {
-        Place {
+    pub fn cursor(&self, from: Cursor) -> Cursor {
+        Cursor {
             at: from.at + self.passed,
-            before: self.before,
+            previous: self.previous,
         }
     }
 
@@ -374,10 +374,10 @@ impl<'a> Packets<'a> {
         let header = Header {
             slot: to.slot(),
             metadata_index: to.metadata_index(),
-            key: Key::from_bits(self.before.key),
-            offset: self.before.offset,
+            key: Key::from_bits(self.previous.key),
+            offset: self.previous.offset,
             length_bytes: u32::from_le_bytes(length),
-            word: self.before.word,
+            word: self.previous.word,
             metadata_length_bytes,
             flags: Flags(flags),
             kind: Kind(kind),
@@ -406,34 +406,34 @@ impl<'a> Iterator for Packets<'a> {
             return None;
         }
         let mut at = 1;
-        let mut before = self.before;
-        if form & SAME_PLACE == 0 {
-            let place = self.field::<PLACE_BYTES>(&mut at)?;
-            let [t0, t1, t2, t3, t4, t5, key @ ..] = place;
-            before.to = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, 0, 0]);
-            before.key = u64::from_le_bytes(key);
+        let mut previous = self.previous;
+        if form & SAME_ADDRESS == 0 {
+            let cursor = self.field::<ADDRESS_BYTES>(&mut at)?;
+            let [t0, t1, t2, t3, t4, t5, key @ ..] = cursor;
+            previous.to = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, 0, 0]);
+            previous.key = u64::from_le_bytes(key);
         }
         match form >> OFFSET_SHIFT & 3 {
             OFFSET_SAME => {}
-            OFFSET_NEXT => before.offset = before.end,
-            OFFSET_U32 => before.offset = u32::from_le_bytes(self.field(&mut at)?).into(),
-            _ => before.offset = u64::from_le_bytes(self.field(&mut at)?),
+            OFFSET_NEXT => previous.offset = previous.end,
+            OFFSET_U32 => previous.offset = u32::from_le_bytes(self.field(&mut at)?).into(),
+            _ => previous.offset = u64::from_le_bytes(self.field(&mut at)?),
         }
         match form >> WORD_SHIFT & 3 {
-            WORD_ZERO => before.word = 0,
+            WORD_ZERO => previous.word = 0,
             WORD_SAME => {}
-            WORD_ONE_MORE => before.word = before.word.wrapping_add(1),
-            _ => before.word = u64::from_le_bytes(self.field(&mut at)?),
+            WORD_ONE_MORE => previous.word = previous.word.wrapping_add(1),
+            _ => previous.word = u64::from_le_bytes(self.field(&mut at)?),
         }
-        self.before = before;
-        let to = Address::from_bits(before.to);
+        self.previous = previous;
+        let to = Address::from_bits(previous.to);
         let (end, length_bytes, packet) = if form & GENERAL == 0 {
             let data = u128::from_le_bytes(self.field(&mut at)?);
             let short = Short {
                 to,
-                key: Key::from_bits(before.key),
-                offset: before.offset,
-                word: before.word,
+                key: Key::from_bits(previous.key),
+                offset: previous.offset,
+                word: previous.word,
                 has_metadata: form & IS_METADATA != 0,
                 data: [data as u64, (data >> 64) as u64],
             };
@@ -443,7 +443,7 @@ impl<'a> Iterator for Packets<'a> {
             let (end, packet) = self.general(at, to)?;
             (end, u64::from(packet.header().length_bytes), packet)
         };
-        self.before.end = before.offset.wrapping_add(length_bytes);
+        self.previous.end = previous.offset.wrapping_add(length_bytes);
         self.bytes = self.bytes.get(end..)?;
         self.passed += end;
         Some(packet)

@@ -1,54 +1,54 @@
-//! One of the flows that frames are sprayed over: what is known of it, and whether it is used.
+//! One path of an association: its sequence numbers, round-trip estimate and window, and whether frames are sent over it.
 
 use super::congestion::Window;
 use super::frame::{HOLD_UNKNOWN, is_after};
-use super::round_trip::RoundTrip;
+use super::round_trip::RoundTripEstimator;
 use super::settings::Settings;
 
-/// Frames lost, one after the other, after which a path is left, if others bring theirs there.
+/// A path is deactivated after this many consecutive losses, if another path delivers.
 const LOST_IN_A_ROW: u32 = 3;
-/// A path that was left is tried after this many round trips, but not before the least time below.
-const FIRST_TRIAL_NS: u64 = 1_000_000;
-/// The longest time between two trials.
-const TRIAL_MAX_NS: u64 = 1_000_000_000;
-/// A timestamp that did not come for so long may be followed by any other.
+/// An inactive path is probed after four round trips, and no earlier than this.
+const FIRST_PROBE_NS: u64 = 1_000_000;
+/// Longest time between two probes.
+const PROBE_MAX_NS: u64 = 1_000_000_000;
+/// After this time without a newer timestamp any timestamp is accepted as new.
 const FORGET_NS: u64 = 1_000_000_000;
 
 /// A path that is not used.
 #[derive(Clone, Copy, Debug)]
-struct Left {
-    /// When it was left; the echo of a later timestamp brings it back.
+struct Inactive {
+    /// Time of deactivation. The echo of a later timestamp reactivates the path.
     since_ns: u64,
-    trial_ns: u64,
+    probe_ns: u64,
     pause_ns: u64,
 }
 
-/// What counts of a path.
+/// Counters and state of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PathStatistics {
     /// Frames with packets that were sent over it, each time counted.
     pub sent: u64,
     /// Of these, given up on and sent again.
     pub lost: u64,
-    /// Frames under way at the moment.
-    pub under_way: usize,
+    /// Frames in flight at the moment.
+    pub in_flight: usize,
     /// Smoothed round trip, the time in the peer's host taken off; zero if none was measured.
     pub round_trip_ns: u64,
     /// The smallest of the last ten seconds or more.
     pub round_trip_least_ns: u64,
     /// Its window, in thousandths of a frame.
     pub window_milliframes: u64,
-    /// Whether it is left at the moment, as it brings nothing there.
-    pub is_left: bool,
-    /// How often it was left.
-    pub times_left: u64,
+    /// Whether the path is inactive because it delivers nothing.
+    pub is_inactive: bool,
+    /// How often the path was deactivated.
+    pub deactivations: u64,
 }
 
 /// A path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     pub(super) window: Window,
-    pub(super) trip: RoundTrip,
+    pub(super) round_trip: RoundTripEstimator,
     /// Number of the last frame sent, and of the last of those that were acknowledged.
     pub(super) order: u32,
     pub(super) acknowledged_order: u32,
@@ -58,25 +58,25 @@ pub(super) struct Path {
     pub(super) acknowledged: u32,
     /// Frames since one asked for an acknowledgement.
     pub(super) unasked: u32,
-    /// What is added to a round trip before a frame that was overtaken is lost, in eighths of one.
+    /// What is added to a round trip before a reordered frame counts as lost, in eighths of one.
     reordering: u32,
     lost_in_a_row: u32,
     /// The same, but that acknowledged frames count only if they are no shorter than the shortest lost one; and its bytes.
     pub(super) losses: (u32, usize),
     /// The newest timestamp that came, and when.
-    heard: Option<(u32, u64)>,
+    newest_stamp: Option<(u32, u64)>,
     /// Whether it was not sent back yet.
-    pub(super) has_news: bool,
+    pub(super) has_unsent_echo: bool,
     /// The last timestamp that came back.
     echoed: Option<u32>,
-    left: Option<Left>,
+    inactive: Option<Inactive>,
     pub(super) sent_count: u64,
     pub(super) lost_count: u64,
-    left_count: u64,
+    deactivation_count: u64,
 }
 
 impl Path {
-    /// Nothing is known of it.
+    /// A path without measurements.
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             window: Window::new(
@@ -84,7 +84,7 @@ impl Path {
                 settings.window_max_frames,
                 settings.delay_target_ns,
             ),
-            trip: RoundTrip::new(),
+            round_trip: RoundTripEstimator::new(),
             order: 0,
             acknowledged_order: 0,
             acknowledged_sent_ns: 0,
@@ -93,30 +93,30 @@ impl Path {
             reordering: 2,
             lost_in_a_row: 0,
             losses: (0, usize::MAX),
-            heard: None,
-            has_news: false,
+            newest_stamp: None,
+            has_unsent_echo: false,
             echoed: None,
-            left: None,
+            inactive: None,
             sent_count: 0,
             lost_count: 0,
-            left_count: 0,
+            deactivation_count: 0,
         }
     }
 
     /// A frame with that timestamp came on it.
-    pub(super) fn heard(&mut self, now_ns: u64, stamp: u32) {
-        let is_newer = self.heard.is_none_or(|(newest, at_ns)| {
+    pub(super) fn stamp_received(&mut self, now_ns: u64, stamp: u32) {
+        let is_newer = self.newest_stamp.is_none_or(|(newest, at_ns)| {
             is_after(stamp, newest) || now_ns.saturating_sub(at_ns) > FORGET_NS
         });
         if is_newer {
-            self.heard = Some((stamp, now_ns));
-            self.has_news = true;
+            self.newest_stamp = Some((stamp, now_ns));
+            self.has_unsent_echo = true;
         }
     }
 
     /// The timestamp to be sent back, and how long it was held, in microseconds.
     pub(super) fn echo(&self, now_ns: u64) -> Option<(u32, u16)> {
-        self.heard.map(|(stamp, at_ns)| {
+        self.newest_stamp.map(|(stamp, at_ns)| {
             let hold_us = now_ns.saturating_sub(at_ns) / 1000;
             (stamp, u16::try_from(hold_us).unwrap_or(HOLD_UNKNOWN))
         })
@@ -124,17 +124,20 @@ impl Path {
 
     /// A timestamp came back that was sent then. Whether it is news.
     pub(super) fn echoed(&mut self, stamp: u32, sent_ns: u64) -> bool {
-        if self.left.is_some_and(|left| sent_ns > left.since_ns) {
-            self.use_again();
+        if self
+            .inactive
+            .is_some_and(|inactive| sent_ns > inactive.since_ns)
+        {
+            self.reactivate();
             self.window.restart();
         }
         self.echoed.replace(stamp) != Some(stamp)
     }
 
-    /// Whether packets are sent over it.
+    /// Whether the path carries no packets at present.
     #[inline]
-    pub(super) fn is_left(&self) -> bool {
-        self.left.is_some()
+    pub(super) fn is_inactive(&self) -> bool {
+        self.inactive.is_some()
     }
 
     /// A frame that was sent over it was acknowledged.
@@ -144,10 +147,10 @@ impl Path {
             self.losses = (0, usize::MAX);
         }
         self.acknowledged += 1;
-        self.trip.answered();
+        self.round_trip.answered();
     }
 
-    /// A frame that was sent over it is lost. Whether the path is to be left, if others are good.
+    /// A frame that was sent over it is lost. Returns whether the path should be deactivated if another path delivers.
     pub(super) fn lost(&mut self, now_ns: u64, length_bytes: u16) -> bool {
         let (count, least_bytes) = self.losses;
         self.losses = (
@@ -156,64 +159,64 @@ impl Path {
         );
         self.lost_count += 1;
         self.lost_in_a_row += 1;
-        self.window.lost(now_ns, 1, &self.trip);
-        self.left.is_none() && self.lost_in_a_row >= LOST_IN_A_ROW
+        self.window.lost(now_ns, 1, &self.round_trip);
+        self.inactive.is_none() && self.lost_in_a_row >= LOST_IN_A_ROW
     }
 
-    /// It is not used from now on, but tried now and then.
-    pub(super) fn leave(&mut self, now_ns: u64) {
-        let pause_ns = (4 * self.trip.smooth_ns()).max(FIRST_TRIAL_NS);
-        self.left_count += 1;
-        self.left = Some(Left {
+    /// Deactivates the path; it is probed from time to time.
+    pub(super) fn deactivate(&mut self, now_ns: u64) {
+        let pause_ns = (4 * self.round_trip.smooth_ns()).max(FIRST_PROBE_NS);
+        self.deactivation_count += 1;
+        self.inactive = Some(Inactive {
             since_ns: now_ns,
-            trial_ns: now_ns + pause_ns,
+            probe_ns: now_ns + pause_ns,
             pause_ns,
         });
     }
 
-    /// It is used again, as no other is better.
-    pub(super) fn use_again(&mut self) {
-        self.left = None;
+    /// Reactivates the path because no other path is better.
+    pub(super) fn reactivate(&mut self) {
+        self.inactive = None;
         self.lost_in_a_row = 0;
     }
 
-    /// When it is to be tried.
-    pub(super) fn trial_ns(&self) -> Option<u64> {
-        self.left.map(|left| left.trial_ns)
+    /// Time of the next probe.
+    pub(super) fn probe_ns(&self) -> Option<u64> {
+        self.inactive.map(|inactive| inactive.probe_ns)
     }
 
-    /// It is tried; the next time after twice as long.
-    pub(super) fn tried(&mut self, now_ns: u64) {
-        if let Some(left) = &mut self.left {
-            left.pause_ns = (2 * left.pause_ns).min(TRIAL_MAX_NS);
-            left.trial_ns = now_ns + left.pause_ns;
+    /// A probe was sent; the interval to the next one doubles.
+    pub(super) fn probed(&mut self, now_ns: u64) {
+        if let Some(inactive) = &mut self.inactive {
+            inactive.pause_ns = (2 * inactive.pause_ns).min(PROBE_MAX_NS);
+            inactive.probe_ns = now_ns + inactive.pause_ns;
         }
     }
 
-    /// After how long a frame that was overtaken is lost.
+    /// After how long a reordered frame counts as lost.
     #[inline]
-    pub(super) fn overtaken_ns(&self) -> u64 {
-        let trip_ns = self.trip.recent_ns();
-        trip_ns + trip_ns / 8 * u64::from(self.reordering) + 4_000
+    pub(super) fn reorder_window_ns(&self) -> u64 {
+        let round_trip_ns = self.round_trip.recent_ns();
+        round_trip_ns + round_trip_ns / 8 * u64::from(self.reordering) + 4_000
     }
 
-    /// A frame that was held for lost was only late.
-    pub(super) fn was_late(&mut self) {
+    /// A frame that was declared lost arrived after all: widens the reorder window.
+    pub(super) fn was_spurious(&mut self) {
         self.reordering = (self.reordering * 2).min(32);
         self.window.restore();
     }
 
-    /// What counts of it.
-    pub(super) fn statistics(&self, under_way: usize) -> PathStatistics {
+    /// Counters and state.
+    pub(super) fn statistics(&self, in_flight: usize) -> PathStatistics {
         PathStatistics {
             sent: self.sent_count,
             lost: self.lost_count,
-            under_way,
-            round_trip_ns: self.trip.smooth_ns(),
-            round_trip_least_ns: self.trip.least_ns(),
+            in_flight,
+            round_trip_ns: self.round_trip.smooth_ns(),
+            round_trip_least_ns: self.round_trip.least_ns(),
             window_milliframes: self.window.milliframes(),
-            is_left: self.is_left(),
-            times_left: self.left_count,
+            is_inactive: self.is_inactive(),
+            deactivations: self.deactivation_count,
         }
     }
 }

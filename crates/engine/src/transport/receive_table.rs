@@ -10,16 +10,16 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::channel_set::ChannelSet;
+use super::close_reason::NackReason;
 use super::frame::{
     NACK_BYTES, Nack, REFUSED_BYTES, RUN_BYTES, RefusedRun, Run, TAKEN_IN_PART, TAKEN_WITHOUT,
     is_after,
 };
-use super::marks::Marks;
-use super::verdict::NotNow;
 use crate::refusal::Refusal;
 
-/// NACKs of whole frames that wait to be sent; further ones are left out, and the frames come again.
-const PUT_OFF_MAX: usize = 64;
+/// NACKs of whole frames that wait to be sent. Further ones are dropped; the peer sends those frames again.
+const NACKS_MAX: usize = 64;
 
 /// What a frame is to its channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub(super) enum Standing {
     /// It was taken already.
     Taken,
     /// It is just being taken.
-    Giving,
+    Delivering,
     /// One before it was, or is.
     Stale,
     NoSuchChannel,
@@ -41,7 +41,7 @@ struct Refused {
     stamp: u32,
     runs: Vec<RefusedRun>,
     /// So many of the runs were told since the sender is to be told.
-    told: usize,
+    written: usize,
 }
 
 /// The channels from one peer.
@@ -49,18 +49,18 @@ struct Refused {
 pub(super) struct ReceiveTable {
     taken: Box<[u32]>,
     /// Of these a frame was given out and is being taken.
-    giving: Marks,
+    delivering: ChannelSet,
     /// Of these the sender is to be told what was taken.
-    owed: Marks,
+    unacknowledged: ChannelSet,
     /// Of these it was told once.
-    told: Marks,
+    acknowledged_once: ChannelSet,
     /// Of these it is to be told which packets were refused.
-    partly: Marks,
+    partly: ChannelSet,
     /// Kept until the sender uses the channel again, which shows that it was told.
     refused: BTreeMap<u16, Refused>,
-    put_off: Vec<Nack>,
+    nacks: Vec<Nack>,
     /// Where telling goes on.
-    cursor: u16,
+    next_channel: u16,
     /// Frames that came since all was told.
     waiting: u32,
     /// Since when something is to be told.
@@ -69,7 +69,7 @@ pub(super) struct ReceiveTable {
 
 /// What the acknowledgements in a frame amount to.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Told {
+pub(super) struct Written {
     pub(super) length_bytes: usize,
     pub(super) runs: u8,
     pub(super) nacks: u8,
@@ -80,13 +80,13 @@ impl ReceiveTable {
     pub(super) fn new(channels: u16) -> Self {
         Self {
             taken: vec![0; usize::from(channels)].into(),
-            giving: Marks::none(channels),
-            owed: Marks::none(channels),
-            told: Marks::none(channels),
-            partly: Marks::none(channels),
+            delivering: ChannelSet::empty(channels),
+            unacknowledged: ChannelSet::empty(channels),
+            acknowledged_once: ChannelSet::empty(channels),
+            partly: ChannelSet::empty(channels),
             refused: BTreeMap::new(),
-            put_off: Vec::with_capacity(PUT_OFF_MAX),
-            cursor: 0,
+            nacks: Vec::with_capacity(NACKS_MAX),
+            next_channel: 0,
             waiting: 0,
             waiting_ns: 0,
         }
@@ -103,10 +103,10 @@ impl ReceiveTable {
         let Some(&taken) = self.taken.get(usize::from(channel)) else {
             return Standing::NoSuchChannel;
         };
-        if self.giving.contains(channel) {
+        if self.delivering.contains(channel) {
             // Of an honest sender it is that one: there is one at a time that is newer.
             if is_after(sequence, taken) {
-                Standing::Giving
+                Standing::Delivering
             } else {
                 Standing::Stale
             }
@@ -120,17 +120,17 @@ impl ReceiveTable {
     }
 
     /// The frame of this channel is given out.
-    pub(super) fn give(&mut self, channel: u16) {
-        self.giving.set(channel);
+    pub(super) fn deliver(&mut self, channel: u16) {
+        self.delivering.insert(channel);
         // That the channel is used again shows that its sender knows what became of the frame before.
         if !self.refused.is_empty() && self.refused.remove(&channel).is_some() {
-            self.partly.clear(channel);
+            self.partly.remove(channel);
         }
     }
 
     /// How many are given out.
-    pub(super) fn given(&self) -> usize {
-        self.giving.count()
+    pub(super) fn delivering_count(&self) -> usize {
+        self.delivering.count()
     }
 
     /// A packet of the frame that is being taken is not welcome. Indices of one frame do not go down.
@@ -146,7 +146,7 @@ impl ReceiveTable {
             sequence,
             stamp,
             runs: Vec::new(),
-            told: 0,
+            written: 0,
         });
         let reason = reason as u8;
         match refused.runs.last_mut() {
@@ -162,53 +162,52 @@ impl ReceiveTable {
 
     /// All packets of the frame were given to the interface.
     pub(super) fn take(&mut self, now_ns: u64, channel: u16, sequence: u32) {
-        self.giving.clear(channel);
+        self.delivering.remove(channel);
         self.taken[usize::from(channel)] = sequence;
         // A duplicate that came meanwhile was told about the frame before.
-        self.told.clear(channel);
-        self.owe(now_ns, channel);
+        self.acknowledged_once.remove(channel);
+        self.acknowledge(now_ns, channel);
     }
 
     /// The sender of this channel is to be told what was taken, for the first time or again.
-    pub(super) fn owe(&mut self, now_ns: u64, channel: u16) {
+    pub(super) fn acknowledge(&mut self, now_ns: u64, channel: u16) {
         self.came(now_ns);
         if !self.refused.is_empty()
             && let Some(refused) = self.refused.get_mut(&channel)
         {
-            refused.told = 0;
-            self.owed.clear(channel);
-            self.partly.set(channel);
+            refused.written = 0;
+            self.unacknowledged.remove(channel);
+            self.partly.insert(channel);
         } else {
-            self.owed.set(channel);
+            self.unacknowledged.insert(channel);
         }
     }
 
     /// The frame cannot be taken now.
-    pub(super) fn put_off(
+    pub(super) fn nack(
         &mut self,
         now_ns: u64,
         channel: u16,
         sequence: u32,
         stamp: u32,
-        why: NotNow,
+        why: NackReason,
     ) {
-        self.giving.clear(channel);
+        self.delivering.remove(channel);
         self.refused.remove(&channel);
-        self.say_not_now(now_ns, channel, sequence, stamp, why);
+        self.push_nack(now_ns, channel, sequence, stamp, why);
     }
 
     /// The sender of a frame that is not taken yet is told so.
-    pub(super) fn say_not_now(
+    pub(super) fn push_nack(
         &mut self,
         now_ns: u64,
         channel: u16,
         sequence: u32,
         stamp: u32,
-        why: NotNow,
+        why: NackReason,
     ) {
-        if self.put_off.len() < PUT_OFF_MAX {
-            self.put_off
-                .push(Nack::whole(channel, sequence, stamp, why));
+        if self.nacks.len() < NACKS_MAX {
+            self.nacks.push(Nack::whole(channel, sequence, stamp, why));
         }
         self.came(now_ns);
     }
@@ -232,20 +231,20 @@ impl ReceiveTable {
         (self.waiting > 0).then_some(self.waiting_ns)
     }
 
-    /// Writes whatever is to be told, as much as has room.
-    pub(super) fn tell(&mut self, into: &mut [u8]) -> Told {
-        let mut told = Told::default();
-        // Whatever has no room waits for the next frame.
-        let is_all = self.tell_runs(into, &mut told)
-            & self.tell_refused(into, &mut told)
-            & self.tell_put_off(into, &mut told);
+    /// Writes pending acknowledgements and NACKs, as many as fit.
+    pub(super) fn write_acknowledgements(&mut self, into: &mut [u8]) -> Written {
+        let mut written = Written::default();
+        // The rest waits for the next frame.
+        let is_all = self.write_runs(into, &mut written)
+            & self.write_refused(into, &mut written)
+            & self.write_nacks(into, &mut written);
         if is_all {
             self.waiting = 0;
         }
-        told
+        written
     }
 
-    fn tell_refused(&mut self, into: &mut [u8], told: &mut Told) -> bool {
+    fn write_refused(&mut self, into: &mut [u8], written: &mut Written) -> bool {
         if self.partly.count() == 0 {
             return true;
         }
@@ -253,14 +252,14 @@ impl ReceiveTable {
         while let Some(channel) = self.partly.next(from) {
             from = channel + 1;
             let Some(refused) = self.refused.get_mut(&channel) else {
-                self.partly.clear(channel);
+                self.partly.remove(channel);
                 continue;
             };
-            let place = into.get_mut(told.length_bytes..).unwrap_or_default();
+            let place = into.get_mut(written.length_bytes..).unwrap_or_default();
             let room = place.len().saturating_sub(NACK_BYTES + 2) / REFUSED_BYTES;
-            let left = refused.runs.get(refused.told..).unwrap_or_default();
+            let left = refused.runs.get(refused.written..).unwrap_or_default();
             // A run without packets says where the runs of the frame before ended.
-            let before = refused.runs[..refused.told].last();
+            let before = refused.runs[..refused.written].last();
             let goes_on = before.map(|run| RefusedRun {
                 first: run.first + run.count,
                 count: 0,
@@ -268,7 +267,7 @@ impl ReceiveTable {
             });
             let extra = usize::from(goes_on.is_some());
             let runs = left.len().min(room.saturating_sub(extra));
-            if runs == 0 || told.nacks == u8::MAX {
+            if runs == 0 || written.nacks == u8::MAX {
                 return false;
             }
             let is_last = runs == left.len();
@@ -287,31 +286,34 @@ impl ReceiveTable {
             head.copy_from_slice(&nack.to_bytes());
             let (count, places) = place.split_at_mut(2);
             count.copy_from_slice(&((runs + extra) as u16).to_le_bytes());
-            let written = goes_on.iter().chain(&left[..runs]);
-            for (place, run) in places.chunks_exact_mut(REFUSED_BYTES).zip(written) {
+            let lines = goes_on.iter().chain(&left[..runs]);
+            for (place, run) in places.chunks_exact_mut(REFUSED_BYTES).zip(lines) {
                 place.copy_from_slice(&run.to_bytes());
             }
-            told.length_bytes += length;
-            refused.told += runs;
+            written.length_bytes += length;
+            refused.written += runs;
             if !is_last {
-                told.nacks += 1;
+                written.nacks += 1;
                 return false;
             }
-            told.nacks += 1;
-            self.partly.clear(channel);
+            written.nacks += 1;
+            self.partly.remove(channel);
         }
         true
     }
 
-    fn tell_runs(&mut self, into: &mut [u8], told: &mut Told) -> bool {
-        if self.owed.count() == 0 {
+    fn write_runs(&mut self, into: &mut [u8], written: &mut Written) -> bool {
+        if self.unacknowledged.count() == 0 {
             return true;
         }
-        let start = self.cursor;
+        let start = self.next_channel;
         let mut has_turned = false;
         let mut from = start;
         loop {
-            let Some(first) = self.owed.next_in_either(&self.told, from) else {
+            let Some(first) = self
+                .unacknowledged
+                .next_in_either(&self.acknowledged_once, from)
+            else {
                 if has_turned || start == 0 {
                     return true;
                 }
@@ -321,17 +323,17 @@ impl ReceiveTable {
             if has_turned && first >= start {
                 return true;
             }
-            let place = into.get_mut(told.length_bytes..);
+            let place = into.get_mut(written.length_bytes..);
             let place = place.and_then(|place| place.get_mut(..RUN_BYTES));
-            let Some(place) = place.filter(|_| told.runs < u8::MAX) else {
-                self.cursor = first;
-                return self.owed.count() == 0;
+            let Some(place) = place.filter(|_| written.runs < u8::MAX) else {
+                self.next_channel = first;
+                return self.unacknowledged.count() == 0;
             };
             let run = self.run_from(first);
             from = run.first + run.count;
             place.copy_from_slice(&run.to_bytes());
-            told.length_bytes += RUN_BYTES;
-            told.runs += 1;
+            written.length_bytes += RUN_BYTES;
+            written.runs += 1;
         }
     }
 
@@ -340,11 +342,11 @@ impl ReceiveTable {
         let sequence = self.taken[usize::from(first)];
         let mut end = first;
         while self.taken.get(usize::from(end)) == Some(&sequence) {
-            if self.owed.contains(end) {
-                self.owed.clear(end);
-                self.told.set(end);
-            } else if self.told.contains(end) {
-                self.told.clear(end);
+            if self.unacknowledged.contains(end) {
+                self.unacknowledged.remove(end);
+                self.acknowledged_once.insert(end);
+            } else if self.acknowledged_once.contains(end) {
+                self.acknowledged_once.remove(end);
             } else {
                 break;
             }
@@ -357,17 +359,17 @@ impl ReceiveTable {
         }
     }
 
-    fn tell_put_off(&mut self, into: &mut [u8], told: &mut Told) -> bool {
-        while let Some(nack) = self.put_off.last() {
-            let place = into.get_mut(told.length_bytes..);
+    fn write_nacks(&mut self, into: &mut [u8], written: &mut Written) -> bool {
+        while let Some(nack) = self.nacks.last() {
+            let place = into.get_mut(written.length_bytes..);
             let place = place.and_then(|place| place.get_mut(..NACK_BYTES));
-            let Some(place) = place.filter(|_| told.nacks < u8::MAX) else {
+            let Some(place) = place.filter(|_| written.nacks < u8::MAX) else {
                 return false;
             };
             place.copy_from_slice(&nack.to_bytes());
-            told.length_bytes += NACK_BYTES;
-            told.nacks += 1;
-            self.put_off.pop();
+            written.length_bytes += NACK_BYTES;
+            written.nacks += 1;
+            self.nacks.pop();
         }
         true
     }

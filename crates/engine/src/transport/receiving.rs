@@ -7,15 +7,15 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::association::Association;
+use super::close_reason::{CloseReason, NackReason};
 use super::frame::{
     ASK, CLOSING, ECHO, Frame, FrameHeader, HOLD_UNKNOWN, NO_CHANNEL, Nack, RefusedRun,
     RefusedRuns, Run, TAKEN_IN_PART, is_after, since_ns, stamp_of,
 };
 use super::packets;
 use super::receive_table::Standing;
-use super::returns::Coming;
+use super::returns::ReturnedFrame;
 use super::send_table::{Entry, ListId};
-use super::verdict::{NotNow, Verdict};
 use crate::refusal::Refusal;
 
 /// What a frame that came brings.
@@ -25,14 +25,14 @@ pub enum Incoming {
     /// Nothing for the interface: acknowledgements only, a duplicate, or nonsense.
     Nothing,
     /// Packets that did not come before.
-    Packets(Taking),
+    Packets(ReceiveToken),
 }
 
-/// A frame that was given out. It is not given out again before [`Association::taken`] or [`Association::not_now`] was
+/// A frame that was given out. It is not given out again before [`Association::taken`] or [`Association::nack`] was
 /// told what became of it; if it is dropped, its channel is blocked for ever.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "packets that were given out must be taken, or put off"]
-pub struct Taking {
+pub struct ReceiveToken {
     channel: u16,
     sequence: u32,
     stamp: u32,
@@ -40,7 +40,7 @@ pub struct Taking {
     range: Range<usize>,
 }
 
-impl Taking {
+impl ReceiveToken {
     /// Where in the frame its packets lie: what [`Packets::new`](super::Packets::new) wants.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
@@ -65,15 +65,15 @@ impl Taking {
 impl Association {
     /// A frame came over that path, if it is one: any bytes will do. Says what it brings.
     pub fn take_frame(&mut self, now_ns: u64, path: u8, plain: &[u8]) -> Incoming {
-        self.take_late_frame(now_ns, 0, path, plain)
+        self.take_delayed_frame(now_ns, 0, path, plain)
     }
 
     /// A frame came, and may have waited for so long in this host: that is no delay of the network, neither for this side's
     /// window nor for the peer's.
-    pub fn take_late_frame(
+    pub fn take_delayed_frame(
         &mut self,
         now_ns: u64,
-        late_ns: u64,
+        delay_ns: u64,
         path: u8,
         plain: &[u8],
     ) -> Incoming {
@@ -83,9 +83,9 @@ impl Association {
             return Incoming::Nothing;
         };
         let header = frame.header;
-        if self.verdict.is_some() {
-            self.statistics.late += 1;
-            if self.verdict == Some(Verdict::Closed) && header.flags & CLOSING == 0 {
+        if self.close_reason.is_some() {
+            self.statistics.after_close += 1;
+            if self.close_reason == Some(CloseReason::Closed) && header.flags & CLOSING == 0 {
                 self.closing |= 1 << path;
             }
             return Incoming::Nothing;
@@ -105,9 +105,9 @@ impl Association {
             self.statistics.malformed += 1;
             return Incoming::Nothing;
         }
-        self.hear(now_ns, late_ns, path, &frame);
+        self.handle_acknowledgements(now_ns, delay_ns, path, &frame);
         if header.flags & CLOSING != 0 {
-            self.fail(Verdict::ClosedByPeer);
+            self.fail(CloseReason::ClosedByPeer);
             return Incoming::Nothing;
         }
         if header.flags & ASK != 0 {
@@ -121,8 +121,8 @@ impl Association {
         }
         match standing {
             Standing::Fresh => {
-                self.receive.give(header.channel);
-                Incoming::Packets(Taking {
+                self.receive.deliver(header.channel);
+                Incoming::Packets(ReceiveToken {
                     channel: header.channel,
                     sequence: header.sequence,
                     stamp: header.stamp,
@@ -132,17 +132,17 @@ impl Association {
             }
             Standing::Taken => {
                 self.statistics.duplicates += 1;
-                self.receive.owe(now_ns, header.channel);
+                self.receive.acknowledge(now_ns, header.channel);
                 Incoming::Nothing
             }
-            Standing::Giving => {
+            Standing::Delivering => {
                 self.statistics.stale += 1;
-                // Who takes it may be stopped, or compute: that is an answer, or its sender would give up.
+                // The receiving application may be stopped, or computing. The sender gets an answer; otherwise it would give up.
                 if header.flags & ASK != 0 {
                     let (channel, sequence) = (header.channel, header.sequence);
-                    let full = NotNow::NoRoom;
+                    let full = NackReason::NoRoom;
                     self.receive
-                        .say_not_now(now_ns, channel, sequence, header.stamp, full);
+                        .push_nack(now_ns, channel, sequence, header.stamp, full);
                 }
                 Incoming::Nothing
             }
@@ -155,35 +155,35 @@ impl Association {
 
     /// All packets of the frame were given to the interface; those that it would not have were
     /// [`refused`](Self::refused). The frame is acknowledged.
-    pub fn taken(&mut self, now_ns: u64, taking: Taking) {
+    pub fn taken(&mut self, now_ns: u64, token: ReceiveToken) {
         self.statistics.taken += 1;
-        self.receive.take(now_ns, taking.channel, taking.sequence);
+        self.receive.take(now_ns, token.channel, token.sequence);
     }
 
     /// The interface would not have that packet of the frame, the how manieth from 0. In the order of the packets. It
     /// comes back to its sender when the frame is [`taken`](Self::taken). Allocates.
-    pub fn refused(&mut self, taking: &Taking, index: u16, reason: Refusal) {
-        if index < taking.count {
+    pub fn refused(&mut self, token: &ReceiveToken, index: u16, reason: Refusal) {
+        if index < token.count {
             self.receive
-                .refuse(taking.channel, taking.sequence, taking.stamp, index, reason);
+                .refuse(token.channel, token.sequence, token.stamp, index, reason);
         }
     }
 
     /// No packet of the frame was given to the interface, nor can be at present. Its sender is told, and will send it
     /// again.
-    pub fn not_now(&mut self, now_ns: u64, taking: Taking, why: NotNow) {
+    pub fn nack(&mut self, now_ns: u64, token: ReceiveToken, why: NackReason) {
         self.receive
-            .put_off(now_ns, taking.channel, taking.sequence, taking.stamp, why);
+            .nack(now_ns, token.channel, token.sequence, token.stamp, why);
     }
 
     /// Timestamps, acknowledgements and NACKs of a frame.
-    fn hear(&mut self, now_ns: u64, late_ns: u64, path: u8, frame: &Frame<'_>) {
+    fn handle_acknowledgements(&mut self, now_ns: u64, delay_ns: u64, path: u8, frame: &Frame<'_>) {
         let header = frame.header;
-        self.heard_ns = Some(now_ns);
-        self.asking = None;
+        self.received_ns = Some(now_ns);
+        self.keep_alive = None;
         self.expired_ns = None;
-        let came_ns = now_ns.saturating_sub(late_ns);
-        self.paths[usize::from(path)].heard(came_ns, header.stamp);
+        let came_ns = now_ns.saturating_sub(delay_ns);
+        self.paths[usize::from(path)].stamp_received(came_ns, header.stamp);
         let took_ns = self.echo(now_ns, path, &header);
         // Each channel once is all that an honest frame can name.
         let mut left = usize::from(self.settings.channels);
@@ -198,10 +198,10 @@ impl Association {
             self.run(now_ns, run);
         }
         for (nack, refused) in frame.nacks() {
-            self.nack(now_ns, nack, refused);
+            self.handle_nack(now_ns, nack, refused);
         }
         if let Some(took_ns) = took_ns {
-            self.adjust(now_ns, path, took_ns.saturating_sub(late_ns));
+            self.adjust(now_ns, path, took_ns.saturating_sub(delay_ns));
         }
     }
 
@@ -215,28 +215,28 @@ impl Association {
             return None;
         };
         let known = &mut self.paths[usize::from(path)];
-        let is_news = known.echoed(header.echo, now_ns.saturating_sub(ago_ns));
-        if !is_news || header.hold_us == HOLD_UNKNOWN {
+        let is_new = known.echoed(header.echo, now_ns.saturating_sub(ago_ns));
+        if !is_new || header.hold_us == HOLD_UNKNOWN {
             return None;
         }
         let hold_ns = u64::from(header.hold_us) * 1000;
         // Holds are rounded down, stamps too.
         let took_ns = ago_ns.saturating_sub(hold_ns);
-        known.trip.measured(now_ns, took_ns);
+        known.round_trip.measured(now_ns, took_ns);
         Some(took_ns)
     }
 
     /// The window of the path follows the round trip.
     fn adjust(&mut self, now_ns: u64, path: u8, took_ns: u64) {
-        let under_way = self.send.count(ListId::under_way(path));
+        let in_flight = self.send.count(ListId::in_flight(path));
         let has_more = self.send.count(ListId::READY) > 0 || self.send.count(ListId::LOST) > 0;
         let known = &mut self.paths[usize::from(path)];
         let frames = core::mem::take(&mut known.acknowledged);
-        let was_under_way = under_way + frames as usize;
-        let is_used = has_more || known.window.room(now_ns, was_under_way) == 0;
+        let was_in_flight = in_flight + frames as usize;
+        let is_used = has_more || known.window.room(now_ns, was_in_flight) == 0;
         known
             .window
-            .acknowledged(now_ns, frames, took_ns, &known.trip, is_used);
+            .acknowledged(now_ns, frames, took_ns, &known.round_trip, is_used);
     }
 
     /// The entry of a channel whose frame of that number was sent and not acknowledged.
@@ -267,7 +267,7 @@ impl Association {
                     true => self.buffers.put_back(buffer),
                     false => self
                         .returns
-                        .push_back(Coming::refused(buffer, &entry, refused)),
+                        .push_back(ReturnedFrame::refused(buffer, &entry, refused)),
                 }
             }
         }
@@ -277,14 +277,14 @@ impl Association {
     fn acknowledged(&mut self, now_ns: u64, entry: &Entry) {
         self.statistics.acknowledged += 1;
         self.progress_ns = now_ns;
-        self.put_off_rounds = 0;
+        self.backoff_rounds = 0;
         let path = &mut self.paths[usize::from(entry.path)];
         path.delivered(entry.length_bytes);
-        // Of a frame that was sent again nobody knows which transmission arrived, but for its age.
-        let is_certain = !entry.is_sent_again
-            || now_ns.saturating_sub(entry.sent_ns) >= path.trip.least_ns().max(1);
+        // Which transmission of a retransmitted frame arrived is known only by its age.
+        let is_certain = !entry.is_retransmitted
+            || now_ns.saturating_sub(entry.sent_ns) >= path.round_trip.least_ns().max(1);
         if entry.list() == ListId::LOST || !is_certain {
-            path.was_late();
+            path.was_spurious();
         }
         if is_certain {
             if is_after(entry.order, path.acknowledged_order) {
@@ -294,7 +294,7 @@ impl Association {
         }
     }
 
-    fn nack(&mut self, now_ns: u64, nack: Nack, refused: RefusedRuns<'_>) {
+    fn handle_nack(&mut self, now_ns: u64, nack: Nack, refused: RefusedRuns<'_>) {
         let Some(entry) = self.sent(nack.channel, nack.sequence) else {
             return;
         };
@@ -303,7 +303,7 @@ impl Association {
             let is_whole = self.add_sane_runs(&entry, &mut runs, refused);
             // Without the frames that came before it, the rest says nothing: the frame is sent again, and all is told again.
             if nack.reason == TAKEN_IN_PART || !is_whole {
-                self.paths[usize::from(entry.path)].trip.answered();
+                self.paths[usize::from(entry.path)].round_trip.answered();
                 self.send.entry(nack.channel).unanswered_ns = now_ns;
                 if !runs.is_empty() {
                     self.in_part.insert(nack.channel, runs);
@@ -313,24 +313,24 @@ impl Association {
             self.acknowledged(now_ns, &entry);
             let buffer = self.send.release(nack.channel);
             self.returns
-                .push_back(Coming::refused(buffer, &entry, runs));
+                .push_back(ReturnedFrame::refused(buffer, &entry, runs));
             return;
         }
-        self.statistics.put_off += 1;
+        self.statistics.receiver_not_ready += 1;
         let is_latest = nack.stamp == entry.stamp;
         let this = self.send.entry(nack.channel);
         // 4.4.4: there was an answer, so retries are counted anew; it is sent again when its time comes.
         this.retries = 0;
         this.unanswered_ns = now_ns;
-        self.paths[usize::from(entry.path)].trip.answered();
-        if is_latest && entry.list() != ListId::PUT_OFF {
-            self.send.enlist(nack.channel, ListId::PUT_OFF);
+        self.paths[usize::from(entry.path)].round_trip.answered();
+        if is_latest && entry.list() != ListId::NOT_READY {
+            self.send.enlist(nack.channel, ListId::NOT_READY);
             // Those that were sent before the last round began belong to it.
-            if self.put_off_rounds == 0 || entry.sent_ns >= self.round_ns {
-                self.put_off_rounds = self.put_off_rounds.saturating_add(1);
-                self.round_ns = now_ns;
+            if self.backoff_rounds == 0 || entry.sent_ns >= self.backoff_round_ns {
+                self.backoff_rounds = self.backoff_rounds.saturating_add(1);
+                self.backoff_round_ns = now_ns;
             }
-            self.again_ns = self.again_ns.max(now_ns + self.put_off_ns());
+            self.retry_at_ns = self.retry_at_ns.max(now_ns + self.backoff_ns());
         }
     }
 

@@ -1,14 +1,14 @@
-//! How long a path takes, there and back, from the timestamps that came back; and after how long a frame is
-//! sent again.
+//! The round-trip estimator of a path: round trips from echoed timestamps, and the retransmission timeout:
+//! the time after which an unacknowledged frame is sent again.
 
 /// How long the smallest round trip is remembered, at least; at most twice as long.
 const MEMORY_NS: u64 = 10_000_000_000;
-/// Doublings of the time after which a frame is sent again.
+/// Doublings of the retransmission timeout, at most.
 const BACKOFF_MAX: u8 = 16;
 
 /// Round trips of one path, the time in the peer's host taken off.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RoundTrip {
+pub(super) struct RoundTripEstimator {
     smooth_ns: u64,
     variation_ns: u64,
     latest_ns: u64,
@@ -19,7 +19,7 @@ pub(super) struct RoundTrip {
     backoff: u8,
 }
 
-impl RoundTrip {
+impl RoundTripEstimator {
     /// Nothing measured.
     pub(super) fn new() -> Self {
         Self {
@@ -73,9 +73,9 @@ impl RoundTrip {
         }
     }
 
-    /// How long a frame is waited for. `slack_ns` is how long the peer may keep an acknowledgement.
+    /// The retransmission timeout. `slack_ns` is how long the peer may delay an acknowledgement.
     #[inline]
-    pub(super) fn patience_ns(
+    pub(super) fn timeout_ns(
         &self,
         initial_ns: u64,
         least_ns: u64,
@@ -92,12 +92,12 @@ impl RoundTrip {
         doubled_ns.min(most_ns.max(first_ns))
     }
 
-    /// That time passed in vain.
-    pub(super) fn ran_out(&mut self) {
+    /// The timeout passed without an acknowledgement.
+    pub(super) fn timed_out(&mut self) {
         self.backoff = self.backoff.saturating_add(1).min(BACKOFF_MAX);
     }
 
-    /// There was an answer.
+    /// The peer answered.
     pub(super) fn answered(&mut self) {
         self.backoff = 0;
     }

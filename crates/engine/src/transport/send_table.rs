@@ -1,16 +1,16 @@
 //! The sender's channels (4.2.1, Figure 4): for each the number of its frame, the time and count of its transmissions,
 //! and the frame itself until it is acknowledged.
 //!
-//! Every frame stands in one list: ready to be sent, under way on a path, lost, or put off by its receiver. Lists are
+//! Every frame stands in one list: ready to be sent, in flight on a path, lost, or refused by a receiver that was not ready. Lists are
 //! linked through the entries, so that to schedule, to delete and to find the first takes the same time always
-//! (4.3). What is under way on a path stands in the order of sending.
+//! (4.3). What is in flight on a path stands in the order of sending.
 
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::channel_set::ChannelSet;
 use super::frame::{ACKNOWLEDGE_ROOM_BYTES, HEADER_BYTES};
-use super::marks::Marks;
 use super::packets::SLACK_BYTES;
 use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES, PATHS_MAX};
 
@@ -25,13 +25,13 @@ impl ListId {
     pub(super) const NOWHERE: Self = Self(u8::MAX);
     /// Full, never sent.
     pub(super) const READY: Self = Self(0);
-    /// Sent, and given up on.
+    /// Sent, and declared lost.
     pub(super) const LOST: Self = Self(1);
-    /// The receiver could not take it.
-    pub(super) const PUT_OFF: Self = Self(2);
+    /// The receiver was not ready for it.
+    pub(super) const NOT_READY: Self = Self(2);
 
     /// Under way on that path.
-    pub(super) const fn under_way(path: u8) -> Self {
+    pub(super) const fn in_flight(path: u8) -> Self {
         Self(3 + path)
     }
 }
@@ -48,7 +48,7 @@ struct List {
 /// A channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// When it was sent last; of a frame that was put off, when that was.
+    /// When it was sent last; of a frame whose receiver was not ready, the time of that transmission.
     pub(super) sent_ns: u64,
     /// Since when there was no answer.
     pub(super) unanswered_ns: u64,
@@ -68,7 +68,7 @@ pub(super) struct Entry {
     pub(super) path: u8,
     /// Retries without an answer.
     pub(super) retries: u8,
-    pub(super) is_sent_again: bool,
+    pub(super) is_retransmitted: bool,
     list: ListId,
 }
 
@@ -83,11 +83,11 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct SendTable {
     entries: Box<[Entry]>,
-    free: Marks,
+    free: ChannelSet,
     /// Where the next frame's channel is sought.
-    cursor: u16,
-    /// Number of the present round through the channels: sequence number of whatever is begun in it.
-    lap: u32,
+    next_channel: u16,
+    /// Number of the present round through the channels: sequence number of each frame begun in it.
+    round: u32,
     lists: [List; LISTS],
 }
 
@@ -107,14 +107,14 @@ impl SendTable {
             next: NONE,
             path: 0,
             retries: 0,
-            is_sent_again: false,
+            is_retransmitted: false,
             list: ListId::NOWHERE,
         };
         Self {
             entries: vec![entry; usize::from(channels)].into(),
-            free: Marks::all(channels),
-            cursor: 0,
-            lap: 1,
+            free: ChannelSet::full(channels),
+            next_channel: 0,
+            round: 1,
             lists: [List {
                 first: NONE,
                 last: NONE,
@@ -159,41 +159,41 @@ impl SendTable {
     /// The next free channel, for a frame in that buffer. As each is used once in a round at most, and has the
     /// number of the round, its numbers only grow.
     pub(super) fn begin(&mut self, buffer: u16) -> Option<u16> {
-        let channel = match self.free.next(self.cursor) {
+        let channel = match self.free.next(self.next_channel) {
             Some(channel) => channel,
             None => {
                 let channel = self.free.next(0)?;
-                self.lap = self.lap.wrapping_add(1);
+                self.round = self.round.wrapping_add(1);
                 channel
             }
         };
-        self.cursor = channel + 1;
-        self.free.clear(channel);
-        let sequence = self.lap;
+        self.next_channel = channel + 1;
+        self.free.remove(channel);
+        let sequence = self.round;
         let entry = self.entry(channel);
         entry.sequence = sequence;
         entry.buffer = buffer;
         entry.retries = 0;
-        entry.is_sent_again = false;
+        entry.is_retransmitted = false;
         Some(channel)
     }
 
     /// Number of the present round, and where the next channel is sought.
     pub(super) fn position(&self) -> (u32, u16) {
-        (self.lap, self.cursor)
+        (self.round, self.next_channel)
     }
 
     /// Goes on where another table stopped: channels of this one have had numbers up to there.
-    pub(super) fn go_to(&mut self, lap: u32, cursor: u16) {
-        (self.lap, self.cursor) = (lap, cursor);
+    pub(super) fn go_to(&mut self, round: u32, next_channel: u16) {
+        (self.round, self.next_channel) = (round, next_channel);
         self.entries
             .iter_mut()
-            .for_each(|entry| entry.sequence = lap);
+            .for_each(|entry| entry.sequence = round);
     }
 
     /// A frame of that number is in the channel.
     pub(super) fn occupy(&mut self, channel: u16, sequence: u32, buffer: u16) {
-        self.free.clear(channel);
+        self.free.remove(channel);
         let entry = self.entry(channel);
         (entry.sequence, entry.buffer) = (sequence, buffer);
     }
@@ -201,7 +201,7 @@ impl SendTable {
     /// The channel is free again, and no longer in a list. Gives its buffer.
     pub(super) fn release(&mut self, channel: u16) -> u16 {
         self.remove(channel);
-        self.free.set(channel);
+        self.free.insert(channel);
         core::mem::replace(&mut self.entry(channel).buffer, NONE)
     }
 
@@ -290,7 +290,7 @@ impl SendTable {
             .filter(|&channel| !self.free.contains(channel))
             .collect();
         let age = |channel: u16| {
-            self.lap
+            self.round
                 .wrapping_sub(self.entries[usize::from(channel)].sequence)
         };
         channels.sort_by_key(|&channel| (core::cmp::Reverse(age(channel)), channel));
@@ -298,7 +298,7 @@ impl SendTable {
     }
 }
 
-/// Bytes before the packets in a buffer: for whatever the carrier puts before a frame, and for the frame's header and acknowledgements.
+/// Bytes before the packets in a buffer: for the headers that the carrier puts before a frame, and for the frame's header and acknowledgements.
 pub(super) const FRONT_BYTES: usize = 128;
 const _: () = assert!(
     FRONT_BYTES >= CARRIER_HEAD_BYTES + HEADER_BYTES + ACKNOWLEDGE_ROOM_BYTES
@@ -344,7 +344,7 @@ impl Buffers {
         }
         (self.all.len() < self.most).then(|| {
             self.all.push(vec![0; self.bytes].into());
-            // Whatever is given back has a place.
+            // A returned buffer always has a place.
             self.stock.reserve(self.all.len());
             (self.all.len() - 1) as u16
         })

@@ -1,31 +1,31 @@
-//! What an association sends, and when: one function decides, [`Association::next_frame`].
+//! Sending: one function, [`Association::next_frame`], decides what an association sends, and when.
 //!
-//! First what concerns one of several paths alone: an answer that was asked for there, or a trial. Then what was
-//! lost, what was put off, what is fresh; all of them take along what is to be acknowledged. If nothing of that may go,
+//! First frames that concern one of several paths: a requested acknowledgement, or a probe. Then
+//! lost frames, frames whose receiver was not ready, new frames; each of them carries acknowledgements. If none of them may go,
 //! acknowledgements go alone when they are due.
 
 use super::association::Association;
+use super::close_reason::CloseReason;
 use super::frame::{ASK, CLOSING, ECHO, FrameHeader, HEADER_BYTES, NO_CHANNEL, stamp_of};
 use super::path::Path;
 use super::send_table::{Entry, FRONT_BYTES, ListId};
 use super::settings::Settings;
-use super::timer::ASKED_MIN;
-use super::verdict::Verdict;
+use super::timer::KEEP_ALIVES_MIN;
 use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES};
 
-/// Doublings of the time after which a frame is sent again that was put off.
-const PUT_OFF_DOUBLINGS: u8 = 6;
+/// Doublings of the receiver-not-ready backoff, at most.
+const BACKOFF_DOUBLINGS: u8 = 6;
 
-/// A frame with packets, in the memory in which it is kept until it is acknowledged. It can be read there until the association is told
+/// A frame with packets, in the buffer that holds it until it is acknowledged. It can be read there until the association is told
 /// of a frame that came, or asked for what comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct InFlightFrame {
     buffer: u16,
     start: usize,
     end: usize,
 }
 
-impl Kept {
+impl InFlightFrame {
     /// Bytes of the frame.
     pub fn length_bytes(&self) -> usize {
         self.end - self.start
@@ -42,7 +42,7 @@ pub struct Outgoing {
     /// Whether it brings packets.
     pub is_data: bool,
     /// Whether it was sent before.
-    pub is_again: bool,
+    pub is_retransmission: bool,
 }
 
 impl Association {
@@ -53,7 +53,7 @@ impl Association {
         let (next, kept) = self.next_in_place(now_ns, into)?;
         if let Some(kept) = kept {
             into.get_mut(..kept.length_bytes())?
-                .copy_from_slice(self.kept(&kept));
+                .copy_from_slice(self.frame(&kept));
         }
         Some(next)
     }
@@ -64,13 +64,13 @@ impl Association {
         &mut self,
         now_ns: u64,
         into: &mut [u8],
-    ) -> Option<(Outgoing, Option<Kept>)> {
+    ) -> Option<(Outgoing, Option<InFlightFrame>)> {
         let into = into.get_mut(..self.settings.frame_bytes)?;
-        if self.verdict.is_none() {
+        if self.close_reason.is_none() {
             self.expire(now_ns);
         }
-        if self.verdict.is_some() {
-            return self.say_closing(now_ns, into).map(|next| (next, None));
+        if self.close_reason.is_some() {
+            return self.send_close(now_ns, into).map(|next| (next, None));
         }
         // What concerns one path alone does not wait until data happen to take it, or until there are none.
         if self.paths.len() > 1
@@ -87,15 +87,20 @@ impl Association {
         }
     }
 
-    /// The bytes of a frame that is kept.
+    /// The bytes of a frame in flight.
     #[inline]
-    pub fn kept(&self, kept: &Kept) -> &[u8] {
-        self.kept_among(kept, 0, 0)
+    pub fn frame(&self, kept: &InFlightFrame) -> &[u8] {
+        self.frame_with_margins(kept, 0, 0)
     }
 
     /// The same, with so many bytes before and behind it.
     #[inline]
-    pub fn kept_among(&self, kept: &Kept, head_bytes: usize, tail_bytes: usize) -> &[u8] {
+    pub fn frame_with_margins(
+        &self,
+        kept: &InFlightFrame,
+        head_bytes: usize,
+        tail_bytes: usize,
+    ) -> &[u8] {
         let bytes = self.buffers.whole(kept.buffer);
         &bytes[kept.start - head_bytes..kept.end + tail_bytes]
     }
@@ -103,9 +108,9 @@ impl Association {
     /// The same, for a carrier that wants to write before and behind it: [`CARRIER_HEAD_BYTES`] and [`CARRIER_TAIL_BYTES`] at most.
     /// The frame itself must stay as it is.
     #[inline]
-    pub fn kept_among_mut(
+    pub fn frame_with_margins_mut(
         &mut self,
-        kept: &Kept,
+        kept: &InFlightFrame,
         head_bytes: usize,
         tail_bytes: usize,
     ) -> &mut [u8] {
@@ -114,7 +119,7 @@ impl Association {
     }
 
     /// Fills a frame up to that length with zeros, which is padding, if it is shorter and no frame would be too long then.
-    pub fn lengthen(&mut self, kept: &mut Kept, frame_bytes: usize) {
+    pub fn pad(&mut self, kept: &mut InFlightFrame, frame_bytes: usize) {
         let end = kept.start + frame_bytes;
         let bytes = self.buffers.whole_mut(kept.buffer);
         let last = bytes.len() - CARRIER_TAIL_BYTES;
@@ -124,28 +129,28 @@ impl Association {
         }
     }
 
-    /// Whether there is a fresh frame for the window: full ones that are ready, or few enough under way that one need not be full.
-    pub(super) fn wants_to_go(&self) -> bool {
+    /// Whether there is a fresh frame for the window: full ones that are ready, or few enough in flight that one need not be full.
+    pub(super) fn can_send_fresh(&self) -> bool {
         self.send.count(ListId::READY) > 0
-            || self.has_open() && self.under_way() < usize::from(self.settings.eager_frames)
+            || self.has_open() && self.in_flight() < usize::from(self.settings.eager_frames)
     }
 
     /// Whether a fresh frame may go, as far as can be told without knowing the time.
     pub fn has_fresh(&self) -> bool {
-        self.wants_to_go() && self.best_path(u64::MAX, None).is_some()
+        self.can_send_fresh() && self.best_path(u64::MAX, None).is_some()
     }
 
-    /// Of the paths that have room the one with the least under way, but for `avoided` if there is another: so each has
+    /// Of the paths that have room the one with the least in flight, but for `avoided` if there is another: so each has
     /// a share, and the slower one a smaller.
     fn best_path(&self, now_ns: u64, avoided: Option<u8>) -> Option<u8> {
-        let under_way = |path: u8| self.send.count(ListId::under_way(path));
+        let in_flight = |path: u8| self.send.count(ListId::in_flight(path));
         let has_room = |path: u8| {
             let known = &self.paths[usize::from(path)];
-            !known.is_left() && known.window.room(now_ns, under_way(path)) > 0
+            !known.is_inactive() && known.window.room(now_ns, in_flight(path)) > 0
         };
         (0..self.settings.paths)
             .filter(|&path| has_room(path))
-            .min_by_key(|&path| (Some(path) == avoided, under_way(path)))
+            .min_by_key(|&path| (Some(path) == avoided, in_flight(path)))
     }
 
     /// The frame that goes now, and its path.
@@ -153,28 +158,28 @@ impl Association {
         if let Some(channel) = self.send.first(ListId::LOST) {
             let entry = *self.send.entry(channel);
             if self.is_unanswered(now_ns, &entry) {
-                self.fail(Verdict::NoAnswer);
+                self.fail(CloseReason::NoAnswer);
                 return None;
             }
             let lost_on = entry.path;
             return Some((channel, self.best_path(now_ns, Some(lost_on))?));
         }
-        if let Some(channel) = self.send.first(ListId::PUT_OFF)
-            && !self.is_winding_down
-            && (self.put_off_rounds == 0 || now_ns >= self.again_ns)
+        if let Some(channel) = self.send.first(ListId::NOT_READY)
+            && !self.is_suspending
+            && (self.backoff_rounds == 0 || now_ns >= self.retry_at_ns)
         {
             return Some((channel, self.best_path(now_ns, None)?));
         }
-        // While the peer takes nothing, only what it put off is tried.
-        if self.put_off_rounds > 0 || self.is_winding_down {
+        // While the peer is not ready, only frames that it refused are sent.
+        if self.backoff_rounds > 0 || self.is_suspending {
             return None;
         }
-        if !self.wants_to_go() {
+        if !self.can_send_fresh() {
             return None;
         }
         let path = self.best_path(now_ns, None)?;
         if self.send.count(ListId::READY) == 0 {
-            self.seal();
+            self.complete_frame();
         }
         Some((self.send.first(ListId::READY)?, path))
     }
@@ -189,11 +194,11 @@ impl Association {
             resend_max_ns,
             ..
         } = self.settings;
-        let silent_since_ns = entry.unanswered_ns.max(self.heard_ns.unwrap_or(0));
+        let silent_since_ns = entry.unanswered_ns.max(self.received_ns.unwrap_or(0));
         let all_ns = no_answer_ns.saturating_add(u64::from(retries_max) * resend_max_ns);
         let is_tried = entry.retries >= retries_max
             && now_ns.saturating_sub(entry.unanswered_ns) >= no_answer_ns;
-        let is_silent = u32::from(entry.retries) >= u32::from(retries_max).min(ASKED_MIN)
+        let is_silent = u32::from(entry.retries) >= u32::from(retries_max).min(KEEP_ALIVES_MIN)
             && now_ns.saturating_sub(silent_since_ns) >= all_ns;
         is_tried || is_silent
     }
@@ -203,32 +208,32 @@ impl Association {
         self.open.as_ref().is_some_and(|open| open.packets > 0)
     }
 
-    /// How long a frame that was put off waits at present.
-    pub(super) fn put_off_ns(&self) -> u64 {
-        let doublings = self.put_off_rounds.saturating_sub(1).min(PUT_OFF_DOUBLINGS);
-        self.settings.again_ns << doublings
+    /// The receiver-not-ready backoff at present.
+    pub(super) fn backoff_ns(&self) -> u64 {
+        let doublings = self.backoff_rounds.saturating_sub(1).min(BACKOFF_DOUBLINGS);
+        self.settings.not_ready_backoff_ns << doublings
     }
 
-    fn send_data(&mut self, now_ns: u64, channel: u16, path: u8) -> (Outgoing, Kept) {
+    fn send_data(&mut self, now_ns: u64, channel: u16, path: u8) -> (Outgoing, InFlightFrame) {
         if self.outstanding() == 0 {
             self.progress_ns = now_ns;
         }
-        let put_off_ns = self.put_off_ns();
-        let under_way = self.send.count(ListId::under_way(path)) as u32;
+        let backoff_ns = self.backoff_ns();
+        let in_flight = self.send.count(ListId::in_flight(path)) as u32;
         let entry = self.send.entry(channel);
-        let is_again = entry.list() != ListId::READY;
+        let is_retransmission = entry.list() != ListId::READY;
         let mut stamp = stamp_of(now_ns);
-        if is_again {
+        if is_retransmission {
             // Timestamps of two transmissions differ, however soon they follow (4.4.4).
             if stamp == entry.stamp {
                 stamp = stamp.wrapping_add(1);
             }
-            if entry.list() == ListId::PUT_OFF {
-                self.again_ns = now_ns + put_off_ns;
+            if entry.list() == ListId::NOT_READY {
+                self.retry_at_ns = now_ns + backoff_ns;
             }
             entry.retries = entry.retries.saturating_add(1);
-            entry.is_sent_again = true;
-            self.statistics.sent_again += 1;
+            entry.is_retransmitted = true;
+            self.statistics.retransmitted += 1;
         } else {
             entry.unanswered_ns = now_ns;
             self.statistics.sent += 1;
@@ -236,11 +241,11 @@ impl Association {
         let known = &mut self.paths[usize::from(path)];
         known.order = known.order.wrapping_add(1);
         known.sent_count += 1;
-        known.window.sent(now_ns, &known.trip);
+        known.window.sent(now_ns, &known.round_trip);
         known.unasked += 1;
-        // Who has much room left waits for nothing: it is told soon enough.
-        let is_full = 2 * (under_way + 1) > known.window.frames();
-        let is_asking = is_again || is_full && known.unasked >= known.window.quarter();
+        // A sender with much room left does not wait for an acknowledgement.
+        let is_full = 2 * (in_flight + 1) > known.window.frames();
+        let is_asking = is_retransmission || is_full && known.unasked >= known.window.quarter();
         if is_asking {
             known.unasked = 0;
         }
@@ -250,7 +255,7 @@ impl Association {
         entry.path = path;
         let (sequence, buffer) = (entry.sequence, entry.buffer);
         let length = usize::from(entry.length_bytes);
-        self.send.enlist(channel, ListId::under_way(path));
+        self.send.enlist(channel, ListId::in_flight(path));
         let header = FrameHeader {
             channel,
             sequence,
@@ -260,7 +265,7 @@ impl Association {
         // It may be longer than frames are by now.
         let left = self.frame_bytes.saturating_sub(HEADER_BYTES + length);
         let front_bytes = if self.receive.waiting() == 0 {
-            // The common case of who only sends: nothing is to be told.
+            // The common case of a sender that receives nothing: there is nothing to acknowledge.
             let header = self.echoing(header, path);
             let front = self.buffers.whole_mut(buffer)[..FRONT_BYTES].last_chunk_mut();
             if let Some(place) = front {
@@ -276,12 +281,12 @@ impl Association {
             front_bytes
         };
         let (start, end) = (FRONT_BYTES - front_bytes, FRONT_BYTES + length);
-        let kept = Kept { buffer, start, end };
+        let kept = InFlightFrame { buffer, start, end };
         let next = Outgoing {
             length_bytes: kept.length_bytes(),
             path,
             is_data: true,
-            is_again,
+            is_retransmission,
         };
         (next, kept)
     }
@@ -306,7 +311,7 @@ impl Association {
     fn echoing(&mut self, header: FrameHeader, path: u8) -> FrameHeader {
         let known = &mut self.paths[usize::from(path)];
         let has_echo = known.echo(0).is_some();
-        known.has_news &= !has_echo;
+        known.has_unsent_echo &= !has_echo;
         let flag = if has_echo { ECHO } else { 0 };
         FrameHeader {
             flags: header.flags | flag,
@@ -318,16 +323,16 @@ impl Association {
     fn finish(&mut self, header: FrameHeader, path: u8, into: &mut [u8]) -> usize {
         let mut header = self.echoing(header, path);
         let room = into.get_mut(HEADER_BYTES..).unwrap_or_default();
-        let told = self.receive.tell(room);
+        let written = self.receive.write_acknowledgements(room);
         if self.receive.waiting() == 0 {
             self.asked &= !(1 << path);
         }
-        header.runs = told.runs;
-        header.nacks = told.nacks;
+        header.runs = written.runs;
+        header.nacks = written.nacks;
         if let Some(place) = into.first_chunk_mut::<HEADER_BYTES>() {
             header.write(place);
         }
-        HEADER_BYTES + told.length_bytes
+        HEADER_BYTES + written.length_bytes
     }
 
     /// A frame without packets, if one is due.
@@ -341,7 +346,7 @@ impl Association {
                 .waiting_since_ns()
                 .is_some_and(|since_ns| now_ns >= since_ns + self.settings.acknowledge_ns);
         let is_asking = self.asks(now_ns);
-        if self.verdict.is_some() || !(is_due || is_asking) {
+        if self.close_reason.is_some() || !(is_due || is_asking) {
             return None;
         }
         self.answered = self.next_answer_path();
@@ -362,13 +367,13 @@ impl Association {
             length_bytes,
             path,
             is_data: false,
-            is_again: false,
+            is_retransmission: false,
         }
     }
 
     /// When an answer that was asked for is due. What is just being taken is part of it, if that does not take long.
     pub(super) fn answer_ns(&self) -> Option<u64> {
-        let wait_ns = match self.receive.given() {
+        let wait_ns = match self.receive.delivering_count() {
             0 => 0,
             _ => self.asked_ns.saturating_add(self.settings.acknowledge_ns),
         };
@@ -383,9 +388,9 @@ impl Association {
         if self.send.is_all_free() {
             return None;
         }
-        let is_tried = |path: &Path| path.trial_ns().is_some_and(|trial_ns| now_ns >= trial_ns);
+        let is_tried = |path: &Path| path.probe_ns().is_some_and(|probe_ns| now_ns >= probe_ns);
         let at = self.paths.iter().position(is_tried)?;
-        self.paths[at].tried(now_ns);
+        self.paths[at].probed(now_ns);
         Some((at as u8, ASK))
     }
 
@@ -396,13 +401,13 @@ impl Association {
         let in_turn = || (1..=paths).map(|step| (self.answered % paths + step) % paths);
         let known = |path: u8| &self.paths[usize::from(path)];
         in_turn()
-            .find(|&path| known(path).has_news && !known(path).is_left())
-            .or_else(|| in_turn().find(|&path| !known(path).is_left()))
+            .find(|&path| known(path).has_unsent_echo && !known(path).is_inactive())
+            .or_else(|| in_turn().find(|&path| !known(path).is_inactive()))
             .unwrap_or(0)
     }
 
     /// A frame that says that this side has closed, if one is due.
-    fn say_closing(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
+    fn send_close(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
         if self.closing == 0 {
             return None;
         }

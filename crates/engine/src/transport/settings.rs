@@ -19,17 +19,17 @@ pub struct Settings {
     pub buffer_bytes_max: usize,
     /// Full frames that may wait to be sent; more are not accepted, so that termini are served in turn. At least 1.
     pub ready_frames_max: u16,
-    /// A frame that is not full goes at once while fewer than so many are under way; at least 1.
+    /// A frame that is not full goes at once while fewer than so many are in flight; at least 1.
     pub eager_frames: u16,
     /// Retries of a frame without an answer (4.4.2: 255).
     pub retries_max: u8,
-    /// How long a frame goes without an answer before that is a verdict, however many retries there were.
+    /// How long a frame goes without an answer before the association ends, however many retries there were.
     pub no_answer_ns: u64,
-    /// With nothing under way, how long the peer may be silent before a frame is asked of it, and then again and again, after
-    /// an eighth of that; zero: it is never asked. Without an answer to that the verdict is as above. A carrier that
+    /// With nothing in flight, how long the peer may be silent before a frame is asked of it, and then again and again, after
+    /// an eighth of that; zero: it is never asked. Without an answer to that the association ends as above. A carrier that
     /// knows of deaths by itself need not ask.
-    pub silence_ns: u64,
-    /// How long nothing is acknowledged before that is a verdict, though the peer answers.
+    pub keep_alive_ns: u64,
+    /// How long nothing is acknowledged before the association ends, though the peer answers.
     pub no_progress_ns: u64,
     /// Before the first round trip is measured, a frame is sent again after this.
     pub resend_initial_ns: u64,
@@ -38,13 +38,13 @@ pub struct Settings {
     /// Up to where the time doubles after which a frame is sent again.
     pub resend_max_ns: u64,
     /// After a NACK a frame is sent again after this, and after twice as long each time, up to 64 times.
-    pub again_ns: u64,
+    pub not_ready_backoff_ns: u64,
     /// Frames that came, after which an acknowledgement is sent; at least 1.
     pub acknowledge_frames: u16,
     /// How long an acknowledgement waits for a frame that takes it along.
     pub acknowledge_ns: u64,
-    /// Round trip that the window of a path aims at, the time in the hosts taken off; the same for all who
-    /// share a queue. A path that by itself takes longer is found out after some tens of round trips, and has an aim of its
+    /// Target delay: the round trip, less the time in the hosts, to which the window of a path is controlled; the same for all who
+    /// share a queue. A path that by itself takes longer is found out after some tens of round trips, and has a target delay of its
     /// own; so this is better too long than too short.
     pub delay_target_ns: u64,
     /// Window of a path at first, in frames; at least 1.
@@ -64,12 +64,12 @@ impl Default for Settings {
             eager_frames: 4,
             retries_max: 255,
             no_answer_ns: 5_000_000_000,
-            silence_ns: 0,
+            keep_alive_ns: 0,
             no_progress_ns: 120_000_000_000,
             resend_initial_ns: 10_000_000,
             resend_min_ns: 2_000_000,
             resend_max_ns: 40_000_000,
-            again_ns: 500_000,
+            not_ready_backoff_ns: 500_000,
             acknowledge_frames: 16,
             acknowledge_ns: 20_000,
             delay_target_ns: 250_000,
@@ -140,12 +140,12 @@ impl Settings {
             self.resend_initial_ns,
             self.resend_min_ns,
             self.resend_max_ns,
-            self.again_ns,
+            self.not_ready_backoff_ns,
             self.delay_target_ns,
         ];
         if times.iter().any(|time| !(1..=TIME_MAX_NS).contains(time))
             || self.acknowledge_ns > TIME_MAX_NS
-            || self.silence_ns > TIME_MAX_NS
+            || self.keep_alive_ns > TIME_MAX_NS
             || self.resend_min_ns > self.resend_max_ns
             || self.no_progress_ns == 0
         {
@@ -217,6 +217,6 @@ mod tests {
         assert_eq!(wrong(|s| s.window_max_frames = 15), BadSettings::Window);
         assert_eq!(wrong(|s| s.resend_min_ns = 50_000_000), BadSettings::Times);
         assert_eq!(wrong(|s| s.no_progress_ns = 0), BadSettings::Times);
-        assert_eq!(wrong(|s| s.silence_ns = u64::MAX), BadSettings::Times);
+        assert_eq!(wrong(|s| s.keep_alive_ns = u64::MAX), BadSettings::Times);
     }
 }

@@ -1,80 +1,80 @@
-//! Time runs out (4.3): for frames under way, for the whole association, for whatever waits.
+//! Timers (4.3): retransmission timeouts of frames in flight, the end of the association, keep-alive, delayed acknowledgements.
 //!
-//! Frames under way on a path stand in the order in which they were sent, so only the first is looked at. The work
-//! is proportional to the paths, and to what is lost.
+//! The frames in flight on a path are in the order of sending, so only the first is looked at. The work is proportional to
+//! the number of paths and of lost frames.
 //!
-//! With nothing under way no time runs out, and a peer that died without a word is not missed. So a carrier that hears of no deaths
-//! has it asked now and then (not in the paper, whose hosts keep nothing of each other that is idle).
+//! With nothing in flight no timeout can pass, and the death of a silent peer would go unnoticed. For a carrier that does not
+//! hear of deaths the association sends keep-alive frames (not in the paper, whose hosts keep no state of idle peers).
 
-use super::association::{Asking, Association};
+use super::association::{Association, KeepAlive};
+use super::close_reason::CloseReason;
 use super::path::Path;
 use super::send_table::{Entry, ListId};
-use super::verdict::Verdict;
 
-/// So often a silent peer is asked at least, before it is given up on.
-pub(super) const ASKED_MIN: u32 = 8;
+/// A silent peer gets at least this many keep-alive frames before the association ends.
+pub(super) const KEEP_ALIVES_MIN: u32 = 8;
 
 /// Why a frame is given up on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loss {
-    /// A later one of its path was acknowledged.
-    Overtaken,
-    /// Those of other paths were that were sent clearly later.
-    Passed,
-    /// Nothing came for long.
-    RanOut,
+    /// A later frame of its path was acknowledged: reordered beyond the window.
+    Reordered,
+    /// Frames of other paths that were sent clearly later were acknowledged.
+    LaterOnOtherPath,
+    /// The retransmission timeout passed.
+    TimedOut,
 }
 
 impl Association {
     /// When [`next_frame`](Self::next_frame) is to be called though nothing happens. Nothing if there is nothing to wait
     /// for. May lie in the past.
     pub fn deadline_ns(&self) -> Option<u64> {
-        if self.verdict.is_some() {
+        if self.close_reason.is_some() {
             return (self.closing != 0).then_some(0);
         }
-        let mut first = self.tell_ns();
+        let mut first = self.acknowledgement_due_ns();
         let mut earlier = |at_ns: Option<u64>| {
             first = match (first, at_ns) {
                 (Some(first), Some(at)) => Some(first.min(at)),
                 (first, at) => first.or(at),
             };
         };
-        earlier(self.ask_ns());
+        earlier(self.keep_alive_due_ns());
         if self.send.is_all_free() {
             return first;
         }
         let has_lost = self.send.count(ListId::LOST) > 0;
-        let has_put_off = self.send.count(ListId::PUT_OFF) > 0 && !self.is_winding_down;
-        let is_held = self.put_off_rounds > 0 || self.is_winding_down;
-        let has_fresh = !is_held && self.wants_to_go();
-        let may_send_ns = if has_put_off && self.put_off_rounds > 0 {
-            self.again_ns
+        let has_not_ready = self.send.count(ListId::NOT_READY) > 0 && !self.is_suspending;
+        let is_held = self.backoff_rounds > 0 || self.is_suspending;
+        let has_fresh = !is_held && self.can_send_fresh();
+        let may_send_ns = if has_not_ready && self.backoff_rounds > 0 {
+            self.retry_at_ns
         } else {
             0
         };
         for path in 0..self.settings.paths {
             let known = &self.paths[usize::from(path)];
             if let Some((_, entry)) = self.first_under_way(path) {
-                earlier(Some(entry.sent_ns + self.patience_ns(path)));
-                if self.is_overtaken(path, &entry) {
-                    earlier(Some(entry.sent_ns + known.overtaken_ns()));
+                earlier(Some(entry.sent_ns + self.timeout_ns(path)));
+                if self.is_reordered(path, &entry) {
+                    earlier(Some(entry.sent_ns + known.reorder_window_ns()));
                 }
-                earlier(self.passed_ns(path, &entry));
+                earlier(self.later_on_other_path_ns(path, &entry));
             }
-            earlier(known.trial_ns());
-            if known.is_left() {
+            earlier(known.probe_ns());
+            if known.is_inactive() {
                 continue;
             }
-            let under_way = self.send.count(ListId::under_way(path));
-            let paced_ns = known.window.next_ns(under_way);
-            let path_ns = if known.window.room(u64::MAX, under_way) > 0 {
+            let in_flight = self.send.count(ListId::in_flight(path));
+            let paced_ns = known.window.next_ns(in_flight);
+            let path_ns = if known.window.room(u64::MAX, in_flight) > 0 {
                 Some(paced_ns.unwrap_or(0))
             } else {
                 None
             };
             if has_lost || has_fresh {
                 earlier(path_ns);
-            } else if has_put_off {
+            } else if has_not_ready {
                 earlier(path_ns.map(|at_ns| at_ns.max(may_send_ns)));
             }
         }
@@ -89,7 +89,7 @@ impl Association {
 
     /// When the peer is to be told what was taken, at the latest; part of [`deadline_ns`](Self::deadline_ns).
     #[inline]
-    pub fn tell_ns(&self) -> Option<u64> {
+    pub fn acknowledgement_due_ns(&self) -> Option<u64> {
         let is_full = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames);
         let due_ns = |since_ns: u64| match is_full {
             true => 0,
@@ -109,14 +109,14 @@ impl Association {
     }
 
     /// When the peer is to be asked whether it is there.
-    fn ask_ns(&self) -> Option<u64> {
-        let silence_ns = self.settings.silence_ns;
-        if silence_ns == 0 || self.outstanding() > 0 {
+    fn keep_alive_due_ns(&self) -> Option<u64> {
+        let keep_alive_ns = self.settings.keep_alive_ns;
+        if keep_alive_ns == 0 || self.outstanding() > 0 {
             return None;
         }
-        Some(match (self.asking, self.heard_ns) {
-            (Some(asking), _) => asking.last_ns + silence_ns / 8,
-            (None, Some(heard_ns)) => heard_ns + silence_ns,
+        Some(match (self.keep_alive, self.received_ns) {
+            (Some(keep_alive), _) => keep_alive.last_ns + keep_alive_ns / 8,
+            (None, Some(received_ns)) => received_ns + keep_alive_ns,
             // What time it is is not known yet.
             (None, None) => 0,
         })
@@ -124,35 +124,35 @@ impl Association {
 
     /// Whether the peer is asked now. Gives up on it if it was asked for long.
     pub(super) fn asks(&mut self, now_ns: u64) -> bool {
-        if self.ask_ns().is_none_or(|at_ns| now_ns < at_ns) {
+        if self.keep_alive_due_ns().is_none_or(|at_ns| now_ns < at_ns) {
             return false;
         }
-        if self.heard_ns.is_none() {
-            self.heard_ns = Some(now_ns);
+        if self.received_ns.is_none() {
+            self.received_ns = Some(now_ns);
             return false;
         }
-        let asking = self.asking.get_or_insert(Asking {
+        let keep_alive = self.keep_alive.get_or_insert(KeepAlive {
             since_ns: now_ns,
             last_ns: now_ns,
             times: 0,
         });
-        asking.times += 1;
-        asking.last_ns = now_ns;
-        let is_long = now_ns.saturating_sub(asking.since_ns) >= self.settings.no_answer_ns;
-        if is_long && asking.times > ASKED_MIN {
-            self.fail(Verdict::NoAnswer);
+        keep_alive.times += 1;
+        keep_alive.last_ns = now_ns;
+        let is_long = now_ns.saturating_sub(keep_alive.since_ns) >= self.settings.no_answer_ns;
+        if is_long && keep_alive.times > KEEP_ALIVES_MIN {
+            self.fail(CloseReason::NoAnswer);
         }
         true
     }
 
     fn first_under_way(&self, path: u8) -> Option<(u16, Entry)> {
-        let channel = self.send.first(ListId::under_way(path))?;
+        let channel = self.send.first(ListId::in_flight(path))?;
         Some((channel, *self.send.get(channel)?))
     }
 
-    fn patience_ns(&self, path: u8) -> u64 {
+    fn timeout_ns(&self, path: u8) -> u64 {
         let settings = &self.settings;
-        self.paths[usize::from(path)].trip.patience_ns(
+        self.paths[usize::from(path)].round_trip.timeout_ns(
             settings.resend_initial_ns,
             settings.resend_min_ns,
             settings.resend_max_ns,
@@ -160,7 +160,7 @@ impl Association {
         )
     }
 
-    fn is_overtaken(&self, path: u8, entry: &Entry) -> bool {
+    fn is_reordered(&self, path: u8, entry: &Entry) -> bool {
         let ahead = self.paths[usize::from(path)]
             .acknowledged_order
             .wrapping_sub(entry.order);
@@ -169,12 +169,12 @@ impl Association {
 
     /// When a frame is lost as frames of other paths were acknowledged that were sent later by more than a round trip of
     /// the slowest: as soon as its own acknowledgement should be here.
-    fn passed_ns(&self, path: u8, entry: &Entry) -> Option<u64> {
+    fn later_on_other_path_ns(&self, path: u8, entry: &Entry) -> Option<u64> {
         if self.paths.len() == 1 {
             return None;
         }
-        let trip_ns = |known: &Path| known.trip.recent_ns();
-        let slowest_ns = self.paths.iter().map(trip_ns).max().unwrap_or(0);
+        let round_trip_ns = |known: &Path| known.round_trip.recent_ns();
+        let slowest_ns = self.paths.iter().map(round_trip_ns).max().unwrap_or(0);
         let others = self.paths.iter().enumerate();
         let newest_ns = others
             .filter(|&(at, _)| at != usize::from(path))
@@ -185,7 +185,7 @@ impl Association {
             .then(|| entry.sent_ns + 2 * (slowest_ns + self.settings.acknowledge_ns))
     }
 
-    /// Gives up on what is lost at this time, and on the association if it is time for that.
+    /// Declares frames lost whose time has come, and ends the association if its time has come.
     pub(super) fn expire(&mut self, now_ns: u64) {
         // What was sent since is not older.
         if self.send.is_all_free() || self.expired_ns == Some(now_ns) {
@@ -198,35 +198,35 @@ impl Association {
         if self.outstanding() > 0
             && now_ns.saturating_sub(self.progress_ns) >= self.settings.no_progress_ns
         {
-            self.fail(Verdict::NoProgress);
+            self.fail(CloseReason::NoProgress);
         }
         // The worst path is better than none.
-        if self.paths.iter().all(Path::is_left) {
-            self.paths.iter_mut().for_each(Path::use_again);
+        if self.paths.iter().all(Path::is_inactive) {
+            self.paths.iter_mut().for_each(Path::reactivate);
         }
     }
 
     fn expire_path(&mut self, now_ns: u64, path: u8) {
-        let patience_ns = self.patience_ns(path);
+        let timeout_ns = self.timeout_ns(path);
         while let Some((channel, entry)) = self.first_under_way(path) {
             let known = &self.paths[usize::from(path)];
-            let loss = if now_ns >= entry.sent_ns + patience_ns {
-                Loss::RanOut
-            } else if self.is_overtaken(path, &entry)
-                && now_ns >= entry.sent_ns + known.overtaken_ns()
+            let loss = if now_ns >= entry.sent_ns + timeout_ns {
+                Loss::TimedOut
+            } else if self.is_reordered(path, &entry)
+                && now_ns >= entry.sent_ns + known.reorder_window_ns()
             {
-                Loss::Overtaken
+                Loss::Reordered
             } else if self
-                .passed_ns(path, &entry)
+                .later_on_other_path_ns(path, &entry)
                 .is_some_and(|lost_ns| now_ns >= lost_ns)
             {
-                Loss::Passed
+                Loss::LaterOnOtherPath
             } else {
                 break;
             };
             self.lose(now_ns, path, channel, &entry, loss);
-            if loss == Loss::RanOut {
-                self.run_out(now_ns, path);
+            if loss == Loss::TimedOut {
+                self.handle_timeout(now_ns, path);
             }
         }
     }
@@ -234,38 +234,38 @@ impl Association {
     /// The frame is given up on, and perhaps its path.
     fn lose(&mut self, now_ns: u64, path: u8, channel: u16, entry: &Entry, loss: Loss) {
         // What was sent again already comes first, so that its retries run out before those of others begin.
-        if entry.is_sent_again {
+        if entry.is_retransmitted {
             self.send.enlist_first(channel, ListId::LOST);
         } else {
             self.send.enlist(channel, ListId::LOST);
         }
         let is_bad = self.paths[usize::from(path)].lost(now_ns, entry.length_bytes);
-        let has_run_out = loss == Loss::RanOut && !self.paths[usize::from(path)].is_left();
+        let has_timed_out = loss == Loss::TimedOut && !self.paths[usize::from(path)].is_inactive();
         let is_better = |(at, known): (usize, &Path)| {
             at != usize::from(path)
-                && !known.is_left()
-                && (has_run_out || known.acknowledged_sent_ns > entry.sent_ns)
+                && !known.is_inactive()
+                && (has_timed_out || known.acknowledged_sent_ns > entry.sent_ns)
         };
-        if (is_bad || has_run_out) && self.paths.iter().enumerate().any(is_better) {
-            self.paths[usize::from(path)].leave(now_ns);
-            while let Some(channel) = self.send.first(ListId::under_way(path)) {
+        if (is_bad || has_timed_out) && self.paths.iter().enumerate().any(is_better) {
+            self.paths[usize::from(path)].deactivate(now_ns);
+            while let Some(channel) = self.send.first(ListId::in_flight(path)) {
                 self.send.enlist(channel, ListId::LOST);
             }
         }
     }
 
-    /// Time ran out for the first frame of a path: it is sent one frame at a time, and what should have
+    /// The retransmission timeout of the first frame of a path passed: the path sends one frame at a time, and every frame that should have
     /// been answered by now is lost, too.
-    fn run_out(&mut self, now_ns: u64, path: u8) {
+    fn handle_timeout(&mut self, now_ns: u64, path: u8) {
         let known = &mut self.paths[usize::from(path)];
-        known.trip.ran_out();
+        known.round_trip.timed_out();
         known.window.collapse();
-        let trip_ns = known.trip.recent_ns() + 2 * self.settings.acknowledge_ns;
+        let round_trip_ns = known.round_trip.recent_ns() + 2 * self.settings.acknowledge_ns;
         while let Some((channel, entry)) = self.first_under_way(path) {
-            if now_ns < entry.sent_ns + trip_ns {
+            if now_ns < entry.sent_ns + round_trip_ns {
                 return;
             }
-            self.lose(now_ns, path, channel, &entry, Loss::Passed);
+            self.lose(now_ns, path, channel, &entry, Loss::LaterOnOtherPath);
         }
     }
 }

@@ -197,7 +197,7 @@ impl Model {
             match offered {
                 Ok(()) => self.offered[sender] += 1,
                 Err(Unsent::Full) => return,
-                Err(Unsent::Gone) => panic!("sender {sender}: {:?}", association.verdict()),
+                Err(Unsent::Gone) => panic!("sender {sender}: {:?}", association.close_reason()),
             }
         }
     }
@@ -282,9 +282,9 @@ impl Model {
     fn arrive(&mut self, end: usize, path: u8, frame: &[u8]) {
         let senders = self.network.senders;
         let now_ns = self.now_ns;
-        if let Incoming::Packets(taking) = self.ends[end].take_frame(now_ns, path, frame) {
+        if let Incoming::Packets(token) = self.ends[end].take_frame(now_ns, path, frame) {
             let sender = end - senders;
-            for packet in Packets::new(&frame[taking.range()]) {
+            for packet in Packets::new(&frame[token.range()]) {
                 assert_eq!(
                     packet.header().length_bytes as usize,
                     self.network.data_bytes
@@ -292,7 +292,7 @@ impl Model {
                 self.measured.packets[sender] += 1;
                 self.taken[sender] += 1;
             }
-            self.ends[end].taken(now_ns, taking);
+            self.ends[end].taken(now_ns, token);
         }
         self.pump(end);
     }

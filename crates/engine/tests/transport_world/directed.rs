@@ -1,6 +1,8 @@
 //! What random histories reach seldom or cannot see: single rules, each with a history of its own.
 
-use hamlyn_engine::transport::{Association, Incoming, NotNow, Return, Settings, Taking, Verdict};
+use hamlyn_engine::transport::{
+    Association, CloseReason, Incoming, NackReason, ReceiveToken, Return, Settings,
+};
 
 use super::message::message;
 use super::{Judged, quick};
@@ -55,60 +57,63 @@ impl Solo {
     }
 
     /// What a frame gives out, if anything.
-    pub fn take(&mut self, now_ns: u64, frame: &[u8]) -> Option<Taking> {
+    pub fn take(&mut self, now_ns: u64, frame: &[u8]) -> Option<ReceiveToken> {
         match self.association.take_frame(now_ns, 0, frame) {
-            Incoming::Packets(taking) => Some(taking),
+            Incoming::Packets(token) => Some(token),
             Incoming::Nothing => None,
         }
     }
 
     /// Puts a frame off, and gives the answer.
-    fn put_off(&mut self, now_ns: u64, frame: &[u8]) -> Judged<Vec<u8>> {
-        let taking = self.take(now_ns, frame).ok_or("it is fresh")?;
+    fn nack(&mut self, now_ns: u64, frame: &[u8]) -> Judged<Vec<u8>> {
+        let token = self.take(now_ns, frame).ok_or("it is fresh")?;
         self.association
-            .not_now(now_ns, taking, NotNow::NotResident);
+            .nack(now_ns, token, NackReason::NotResident);
         let mut at_ns = now_ns;
         self.frame_later(&mut at_ns)
     }
 }
 
 /// 4.4.4: a NACK of an earlier transmission is an answer, but unloading waits for that of the latest.
-pub fn unloading_waits_for_the_nack_of_the_latest_transmission() -> Judged {
+pub fn suspension_waits_for_the_nack_of_the_latest_transmission() -> Judged {
     let (mut sender, mut receiver) = (Solo::new(quick()), Solo::new(quick()));
     let mut now_ns = 5_000_000;
     sender.offer(1)?;
     let first = sender.frame(now_ns).ok_or("it is sent")?;
-    sender.association.wind_down();
-    check(!sender.association.may_unload(), "it waits for an answer")?;
+    sender.association.prepare_suspend();
+    check(!sender.association.can_suspend(), "it waits for an answer")?;
     let again = sender.frame_later(&mut now_ns)?;
-    let nack = receiver.put_off(now_ns, &first)?;
-    let late_nack = receiver.put_off(now_ns, &again)?;
+    let nack = receiver.nack(now_ns, &first)?;
+    let late_nack = receiver.nack(now_ns, &again)?;
     check(
         sender.take(now_ns, &nack).is_none(),
         "a NACK brings nothing",
     )?;
     check(
-        !sender.association.may_unload(),
-        "unloaded though the latest transmission may still be taken",
+        !sender.association.can_suspend(),
+        "suspended though the latest transmission may still be taken",
     )?;
     check(
         sender.take(now_ns, &late_nack).is_none(),
         "a NACK brings nothing",
     )?;
-    check(sender.association.may_unload(), "nothing can come any more")?;
+    check(
+        sender.association.can_suspend(),
+        "nothing can come any more",
+    )?;
     let saved = sender
         .association
-        .unload()
-        .map_err(|_| "it may be unloaded")?;
+        .suspend()
+        .map_err(|_| "it may be suspended")?;
     check(saved.frame_bytes() > 0, "the frame is kept")?;
-    let mut sender = Association::load(saved, now_ns);
+    let mut sender = Association::resume(saved, now_ns);
     let mut bytes = vec![0; quick().frame_bytes];
     let outgoing = sender
         .next_frame(now_ns, &mut bytes)
         .ok_or("it is sent again")?;
     let frame = &bytes[..outgoing.length_bytes];
-    let taking = receiver.take(now_ns, frame).ok_or("now it is taken")?;
-    receiver.association.taken(now_ns, taking);
+    let token = receiver.take(now_ns, frame).ok_or("now it is taken")?;
+    receiver.association.taken(now_ns, token);
     check(receiver.take(now_ns, &first).is_none(), "it was taken")?;
     let acknowledgement = receiver.frame_later(&mut now_ns)?;
     let _ = sender.take_frame(now_ns, 0, &acknowledgement);
@@ -125,7 +130,7 @@ pub fn a_frame_that_waits_to_be_taken_is_answered() -> Judged {
     let mut now_ns = 5_000_000;
     sender.offer(1)?;
     let first = sender.frame(now_ns).ok_or("it is sent")?;
-    let taking = receiver.take(now_ns, &first).ok_or("it is fresh")?;
+    let token = receiver.take(now_ns, &first).ok_or("it is fresh")?;
     for _ in 0..2 * usize::from(settings.retries_max) {
         let again = sender.frame_later(&mut now_ns)?;
         check(
@@ -136,10 +141,10 @@ pub fn a_frame_that_waits_to_be_taken_is_answered() -> Judged {
         let _ = sender.take(now_ns, &answer);
     }
     check(
-        sender.association.verdict().is_none(),
+        sender.association.close_reason().is_none(),
         "the peer answers all the time",
     )?;
-    receiver.association.taken(now_ns, taking);
+    receiver.association.taken(now_ns, token);
     let acknowledgement = receiver.frame_later(&mut now_ns)?;
     let _ = sender.take(now_ns, &acknowledgement);
     check(sender.association.is_idle(), "it is acknowledged")
@@ -157,24 +162,27 @@ pub fn a_nack_is_an_answer() -> Judged {
     sender.offer(1)?;
     for _ in 0..20 {
         let frame = sender.frame_later(&mut now_ns)?;
-        let nack = receiver.put_off(now_ns, &frame)?;
+        let nack = receiver.nack(now_ns, &frame)?;
         check(
             sender.take(now_ns, &nack).is_none(),
             "a NACK brings nothing",
         )?;
-        check(sender.association.verdict().is_none(), "there were answers")?;
+        check(
+            sender.association.close_reason().is_none(),
+            "there were answers",
+        )?;
         // Then the next two are lost.
         for _ in 0..2 {
             sender.frame_later(&mut now_ns)?;
         }
         check(
-            sender.association.verdict().is_none(),
+            sender.association.close_reason().is_none(),
             "too few retries for that",
         )?;
     }
     let frame = sender.frame_later(&mut now_ns)?;
-    let taking = receiver.take(now_ns, &frame).ok_or("now it is taken")?;
-    receiver.association.taken(now_ns, taking);
+    let token = receiver.take(now_ns, &frame).ok_or("now it is taken")?;
+    receiver.association.taken(now_ns, token);
     let acknowledgement = receiver.frame_later(&mut now_ns)?;
     check(
         sender.take(now_ns, &acknowledgement).is_none(),
@@ -189,22 +197,25 @@ pub fn silence_is_a_verdict_after_255_retries() -> Judged {
     let mut now_ns = 1_000;
     sender.offer(200)?;
     let mut sent = 0;
-    while sender.association.verdict().is_none() {
+    while sender.association.close_reason().is_none() {
         if sender.frame(now_ns).is_some() {
             sent += 1;
         } else if let Some(deadline_ns) = sender.association.deadline_ns() {
             now_ns = now_ns.max(deadline_ns);
         }
     }
-    let verdict = sender.association.verdict();
-    check(verdict == Some(Verdict::NoAnswer), "nobody answered")?;
+    let close_reason = sender.association.close_reason();
+    check(
+        close_reason == Some(CloseReason::NoAnswer),
+        "nobody answered",
+    )?;
     // The first is sent 256 times, the others seldom: they have to wait for it.
     check((256..700).contains(&sent), &format!("{sent} frames"))?;
     check(
         (5_000_000_000..20_000_000_000).contains(&now_ns),
         &format!("after {now_ns} ns"),
     )?;
-    ends(&mut sender, 200, Verdict::NoAnswer)
+    ends(&mut sender, 200, CloseReason::NoAnswer)
 }
 
 /// A receiver that answers NACK for ever is unreachable, too.
@@ -219,7 +230,7 @@ pub fn no_progress_is_a_verdict() -> Judged {
     let mut sent = 0;
     while let Ok(frame) = sender.frame_later(&mut now_ns) {
         sent += 1;
-        let nack = receiver.put_off(now_ns, &frame)?;
+        let nack = receiver.nack(now_ns, &frame)?;
         check(
             sender.take(now_ns, &nack).is_none(),
             "a NACK brings nothing",
@@ -228,11 +239,11 @@ pub fn no_progress_is_a_verdict() -> Judged {
     check(now_ns == 3_000_000_000, &format!("after {now_ns} ns"))?;
     // It is asked less and less often, but asked.
     check((90..300).contains(&sent), &format!("{sent} frames"))?;
-    ends(&mut sender, 200, Verdict::NoProgress)
+    ends(&mut sender, 200, CloseReason::NoProgress)
 }
 
 /// All packets came back for that reason, once, and nothing changes any more.
-fn ends(sender: &mut Solo, packets: u64, why: Verdict) -> Judged {
+fn ends(sender: &mut Solo, packets: u64, why: CloseReason) -> Judged {
     let mut count = 0;
     while let Some(returned) = sender.association.next_return() {
         check(
@@ -258,8 +269,8 @@ pub const ALL: &[Directed] = &[
         a_frame_that_waits_to_be_taken_is_answered,
     ),
     (
-        "unloading waits for the NACK of the latest transmission",
-        unloading_waits_for_the_nack_of_the_latest_transmission,
+        "suspension waits for the NACK of the latest transmission",
+        suspension_waits_for_the_nack_of_the_latest_transmission,
     ),
     ("a NACK is an answer", a_nack_is_an_answer),
     (

@@ -18,7 +18,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
-    Association, Incoming, NotNow, Packets, Saved, Settings, Taking, Verdict, answer_not_resident,
+    Association, CloseReason, Incoming, NackReason, Packets, ReceiveToken, Settings, Suspended,
+    answer_not_resident,
 };
 
 use judge::Judge;
@@ -34,13 +35,13 @@ pub struct Plan {
     pub duplicates: u32,
     pub slow: u32,
     pub refusals: u32,
-    pub put_offs: u32,
+    pub nacks: u32,
     /// Frames whose packets are taken only later.
     pub late: u32,
     /// Events, and how often one is each of these.
     pub events: u32,
     pub cuts: u32,
-    pub unloads: u32,
+    pub suspensions: u32,
     pub restarts: u32,
     pub ends: u32,
 }
@@ -54,8 +55,8 @@ impl Plan {
             if on { random.below(most) as u32 } else { 0 }
         };
         let (loss, duplicates, slow) = (some(201), some(150), some(300));
-        let (refusals, put_offs, late) = (some(200), some(200), some(300));
-        let (cuts, unloads, restarts, ends) = (some(40), some(40), some(10), some(4));
+        let (refusals, nacks, late) = (some(200), some(200), some(300));
+        let (cuts, suspensions, restarts, ends) = (some(40), some(40), some(10), some(4));
         let channels = [1, 2, 5, 64, 200][random.below(5) as usize];
         let frame_bytes = [256, 300, 700, 1_400][random.below(4) as usize];
         let settings = Settings {
@@ -76,11 +77,11 @@ impl Plan {
             duplicates,
             slow,
             refusals,
-            put_offs,
+            nacks,
             late,
             events: 150 + random.below(250) as u32,
             cuts,
-            unloads,
+            suspensions,
             restarts,
             ends,
         }
@@ -95,13 +96,13 @@ pub fn quick() -> Settings {
         resend_initial_ns: 2_000_000,
         resend_min_ns: 500_000,
         resend_max_ns: 20_000_000,
-        again_ns: 100_000,
+        not_ready_backoff_ns: 100_000,
         delay_target_ns: 100_000,
         ..Settings::default()
     }
 }
 
-/// A frame under way.
+/// A frame in flight.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Flying {
     at_ns: u64,
@@ -116,10 +117,10 @@ struct Flying {
 /// One end.
 pub struct End {
     pub association: Option<Association>,
-    saved: Option<(Saved, u64)>,
+    saved: Option<(Suspended, u64)>,
     /// Frames that were given out, until when, with their bytes.
-    taking: Vec<(u64, Taking, Vec<u8>)>,
-    wants_unload: bool,
+    token: Vec<(u64, ReceiveToken, Vec<u8>)>,
+    wants_suspend: bool,
 }
 
 impl End {
@@ -127,8 +128,8 @@ impl End {
         Self {
             association: Some(Association::new(settings).expect("good settings")),
             saved: None,
-            taking: Vec::new(),
-            wants_unload: false,
+            token: Vec::new(),
+            wants_suspend: false,
         }
     }
 }
@@ -148,7 +149,7 @@ pub struct World {
     next: u64,
     pub frames: u64,
     /// Associations that were unloaded, and of these, with frames that waited.
-    pub unloaded: (u64, u64),
+    pub suspended: (u64, u64),
     is_calm: bool,
 }
 
@@ -172,7 +173,7 @@ impl World {
             cut_ns: BTreeMap::new(),
             next: 0,
             frames: 0,
-            unloaded: (0, 0),
+            suspended: (0, 0),
             is_calm: false,
             plan,
         }
@@ -218,10 +219,10 @@ impl World {
             self.cut_ns.insert((1, path), cut_ns);
         }
         for at in 0..2 {
-            self.ends[at].wants_unload = false;
+            self.ends[at].wants_suspend = false;
             self.load(at);
             if let Some(association) = &mut self.ends[at].association {
-                association.resume();
+                association.cancel_suspend();
                 association.flush();
             }
         }
@@ -241,7 +242,7 @@ impl World {
                     "outstanding {} idle {} verdict {:?} deadline {:?} {:?}",
                     association.outstanding(),
                     association.is_idle(),
-                    association.verdict(),
+                    association.close_reason(),
                     association.deadline_ns(),
                     association.statistics()
                 )
@@ -252,9 +253,9 @@ impl World {
 
     fn is_over(&self) -> bool {
         let is_over = |end: &End| {
-            end.taking.is_empty()
+            end.token.is_empty()
                 && end.association.as_ref().is_some_and(|association| {
-                    association.is_idle() || association.verdict().is_some()
+                    association.is_idle() || association.close_reason().is_some()
                 })
         };
         self.ends.iter().all(is_over) && self.flying.is_empty()
@@ -264,7 +265,8 @@ impl World {
         let at = self.random.below(2) as usize;
         let draw = self.random.below(1000) as u32;
         let plan = &self.plan;
-        let (cuts, unloads, restarts, ends) = (plan.cuts, plan.unloads, plan.restarts, plan.ends);
+        let (cuts, suspensions, restarts, ends) =
+            (plan.cuts, plan.suspensions, plan.restarts, plan.ends);
         if draw < cuts {
             let path = self.random.below(u64::from(self.plan.settings.paths)) as u8;
             let for_ns = self.random.long([16, 22, 28]);
@@ -277,16 +279,16 @@ impl World {
                     }
                 }
             }
-        } else if draw < cuts + unloads {
+        } else if draw < cuts + suspensions {
             if self.ends[at].saved.is_some() {
                 self.load(at);
             } else if let Some(association) = &mut self.ends[at].association {
-                association.wind_down();
-                self.ends[at].wants_unload = true;
+                association.prepare_suspend();
+                self.ends[at].wants_suspend = true;
             }
-        } else if draw < cuts + unloads + restarts {
+        } else if draw < cuts + suspensions + restarts {
             self.restart(at)?;
-        } else if draw < cuts + unloads + restarts + ends {
+        } else if draw < cuts + suspensions + restarts + ends {
             self.end(at)?;
         } else {
             self.burst(at);
@@ -333,9 +335,9 @@ impl World {
         self.ends[at] = End::new(self.plan.settings);
         let other = 1 - at;
         self.load(other);
-        self.ends[other].taking.clear();
+        self.ends[other].token.clear();
         if let Some(association) = &mut self.ends[other].association {
-            association.fail(Verdict::PeerRestarted);
+            association.fail(CloseReason::PeerRestarted);
         }
         self.fetch(other)?;
         self.ends[other] = End::new(self.plan.settings);
@@ -350,7 +352,7 @@ impl World {
             if is_closed {
                 association.close();
             } else {
-                association.fail(Verdict::PeerDead);
+                association.fail(CloseReason::PeerDead);
             }
         }
         self.pump(at)?;
@@ -364,7 +366,7 @@ impl World {
     fn load(&mut self, at: usize) {
         let end = &mut self.ends[at];
         if let Some((saved, _)) = end.saved.take() {
-            end.association = Some(Association::load(saved, self.now_ns));
+            end.association = Some(Association::resume(saved, self.now_ns));
         }
     }
 
@@ -373,9 +375,9 @@ impl World {
         let flying = self.flying.peek().map(|Reverse(flying)| flying.at_ns);
         let of_end = |end: &End| {
             let deadline = end.association.as_ref().and_then(Association::deadline_ns);
-            let taking = end.taking.iter().map(|(at_ns, ..)| *at_ns).min();
+            let token = end.token.iter().map(|(at_ns, ..)| *at_ns).min();
             let load = end.saved.as_ref().map(|(_, at_ns)| *at_ns);
-            [deadline, taking, load].into_iter().flatten().min()
+            [deadline, token, load].into_iter().flatten().min()
         };
         let deadlines = self.ends.iter().filter_map(of_end).min();
         let Some(next_ns) = flying.into_iter().chain(deadlines).min() else {
@@ -399,9 +401,9 @@ impl World {
             {
                 self.load(at);
             }
-            while let Some(place) = self.ends[at].taking.iter().position(|one| is_due(one.0)) {
-                let (_, taking, bytes) = self.ends[at].taking.swap_remove(place);
-                self.take(at, taking, &bytes)?;
+            while let Some(place) = self.ends[at].token.iter().position(|one| is_due(one.0)) {
+                let (_, token, bytes) = self.ends[at].token.swap_remove(place);
+                self.take(at, token, &bytes)?;
             }
             self.pump(at)?;
         }
@@ -423,15 +425,14 @@ impl World {
         };
         match association.take_frame(self.now_ns, flying.path, &flying.bytes) {
             Incoming::Nothing => {}
-            Incoming::Packets(taking) => {
-                if !self.is_calm && self.random.chance(self.plan.put_offs) {
-                    association.not_now(self.now_ns, taking, NotNow::NoRoom);
+            Incoming::Packets(token) => {
+                if !self.is_calm && self.random.chance(self.plan.nacks) {
+                    association.nack(self.now_ns, token, NackReason::NoRoom);
                 } else if !self.is_calm && self.random.chance(self.plan.late) {
                     let late_ns = self.random.long([14, 20, 24]);
-                    end.taking
-                        .push((self.now_ns + late_ns, taking, flying.bytes));
+                    end.token.push((self.now_ns + late_ns, token, flying.bytes));
                 } else {
-                    self.take(flying.to, taking, &flying.bytes)?;
+                    self.take(flying.to, token, &flying.bytes)?;
                 }
             }
         }
@@ -439,26 +440,26 @@ impl World {
     }
 
     /// Gives the packets of a frame to the interface.
-    fn take(&mut self, at: usize, taking: Taking, bytes: &[u8]) -> Judged {
+    fn take(&mut self, at: usize, token: ReceiveToken, bytes: &[u8]) -> Judged {
         let Some(association) = &mut self.ends[at].association else {
             return Err("a frame was given out by an association that is not resident".into());
         };
         let mut count = 0;
-        for packet in Packets::new(&bytes[taking.range()]) {
+        for packet in Packets::new(&bytes[token.range()]) {
             let message = judge::seen(&packet);
             if self.random.chance(self.plan.refusals) {
                 let why = Refusal::ALL[self.random.below(3) as usize];
                 self.judge.refused(1 - at, &message, why)?;
-                association.refused(&taking, count, why);
+                association.refused(&token, count, why);
             } else {
                 self.judge.delivered(1 - at, &message)?;
             }
             count += 1;
         }
-        if count != taking.count() {
-            return Err(format!("{count} packets in a frame of {}", taking.count()));
+        if count != token.count() {
+            return Err(format!("{count} packets in a frame of {}", token.count()));
         }
-        association.taken(self.now_ns, taking);
+        association.taken(self.now_ns, token);
         Ok(())
     }
 
@@ -493,13 +494,15 @@ impl World {
                     self.describe()
                 ));
             }
-            if end.wants_unload && association.may_unload() {
-                end.wants_unload = false;
+            if end.wants_suspend && association.can_suspend() {
+                end.wants_suspend = false;
                 if let Some(association) = end.association.take() {
-                    let saved = association.unload().map_err(|_| "it may not be unloaded")?;
+                    let saved = association
+                        .suspend()
+                        .map_err(|_| "it may not be suspended")?;
                     let for_ns = self.random.below(1 << 24);
-                    self.unloaded.0 += 1;
-                    self.unloaded.1 += u64::from(saved.frame_bytes() > 0);
+                    self.suspended.0 += 1;
+                    self.suspended.1 += u64::from(saved.frame_bytes() > 0);
                     end.saved = Some((saved, now_ns + for_ns));
                 }
             }

@@ -296,7 +296,7 @@ impl ReceiveEnd for WireReceive {
 impl Drop for WireReceive {
     fn drop(&mut self) {
         if let Some(arrivals) = self.current.take() {
-            self.post.put_off(arrivals);
+            self.post.nack(arrivals);
         }
         self.post.hang_up();
         self.wire.wants(0);

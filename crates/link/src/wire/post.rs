@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
-use hamlyn_engine::transport::{Association, Incoming, NotNow, Return, Verdict};
+use hamlyn_engine::transport::{Association, CloseReason, Incoming, NackReason, Return};
 
 pub(super) use arrivals::Arrivals;
 use arrivals::{Arrival, Spare};
@@ -88,7 +88,7 @@ pub struct Post {
     /// Whether somebody has the link.
     held: AtomicBool,
     /// How it ended.
-    end: OnceLock<Verdict>,
+    end: OnceLock<CloseReason>,
 }
 
 struct State {
@@ -208,7 +208,7 @@ impl Post {
     }
 
     /// How the link ended, if it has.
-    pub fn end(&self) -> Option<Verdict> {
+    pub fn end(&self) -> Option<CloseReason> {
         self.end.get().copied()
     }
 
@@ -221,7 +221,7 @@ impl Post {
         while let Some(arrivals) = state.arrivals.pop_front() {
             self.kept_bytes
                 .fetch_sub(arrivals.packet_bytes(), Ordering::Relaxed);
-            state.put_off(heard_ns, arrivals);
+            state.nack(heard_ns, arrivals);
         }
         self.waiting.store(0, Ordering::Release);
         // Whoever looks next sees to the rest.
@@ -231,7 +231,7 @@ impl Post {
     /// The peer has given the link up without a word that came: it asks for another.
     pub fn forsake(&self, wire: &Wire) {
         let mut state = lock(&self.state);
-        state.association.fail(Verdict::ClosedByPeer);
+        state.association.fail(CloseReason::ClosedByPeer);
         self.leave(&mut state, wire, wire.now_ns());
     }
 
@@ -328,7 +328,10 @@ impl Post {
         let heard_ns = state.heard_ns;
         state.take(heard_ns, &mut arrivals);
         state.spare.put(arrivals);
-        let due_ns = state.association.tell_ns().unwrap_or(u64::MAX);
+        let due_ns = state
+            .association
+            .acknowledgement_due_ns()
+            .unwrap_or(u64::MAX);
         if due_ns <= heard_ns {
             self.turn_locked(&mut state, wire, wire.now_ns());
         } else if due_ns < self.deadline_ns() {
@@ -343,11 +346,11 @@ impl Post {
     }
 
     /// Nobody takes the rest of these frames.
-    pub(super) fn put_off(&self, mut arrivals: Arrivals) {
+    pub(super) fn nack(&self, mut arrivals: Arrivals) {
         let mut state = lock(&self.state);
         let heard_ns = state.heard_ns;
         state.take(heard_ns, &mut arrivals);
-        state.put_off(heard_ns, arrivals);
+        state.nack(heard_ns, arrivals);
     }
 
     /// Sends what is to be sent by now.
@@ -360,7 +363,10 @@ impl Post {
         state.pump(wire, now_ns);
         self.leave(state, wire, now_ns);
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
-        if state.is_left && state.association.is_idle() && state.association.verdict().is_none() {
+        if state.is_left
+            && state.association.is_idle()
+            && state.association.close_reason().is_none()
+        {
             state.association.close();
             state.pump(wire, now_ns);
             self.leave(state, wire, now_ns);
@@ -430,10 +436,10 @@ impl Post {
             wire.stir();
         }
         if state.unheard >= UNHEARD_MAX && now_ns.saturating_sub(state.heard_ns) > UNHEARD_NS {
-            state.association.fail(Verdict::PeerDead);
+            state.association.fail(CloseReason::PeerDead);
         }
-        if let Some(verdict) = state.association.verdict()
-            && self.end.set(verdict).is_ok()
+        if let Some(close_reason) = state.association.close_reason()
+            && self.end.set(close_reason).is_ok()
         {
             wire.tell_of_end();
         }
@@ -498,7 +504,7 @@ impl State {
     /// When it wants to be looked after, at the latest.
     fn due_ns(&self, now_ns: u64) -> u64 {
         let mut due_ns = self.association.deadline_ns().unwrap_or(u64::MAX);
-        if self.association.verdict().is_none() {
+        if self.association.close_reason().is_none() {
             due_ns = due_ns.min(self.probing.deadline_ns());
         }
         if let Some(held_ns) = self.held_ns {
@@ -530,34 +536,34 @@ impl State {
             tap.came(path, datagram.source.unwrap_or(to), to, plain);
         }
         let association = &mut self.association;
-        let incoming = association.take_late_frame(now_ns, late_ns, path, plain);
-        let Incoming::Packets(taking) = incoming else {
+        let incoming = association.take_delayed_frame(now_ns, late_ns, path, plain);
+        let Incoming::Packets(token) = incoming else {
             return;
         };
         if self.is_left || self.waiting_bytes >= self.share_bytes {
-            self.association.not_now(now_ns, taking, NotNow::NoRoom);
+            self.association.nack(now_ns, token, NackReason::NoRoom);
             return;
         }
-        let arrival = Arrival::new(taking, datagram.at + ENVELOPE_BYTES);
+        let arrival = Arrival::new(token, datagram.at + ENVELOPE_BYTES);
         self.waiting_bytes += arrival.packet_bytes();
         self.fresh.push(arrival);
     }
 
     /// The interface has seen all packets of those frames that were read to their end.
     fn take(&mut self, now_ns: u64, arrivals: &mut Arrivals) {
-        arrivals.take_through(|taking, refusals| {
+        arrivals.take_through(|token, refusals| {
             for &(_, index, refusal) in refusals {
-                self.association.refused(&taking, index, refusal);
+                self.association.refused(&token, index, refusal);
             }
-            self.association.taken(now_ns, taking);
+            self.association.taken(now_ns, token);
         });
     }
 
     /// Nobody takes these frames, as far as they were not taken yet.
-    fn put_off(&mut self, heard_ns: u64, arrivals: Arrivals) {
-        for taking in arrivals.into_takings() {
-            let nobody = NotNow::NotResident;
-            self.association.not_now(heard_ns, taking, nobody);
+    fn nack(&mut self, heard_ns: u64, arrivals: Arrivals) {
+        for token in arrivals.into_tokens() {
+            let nobody = NackReason::NotResident;
+            self.association.nack(heard_ns, token, nobody);
         }
     }
 }

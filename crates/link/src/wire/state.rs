@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use hamlyn_engine::transport::{PathStatistics, Statistics, Verdict};
+use hamlyn_engine::transport::{CloseReason, PathStatistics, Statistics};
 
 /// A link over the wire, as one of its sides sees it at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,7 +15,7 @@ pub struct WireState {
     /// Whether frames are encrypted and authenticated; otherwise they are in the clear.
     pub is_sealed: bool,
     /// How it ended, if it has.
-    pub end: Option<Verdict>,
+    pub end: Option<CloseReason>,
     /// The longest frame at present, in bytes: what the ways are known to carry.
     pub frame_bytes: usize,
     /// What the transport did. The counters never go down.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use hamlyn_engine::memory::{Part, Payload as _, Unsent};
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{Association, Return, Settings, Verdict};
+use hamlyn_engine::transport::{Association, CloseReason, Return, Settings};
 use hamlyn_ring::area::Area;
 
 use super::*;
@@ -147,7 +147,7 @@ fn whoever_leaves_says_so() {
         });
         drop(receive);
         let post = Arc::clone(held.post());
-        until(&wires, || post.end() == Some(Verdict::ClosedByPeer));
+        until(&wires, || post.end() == Some(CloseReason::ClosedByPeer));
         drop(held);
         let until_ns = clock() + PATIENCE_NS;
         for wire in &wires {
@@ -320,7 +320,7 @@ fn a_peer_at_whose_port_nobody_listens_is_taken_for_dead() {
         assert!(clock() - begun_ns < PATIENCE_NS, "it is not noticed");
         here.look();
     }
-    assert_eq!(receive.post().end(), Some(Verdict::PeerDead));
+    assert_eq!(receive.post().end(), Some(CloseReason::PeerDead));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace};
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{Return, Taking};
+use hamlyn_engine::transport::{ReceiveToken, Return};
 use hamlyn_link::{Link, LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
 use hamlyn_ring::area::Area;
 use smallvec::SmallVec;
@@ -76,7 +76,7 @@ impl SimLink {
             receive: SimReceive {
                 way: out_of,
                 inbox: VecDeque::new(),
-                taking: None,
+                token: None,
                 index: 0,
                 refused: Vec::new(),
                 taken: 0,
@@ -247,7 +247,7 @@ pub struct SimReceive {
     /// What has come and was collected.
     inbox: VecDeque<Packet>,
     /// From afar: the frame that it was in, how many of its packets were taken, and which of these were not welcome.
-    taking: Option<Taking>,
+    token: Option<ReceiveToken>,
     index: u16,
     refused: Vec<(u16, Refusal)>,
     taken: u64,
@@ -266,7 +266,7 @@ impl SimReceive {
                 kernel::with(|kernel| kernel.channels.collect(channel, &mut self.inbox));
             }
             Way::Post(post) => {
-                self.taking = kernel::with(|kernel| kernel.post_collect(post, &mut self.inbox));
+                self.token = kernel::with(|kernel| kernel.post_collect(post, &mut self.inbox));
                 self.index = 0;
                 self.end_frame(post);
             }
@@ -296,9 +296,9 @@ impl SimReceive {
     /// If all packets of a frame were taken, it is done with.
     fn end_frame(&mut self, post: u32) {
         if self.inbox.is_empty()
-            && let Some(taking) = self.taking.take()
+            && let Some(token) = self.token.take()
         {
-            kernel::with(|kernel| kernel.post_taken(post, taking, &self.refused));
+            kernel::with(|kernel| kernel.post_taken(post, token, &self.refused));
             self.refused.clear();
         }
     }
@@ -493,12 +493,12 @@ impl SimReceive {
 
 impl Drop for SimReceive {
     fn drop(&mut self) {
-        let (way, taking) = (self.way, self.taking.take());
+        let (way, token) = (self.way, self.token.take());
         kernel::with_if_any(|kernel| match way {
             Way::Channel(channel) => kernel.channels.deafen(channel),
             Way::Post(post) => {
-                if let Some(taking) = taking {
-                    kernel.post_put_off(post, taking);
+                if let Some(token) = token {
+                    kernel.post_nack(post, token);
                 }
                 kernel.hang_up(post);
             }

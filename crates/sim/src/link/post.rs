@@ -14,7 +14,7 @@ use hamlyn_engine::memory::{self, Unsent};
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
-    self, Association, Incoming, NotNow, Packets, Return, Settings, Taking,
+    self, Association, Incoming, NackReason, Packets, ReceiveToken, Return, Settings,
 };
 use hamlyn_host::LossCause;
 use hamlyn_ring::area::Area;
@@ -37,7 +37,7 @@ const MARK: u64 = 1 << 40;
 #[derive(Debug)]
 struct Held {
     bytes: Rc<[u8]>,
-    taking: Taking,
+    token: ReceiveToken,
 }
 
 /// See the module.
@@ -92,9 +92,9 @@ impl Posts {
         let besides = defaults.frame_bytes - defaults.payload_max_bytes();
         let frame_bytes = (payload_bytes + besides).clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX);
         let channels = (channels as usize).clamp(1, CHANNELS_MAX) as u16;
-        let patience_ns = self.patience.as_ns();
+        let timeout_ns = self.patience.as_ns();
         // Retries go on for longer than the patience, so that some are left when much is lost.
-        let part_ns = |part: u64| (patience_ns / part).clamp(1, TIME_MAX_NS);
+        let part_ns = |part: u64| (timeout_ns / part).clamp(1, TIME_MAX_NS);
         Settings {
             channels,
             frame_bytes,
@@ -104,15 +104,15 @@ impl Posts {
             ready_frames_max: (channels / 2).max(1),
             eager_frames: 4,
             retries_max: 80,
-            no_answer_ns: patience_ns,
-            no_progress_ns: patience_ns.saturating_mul(10).max(1),
+            no_answer_ns: timeout_ns,
+            no_progress_ns: timeout_ns.saturating_mul(10).max(1),
             resend_initial_ns: part_ns(100),
             resend_min_ns: part_ns(1_000),
             resend_max_ns: part_ns(50),
-            again_ns: part_ns(4_000),
+            not_ready_backoff_ns: part_ns(4_000),
             // So that an end that only waits learns of a verdict of the other, which nothing may have told it. It asks eight
             // times in that span, so often enough before its own verdict though much is lost.
-            silence_ns: part_ns(8),
+            keep_alive_ns: part_ns(8),
             acknowledge_frames: (channels / 4).clamp(1, 16),
             acknowledge_ns: part_ns(4_000),
             window_max_frames: channels.max(defaults.window_initial_frames),
@@ -236,22 +236,27 @@ impl Kernel {
         &mut self,
         post: u32,
         into: &mut VecDeque<Packet>,
-    ) -> Option<Taking> {
-        let Held { bytes, taking } = self.post(post)?.frames.pop_front()?;
-        let bytes = bytes.get(taking.range()).unwrap_or_default();
+    ) -> Option<ReceiveToken> {
+        let Held { bytes, token } = self.post(post)?.frames.pop_front()?;
+        let bytes = bytes.get(token.range()).unwrap_or_default();
         into.extend(Packets::new(bytes).map(|packet| packet_of(&packet)));
-        Some(taking)
+        Some(token)
     }
 
     /// All packets of a frame were taken, but for those that were refused.
-    pub(crate) fn post_taken(&mut self, number: u32, taking: Taking, refused: &[(u16, Refusal)]) {
+    pub(crate) fn post_taken(
+        &mut self,
+        number: u32,
+        token: ReceiveToken,
+        refused: &[(u16, Refusal)],
+    ) {
         let local = self.local();
         if let Some(post) = self.post(number) {
             let now_ns = post.clock_ns(local);
             for &(index, refusal) in refused {
-                post.association.refused(&taking, index, refusal);
+                post.association.refused(&token, index, refusal);
             }
-            post.association.taken(now_ns, taking);
+            post.association.taken(now_ns, token);
         }
         self.send_due(number);
     }
@@ -262,12 +267,12 @@ impl Kernel {
     }
 
     /// Nobody takes the rest of a frame.
-    pub(crate) fn post_put_off(&mut self, number: u32, taking: Taking) {
+    pub(crate) fn post_nack(&mut self, number: u32, token: ReceiveToken) {
         let local = self.local();
         if let Some(post) = self.post(number) {
             let now_ns = post.clock_ns(local);
-            let nobody = NotNow::NotResident;
-            post.association.not_now(now_ns, taking, nobody);
+            let nobody = NackReason::NotResident;
+            post.association.nack(now_ns, token, nobody);
         }
     }
 
@@ -279,8 +284,8 @@ impl Kernel {
         if std::mem::replace(&mut post.is_left, true) {
             return;
         }
-        while let Some(Held { taking, .. }) = self.post(number).and_then(|p| p.frames.pop_front()) {
-            self.post_put_off(number, taking);
+        while let Some(Held { token, .. }) = self.post(number).and_then(|p| p.frames.pop_front()) {
+            self.post_nack(number, token);
         }
         self.send_due(number);
     }
@@ -312,14 +317,14 @@ impl Kernel {
         let came_before = again(&post.association) != before;
         let interface = post.interface;
         let mut heard = false;
-        if let Incoming::Packets(taking) = incoming {
+        if let Incoming::Packets(token) = incoming {
             heard = !post.is_left && post.frames.len() < post.frames_max;
             if heard {
                 let bytes = Rc::clone(bytes);
-                post.frames.push_back(Held { bytes, taking });
+                post.frames.push_back(Held { bytes, token });
             } else {
-                let full = NotNow::NoRoom;
-                post.association.not_now(now_ns, taking, full);
+                let full = NackReason::NoRoom;
+                post.association.nack(now_ns, token, full);
             }
         }
         self.trace
@@ -394,8 +399,9 @@ impl Kernel {
         if has_room {
             post.awaited = false;
         }
-        let verdict = post.association.verdict();
-        let ended = verdict.filter(|_| !std::mem::replace(&mut post.is_told, verdict.is_some()));
+        let close_reason = post.association.close_reason();
+        let ended =
+            close_reason.filter(|_| !std::mem::replace(&mut post.is_told, close_reason.is_some()));
         let wanted = post.association.deadline_ns().map(Time::from_ns);
         let wanted = wanted.map(|at| if at <= now { now + AGAIN } else { at });
         let wanted = wanted.filter(|at| post.due.is_none_or(|due| *at < due));
@@ -407,13 +413,13 @@ impl Kernel {
             self.ring(interface);
             self.stir(interface);
         }
-        if let Some(verdict) = ended {
+        if let Some(close_reason) = ended {
             self.trace
-                .note(now, || format!("post {number} has ended: {verdict}"));
+                .note(now, || format!("post {number} has ended: {close_reason}"));
             self.end_link(
                 interface,
                 token,
-                LossCause::of(verdict).unwrap_or(LossCause::Closed),
+                LossCause::of(close_reason).unwrap_or(LossCause::Closed),
             );
         }
     }

@@ -79,9 +79,9 @@ impl Path {
             "paths": paths,
             "transport": {
                 "frames_sent": transport.sent,
-                "frames_sent_again": transport.sent_again,
+                "frames_retransmitted": transport.retransmitted,
                 "frames_acknowledged": transport.acknowledged,
-                "frames_put_off": transport.put_off,
+                "frames_receiver_not_ready": transport.receiver_not_ready,
                 "duplicates": transport.duplicates,
             },
         })
@@ -116,7 +116,7 @@ impl Path {
             micros(mean),
             micros(least.min()?),
             wire.transport.sent,
-            wire.transport.sent_again,
+            wire.transport.retransmitted,
         ))
     }
 }

@@ -37,10 +37,10 @@ fn frames(end: &mut Association, now_ns: u64) -> Vec<Vec<u8>> {
 fn take(end: &mut Association, now_ns: u64, frame: &[u8]) -> Vec<u64> {
     match end.take_frame(now_ns, 0, frame) {
         Incoming::Nothing => vec![],
-        Incoming::Packets(taking) => {
-            let packets = Packets::new(&frame[taking.range()]);
+        Incoming::Packets(token) => {
+            let packets = Packets::new(&frame[token.range()]);
             let words = packets.map(|packet| packet.header().word).collect();
-            end.taken(now_ns, taking);
+            end.taken(now_ns, token);
             words
         }
     }
@@ -124,7 +124,7 @@ fn whoever_closes_says_so_at_once_and_again_when_asked() {
     other.offer_short(&short(2)).unwrap();
     one.offer_short(&short(3)).unwrap();
     one.close();
-    assert_eq!(one.verdict(), Some(Verdict::Closed));
+    assert_eq!(one.close_reason(), Some(CloseReason::Closed));
     assert_eq!(one.deadline_ns(), Some(0));
     let returned = one
         .next_return()
@@ -137,7 +137,7 @@ fn whoever_closes_says_so_at_once_and_again_when_asked() {
     assert!(take(&mut one, 20, &late[0]).is_empty());
     let closing = frames(&mut one, 20);
     assert!(take(&mut other, 30, &closing[0]).is_empty());
-    assert_eq!(other.verdict(), Some(Verdict::ClosedByPeer));
+    assert_eq!(other.close_reason(), Some(CloseReason::ClosedByPeer));
     let mut back = || {
         other
             .next_return()
@@ -154,7 +154,7 @@ fn whoever_closes_says_so_at_once_and_again_when_asked() {
     assert!(frames(&mut one, 40).is_empty());
 }
 
-/// A frame that is not full goes while few are under way; then it waits, to be filled.
+/// A frame that is not full goes while few are in flight; then it waits, to be filled.
 #[test]
 fn frames_are_filled_when_some_are_under_way() {
     let mut sender = new(Settings::default());
@@ -270,7 +270,7 @@ fn headers_are_what_was_written() {
 fn a_silent_peer_is_asked_and_then_given_up_on() {
     const SECOND_NS: u64 = 1_000_000_000;
     let settings = Settings {
-        silence_ns: 2 * SECOND_NS,
+        keep_alive_ns: 2 * SECOND_NS,
         ..Settings::default()
     };
     let (mut one, mut other) = (new(settings), new(settings));
@@ -288,20 +288,20 @@ fn a_silent_peer_is_asked_and_then_given_up_on() {
                 assert!(take(&mut one, now_ns, &frame).is_empty());
             }
         }
-        assert_eq!((one.verdict(), other.verdict()), (None, None));
+        assert_eq!((one.close_reason(), other.close_reason()), (None, None));
     }
     // One of each pair asks, the other answers; neither more often than it must.
     assert!((30..=31).contains(&asked), "{asked}");
     let silent_ns = now_ns;
     let mut asked = 0;
-    while one.verdict().is_none() {
+    while one.close_reason().is_none() {
         now_ns = one.deadline_ns().unwrap();
         asked += frames(&mut one, now_ns).len();
     }
-    assert_eq!(one.verdict(), Some(Verdict::NoAnswer));
+    assert_eq!(one.close_reason(), Some(CloseReason::NoAnswer));
     assert_eq!(
         now_ns - silent_ns,
-        settings.silence_ns + settings.no_answer_ns
+        settings.keep_alive_ns + settings.no_answer_ns
     );
     assert_eq!(asked, 20);
     // Whoever was stopped meanwhile asks often enough before it gives up.
@@ -310,30 +310,30 @@ fn a_silent_peer_is_asked_and_then_given_up_on() {
         assert!(!frames(&mut other, now_ns).is_empty());
         now_ns = other.deadline_ns().unwrap();
     }
-    assert_eq!(other.verdict(), None);
+    assert_eq!(other.close_reason(), None);
 }
 
-/// With something under way the retries tell.
+/// With something in flight the retries tell.
 #[test]
 fn nobody_is_asked_while_frames_are_under_way() {
     let settings = Settings {
-        silence_ns: 1_000_000,
+        keep_alive_ns: 1_000_000,
         ..Settings::default()
     };
     let mut sender = new(settings);
     sender.offer_short(&short(1)).unwrap();
     let mut now_ns = 0;
-    while sender.verdict().is_none() {
+    while sender.close_reason().is_none() {
         for frame in frames(&mut sender, now_ns) {
             let header = FrameHeader::read(&frame).unwrap();
             assert_ne!(header.channel, NO_CHANNEL);
         }
         now_ns = sender.deadline_ns().unwrap_or(now_ns);
     }
-    assert_eq!(sender.verdict(), Some(Verdict::NoAnswer));
+    assert_eq!(sender.close_reason(), Some(CloseReason::NoAnswer));
 }
 
-/// Frames may become shorter and longer while packets are under way; what was in a long one stays in it.
+/// Frames may become shorter and longer while packets are in flight; what was in a long one stays in it.
 #[test]
 fn frames_follow_a_limit() {
     let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));
@@ -426,11 +426,11 @@ fn a_slow_path_that_falls_silent_is_given_up_on_in_time() {
     let pace_ns = pace_ns(&sender);
     sender.offer_short(&short(1_000)).unwrap();
     let silent_ns = now_ns;
-    while sender.verdict().is_none() {
+    while sender.close_reason().is_none() {
         frames(&mut sender, now_ns);
         now_ns = sender.deadline_ns().unwrap_or(now_ns);
     }
-    assert_eq!(sender.verdict(), Some(Verdict::NoAnswer));
+    assert_eq!(sender.close_reason(), Some(CloseReason::NoAnswer));
     let took_ns = now_ns - silent_ns;
     let all_ns = settings.no_answer_ns + 255 * settings.resend_max_ns;
     assert!(
@@ -438,7 +438,7 @@ fn a_slow_path_that_falls_silent_is_given_up_on_in_time() {
         "{took_ns}"
     );
     // And not at once, though it had been silent for long: a few retries come first.
-    assert!(sender.statistics().sent_again >= 8);
+    assert!(sender.statistics().retransmitted >= 8);
 }
 
 /// What waited in a host, the receiver's or the sender's own, is no delay of the network: windows do not shrink for it. What the network delays is.
@@ -455,16 +455,16 @@ fn who_looks_late_does_not_slow_the_sender_down() {
             let sent = frames(&mut sender, now_ns);
             now_ns += LATE_NS;
             for frame in sent {
-                if let Incoming::Packets(taking) =
-                    receiver.take_late_frame(now_ns, receiver_late_ns, 0, &frame)
+                if let Incoming::Packets(token) =
+                    receiver.take_delayed_frame(now_ns, receiver_late_ns, 0, &frame)
                 {
-                    receiver.taken(now_ns, taking);
+                    receiver.taken(now_ns, token);
                 }
             }
             let answers = frames(&mut receiver, now_ns + 20_000);
             now_ns += 20_000 + LATE_NS;
             for frame in answers {
-                let _ = sender.take_late_frame(now_ns, sender_late_ns, 0, &frame);
+                let _ = sender.take_delayed_frame(now_ns, sender_late_ns, 0, &frame);
             }
         }
         sender.path_statistics(0).unwrap().window_milliframes

@@ -58,7 +58,7 @@ fn number() -> impl Strategy<Value = u64> {
 }
 
 /// Slot, entry, key, offset, word.
-fn place() -> impl Strategy<Value = (SlotName, u16, Key, u64, u64)> {
+fn cursor() -> impl Strategy<Value = (SlotName, u16, Key, u64, u64)> {
     (0_u32..3, 0_u16..3, number(), number(), number()).prop_map(
         |(slot, entry, key, offset, word)| {
             // Fast mode among them.
@@ -76,7 +76,7 @@ fn place() -> impl Strategy<Value = (SlotName, u16, Key, u64, u64)> {
 
 fn given() -> impl Strategy<Value = Given> {
     prop_oneof![
-        (place(), any::<bool>(), any::<[u64; 2]>()).prop_map(
+        (cursor(), any::<bool>(), any::<[u64; 2]>()).prop_map(
             |((slot, entry, key, offset, word), has_metadata, data)| Given::Short(Short {
                 to: Address::new(slot, entry),
                 key,
@@ -87,7 +87,7 @@ fn given() -> impl Strategy<Value = Given> {
             })
         ),
         (
-            place(),
+            cursor(),
             prop::collection::vec(any::<u8>(), 0..61),
             prop::collection::vec(any::<u8>(), 0..100),
             any::<u8>(),
@@ -118,11 +118,11 @@ proptest! {
     #[test]
     fn what_is_written_is_read(packets in prop::collection::vec(given(), 0..40), padding in 0_usize..9) {
         let mut bytes = vec![0; 8_192 + SLACK_BYTES];
-        let (mut before, mut at) = (Before::default(), 0);
+        let (mut previous, mut at) = (PreviousPacket::default(), 0);
         for packet in &packets {
             at = match packet {
-                Given::Short(short) => before.write_short(short, &mut bytes, at, 8_192).unwrap(),
-                Given::General(header, metadata, data) => before
+                Given::Short(short) => previous.write_short(short, &mut bytes, at, 8_192).unwrap(),
+                Given::General(header, metadata, data) => previous
                     .write(header, metadata, &[Part::<NoArea>::Bytes(data)], &mut bytes, at, 8_192)
                     .unwrap(),
             };
@@ -167,7 +167,7 @@ proptest! {
 #[test]
 fn short_packets_are_short() {
     let mut bytes = vec![0; 400];
-    let mut before = Before::default();
+    let mut previous = PreviousPacket::default();
     let mut short = Short {
         to: Address::new(SlotName::new(1, 2), u16::MAX),
         key: Key::from_bits(3),
@@ -176,7 +176,7 @@ fn short_packets_are_short() {
         has_metadata: false,
         data: [5, 6],
     };
-    let mut write = |short: &Short, at: usize| before.write_short(short, &mut bytes, at, 352);
+    let mut write = |short: &Short, at: usize| previous.write_short(short, &mut bytes, at, 352);
     let mut at = write(&short, 0).unwrap();
     assert_eq!(at, 1 + 14 + 4 + 8 + 16);
     for (offset, word, length) in [

@@ -68,7 +68,7 @@ impl Prospect<'_> {
             channels: Settings::default().channels.min(side.channels),
             frame_bytes: frame_bytes.max(FRAME_BYTES_MIN),
             paths: self.flows.len() as u8,
-            silence_ns: options.silence.as_nanos() as u64,
+            keep_alive_ns: options.silence.as_nanos() as u64,
             no_progress_ns: options.no_progress.as_nanos() as u64,
             acknowledge_frames: ACKNOWLEDGE_FRAMES,
             ready_frames_max: READY_FRAMES_MAX,

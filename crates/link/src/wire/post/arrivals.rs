@@ -4,7 +4,7 @@
 //! are copied, so that no more than twice as much memory waits as bytes in it.
 
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::{Packet, Packets, Place, Taking};
+use hamlyn_engine::transport::{Cursor, Packet, Packets, ReceiveToken};
 
 use crate::udp::batch::{INBOX_BYTES, Inbox};
 
@@ -15,7 +15,7 @@ const SPARE_MAX: usize = 16;
 
 /// A frame that was let in.
 pub(super) struct Arrival {
-    taking: Taking,
+    token: ReceiveToken,
     /// Where its packets lie.
     start: usize,
     end: usize,
@@ -24,12 +24,12 @@ pub(super) struct Arrival {
 impl Arrival {
     /// Of a frame that begins there.
     #[inline]
-    pub(super) fn new(taking: Taking, frame_at: usize) -> Self {
-        let packets = taking.range();
+    pub(super) fn new(token: ReceiveToken, frame_at: usize) -> Self {
+        let packets = token.range();
         Self {
             start: frame_at + packets.start,
             end: frame_at + packets.end,
-            taking,
+            token,
         }
     }
 
@@ -48,7 +48,7 @@ pub(in crate::wire) struct Arrivals {
     /// Those before it were read to their end.
     at: usize,
     /// How far that one was read, and which of its packets is the next.
-    place: Place,
+    cursor: Cursor,
     index: u16,
     /// Frame and packet that were read last.
     last: (usize, u16),
@@ -67,15 +67,15 @@ impl Arrivals {
     pub(in crate::wire) fn next(&mut self) -> Option<Packet<'_>> {
         let frame = self.frames.get(self.at)?;
         let bytes = self.memory.get(frame.start..frame.end)?;
-        let mut packets = Packets::resume(bytes, self.place);
+        let mut packets = Packets::resume(bytes, self.cursor);
         let packet = packets.next()?;
         self.last = (self.at, self.index);
         self.index += 1;
-        if self.index < frame.taking.count() {
-            self.place = packets.place(self.place);
+        if self.index < frame.token.count() {
+            self.cursor = packets.cursor(self.cursor);
         } else {
             self.at += 1;
-            (self.place, self.index) = (Place::default(), 0);
+            (self.cursor, self.index) = (Cursor::default(), 0);
         }
         Some(packet)
     }
@@ -93,21 +93,24 @@ impl Arrivals {
     }
 
     /// Gives out the frames that were read to their end, each with what was refused of it. They are forgotten.
-    pub(super) fn take_through(&mut self, mut take: impl FnMut(Taking, &[(usize, u16, Refusal)])) {
+    pub(super) fn take_through(
+        &mut self,
+        mut take: impl FnMut(ReceiveToken, &[(usize, u16, Refusal)]),
+    ) {
         let mut refusals = &self.refusals[..];
         for (at, frame) in self.frames.drain(..self.at).enumerate() {
             let of_it = refusals.iter().take_while(|refusal| refusal.0 == at);
             let (refused, rest) = refusals.split_at(of_it.count());
             refusals = rest;
-            take(frame.taking, refused);
+            take(frame.token, refused);
         }
         self.at = 0;
         self.refusals.clear();
     }
 
     /// All frames that were not taken.
-    pub(super) fn into_takings(self) -> impl Iterator<Item = Taking> {
-        self.frames.into_iter().map(|frame| frame.taking)
+    pub(super) fn into_tokens(self) -> impl Iterator<Item = ReceiveToken> {
+        self.frames.into_iter().map(|frame| frame.token)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::io::IoSlice;
 
 use hamlyn_engine::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES};
-use hamlyn_engine::transport::{Association, Kept};
+use hamlyn_engine::transport::{Association, InFlightFrame};
 
 use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch};
@@ -18,7 +18,7 @@ const _: () = assert!(ENVELOPE_BYTES <= CARRIER_HEAD_BYTES && CHECKSUM_BYTES <= 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Run {
-    frames: Vec<Kept>,
+    frames: Vec<InFlightFrame>,
     /// Their datagrams, if they are not sent from where they are kept.
     batch: Option<Batch>,
     path: u8,
@@ -29,8 +29,8 @@ pub(super) struct Run {
 }
 
 /// A frame as a datagram, envelope and checksum included.
-fn datagram<'a>(association: &'a Association, kept: &Kept) -> &'a [u8] {
-    association.kept_among(kept, ENVELOPE_BYTES, CHECKSUM_BYTES)
+fn datagram<'a>(association: &'a Association, kept: &InFlightFrame) -> &'a [u8] {
+    association.frame_with_margins(kept, ENVELOPE_BYTES, CHECKSUM_BYTES)
 }
 
 impl Run {
@@ -62,7 +62,7 @@ impl Run {
 
     /// One more, for which there is room.
     #[inline]
-    pub(super) fn push(&mut self, path: u8, datagram_bytes: usize, kept: Kept) {
+    pub(super) fn push(&mut self, path: u8, datagram_bytes: usize, kept: InFlightFrame) {
         if self.is_empty() {
             (self.path, self.segment_bytes) = (path, datagram_bytes);
         }

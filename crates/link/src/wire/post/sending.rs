@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use hamlyn_engine::transport::{Kept, Outgoing, Verdict};
+use hamlyn_engine::transport::{CloseReason, InFlightFrame, Outgoing};
 
 use super::super::Wire;
 use super::super::probing::{PROBE_BYTES, Trial};
@@ -57,12 +57,12 @@ impl State {
 
     /// Puts a frame to those that one call sends; whether there was room in the socket for those that could not wait for it.
     #[inline]
-    fn add(&mut self, wire: &Wire, now_ns: u64, path: u8, mut kept: Kept) -> bool {
+    fn add(&mut self, wire: &Wire, now_ns: u64, path: u8, mut kept: InFlightFrame) -> bool {
         // Frames of one length go in one call.
         if kept.length_bytes() + self.frame_bytes / FILL_PART >= self.frame_bytes {
-            self.association.lengthen(&mut kept, self.frame_bytes);
+            self.association.pad(&mut kept, self.frame_bytes);
         }
-        self.show(path, self.association.kept(&kept));
+        self.show(path, self.association.frame(&kept));
         let frame_bytes = kept.length_bytes();
         let datagram_bytes = frame_bytes + self.sealer.overhead_bytes();
         if !self.run.has_room(path, datagram_bytes) && !self.send_run(wire, now_ns) {
@@ -72,7 +72,7 @@ impl State {
             let batch = self.run.batch(wire);
             let sealed = batch.room(datagram_bytes).is_some_and(|room| {
                 room[ENVELOPE_BYTES..ENVELOPE_BYTES + frame_bytes]
-                    .copy_from_slice(self.association.kept(&kept));
+                    .copy_from_slice(self.association.frame(&kept));
                 seal(&mut self.sealer, path, room, frame_bytes)
             });
             if sealed {
@@ -81,14 +81,14 @@ impl State {
             sealed
         } else {
             let association = &mut self.association;
-            let room = association.kept_among_mut(&kept, ENVELOPE_BYTES, CHECKSUM_BYTES);
+            let room = association.frame_with_margins_mut(&kept, ENVELOPE_BYTES, CHECKSUM_BYTES);
             seal(&mut self.sealer, path, room, frame_bytes)
         };
         if is_sealed {
             self.run.push(path, datagram_bytes, kept);
         } else {
             // All packet numbers are used, which takes centuries.
-            self.association.fail(Verdict::NoWay);
+            self.association.fail(CloseReason::NoWay);
         }
         true
     }
@@ -101,7 +101,7 @@ impl State {
         let frame = ENVELOPE_BYTES..ENVELOPE_BYTES + length_bytes;
         self.show(path, &self.aside[frame]);
         if !seal(&mut self.sealer, path, &mut self.aside, length_bytes) {
-            self.association.fail(Verdict::NoWay);
+            self.association.fail(CloseReason::NoWay);
             return true;
         }
         let datagram = &self.aside[..length_bytes + self.sealer.overhead_bytes()];
@@ -168,7 +168,7 @@ impl State {
     /// Sends probes that are due, and answers those that came; whether the socket had room for them.
     #[cold]
     fn probe(&mut self, wire: &Wire, now_ns: u64) -> bool {
-        while self.association.verdict().is_none()
+        while self.association.close_reason().is_none()
             && let Some(trial) = self.probing.next(now_ns)
         {
             let overhead_bytes = self.sealer.overhead_bytes();

@@ -1,4 +1,4 @@
-//! A bit for each channel.
+//! A set of channels, as a bitmap.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -9,16 +9,16 @@ const _: () = assert!(CHANNELS_MAX <= 64 * 64);
 
 /// A set of channels.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Marks {
+pub(super) struct ChannelSet {
     words: Box<[u64]>,
     /// Which of the words are not zero.
     used: u64,
     count: usize,
 }
 
-impl Marks {
+impl ChannelSet {
     /// No channel of so many.
-    pub(super) fn none(channels: u16) -> Self {
+    pub(super) fn empty(channels: u16) -> Self {
         Self {
             words: vec![0; usize::from(channels).div_ceil(64)].into(),
             used: 0,
@@ -27,9 +27,9 @@ impl Marks {
     }
 
     /// All of so many.
-    pub(super) fn all(channels: u16) -> Self {
-        let mut all = Self::none(channels);
-        (0..channels).for_each(|channel| all.set(channel));
+    pub(super) fn full(channels: u16) -> Self {
+        let mut all = Self::empty(channels);
+        (0..channels).for_each(|channel| all.insert(channel));
         all
     }
 
@@ -46,7 +46,7 @@ impl Marks {
 
     /// Puts one in.
     #[inline]
-    pub(super) fn set(&mut self, channel: u16) {
+    pub(super) fn insert(&mut self, channel: u16) {
         if let Some(word) = self.words.get_mut(usize::from(channel / 64)) {
             let bit = 1 << (channel % 64);
             self.count += usize::from(*word & bit == 0);
@@ -57,7 +57,7 @@ impl Marks {
 
     /// Takes one out.
     #[inline]
-    pub(super) fn clear(&mut self, channel: u16) {
+    pub(super) fn remove(&mut self, channel: u16) {
         if let Some(word) = self.words.get_mut(usize::from(channel / 64)) {
             let bit = 1 << (channel % 64);
             self.count -= usize::from(*word & bit != 0);
@@ -107,34 +107,34 @@ mod tests {
 
     #[test]
     fn what_was_put_in_is_found_in_order() {
-        let mut marks = Marks::none(200);
-        assert_eq!(marks.next(0), None);
+        let mut channel_set = ChannelSet::empty(200);
+        assert_eq!(channel_set.next(0), None);
         for channel in [5, 63, 64, 199, 5] {
-            marks.set(channel);
+            channel_set.insert(channel);
         }
-        assert_eq!(marks.count(), 4);
-        assert_eq!(marks.next(0), Some(5));
-        assert_eq!(marks.next(6), Some(63));
-        assert_eq!(marks.next(64), Some(64));
-        assert_eq!(marks.next(65), Some(199));
-        assert_eq!(marks.next(200), None);
-        marks.clear(63);
-        marks.clear(62);
-        assert_eq!((marks.count(), marks.next(6)), (3, Some(64)));
-        let mut other = Marks::none(200);
-        other.set(7);
-        assert_eq!(marks.next_in_either(&other, 6), Some(7));
-        assert_eq!(Marks::all(65).count(), 65);
-        marks.clear(199);
-        assert_eq!(marks.next(65), None);
+        assert_eq!(channel_set.count(), 4);
+        assert_eq!(channel_set.next(0), Some(5));
+        assert_eq!(channel_set.next(6), Some(63));
+        assert_eq!(channel_set.next(64), Some(64));
+        assert_eq!(channel_set.next(65), Some(199));
+        assert_eq!(channel_set.next(200), None);
+        channel_set.remove(63);
+        channel_set.remove(62);
+        assert_eq!((channel_set.count(), channel_set.next(6)), (3, Some(64)));
+        let mut other = ChannelSet::empty(200);
+        other.insert(7);
+        assert_eq!(channel_set.next_in_either(&other, 6), Some(7));
+        assert_eq!(ChannelSet::full(65).count(), 65);
+        channel_set.remove(199);
+        assert_eq!(channel_set.next(65), None);
         let last = CHANNELS_MAX as u16 - 1;
-        let mut all = Marks::all(last + 1);
+        let mut all = ChannelSet::full(last + 1);
         assert_eq!((all.next(last), all.next(last + 1)), (Some(last), None));
-        all.clear(last);
+        all.remove(last);
         assert_eq!(all.next(last - 64), Some(last - 64));
         assert_eq!(all.next(last), None);
         // A channel that there is not.
-        marks.set(60_000);
-        assert!(!marks.contains(60_000));
+        channel_set.insert(60_000);
+        assert!(!channel_set.contains(60_000));
     }
 }

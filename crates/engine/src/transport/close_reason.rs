@@ -9,14 +9,14 @@ use crate::refusal::Refusal;
 /// Why a frame cannot be taken at present; it may be when it comes again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum NotNow {
+pub enum NackReason {
     /// No room for its packets.
     NoRoom,
     /// The interface is not resident (4.4.4), or its application is not there to take anything.
     NotResident,
 }
 
-impl NotNow {
+impl NackReason {
     pub(super) const fn code(self) -> u8 {
         match self {
             Self::NoRoom => 1,
@@ -25,10 +25,10 @@ impl NotNow {
     }
 }
 
-/// Why an association has ended. Nothing changes it afterwards.
+/// Why an association has ended. The first reason stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum CloseReason {
     /// A frame was sent again as often as may be, and nothing came back (4.4.2).
     NoAnswer,
     /// The peer answers, but takes nothing.
@@ -45,7 +45,7 @@ pub enum Verdict {
     NoWay,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoAnswer => "the peer does not answer",
@@ -69,7 +69,7 @@ pub enum Return {
     RefusedOtherwise(u8),
     /// The association ended before the packet was acknowledged. It may have been delivered, unless it was
     /// never sent; nobody can know.
-    Ended(Verdict),
+    Ended(CloseReason),
 }
 
 impl Return {
@@ -86,7 +86,7 @@ impl fmt::Display for Return {
         match self {
             Self::Refused(reason) => write!(f, "refused: {reason}"),
             Self::RefusedOtherwise(code) => write!(f, "refused for reason {code}"),
-            Self::Ended(verdict) => fmt::Display::fmt(verdict, f),
+            Self::Ended(close_reason) => fmt::Display::fmt(close_reason, f),
         }
     }
 }

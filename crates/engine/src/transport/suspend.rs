@@ -1,8 +1,8 @@
-//! Unloading an association and loading it again while traffic is in flight (4.4.4).
+//! Suspending an association and resuming it while traffic is in flight (4.4.4).
 //!
-//! It may be unloaded when each frame that was sent has its acknowledgement, or the NACK of its *latest* transmission:
-//! then nothing that is still under way can tell it anything. Meanwhile
-//! [`answer_not_resident`](super::answer_not_resident) answers for it.
+//! An association can be suspended when each frame that it sent has its acknowledgement, or the NACK of its *latest* transmission:
+//! no frame that is still in flight can then change its state. While it is suspended,
+//! [`answer_not_resident`](super::answer_not_resident) answers the peer.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use super::settings::Settings;
 
 /// A frame that was not acknowledged.
 #[derive(Debug)]
-struct SavedFrame {
+struct SuspendedFrame {
     channel: u16,
     sequence: u32,
     stamp: u32,
@@ -23,45 +23,45 @@ struct SavedFrame {
     bytes: Box<[u8]>,
 }
 
-/// An association that is not resident: its numbers, and frames that wait.
+/// A suspended association: its sequence numbers, and the frames that wait to be sent.
 #[derive(Debug)]
-pub struct Saved {
+pub struct Suspended {
     settings: Settings,
     receive: ReceiveTable,
-    lap: u32,
-    cursor: u16,
-    frames: Vec<SavedFrame>,
+    round: u32,
+    next_channel: u16,
+    frames: Vec<SuspendedFrame>,
     statistics: Statistics,
 }
 
 impl Association {
-    /// Nothing fresh is sent from now on, nor what was put off, so that it soon may be unloaded. What may have been lost is
+    /// Stops new frames and frames whose receiver was not ready, so that the association can soon be suspended. Lost frames are
     /// sent again.
-    pub fn wind_down(&mut self) {
-        self.is_winding_down = true;
+    pub fn prepare_suspend(&mut self) {
+        self.is_suspending = true;
     }
 
-    /// It is not to be unloaded after all.
-    pub fn resume(&mut self) {
-        self.is_winding_down = false;
+    /// Cancels [`prepare_suspend`](Self::prepare_suspend).
+    pub fn cancel_suspend(&mut self) {
+        self.is_suspending = false;
     }
 
-    /// Whether it may be unloaded: each frame that was sent was acknowledged, or got the NACK of its latest
+    /// Whether the association can be suspended: each frame that was sent was acknowledged, or got the NACK of its latest
     /// transmission; nothing is being taken; and whatever came back was fetched.
-    pub fn may_unload(&self) -> bool {
-        self.verdict.is_none()
-            && self.under_way() == 0
+    pub fn can_suspend(&self) -> bool {
+        self.close_reason.is_none()
+            && self.in_flight() == 0
             && self.send.count(ListId::LOST) == 0
-            && self.receive.given() == 0
+            && self.receive.delivering_count() == 0
             && self.returns.is_empty()
     }
 
-    /// Unloads it, if it [`may_unload`](Self::may_unload); otherwise it comes back as it is. Allocates.
-    pub fn unload(mut self) -> Result<Saved, Box<Association>> {
-        if !self.may_unload() {
+    /// Suspends the association, if it [`can_suspend`](Self::can_suspend); otherwise it comes back as it is. Allocates.
+    pub fn suspend(mut self) -> Result<Suspended, Box<Association>> {
+        if !self.can_suspend() {
             return Err(Box::new(self));
         }
-        self.seal();
+        self.complete_frame();
         let mut frames = Vec::new();
         for channel in self.send.oldest_first() {
             let entry = *self.send.entry(channel);
@@ -69,37 +69,37 @@ impl Association {
             let bytes = bytes.get(..usize::from(entry.length_bytes));
             // One that was begun and has no packets yet is nothing.
             if entry.list() != ListId::NOWHERE {
-                frames.push(SavedFrame {
+                frames.push(SuspendedFrame {
                     channel,
                     sequence: entry.sequence,
                     stamp: entry.stamp,
                     packets: entry.packets,
-                    was_sent: entry.list() == ListId::PUT_OFF,
+                    was_sent: entry.list() == ListId::NOT_READY,
                     bytes: bytes.unwrap_or_default().into(),
                 });
             }
         }
-        let (lap, cursor) = self.send.position();
-        Ok(Saved {
+        let (round, next_channel) = self.send.position();
+        Ok(Suspended {
             settings: self.settings,
             receive: self.receive,
-            lap,
-            cursor,
+            round,
+            next_channel,
             frames,
             statistics: self.statistics,
         })
     }
 
-    /// Loads what was unloaded. What was put off is sent again at once; windows and round trips are
+    /// Resumes a suspended association. Frames whose receiver was not ready are sent again at once; windows and round trips are
     /// learned anew.
-    pub fn load(saved: Saved, now_ns: u64) -> Association {
-        let settings = saved.settings;
+    pub fn resume(suspended: Suspended, now_ns: u64) -> Association {
+        let settings = suspended.settings;
         let mut this = Self::with_checked(settings);
-        this.receive = saved.receive;
-        this.statistics = saved.statistics;
+        this.receive = suspended.receive;
+        this.statistics = suspended.statistics;
         this.progress_ns = now_ns;
-        this.send.go_to(saved.lap, saved.cursor);
-        for frame in saved.frames {
+        this.send.go_to(suspended.round, suspended.next_channel);
+        for frame in suspended.frames {
             // As many as there were; they had buffers and channels before.
             let Some(buffer) = this.buffers.take() else {
                 break;
@@ -113,10 +113,10 @@ impl Association {
             entry.length_bytes = frame.bytes.len() as u16;
             entry.packets = frame.packets;
             entry.stamp = frame.stamp;
-            entry.is_sent_again = frame.was_sent;
+            entry.is_retransmitted = frame.was_sent;
             entry.unanswered_ns = now_ns;
             let list = if frame.was_sent {
-                ListId::PUT_OFF
+                ListId::NOT_READY
             } else {
                 ListId::READY
             };
@@ -126,7 +126,7 @@ impl Association {
     }
 }
 
-impl Saved {
+impl Suspended {
     /// Bytes that its frames take.
     pub fn frame_bytes(&self) -> usize {
         self.frames.iter().map(|frame| frame.bytes.len()).sum()
