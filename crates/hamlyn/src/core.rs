@@ -2,15 +2,13 @@
 //! through [`Entered`](crate::manager::Entered).
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::table::Table;
 use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId};
-use hamlyn_host::{Host, HostError};
+use hamlyn_host::Host;
 
 use crate::error::{OpenError, ReceiveError};
 use crate::interface::{Interface, Queue};
@@ -42,21 +40,13 @@ pub(crate) struct Core<H: Host> {
     /// Arrivals that wait in classes, all together.
     waiting: usize,
     reserved: usize,
-    /// What had happened when [`Manager::wait`](crate::Manager::wait) last returned.
-    pub(crate) activity_seen: u64,
     /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
     retired: Vec<SendTag>,
     /// What peers of end points that are gone are to be told when there is room.
     last_words: Vec<LastWord>,
     /// Notifications were lost, and nobody was told.
     overrun: Option<Overrun>,
-    /// Of several threads, the one that sleeps at the descriptor: the interface's activity when it went to sleep.
-    pub(crate) sleeper: Option<u64>,
-    /// Where it sleeps, and what wakes it; from the first time on.
-    sleeps_at: Option<(Arc<OwnedFd>, Waker)>,
 }
-
-type Waker = Box<dyn Fn() + Send + Sync>;
 
 /// Last words that wait for room; of more the oldest are given up.
 const LAST_WORDS_MAX: usize = 256;
@@ -74,12 +64,9 @@ impl<H: Host> Core<H> {
             classes: Table::new(CLASSES_MAX, u32::MAX - 1),
             waiting: 0,
             reserved: 0,
-            activity_seen: 0,
             retired: Vec::new(),
             last_words: Vec::new(),
             overrun: None,
-            sleeper: None,
-            sleeps_at: None,
         })
     }
 
@@ -244,6 +231,9 @@ impl<H: Host> Core<H> {
 
     #[inline(never)]
     fn lead(&mut self, notification: Notification) {
+        if self.interface.sleepers.is_any() {
+            self.interface.tell_sleepers();
+        }
         let arrival = Arrival::of(&notification);
         // In fast mode the word is the sender's, and names no receiver of ours.
         if notification.is_fast() {
@@ -323,35 +313,5 @@ impl<H: Host> Core<H> {
                 Err(TerminusError::InUse { .. })
             )
         });
-    }
-
-    /// Where one of several threads sleeps. None in a simulator.
-    pub(crate) fn descriptor(&mut self) -> Result<Option<Arc<OwnedFd>>, HostError> {
-        if self.sleeps_at.is_none()
-            && let Some(descriptor) = self.interface.descriptor()
-        {
-            let own = descriptor.try_clone_to_owned();
-            let own = own.map_err(|_| HostError::Descriptors { needed: 1 })?;
-            self.sleeps_at = Some((Arc::new(own), self.interface.waker()));
-        }
-        Ok(self
-            .sleeps_at
-            .as_ref()
-            .map(|(descriptor, _)| Arc::clone(descriptor)))
-    }
-
-    /// The calling thread is about to sleep.
-    pub(crate) fn begin_sleep(&mut self) {
-        self.sleeper = Some(self.interface.activity());
-    }
-
-    /// Wakes the thread that sleeps, if anything has happened since it went to sleep: it may have happened for it, or for one
-    /// that waits for it to wake.
-    pub(crate) fn wake_sleeper(&self) {
-        if let (Some(activity), Some((_, waker))) = (self.sleeper, &self.sleeps_at)
-            && self.interface.activity() != activity
-        {
-            waker();
-        }
     }
 }

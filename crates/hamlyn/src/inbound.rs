@@ -328,6 +328,14 @@ impl<R: ReceiveEnd> Inbound<R> {
         }
     }
 
+    /// Whether the link whose turn it is has something.
+    #[inline]
+    pub(crate) fn is_at_hand(&mut self) -> bool {
+        self.inlets
+            .at_hand()
+            .is_some_and(|inlet| inlet.end.is_pending())
+    }
+
     /// Takes what has come, a turn of every link at most; stops at the first packet that announces
     /// itself in `waiting`, which must be empty.
     pub(crate) fn poll(&mut self, waiting: Option<QueueId>) -> Polled {

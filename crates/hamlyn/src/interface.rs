@@ -9,6 +9,7 @@ mod granting;
 mod peers;
 mod receiving;
 mod sending;
+mod sleepers;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -92,11 +93,13 @@ pub struct Interface<H: Host> {
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
     granting: granting::Granting,
+    pub(crate) sleepers: sleepers::Sleepers,
     habit: Habit,
     host: H,
 }
 
 pub use sending::Sent;
+pub(crate) use sleepers::Joined;
 
 impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets, with [`Strategy::Proc`].
@@ -133,6 +136,7 @@ impl<H: Host> Interface<H> {
             cut: None,
             spare_due_ns: None,
             granting: granting::Granting::default(),
+            sleepers: sleepers::Sleepers::default(),
             habit,
             host,
         };

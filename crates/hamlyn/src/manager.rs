@@ -13,7 +13,9 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
@@ -28,7 +30,7 @@ use hamlyn_host::{Host, HostError};
 
 use crate::core::Core;
 use crate::error::{OpenError, ReceiveError, SendError};
-use crate::interface::Interface;
+use crate::interface::{Interface, Joined};
 use crate::message::{Message, Target};
 use crate::processor::Strategy;
 use crate::wait::{Next, Patience, Wait};
@@ -113,6 +115,13 @@ type Held<H> = <<H as Host>::Sharing as Sharing>::Shared<Core<H>>;
 /// See the module.
 pub struct Manager<H: Host = ProcessHost> {
     held: Held<H>,
+    pub(crate) descriptor: Option<Arc<OwnedFd>>,
+    /// What had happened when a wait of this handle last ended.
+    pub(crate) activity_seen: AtomicU64,
+    /// Such a wait ended because something was at hand.
+    pub(crate) was_at_hand: AtomicBool,
+    /// How often [`Manager::prepare_sleep`] has had news since there was none.
+    pub(crate) news_in_a_row: u32,
 }
 
 /// A manager with which a call is under way.
@@ -141,8 +150,8 @@ impl<H: Host> Drop for Entered<'_, H> {
     /// What this call took may be what a thread that sleeps awaits.
     #[inline(always)]
     fn drop(&mut self) {
-        if Self::AMONG_THREADS {
-            self.guard.wake_sleeper();
+        if Self::AMONG_THREADS && self.guard.interface.sleepers.is_any() {
+            self.guard.interface.tell_sleepers();
         }
     }
 }
@@ -168,56 +177,70 @@ impl<'a, H: Host> Entered<'a, H> {
         }
     }
 
-    /// One thread at a time sleeps at the interface's descriptor; others that would sleep wait for it to wake.
+    /// Those that sleep do so at the interface's descriptor, without the lock.
     fn pause_among_threads(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
-        self.guard.wake_sleeper();
-        let deadline_ns = match self.interface.next_step(patience) {
+        let deadline_ns = match self.step(patience) {
             Next::Stop => return Ok(false),
-            Next::Spin => {
-                Held::<H>::let_others(&mut self.guard, std::hint::spin_loop);
-                return Ok(true);
-            }
-            Next::Yield => {
-                Held::<H>::let_others(&mut self.guard, std::thread::yield_now);
-                self.interface.resumed(patience);
-                return Ok(true);
-            }
+            Next::Spin | Next::Yield => return Ok(true),
             Next::Sleep(deadline_ns) => deadline_ns,
         };
-        if self.sleeper.is_some() {
-            let span = self.span_until(deadline_ns);
-            self.held.await_others(&mut self.guard, span);
-            return Ok(true);
-        }
         let activity = self.interface.activity();
         if patience.is_news(activity) {
             return Ok(true);
         }
-        let slept = match self.interface.begin_sleep(activity, deadline_ns) {
-            Some(deadline_ns) => self.sleep(deadline_ns),
-            None => Ok(()),
-        };
-        self.interface.end_sleep(patience);
+        match self.interface.join_sleepers(activity, deadline_ns)? {
+            Joined::News => {}
+            Joined::Crowded => {
+                let span = self.interface.nap(deadline_ns);
+                self.held.await_others(&mut self.guard, Some(span));
+                return Ok(true);
+            }
+            Joined::Asleep(until_ns) => {
+                let span = self.interface.span_until(until_ns);
+                let descriptor = self.interface.shared_descriptor().cloned();
+                let slept = descriptor.map(|descriptor| {
+                    let sleep = || await_readable(descriptor.as_fd(), span);
+                    Held::<H>::let_others(&mut self.guard, sleep)
+                });
+                self.interface.leave_sleepers();
+                self.held.notify();
+                slept.transpose()?;
+            }
+        }
+        self.interface.learn(patience);
+        Ok(true)
+    }
+
+    /// What to do next in a wait. If that is to look again, what is to be done before is done, and other threads may have used
+    /// the manager meanwhile.
+    #[inline]
+    pub(crate) fn step(&mut self, patience: &mut Patience) -> Next {
+        if !Self::AMONG_THREADS {
+            return self.interface.step(patience);
+        }
+        self.interface.tell_sleepers();
+        let next = self.interface.next_step(patience);
+        match next {
+            Next::Spin => Held::<H>::let_others(&mut self.guard, std::hint::spin_loop),
+            Next::Yield => {
+                Held::<H>::let_others(&mut self.guard, std::thread::yield_now);
+                self.interface.resumed(patience);
+            }
+            Next::Stop | Next::Sleep(_) => {}
+        }
+        next
+    }
+
+    /// Ends a [`Sleep`](crate::Sleep).
+    pub(crate) fn wake(&mut self, patience: &Patience) {
+        let before = self.interface.activity();
+        self.interface.leave_sleepers();
         self.held.notify();
-        slept.map(|()| true)
-    }
-
-    fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        self.interface.leave_to_processor()?;
-        let Some(descriptor) = self.descriptor()? else {
-            return Ok(());
-        };
-        let span = self.span_until(deadline_ns);
-        self.begin_sleep();
-        let slept =
-            Held::<H>::let_others(&mut self.guard, || await_readable(descriptor.as_fd(), span));
-        self.sleeper = None;
-        slept
-    }
-
-    fn span_until(&self, deadline_ns: Option<u64>) -> Option<Duration> {
-        let now_ns = self.interface.host().now_ns();
-        deadline_ns.map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(now_ns)))
+        self.interface.poll_beside_processor();
+        // If something else woke the program, that says nothing of when messages come.
+        if self.interface.activity() != before || self.interface.has_waited_long(patience) {
+            self.interface.learn(patience);
+        }
     }
 
     /// Sends a message over the manager's terminus.
@@ -292,6 +315,15 @@ impl<H: Host> DerefMut for InterfaceGuard<'_, H> {
     }
 }
 
+impl<H: Host> Drop for InterfaceGuard<'_, H> {
+    /// Calls of the lower layer may have taken what a task that sleeps awaits.
+    fn drop(&mut self) {
+        if self.0.interface.sleepers.is_any() {
+            self.0.interface.tell_sleepers();
+        }
+    }
+}
+
 /// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once, if no call is under way; to be
 /// the last field, as the others leave it.
 #[derive(Debug)]
@@ -322,24 +354,45 @@ impl<H: Host> Clone for Holder<H> {
 
 impl<H: Host> Clone for Manager<H> {
     fn clone(&self) -> Self {
-        Self {
-            held: self.held.clone(),
-        }
+        Self::of(self.held.clone(), self.descriptor.clone())
     }
 }
 
 impl<H: Host> Manager<H> {
+    fn of(held: Held<H>, descriptor: Option<Arc<OwnedFd>>) -> Self {
+        Self {
+            held,
+            descriptor,
+            activity_seen: AtomicU64::new(0),
+            was_at_hand: AtomicBool::new(false),
+            news_in_a_row: 0,
+        }
+    }
+
     /// A manager for an interface on that host.
     pub fn new(host: H, options: ManagerOptions) -> Result<Self, OpenError> {
-        Ok(Self {
-            held: Shared::new(Core::new(host, options)?),
-        })
+        Ok(Self::around(Core::new(host, options)?))
+    }
+
+    fn around(core: Core<H>) -> Self {
+        let descriptor = core.interface.shared_descriptor().cloned();
+        Self::of(Shared::new(core), descriptor)
     }
 
     #[inline(always)]
     #[track_caller]
     pub(crate) fn enter(&self) -> Entered<'_, H> {
         Entered::new(&self.held)
+    }
+
+    /// As [`Manager::enter`], for what a drop does. Nothing if the manager is in hand, while a panic unwinds.
+    #[track_caller]
+    pub(crate) fn enter_to_leave(&self) -> Option<Entered<'_, H>> {
+        if !std::thread::panicking() {
+            return Some(self.enter());
+        }
+        let held = &self.held;
+        held.try_enter().map(|guard| Entered { held, guard })
     }
 
     /// For an end point.
@@ -398,7 +451,8 @@ impl<H: Host> Manager<H> {
     /// Waits until anything has happened since this was last called: a packet, a connection, a
     /// loss; or until the time is over. For programs that serve several end points: ask
     /// each until it has nothing, then wait. What one end point finds for another while it
-    /// is asked counts, so nothing is overlooked.
+    /// is asked counts, so nothing is overlooked. Among threads each takes a handle of its own. [`Manager::prepare_sleep`] is for
+    /// programs that wait for something else as well.
     pub fn wait(&self, wait: Wait) -> Result<(), ReceiveError> {
         let mut core = self.enter();
         let mut patience = Patience::new(wait);
@@ -406,8 +460,7 @@ impl<H: Host> Manager<H> {
             core.settle();
             core.interface.poll();
             let activity = core.interface.activity();
-            if activity != core.activity_seen {
-                core.activity_seen = activity;
+            if activity != self.activity_seen.swap(activity, Relaxed) {
                 return Ok(());
             }
             if !core.pause(&mut patience)? {
@@ -439,7 +492,7 @@ impl<H: Host> Manager<H> {
     pub fn detach(self) -> Result<Detached<H>, Self> {
         match self.held.into_inner() {
             Ok(core) => Ok(Detached(core)),
-            Err(held) => Err(Self { held }),
+            Err(held) => Err(Self::of(held, self.descriptor)),
         }
     }
 }
@@ -450,9 +503,7 @@ pub struct Detached<H: Host = ProcessHost>(Core<H>);
 impl<H: Host> Detached<H> {
     /// The manager, for the thread that calls this.
     pub fn attach(self) -> Manager<H> {
-        Manager {
-            held: Shared::new(self.0),
-        }
+        Manager::around(self.0)
     }
 }
 

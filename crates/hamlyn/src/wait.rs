@@ -94,10 +94,15 @@ impl Habit {
         }
     }
 
+    /// Whether polling would not have ended a wait that took so long.
+    pub(crate) fn is_long(&self, waited_ns: u64, spin_max_ns: u64) -> bool {
+        waited_ns > spin_max_ns.saturating_add(WAKE_NS)
+    }
+
     /// A wait came to sleeping, and a sleep ended so long after it had begun.
     #[cold]
     pub(crate) fn slept(&mut self, waited_ns: u64, spin_max_ns: u64) {
-        if waited_ns <= spin_max_ns.saturating_add(WAKE_NS) {
+        if !self.is_long(waited_ns, spin_max_ns) {
             let more_ns = self.spin_ns.saturating_mul(2).max(spin_max_ns / 4);
             self.spin_ns = more_ns.min(spin_max_ns);
         } else {

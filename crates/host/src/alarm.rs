@@ -5,6 +5,7 @@
 //! at the word.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -13,11 +14,12 @@ use rustix::thread::futex;
 
 /// A descriptor to ring.
 #[derive(Debug)]
-pub(crate) struct Event(OwnedFd);
+pub(crate) struct Event(Arc<OwnedFd>);
 
 impl Event {
     pub(crate) fn new() -> Result<Self, Errno> {
-        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Self)
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map(|event| Self(Arc::new(event)))
     }
 
     pub(crate) fn ring(&self) {
@@ -28,6 +30,11 @@ impl Event {
     /// Readable when rung, until [`Event::clear`].
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn shared(&self) -> &Arc<OwnedFd> {
+        &self.0
     }
 
     /// Takes all rings.

@@ -7,7 +7,8 @@
 //! A thread sleeps at a futex, or at a descriptor. Where there are no threads, the host says how one sleeps ([`Rest`]).
 
 use std::num::NonZeroU32;
-use std::os::fd::BorrowedFd;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 use rustix::io::Errno;
@@ -141,9 +142,9 @@ impl Bell {
     }
 
     /// Readable when rung. None where there are no descriptors.
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    pub fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         match &self.place {
-            Place::Here(event, _) => Some(event.descriptor()),
+            Place::Here(event, _) => Some(event.shared()),
             Place::Elsewhere(_) => None,
         }
     }

@@ -176,7 +176,7 @@ pub trait Host: std::fmt::Debug + 'static {
     ) -> Result<Connected<Self::Link>, ConnectError>;
 
     /// Offers 1 to 1024 bytes, a ticket or a seed say, to whoever asks for `item` (1 to 64
-    /// handshake payloads, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
+    /// letters, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
     ///
     /// What is offered once queues up, and goes to one asker each in that
     /// order, before what is always offered under the same name. What is
@@ -262,6 +262,11 @@ pub trait Driver {
     /// All peers see what was announced before this, or what they sent is seen here after it.
     fn pass_barrier(&mut self);
 
+    /// When to wake at the latest, after [`Driver::pass_barrier`], because a peer may not see what was announced.
+    fn sleep_until_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// Sleeps until a peer rings, an event comes, the alarm is rung, or `deadline_ns` passes. May wake early.
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;
 
@@ -276,7 +281,7 @@ pub trait Driver {
 
     /// A descriptor that becomes readable when a peer rings or an event comes after
     /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
-    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>>;
+    fn descriptor(&self) -> Option<&Arc<OwnedFd>>;
 
     /// Called by a [`Companion`] that drives: leaves everything alone for so long, or until [`Companion::unpark`]. For
     /// no time at all, between looks that find nothing, only the simulator's time passes.

@@ -54,12 +54,17 @@ pub trait Shared<T: 'static>: Clone + 'static {
     fn notify(&self);
 }
 
-/// Waits until something can be read from the descriptor, or until the time is over. May end early.
-pub fn await_readable(descriptor: BorrowedFd<'_>, span: Option<Duration>) -> Result<(), HostError> {
+/// Waits until something can be read from the descriptor, or until the time is over. May end early. Whether something can be
+/// read.
+pub fn await_readable(
+    descriptor: BorrowedFd<'_>,
+    span: Option<Duration>,
+) -> Result<bool, HostError> {
     let span = span.and_then(|span| Timespec::try_from(span).ok());
     let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
     match poll(&mut polled, span.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
         Err(errno) => Err(HostError::system("poll", 0, errno)),
     }
 }

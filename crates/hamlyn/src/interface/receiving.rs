@@ -1,5 +1,6 @@
 //! An interface receives (`Hamlyn 3.2`, `h_rcv` and `h_rcv_block`) and waits.
 
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -217,12 +218,21 @@ impl<H: Host> Interface<H> {
     /// As [`Interface::poll`], but stops at the first packet that announces itself in `waiting`,
     /// which must be empty, and returns that notification.
     fn poll_for(&mut self, waiting: Option<QueueId>) -> Polled {
+        self.poll_with(waiting, waiting.is_none())
+    }
+
+    /// As [`Interface::poll`], but leaves to the network processor what it has in hand: for those who look again and again.
+    pub(crate) fn poll_beside_processor(&mut self) {
+        self.poll_with(None, false);
+    }
+
+    fn poll_with(&mut self, waiting: Option<QueueId>, insists: bool) -> Polled {
         self.host.looks();
         self.attend_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => inbound.poll(waiting),
             (Half::Shared(turnstile), Some(processor)) => {
-                let inbound = if waiting.is_none() {
+                let inbound = if insists {
                     // What has come is taken when this returns, whoever takes it.
                     Some(turnstile.enter())
                 } else if self.strategy == Strategy::Receive {
@@ -252,6 +262,9 @@ impl<H: Host> Interface<H> {
                 self.end_broken();
             }
         }
+        if self.sleepers.is_any() {
+            self.tell_sleepers();
+        }
         polled
     }
 
@@ -263,27 +276,18 @@ impl<H: Host> Interface<H> {
     /// One step of a wait: false when its time is over.
     #[inline]
     pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
-        match patience.next(&self.habit, || self.host.now_ns()) {
+        match self.step(patience) {
             Next::Stop => Ok(false),
-            Next::Spin => {
-                if !patience.is_eager() {
-                    self.host.relax(false);
-                }
-                if let Half::Own(inbound) = &mut self.inbound {
-                    inbound.glance();
-                }
-                Ok(true)
-            }
-            Next::Yield => {
-                self.host.relax(true);
-                patience.resumed(&mut self.habit, self.host.now_ns());
-                Ok(true)
-            }
+            Next::Spin | Next::Yield => Ok(true),
             Next::Sleep(deadline_ns) => {
                 // Only if nothing at all changed while the caller looked: what it looked at
                 // first may have changed by what it did last.
                 let activity = self.activity();
                 if patience.is_news(activity) {
+                    return Ok(true);
+                }
+                if self.sleepers.is_any() {
+                    self.sleep_beside_others(activity, deadline_ns)?;
                     return Ok(true);
                 }
                 let slept = match self.begin_sleep(activity, deadline_ns) {
@@ -294,6 +298,28 @@ impl<H: Host> Interface<H> {
                 slept.map(|()| true)
             }
         }
+    }
+
+    /// What to do next in a wait. If that is to look again, what is to be done before is done.
+    #[inline]
+    pub(crate) fn step(&mut self, patience: &mut Patience) -> Next {
+        let next = patience.next(&self.habit, || self.host.now_ns());
+        match next {
+            Next::Spin => {
+                if !patience.is_eager() {
+                    self.host.relax(false);
+                }
+                if let Half::Own(inbound) = &mut self.inbound {
+                    inbound.glance();
+                }
+            }
+            Next::Yield => {
+                self.host.relax(true);
+                patience.resumed(&mut self.habit, self.host.now_ns());
+            }
+            Next::Stop | Next::Sleep(_) => {}
+        }
+        next
     }
 
     /// What to do next in a wait that lets others have the interface meanwhile.
@@ -328,8 +354,19 @@ impl<H: Host> Interface<H> {
     }
 
     /// Ends what [`Interface::begin_sleep`] began, in any case.
-    pub(crate) fn end_sleep(&mut self, patience: &mut Patience) {
+    fn end_sleep(&mut self, patience: &mut Patience) {
         self.end_wait();
+        self.learn(patience);
+    }
+
+    /// Whether it waited for longer than polling is worth while.
+    pub(crate) fn has_waited_long(&self, patience: &Patience) -> bool {
+        self.habit
+            .is_long(patience.waited_ns(self.host.now_ns()), self.host.spin_ns())
+    }
+
+    /// A wait came to sleeping, and what it waited for may have come.
+    pub(crate) fn learn(&mut self, patience: &Patience) {
         let waited_ns = patience.waited_ns(self.host.now_ns());
         self.habit.slept(waited_ns, self.host.spin_ns());
     }
@@ -342,6 +379,15 @@ impl<H: Host> Interface<H> {
         match &self.processor {
             Some(processor) => processor.exchange.bell.wait(deadline_ns),
             None => Ok(()),
+        }
+    }
+
+    /// Whether something is there to be taken the shortest way.
+    #[inline]
+    pub(crate) fn is_at_hand(&mut self) -> bool {
+        match &mut self.inbound {
+            Half::Own(inbound) => inbound.is_at_hand(),
+            Half::Shared(_) => false,
         }
     }
 
@@ -385,8 +431,8 @@ impl<H: Host> Interface<H> {
         self.other_activity + packets
     }
 
-    /// For event loops of others: announces that this program is about to wait on
-    /// [`Interface::descriptor`]. In order: note [`Interface::activity`]; look at your queues and
+    /// For event loops over an interface that has no manager; [`crate::Manager::prepare_sleep`] is one call for all of
+    /// this, and polls before. Announces that this program is about to wait on [`Interface::descriptor`]. In order: note [`Interface::activity`]; look at your queues and
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
     /// call [`Interface::end_wait`] in any case. Returns for how long to wait at most: then memory can be given back, or a peer that
     /// could not be woken can be tried again.
@@ -406,6 +452,8 @@ impl<H: Host> Interface<H> {
             let again_ns = inbound.announce_sleep(|| now_ns);
             self.spare_due_ns = self.spare_due_ns.into_iter().chain(again_ns).min();
             driver.pass_barrier();
+            let until_ns = driver.sleep_until_ns();
+            self.spare_due_ns = self.spare_due_ns.into_iter().chain(until_ns).min();
             inbound.look_everywhere();
         }
         if let Some(processor) = &self.processor {
@@ -427,8 +475,14 @@ impl<H: Host> Interface<H> {
     }
 
     /// A descriptor that becomes readable when there may be something to do,
-    /// between [`Interface::prepare_wait`] and [`Interface::end_wait`].
-    pub fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+    /// between [`Interface::prepare_wait`] and [`Interface::end_wait`]. None in a simulator.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.shared_descriptor()
+            .map(|descriptor| descriptor.as_fd())
+    }
+
+    /// As [`Interface::descriptor`], for those who outlive a borrow of the interface.
+    pub(crate) fn shared_descriptor(&self) -> Option<&Arc<OwnedFd>> {
         match (&self.driver, &self.processor) {
             (Some(driver), _) => driver.descriptor(),
             (_, Some(processor)) => processor.exchange.bell.descriptor(),

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use hamlyn_link::either::EitherLink;
 use hamlyn_ring::wake::Lookout;
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use super::registry::watch_udp;
+use super::registry::hear_wire;
 use super::{Interior, clock};
 use crate::{Driver, Event, HostError};
 
@@ -62,12 +62,7 @@ impl ProcessDriver {
     }
 
     fn sleep_here(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        let deadline_ns = if self.unannounced {
-            let soon_ns = clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS);
-            Some(deadline_ns.map_or(soon_ns, |deadline_ns| deadline_ns.min(soon_ns)))
-        } else {
-            deadline_ns
-        };
+        let deadline_ns = deadline_ns.into_iter().chain(self.sleep_until_ns()).min();
         if self.has_words {
             let own = self.interior.registry.alarm().word();
             match self.lookout.sleep(own, self.alarm_rings, deadline_ns) {
@@ -79,7 +74,7 @@ impl ProcessDriver {
             }
         }
         // Nobody was found at a word, so whoever rings does so here.
-        let bells = self.interior.registry.bells();
+        let bells = self.interior.registry.bells().as_fd();
         // What was rung for is looked at first; the rings themselves are taken before the next sleep.
         match clock::wait_for_events(bells, deadline_ns) {
             Ok(()) | Err(Errno::INTR) => Ok(()),
@@ -123,6 +118,11 @@ impl Driver for ProcessDriver {
             && membarrier(MembarrierCommand::GlobalExpedited).is_err();
     }
 
+    fn sleep_until_ns(&self) -> Option<u64> {
+        self.unannounced
+            .then(|| clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS))
+    }
+
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         if self.process != std::process::id() {
             return Err(HostError::Forked);
@@ -134,9 +134,9 @@ impl Driver for ProcessDriver {
         let Some(network) = &interior.network else {
             return self.sleep_here(deadline_ns);
         };
-        let has_links = network.endpoint.has_links();
+        let has_links = network.wire.has_links();
         if has_links != self.hears_wire {
-            let heard = watch_udp(interior.registry.bells(), &network.endpoint, has_links);
+            let heard = hear_wire(interior.registry.bells().as_fd(), &network.wire, has_links);
             heard.map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
             self.hears_wire = has_links;
         }
@@ -145,11 +145,11 @@ impl Driver for ProcessDriver {
             return self.sleep_here(deadline_ns);
         }
         // What the wire wants at a time, whoever wakes for it sees to.
-        network.endpoint.note_asleep(true);
-        let wants_ns = network.endpoint.deadline_ns();
+        network.wire.note_asleep(true);
+        let wants_ns = network.wire.deadline_ns();
         let deadline_ns = deadline_ns.into_iter().chain(wants_ns).min();
         let slept = self.sleep_here(deadline_ns);
-        network.endpoint.note_asleep(false);
+        network.wire.note_asleep(false);
         slept
     }
 
@@ -166,7 +166,7 @@ impl Driver for ProcessDriver {
         clock::now_ns()
     }
 
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         Some(self.interior.registry.bells())
     }
 

@@ -16,7 +16,7 @@ use hamlyn_ring::area::Area;
 pub(crate) mod raw;
 
 use std::ops::{Deref, DerefMut};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How long a test waits for what must happen; far longer than it takes.
@@ -88,7 +88,9 @@ impl Owner {
     }
 
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.driver.descriptor()
+        self.driver
+            .descriptor()
+            .map(|descriptor| descriptor.as_fd())
     }
 }
 
@@ -240,6 +242,6 @@ pub(crate) fn exchange(a: &mut PairLink, b: &mut PairLink) {
 fn near(link: EitherLink) -> PairLink {
     match link {
         EitherLink::Pair(link) => link,
-        EitherLink::Udp(_) => panic!("nobody is on the network here"),
+        EitherLink::Wire(_) => panic!("nobody is on the network here"),
     }
 }

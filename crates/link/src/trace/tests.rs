@@ -48,7 +48,7 @@ const OF: TapSettings = TapSettings {
     peer_interface: 0x0123_4567_89ab_cdef,
     peer_host: 7,
     peer_user: 1000,
-    is_encrypted: true,
+    is_sealed: true,
 };
 
 fn address(text: &str) -> SocketAddr {

@@ -81,7 +81,7 @@ pub enum KeyFileError {
     Content {
         /// Which file.
         path: PathBuf,
-        /// The fault.
+        /// What is wrong with it.
         reason: NotAKey,
     },
 }

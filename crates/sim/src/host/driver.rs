@@ -1,5 +1,6 @@
 //! The part of the simulated host that whoever drives the interface has.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -75,7 +76,7 @@ impl Driver for SimDriver {
         world::now().as_ns()
     }
 
-    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+    fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         None
     }
 

@@ -6,6 +6,7 @@
 
 mod comparison;
 mod descriptors;
+mod event_loop;
 mod instructions;
 mod large;
 mod latency;
@@ -60,6 +61,9 @@ pub(crate) struct Arguments {
     /// Measure how long it takes to wake a sleeper and nothing else.
     #[arg(long, group = "part")]
     waking: bool,
+    /// Measure a call from an event loop beside one that blocks and nothing else.
+    #[arg(long, group = "part")]
+    event_loop: bool,
     /// Measure many senders to one receiver and nothing else.
     #[arg(long, group = "part")]
     senders: bool,
@@ -169,7 +173,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     pin(&processors[..1])?;
     let mut report = report::Report::default();
-    if arguments.senders || arguments.oversubscribed || arguments.stopped_peer {
+    if arguments.senders
+        || arguments.oversubscribed
+        || arguments.stopped_peer
+        || arguments.event_loop
+    {
         return crowd(arguments, &processors, effort, report);
     }
     let mut pair = pair::Pair::start(processors[1])?;
@@ -182,6 +190,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + 1
             + senders::steps(effort)
             + oversubscribed::STEPS
+            + event_loop::STEPS
             + stopped::STEPS,
         "measuring",
         arguments.json,
@@ -210,6 +219,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             senders::measure(&processors, effort, &mut report, &bar)?;
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             stopped::measure(&processors, effort, &mut report, &bar)?;
+            event_loop::measure(&processors, effort, &mut report, &bar)?;
             match instructions::count() {
                 Ok(instructions) => report.instructions = Some(instructions),
                 Err(error) => {
@@ -239,6 +249,8 @@ fn crowd(
         (senders::steps(effort), senders::measure)
     } else if arguments.oversubscribed {
         (oversubscribed::STEPS, oversubscribed::measure)
+    } else if arguments.event_loop {
+        (event_loop::STEPS, event_loop::measure)
     } else {
         (stopped::STEPS, stopped::measure)
     };

@@ -61,6 +61,11 @@ pub(crate) enum Order {
     /// Compute and poll by turns until that many messages are in memory; answers with what opens it
     /// to them, then how long each took, in nanoseconds.
     Compute { grain_ns: u64, messages: u64 },
+    /// Answer with a ticket for requests, and serve those of one case.
+    Serve {
+        ticket: String,
+        case: super::event_loop::Case,
+    },
     /// Grant its memory.
     LargeGrant,
     /// Take that many of them.

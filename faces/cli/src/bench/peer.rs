@@ -7,7 +7,7 @@ use super::large::ours::{Placement, ReceivingEnd};
 use super::pair::Order;
 use super::raw::Ground;
 use super::raw_stream::Stream;
-use super::{latency, memory, strategies, throughput};
+use super::{event_loop, latency, memory, strategies, throughput};
 use crate::actor::{answer, next_order};
 
 /// The other process.
@@ -108,6 +108,7 @@ pub(crate) fn run() -> Result<()> {
             Order::Compute { grain_ns, messages } => {
                 strategies::compute(&manager, grain_ns, messages)?;
             }
+            Order::Serve { ticket, case } => event_loop::serve(&manager, &ticket, case)?,
             Order::Idle { ticket, peers } => {
                 memory::connect_idle(&mut idle, &ticket, peers)?;
                 answer(&())?;

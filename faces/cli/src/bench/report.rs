@@ -20,6 +20,7 @@ pub(crate) struct Report {
     pub(crate) senders: Vec<super::senders::Figures>,
     pub(crate) oversubscribed: Option<super::oversubscribed::Figures>,
     pub(crate) beside_a_stopped_peer: Vec<super::stopped::Figures>,
+    pub(crate) event_loop: Vec<super::event_loop::Figures>,
     /// Nothing where they cannot be counted.
     pub(crate) instructions: Option<Instructions>,
 }
@@ -88,6 +89,7 @@ impl Report {
             "senders": self.senders.iter().map(super::senders::Figures::json).collect::<Vec<_>>(),
             "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
             "beside_a_stopped_peer": self.beside_a_stopped_peer,
+            "epoll_call_over_blocking": self.event_loop,
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
             "fresh_buffers": large(true),
@@ -132,6 +134,13 @@ impl Report {
                 table.add_row(figures.row());
             }
             println!("messages to live peers, with a stopped peer beside them\n{table}");
+        }
+        if !self.event_loop.is_empty() {
+            let mut table = crate::terminal::table(&super::event_loop::Figures::COLUMNS);
+            for figures in &self.event_loop {
+                table.add_row(figures.row());
+            }
+            println!("a call in an epoll loop over the blocking call\n{table}");
         }
         self.print_instructions();
         Ok(())

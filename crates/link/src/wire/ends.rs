@@ -1,4 +1,4 @@
-//! The two halves of a link to another host. The thread that drives a half of the interface owns it.
+//! The two ends of a link over the wire, in the hands of whoever drives the interface.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
-use super::connection::{Connection, ReceivedBatch};
-use super::{ConnectionState, UdpEndpoint};
+use super::post::{Arrivals, Post};
+use super::{Wire, WireState};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// A link to an interface of another host.
-pub struct UdpLink {
-    transmit: UdpTransmit,
-    receive: UdpReceive,
+pub struct WireLink {
+    transmit: WireTransmit,
+    receive: WireReceive,
 }
 
-impl UdpLink {
-    pub(super) fn new(endpoint: &Arc<UdpEndpoint>, connection: &Arc<Connection>) -> Self {
+impl WireLink {
+    pub(super) fn new(wire: &Arc<Wire>, post: &Arc<Post>) -> Self {
         Self {
-            transmit: UdpTransmit {
-                endpoint: Arc::clone(endpoint),
-                connection: Arc::clone(connection),
+            transmit: WireTransmit {
+                wire: Arc::clone(wire),
+                post: Arc::clone(post),
                 sent: 0,
                 holds: false,
             },
-            receive: UdpReceive {
-                endpoint: Arc::clone(endpoint),
-                connection: Arc::clone(connection),
+            receive: WireReceive {
+                wire: Arc::clone(wire),
+                post: Arc::clone(post),
                 current: None,
                 taken: 0,
             },
@@ -40,32 +40,32 @@ impl UdpLink {
     }
 
     /// What the host holds of it.
-    pub fn connection(&self) -> &Arc<Connection> {
-        &self.receive.connection
+    pub fn post(&self) -> &Arc<Post> {
+        &self.receive.post
     }
 }
 
-impl Link for UdpLink {
-    type Transmit = UdpTransmit;
-    type Receive = UdpReceive;
+impl Link for WireLink {
+    type Transmit = WireTransmit;
+    type Receive = WireReceive;
 
-    fn split(self) -> (UdpTransmit, UdpReceive) {
+    fn split(self) -> (WireTransmit, WireReceive) {
         (self.transmit, self.receive)
     }
 }
 
 /// The transmitting end.
-pub struct UdpTransmit {
-    endpoint: Arc<UdpEndpoint>,
-    connection: Arc<Connection>,
+pub struct WireTransmit {
+    wire: Arc<Wire>,
+    post: Arc<Post>,
     sent: u64,
     /// Whether packets wait for others.
     holds: bool,
 }
 
-impl TransmitEnd for UdpTransmit {
+impl TransmitEnd for WireTransmit {
     fn payload_max_bytes(&self) -> usize {
-        self.connection.payload_max_bytes()
+        self.post.payload_max_bytes()
     }
 
     #[cold]
@@ -79,9 +79,9 @@ impl TransmitEnd for UdpTransmit {
         let bytes = metadata.len() + parts.iter().map(Part::length_bytes).sum::<usize>();
         let give = |association: &mut Association| association.offer(header, metadata, parts);
         if bytes < self.payload_max_bytes() {
-            self.connection.offer(&self.endpoint, give)?;
+            self.post.offer(&self.wire, give)?;
         } else {
-            self.holds = self.connection.offer_part(&self.endpoint, give)?;
+            self.holds = self.post.offer_part(&self.wire, give)?;
         }
         self.sent += 1;
         Ok(())
@@ -93,8 +93,7 @@ impl TransmitEnd for UdpTransmit {
 
     fn hand_over(&mut self) {
         if core::mem::take(&mut self.holds) {
-            self.connection
-                .run_timers(&self.endpoint, self.endpoint.now_ns());
+            self.post.turn(&self.wire, self.wire.now_ns());
         }
     }
 
@@ -106,8 +105,8 @@ impl TransmitEnd for UdpTransmit {
     #[inline(never)]
     fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
         let mut count = 0;
-        // Packets that were accepted are counted; the next call tells why no more were.
-        let _ = self.connection.offer(&self.endpoint, |association| {
+        // What was taken is counted; why no more was, the next call tells.
+        let _ = self.post.offer(&self.wire, |association| {
             while association.has_room()
                 && let Some(short) = next()
             {
@@ -129,15 +128,15 @@ impl TransmitEnd for UdpTransmit {
     }
 
     fn credit_came(&self) -> bool {
-        self.connection.has_room()
+        self.post.has_room()
     }
 
     fn give_back(&mut self) -> usize {
-        self.connection.give_back()
+        self.post.give_back()
     }
 
     fn has_spare(&self) -> bool {
-        self.connection.has_spare()
+        self.post.has_spare()
     }
 
     fn sent(&self) -> u64 {
@@ -145,31 +144,31 @@ impl TransmitEnd for UdpTransmit {
     }
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
-        self.connection.next_returned()
+        self.post.next_returned()
     }
 
-    fn connection_state(&self) -> Option<ConnectionState> {
-        self.connection.state()
+    fn wire_state(&self) -> Option<WireState> {
+        self.post.state()
     }
 }
 
 /// The receiving end.
-pub struct UdpReceive {
-    endpoint: Arc<UdpEndpoint>,
-    connection: Arc<Connection>,
+pub struct WireReceive {
+    wire: Arc<Wire>,
+    post: Arc<Post>,
     /// The frames whose packets are being taken.
-    current: Option<ReceivedBatch>,
+    current: Option<Arrivals>,
     taken: u64,
 }
 
 /// The bytes that came with a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct ReceivedPayload<'a> {
+pub struct Arrived<'a> {
     metadata: &'a [u8],
     data: &'a [u8],
 }
 
-impl Payload<Area> for ReceivedPayload<'_> {
+impl Payload<Area> for Arrived<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         let length_bytes = length_bytes.min(self.metadata.len());
         into[..length_bytes].copy_from_slice(&self.metadata[..length_bytes]);
@@ -180,52 +179,52 @@ impl Payload<Area> for ReceivedPayload<'_> {
     }
 }
 
-impl UdpReceive {
+impl WireReceive {
     #[cfg(test)]
-    pub(super) fn connection(&self) -> &Arc<Connection> {
-        &self.connection
+    pub(super) fn post(&self) -> &Arc<Post> {
+        &self.post
     }
 
     /// Gives the next packet; `judge` says whether the interface would not have it.
     fn next<R>(
         &mut self,
-        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
+        take: impl FnOnce(&Header, &Arrived<'_>) -> R,
         judge: impl FnOnce(&R) -> Option<Refusal>,
     ) -> Option<R> {
         if self.current.is_none() {
-            self.current = self.connection.next_batch();
+            self.current = self.post.next_arrivals();
         }
-        let batch = self.current.as_mut()?;
-        let result = batch.next().map(|packet| match packet {
+        let arrivals = self.current.as_mut()?;
+        let result = arrivals.next().map(|packet| match packet {
             Packet::Short(short) => {
                 let (word, data) = (short.word.to_le_bytes(), short.bytes());
                 let metadata = if short.has_metadata { &word[..] } else { &[] };
                 let data = &data[..];
-                take(&short.header(), &ReceivedPayload { metadata, data })
+                take(&short.header(), &Arrived { metadata, data })
             }
             Packet::General {
                 header,
                 metadata,
                 data,
-            } => take(&header, &ReceivedPayload { metadata, data }),
+            } => take(&header, &Arrived { metadata, data }),
         });
         if let Some(result) = &result {
             self.taken += 1;
             if let Some(refusal) = judge(result) {
-                batch.note_refusal(refusal);
+                arrivals.note_refusal(refusal);
             }
         }
-        if batch.is_through()
-            && let Some(batch) = self.current.take()
+        if arrivals.is_through()
+            && let Some(arrivals) = self.current.take()
         {
-            self.connection.taken(&self.endpoint, batch);
+            self.post.taken(&self.wire, arrivals);
         }
         result
     }
 }
 
-impl ReceiveEnd for UdpReceive {
-    type Payload<'a> = ReceivedPayload<'a>;
+impl ReceiveEnd for WireReceive {
+    type Payload<'a> = Arrived<'a>;
     type Shortcut = Infallible;
 
     fn shortcut(&mut self) -> Option<&mut Infallible> {
@@ -244,7 +243,7 @@ impl ReceiveEnd for UdpReceive {
     #[inline(never)]
     fn receive<R>(
         &mut self,
-        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
+        take: impl FnOnce(&Header, &Arrived<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
         Ok(self.next(take, |_| None))
     }
@@ -253,7 +252,7 @@ impl ReceiveEnd for UdpReceive {
     #[inline(never)]
     fn receive_judged<R>(
         &mut self,
-        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> Result<R, Refusal>,
+        take: impl FnOnce(&Header, &Arrived<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
         Ok(self.next(take, |result| result.as_ref().err().copied()))
     }
@@ -261,17 +260,17 @@ impl ReceiveEnd for UdpReceive {
     #[cold]
     #[inline(never)]
     fn is_pending(&self) -> bool {
-        if self.current.is_some() || self.connection.has_frames() {
+        if self.current.is_some() || self.post.has_frames() {
             return true;
         }
-        // One of the links polls for all.
-        self.endpoint.poll_for_all(&self.connection) && self.connection.has_frames()
+        // One of the links looks for all.
+        self.wire.look_for_all(&self.post) && self.post.has_frames()
     }
 
     #[cold]
     #[inline(never)]
     fn settle(&mut self) {
-        self.connection.acknowledge(&self.endpoint);
+        self.post.acknowledge(&self.wire);
     }
 
     fn settle_bulk(&mut self) {}
@@ -285,8 +284,8 @@ impl ReceiveEnd for UdpReceive {
     #[cold]
     #[inline(never)]
     fn unwatch(&mut self) -> bool {
-        // The half that polls for all links must have its turn.
-        !self.endpoint.polls_for_all(&self.connection)
+        // Whoever looks for all must have its turn.
+        !self.wire.looks_for_all(&self.post)
     }
 
     fn announce_sleep(&mut self) {
@@ -294,12 +293,12 @@ impl ReceiveEnd for UdpReceive {
     }
 }
 
-impl Drop for UdpReceive {
+impl Drop for WireReceive {
     fn drop(&mut self) {
-        if let Some(batch) = self.current.take() {
-            self.connection.nack(batch);
+        if let Some(arrivals) = self.current.take() {
+            self.post.nack(arrivals);
         }
-        self.connection.close();
-        self.endpoint.request_wakeup(0);
+        self.post.hang_up();
+        self.wire.wants(0);
     }
 }

@@ -1,14 +1,14 @@
-//! Packet protection: encryption and authentication of one datagram (packet header, frame, tag).
+//! Sealing and opening of one datagram: envelope, frame, tag.
 //!
-//! The cipher is AES-256-GCM: the nonce is the packet number over a salt of the direction, the packet header is associated data. Keys
+//! Sealed with AES-256-GCM: the nonce is the packet number over a salt of the direction, the envelope is associated data. Keys
 //! have numbers, which follow from the packet number: each serves [`KEY_PACKETS`] packets, and the next one is derived from
-//! it, so that an attacker who learns a key learns none of those before. The key before is kept for packets that come late; its flag, the key phase, only
-//! has to agree. The receiving side does the same bounded work for any bytes: one look at the replay window, and one attempt with one key.
-//! Its state changes only if the tag is right.
+//! it, so that who learns a key learns none of those before. The key before is kept for packets that come late; its flag, the key phase, only
+//! has to agree. An opener does the same bounded work for any bytes: one look at the replay window, and one attempt with one key.
+//! Nothing of it changes unless the tag is right.
 //!
 //! Without keys (`Key::Clear`) a CRC32C of the first [`CHECKED_BYTES`] takes the place of the tag, begun with a number from
-//! the handshake, so that a guessed packet is refused; UDP's own checksum covers the rest. The checksum protects from damage and from stray packets, not from an attacker that
-//! sees the network.
+//! the handshake, so that nobody who only guesses is believed; UDP's own checksum covers the rest. It protects from damage and from strays, not from
+//! whoever sees the network.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf;
 use zeroize::Zeroizing;
 
-use super::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
+use super::envelope::{ENVELOPE_BYTES, Envelope, Kind};
 use super::replay::{Stale, Window};
 
 /// Bytes of a tag of AES-GCM.
@@ -25,13 +25,13 @@ pub const TAG_BYTES: usize = 16;
 pub const CHECKSUM_BYTES: usize = 4;
 /// Bytes that the checksum covers, or all there are.
 pub const CHECKED_BYTES: usize = 128;
-/// The most that packet protection adds to a frame, in bytes.
-pub const OVERHEAD_BYTES_MAX: usize = PACKET_HEADER_BYTES + TAG_BYTES;
+/// The most that sealing adds to a frame, in bytes.
+pub const OVERHEAD_BYTES_MAX: usize = ENVELOPE_BYTES + TAG_BYTES;
 /// Packets under one key. RFC 9001 allows twice as many of any length.
 pub const KEY_PACKETS: u64 = 1 << 22;
 /// Packet numbers end here, long before 64 bits do; no association lives so long.
 pub const PACKETS_MAX: u64 = 1 << 62;
-/// The reorder window: an older packet is refused.
+/// How far packets may overtake each other and still be taken.
 pub const WINDOW_PACKETS: u64 = super::replay::WINDOW_PACKETS;
 
 const _: () = assert!(WINDOW_PACKETS >= 4096 && WINDOW_PACKETS < KEY_PACKETS);
@@ -39,8 +39,8 @@ const _: () = assert!(WINDOW_PACKETS >= 4096 && WINDOW_PACKETS < KEY_PACKETS);
 /// What protects one direction.
 #[derive(Clone)]
 pub enum Key {
-    /// Encrypted: 32 secret bytes, from which the keys are derived. Wiped when dropped.
-    Encrypted(Zeroizing<[u8; 32]>),
+    /// Sealed: 32 secret bytes, from which the keys are derived. Wiped when dropped.
+    Sealed(Zeroizing<[u8; 32]>),
     /// Clear: with which number the checksum begins.
     Clear(u32),
 }
@@ -48,7 +48,7 @@ pub enum Key {
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Encrypted(_) => "Sealed(..)",
+            Self::Sealed(_) => "Sealed(..)",
             Self::Clear(_) => "Clear(..)",
         })
     }
@@ -58,32 +58,32 @@ impl Key {
     /// Another key for that purpose, from which this one cannot be found.
     pub(super) fn derive(&self, label: &str) -> Self {
         match self {
-            Self::Encrypted(secret) => {
+            Self::Sealed(secret) => {
                 let mut derived = Zeroizing::new([0; 32]);
                 let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &**secret);
                 expand(&secret, label.as_bytes(), &mut *derived);
-                Self::Encrypted(derived)
+                Self::Sealed(derived)
             }
-            // An attacker that sees the network sees everything; the label only tells stray packets apart.
+            // Whoever sees the network sees all of it; only strays must not be taken for something else.
             Self::Clear(begin) => Self::Clear(crc32c::crc32c_append(*begin, label.as_bytes())),
         }
     }
 
-    /// Bytes that packet protection adds to a frame, packet header included.
+    /// What sealing adds to a frame, envelope included, in bytes.
     pub fn overhead_bytes(&self) -> usize {
-        PACKET_HEADER_BYTES
+        ENVELOPE_BYTES
             + match self {
-                Self::Encrypted(_) => TAG_BYTES,
+                Self::Sealed(_) => TAG_BYTES,
                 Self::Clear(_) => CHECKSUM_BYTES,
             }
     }
 }
 
-/// A datagram was not protected.
+/// A datagram was not sealed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ProtectError {
-    /// The buffer, or what a datagram may be, is too short for packet header, frame and tag.
+pub enum SealError {
+    /// The buffer, or what a datagram may be, is too short for envelope, frame and tag.
     #[error("no room for a frame of {frame_bytes} bytes and its seal in {room_bytes}")]
     NoRoom {
         /// Of the frame.
@@ -96,11 +96,11 @@ pub enum ProtectError {
     Exhausted,
 }
 
-/// A datagram was not accepted. Nothing changed.
+/// A datagram was not opened. Nothing changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum UnprotectError {
-    /// It is not a protected datagram, or not of this association.
+pub enum Unopened {
+    /// It is not a sealed datagram, or not of this association.
     #[error("not a sealed datagram of this association")]
     Malformed,
     /// It came before.
@@ -175,32 +175,32 @@ fn checksum(begin: u32, bytes: &[u8]) -> u32 {
     clippy::large_enum_variant,
     reason = "one for each association; a box would be one more cache line for each packet"
 )]
-enum TxSuite {
-    Encrypted {
+enum SealerSuite {
+    Sealed {
         cipher: Cipher,
         next: Zeroizing<[u8; 32]>,
     },
     Clear(u32),
 }
 
-/// Protects the datagrams of the sending direction. There must never be two with one key.
-pub struct TxProtection {
-    suite: TxSuite,
+/// Seals the datagrams of one direction. There must never be two with one key.
+pub struct Sealer {
+    suite: SealerSuite,
     association: u32,
     packets: u64,
     key_packets: u64,
 }
 
-impl fmt::Debug for TxProtection {
+impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TxProtection")
+        f.debug_struct("Sealer")
             .field("association", &self.association)
             .field("packets", &self.packets)
             .finish_non_exhaustive()
     }
 }
 
-impl TxProtection {
+impl Sealer {
     /// For an association to which its receiver gave this number.
     pub fn new(key: &Key, association: u32) -> Self {
         Self::with_key_packets(key, association, KEY_PACKETS)
@@ -208,11 +208,11 @@ impl TxProtection {
 
     pub(super) fn with_key_packets(key: &Key, association: u32, key_packets: u64) -> Self {
         let suite = match key {
-            Key::Encrypted(secret) => {
+            Key::Sealed(secret) => {
                 let (cipher, next) = Cipher::derive(secret);
-                TxSuite::Encrypted { cipher, next }
+                SealerSuite::Sealed { cipher, next }
             }
-            Key::Clear(begin) => TxSuite::Clear(*begin),
+            Key::Clear(begin) => SealerSuite::Clear(*begin),
         };
         Self {
             suite,
@@ -222,39 +222,39 @@ impl TxProtection {
         }
     }
 
-    /// How many datagrams were protected.
+    /// How many datagrams were sealed.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Whether frames are encrypted; otherwise they are in the clear.
     pub fn is_encrypting(&self) -> bool {
-        matches!(self.suite, TxSuite::Encrypted { .. })
+        matches!(self.suite, SealerSuite::Sealed { .. })
     }
 
-    /// Bytes that packet protection adds to a frame.
+    /// What sealing adds to a frame, in bytes.
     #[inline]
     pub fn overhead_bytes(&self) -> usize {
-        PACKET_HEADER_BYTES
+        ENVELOPE_BYTES
             + match self.suite {
-                TxSuite::Encrypted { .. } => TAG_BYTES,
-                TxSuite::Clear(_) => CHECKSUM_BYTES,
+                SealerSuite::Sealed { .. } => TAG_BYTES,
+                SealerSuite::Clear(_) => CHECKSUM_BYTES,
             }
     }
 
-    /// Protects a frame for that path that lies in the buffer already, behind the [`PACKET_HEADER_BYTES`] of its packet header; how long the datagram
-    /// is. Writes packet header and tag around it.
+    /// Seals a frame, which goes over that path, that lies in the buffer already, behind the [`ENVELOPE_BYTES`] of its envelope; how long the datagram
+    /// is. Writes envelope and tag around it.
     #[inline]
-    pub fn protect_in_place(
+    pub fn seal_in_place(
         &mut self,
         kind: Kind,
         path: u8,
         datagram: &mut [u8],
         frame_bytes: usize,
-    ) -> Result<usize, ProtectError> {
+    ) -> Result<usize, SealError> {
         let room_bytes = datagram.len();
         let length = frame_bytes.saturating_add(self.overhead_bytes());
-        let no_room = ProtectError::NoRoom {
+        let no_room = SealError::NoRoom {
             frame_bytes,
             room_bytes,
         };
@@ -262,13 +262,13 @@ impl TxProtection {
         let datagram = datagram.get_mut(..length).ok_or(no_room)?;
         let packet_number = self.packets;
         if packet_number >= PACKETS_MAX {
-            return Err(ProtectError::Exhausted);
+            return Err(SealError::Exhausted);
         }
         let key_number = packet_number / self.key_packets;
         if packet_number.is_multiple_of(self.key_packets) && packet_number > 0 {
             self.change_key();
         }
-        let packet_header = PacketHeader {
+        let envelope = Envelope {
             kind,
             length_bytes,
             phase: key_number & 1 != 0,
@@ -276,22 +276,22 @@ impl TxProtection {
             association: self.association,
             packet_number,
         };
-        let packet_header = packet_header.bytes();
+        let envelope = envelope.bytes();
         match &self.suite {
-            TxSuite::Encrypted { cipher, .. } => {
-                let (head, rest) = datagram.split_at_mut(PACKET_HEADER_BYTES);
-                head.copy_from_slice(&packet_header);
+            SealerSuite::Sealed { cipher, .. } => {
+                let (head, rest) = datagram.split_at_mut(ENVELOPE_BYTES);
+                head.copy_from_slice(&envelope);
                 let (frame, tag) = rest.split_at_mut(frame_bytes);
                 let nonce = cipher.nonce(packet_number);
-                let protected = cipher
+                let sealed = cipher
                     .key
-                    .seal_in_place_separate_tag(nonce, Aad::from(packet_header), frame)
+                    .seal_in_place_separate_tag(nonce, Aad::from(envelope), frame)
                     .expect("a frame far below 64 GiB");
-                tag.copy_from_slice(protected.as_ref());
+                tag.copy_from_slice(sealed.as_ref());
             }
-            TxSuite::Clear(begin) => {
-                let (covered, tail) = datagram.split_at_mut(PACKET_HEADER_BYTES + frame_bytes);
-                covered[..PACKET_HEADER_BYTES].copy_from_slice(&packet_header);
+            SealerSuite::Clear(begin) => {
+                let (covered, tail) = datagram.split_at_mut(ENVELOPE_BYTES + frame_bytes);
+                covered[..ENVELOPE_BYTES].copy_from_slice(&envelope);
                 tail.copy_from_slice(&checksum(*begin, covered).to_le_bytes());
             }
         }
@@ -299,38 +299,38 @@ impl TxProtection {
         Ok(length)
     }
 
-    /// Protects a frame into a buffer; returns the length of the datagram.
-    pub fn protect(
+    /// Seals a frame into a buffer; how long the datagram is.
+    pub fn seal(
         &mut self,
         kind: Kind,
         path: u8,
         frame: &[u8],
         into: &mut [u8],
-    ) -> Result<usize, ProtectError> {
+    ) -> Result<usize, SealError> {
         let room_bytes = into.len();
-        match into.get_mut(PACKET_HEADER_BYTES..PACKET_HEADER_BYTES + frame.len()) {
+        match into.get_mut(ENVELOPE_BYTES..ENVELOPE_BYTES + frame.len()) {
             Some(place) => place.copy_from_slice(frame),
             None => {
-                return Err(ProtectError::NoRoom {
+                return Err(SealError::NoRoom {
                     frame_bytes: frame.len(),
                     room_bytes,
                 });
             }
         }
-        self.protect_in_place(kind, path, into, frame.len())
+        self.seal_in_place(kind, path, into, frame.len())
     }
 
     #[cold]
     fn change_key(&mut self) {
-        if let TxSuite::Encrypted { cipher, next } = &mut self.suite {
+        if let SealerSuite::Sealed { cipher, next } = &mut self.suite {
             (*cipher, *next) = Cipher::derive(next);
         }
     }
 }
 
 #[expect(clippy::large_enum_variant, reason = "as with `SealerSuite`")]
-enum RxSuite {
-    Encrypted {
+enum OpenerSuite {
+    Sealed {
         /// For packets that come late.
         before: Option<Cipher>,
         now: Cipher,
@@ -341,9 +341,9 @@ enum RxSuite {
     Clear(u32),
 }
 
-/// Removes the protection of the datagrams of the receiving direction.
-pub struct RxProtection {
-    suite: RxSuite,
+/// Opens the datagrams of one direction.
+pub struct Opener {
+    suite: OpenerSuite,
     association: u32,
     window: Window,
     /// Number of the present key.
@@ -351,21 +351,21 @@ pub struct RxProtection {
     key_packets: u64,
 }
 
-impl fmt::Debug for RxProtection {
+impl fmt::Debug for Opener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RxProtection")
+        f.debug_struct("Opener")
             .field("association", &self.association)
             .field("key_number", &self.key_number)
             .finish_non_exhaustive()
     }
 }
 
-/// A datagram that was authentic.
+/// A datagram that was opened.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Opened<'a> {
-    /// Its kind; one of those that are protected.
+    /// What it is; one of those that are sealed.
     pub kind: Kind,
-    /// The sender's path.
+    /// Over which flow of its sender it came.
     pub path: u8,
     /// Its number.
     pub packet_number: u64,
@@ -373,7 +373,7 @@ pub struct Opened<'a> {
     pub frame: &'a mut [u8],
 }
 
-impl RxProtection {
+impl Opener {
     /// For an association to which we gave this number.
     pub fn new(key: &Key, association: u32) -> Self {
         Self::with_key_packets(key, association, KEY_PACKETS)
@@ -381,17 +381,17 @@ impl RxProtection {
 
     pub(super) fn with_key_packets(key: &Key, association: u32, key_packets: u64) -> Self {
         let suite = match key {
-            Key::Encrypted(secret) => {
+            Key::Sealed(secret) => {
                 let (now, next) = Cipher::derive(secret);
                 let (after, next) = Cipher::derive(&next);
-                RxSuite::Encrypted {
+                OpenerSuite::Sealed {
                     before: None,
                     now,
                     after,
                     next,
                 }
             }
-            Key::Clear(begin) => RxSuite::Clear(*begin),
+            Key::Clear(begin) => OpenerSuite::Clear(*begin),
         };
         Self {
             suite,
@@ -402,53 +402,51 @@ impl RxProtection {
         }
     }
 
-    /// Decrypts a datagram in place. After an error its bytes are garbage; nothing else changed.
+    /// Opens a datagram in place. If it is not opened its bytes are garbage afterwards; nothing else changed.
     #[inline]
-    pub fn unprotect<'a>(&mut self, datagram: &'a mut [u8]) -> Result<Opened<'a>, UnprotectError> {
-        let packet_header = PacketHeader::parse(datagram).ok_or(UnprotectError::Malformed)?;
-        let packet_number = packet_header.packet_number;
+    pub fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Result<Opened<'a>, Unopened> {
+        let envelope = Envelope::parse(datagram).ok_or(Unopened::Malformed)?;
+        let packet_number = envelope.packet_number;
         let key_number = packet_number / self.key_packets;
-        if !packet_header.kind.is_encrypted()
-            || packet_header.association != self.association
-            || packet_header.phase != (key_number & 1 != 0)
+        if !envelope.kind.is_sealed()
+            || envelope.association != self.association
+            || envelope.phase != (key_number & 1 != 0)
         {
-            return Err(UnprotectError::Malformed);
+            return Err(Unopened::Malformed);
         }
         if packet_number >= PACKETS_MAX || key_number > self.key_number + 1 {
-            return Err(UnprotectError::Ahead);
+            return Err(Unopened::Ahead);
         }
         self.window
             .check(packet_number)
             .map_err(|stale| match stale {
-                Stale::Seen => UnprotectError::Replayed,
-                Stale::Old => UnprotectError::Old,
+                Stale::Seen => Unopened::Replayed,
+                Stale::Old => Unopened::Old,
             })?;
         let frame_bytes = match &self.suite {
-            RxSuite::Encrypted {
+            OpenerSuite::Sealed {
                 before, now, after, ..
             } => {
                 let cipher = match key_number.wrapping_sub(self.key_number) {
                     0 => now,
                     1 => after,
-                    u64::MAX => before.as_ref().ok_or(UnprotectError::Old)?,
-                    _ => return Err(UnprotectError::Old),
+                    u64::MAX => before.as_ref().ok_or(Unopened::Old)?,
+                    _ => return Err(Unopened::Old),
                 };
                 let nonce = cipher.nonce(packet_number);
-                let (head, protected) = datagram.split_at_mut(PACKET_HEADER_BYTES);
-                let opened = cipher.key.open_in_place(nonce, Aad::from(head), protected);
-                opened.map_err(|_| UnprotectError::Broken)?.len()
+                let (head, sealed) = datagram.split_at_mut(ENVELOPE_BYTES);
+                let opened = cipher.key.open_in_place(nonce, Aad::from(head), sealed);
+                opened.map_err(|_| Unopened::Broken)?.len()
             }
-            RxSuite::Clear(begin) => {
-                let (covered, tail) = datagram
-                    .split_last_chunk()
-                    .ok_or(UnprotectError::Malformed)?;
-                if covered.len() < PACKET_HEADER_BYTES {
-                    return Err(UnprotectError::Malformed);
+            OpenerSuite::Clear(begin) => {
+                let (covered, tail) = datagram.split_last_chunk().ok_or(Unopened::Malformed)?;
+                if covered.len() < ENVELOPE_BYTES {
+                    return Err(Unopened::Malformed);
                 }
                 if checksum(*begin, covered) != u32::from_le_bytes(*tail) {
-                    return Err(UnprotectError::Broken);
+                    return Err(Unopened::Broken);
                 }
-                covered.len() - PACKET_HEADER_BYTES
+                covered.len() - ENVELOPE_BYTES
             }
         };
         self.window.mark(packet_number);
@@ -456,17 +454,17 @@ impl RxProtection {
             self.change_key();
         }
         Ok(Opened {
-            kind: packet_header.kind,
-            path: packet_header.path,
+            kind: envelope.kind,
+            path: envelope.path,
             packet_number,
-            frame: &mut datagram[PACKET_HEADER_BYTES..PACKET_HEADER_BYTES + frame_bytes],
+            frame: &mut datagram[ENVELOPE_BYTES..ENVELOPE_BYTES + frame_bytes],
         })
     }
 
     #[cold]
     fn change_key(&mut self) {
         self.key_number += 1;
-        if let RxSuite::Encrypted {
+        if let OpenerSuite::Sealed {
             before,
             now,
             after,

@@ -1,0 +1,244 @@
+//! Event loops (decision 0021): a manager beside other things that a program waits for, in one `poll` or `epoll_wait`.
+//!
+//! One call, [`Manager::prepare_sleep`], polls as a call that blocks would, and only then gives a [`Sleep`] to wait in:
+//!
+//! ```no_run
+//! # use std::os::fd::AsFd;
+//! # use hamlyn::{Wait, tagged_write};
+//! # fn wait_for_events(_: Option<std::time::Duration>) {}
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut here = hamlyn::open("alice")?;
+//! let mut tags = tagged_write::Receiver::new(&here, 4096, 64)?;
+//! // Register `here.as_fd()` with epoll, for reading, once.
+//! loop {
+//!     while let Some(tag) = tags.get_tag(Wait::Poll)? {
+//!         println!("{tag}");
+//!     }
+//!     if let Some(sleep) = here.prepare_sleep(Wait::Forever)? {
+//!         // epoll_wait, and what has come from elsewhere.
+//!         wait_for_events(sleep.timeout());
+//!     }
+//! }
+//! # }
+//! ```
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use hamlyn_host::process::ProcessHost;
+use hamlyn_host::sharing::Sharing;
+use hamlyn_host::{Host, HostError};
+
+use crate::interface::Joined;
+use crate::manager::Manager;
+use crate::wait::{Next, Patience, Wait};
+
+/// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at what else it waits for.
+const NEWS_IN_A_ROW: u32 = 64;
+
+/// A wait of an event loop under way, for [`Manager::look`].
+#[derive(Debug)]
+pub struct Waiting(Patience);
+
+impl Waiting {
+    /// A wait that begins with the first look.
+    pub fn new(wait: Wait) -> Self {
+        Self(Patience::new(wait))
+    }
+}
+
+/// What a look brought: see [`Manager::look`].
+#[derive(Debug)]
+pub enum Look<'a, H: Host = ProcessHost> {
+    /// Something has happened: ask each end point until it has nothing, and begin a new wait.
+    News,
+    /// Nothing yet, and it is too early to sleep: look again, soon.
+    Again,
+    /// Nothing: sleep.
+    Sleep(Sleep<'a, H>),
+}
+
+impl<H: Host> Manager<H> {
+    /// The descriptor of this manager, for `poll`, `epoll` and their like; it stays the same. None in a simulator. It says
+    /// something only while there is a [`Sleep`].
+    ///
+    /// It becomes readable when a peer sends or comes or goes, and stays so until the next sleep is prepared, which sees to
+    /// that: nothing is to be read from it. Both level and edge triggered waiting work.
+    pub fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
+        self.descriptor.as_ref()
+    }
+
+    /// Prepares to wait elsewhere, with [`Manager::descriptor`] among other things: polls for as long as a call
+    /// that blocks would, and returns nothing as soon as something has happened since this was last called for
+    /// this handle. Then each end point is to be asked until it has nothing. Otherwise it announces to all peers that this program
+    /// sleeps, until what it returns is dropped.
+    ///
+    /// Blocks for as long as a call that blocks would poll (20 µs, unless set otherwise), and for `wait` at most. Does not allocate.
+    /// It moves packets meanwhile.
+    ///
+    /// If there always is something, one call of 64 returns a [`Sleep`] of no time at all, so that a program that calls
+    /// this in a loop looks at everything else that it waits for.
+    ///
+    /// Among threads each takes a handle of its own. Whatever other handles and end points do meanwhile, here or in other
+    /// threads, ends the sleep if it may matter.
+    ///
+    /// # Errors
+    ///
+    /// Those of the host, or of the network processor: it cannot go on.
+    pub fn prepare_sleep(&mut self, wait: Wait) -> Result<Option<Sleep<'_, H>>, HostError> {
+        if self.news_in_a_row >= NEWS_IN_A_ROW {
+            self.news_in_a_row = 0;
+            return Ok(Some(Sleep::at_once(self)));
+        }
+        let mut patience = Patience::new(wait);
+        loop {
+            match self.step_towards_sleep(&mut patience)? {
+                Step::Again => {}
+                Step::News => {
+                    self.news_in_a_row += 1;
+                    return Ok(None);
+                }
+                Step::Sleep(deadline_ns) => {
+                    self.news_in_a_row = 0;
+                    return Ok(Some(Sleep {
+                        manager: self,
+                        patience,
+                        slept: Some(Slept { deadline_ns }),
+                    }));
+                }
+                Step::Over => {
+                    self.news_in_a_row = 0;
+                    return Ok(Some(Sleep::at_once(self)));
+                }
+            }
+        }
+    }
+
+    /// One step of [`Manager::prepare_sleep`], for runtimes that do something else between two looks. Does not
+    /// block.
+    pub fn look(&mut self, waiting: &mut Waiting) -> Result<Look<'_, H>, HostError> {
+        Ok(match self.step_towards_sleep(&mut waiting.0)? {
+            Step::Again => Look::Again,
+            Step::News => Look::News,
+            Step::Over => Look::Sleep(Sleep::at_once(self)),
+            Step::Sleep(deadline_ns) => Look::Sleep(Sleep {
+                manager: self,
+                patience: std::mem::replace(&mut waiting.0, Patience::new(Wait::Poll)),
+                slept: Some(Slept { deadline_ns }),
+            }),
+        })
+    }
+
+    #[inline]
+    fn step_towards_sleep(&mut self, patience: &mut Patience) -> Result<Step, HostError> {
+        let mut core = self.enter();
+        core.settle();
+        // What is at hand costs least if its end point takes it; only once, as it may be for none that is asked.
+        let is_at_hand = !self.was_at_hand.load(Relaxed) && core.interface.is_at_hand();
+        self.was_at_hand.store(is_at_hand, Relaxed);
+        if is_at_hand {
+            return Ok(Step::News);
+        }
+        core.interface.poll_beside_processor();
+        let activity = core.interface.activity();
+        if activity != self.activity_seen.swap(activity, Relaxed) {
+            return Ok(Step::News);
+        }
+        match core.step(patience) {
+            Next::Stop => Ok(Step::Over),
+            Next::Spin | Next::Yield => Ok(Step::Again),
+            Next::Sleep(deadline_ns) => {
+                match core.interface.join_sleepers(activity, deadline_ns)? {
+                    Joined::Asleep(until_ns) => Ok(Step::Sleep(until_ns)),
+                    Joined::News => Ok(Step::News),
+                    // The descriptor is readable, and stays so.
+                    Joined::Crowded => Ok(Step::Over),
+                }
+            }
+        }
+    }
+}
+
+/// What a step brought.
+enum Step {
+    Again,
+    News,
+    /// It is announced that this program sleeps, until then at the latest.
+    Sleep(Option<u64>),
+    /// There is no time to sleep.
+    Over,
+}
+
+impl<S: Sharing> AsFd for Manager<ProcessHost<S>> {
+    /// As [`Manager::descriptor`].
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self.descriptor() {
+            Some(descriptor) => descriptor.as_fd(),
+            None => unreachable!("a process host has a descriptor"),
+        }
+    }
+}
+
+/// This program sleeps, or is about to: it waits for [`Manager::descriptor`] and for whatever else it likes, at most
+/// as long as [`Sleep::timeout`] says, and drops this as soon as it is awake. While it lives, peers ring, which costs
+/// them a system call.
+pub struct Sleep<'a, H: Host = ProcessHost> {
+    manager: &'a Manager<H>,
+    patience: Patience,
+    slept: Option<Slept>,
+}
+
+/// A sleep that was announced.
+struct Slept {
+    deadline_ns: Option<u64>,
+}
+
+impl<'a, H: Host> Sleep<'a, H> {
+    /// No sleep, but a look at other things.
+    fn at_once(manager: &'a Manager<H>) -> Self {
+        Self {
+            manager,
+            patience: Patience::new(Wait::Poll),
+            slept: None,
+        }
+    }
+
+    /// For how long to wait at most; none if there is no limit. Zero, if something has happened since, or if the
+    /// time is over. A clock of coarser units must round up, or it is asked again and again.
+    pub fn timeout(&self) -> Option<Duration> {
+        let Some(slept) = &self.slept else {
+            return Some(Duration::ZERO);
+        };
+        let core = self.manager.enter();
+        if !core.interface.is_asleep() {
+            return Some(Duration::ZERO);
+        }
+        core.interface.span_until(slept.deadline_ns)
+    }
+}
+
+impl<S: Sharing> AsFd for Sleep<'_, ProcessHost<S>> {
+    /// As [`Manager::descriptor`].
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.manager.as_fd()
+    }
+}
+
+impl<H: Host> Drop for Sleep<'_, H> {
+    fn drop(&mut self) {
+        if self.slept.is_some()
+            && let Some(mut core) = self.manager.enter_to_leave()
+        {
+            core.wake(&self.patience);
+        }
+    }
+}
+
+impl<H: Host> fmt::Debug for Sleep<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep").finish_non_exhaustive()
+    }
+}

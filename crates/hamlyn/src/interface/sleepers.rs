@@ -1,0 +1,156 @@
+//! Threads and event loops that sleep at an interface's descriptor while the interface is used, by other threads or by other
+//! tasks of the same one.
+//!
+//! The first of them announces the sleep to the peers; others that come while the announcement stands join it, and the last
+//! to leave ends it. A peer rings once for an announcement, and the descriptor stays readable until the next one. So there is
+//! no next one before all have returned that slept by the last: a ring that one of them has not seen yet is never
+//! taken away.
+
+use std::time::Duration;
+
+use hamlyn_host::sharing::await_readable;
+use hamlyn_host::{Host, HostError};
+
+use std::os::fd::AsFd;
+
+use super::Interface;
+
+/// How long to sleep elsewhere while others that were woken have not returned.
+const NAP: Duration = Duration::from_millis(1);
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Sleepers {
+    count: u32,
+    /// The interface's activity when they were last told of it.
+    told: u64,
+    /// They were woken: nobody joins them.
+    is_over: bool,
+    /// Wakes them; from the first time on.
+    waker: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Sleepers {
+    #[inline(always)]
+    pub(crate) fn is_any(&self) -> bool {
+        self.count > 0
+    }
+}
+
+/// What became of somebody who wanted to sleep.
+pub(crate) enum Joined {
+    /// He is to sleep, until then at the latest.
+    Asleep(Option<u64>),
+    /// There may be something to look at.
+    News,
+    /// Others were woken and have not returned: to be tried again when they have, or soon.
+    Crowded,
+}
+
+impl<H: Host> Interface<H> {
+    /// Somebody is about to sleep at the descriptor, if nothing has happened since the activity was `before`. Who is told to
+    /// sleep calls [`Interface::leave_sleepers`] when he wakes.
+    #[cold]
+    pub(crate) fn join_sleepers(
+        &mut self,
+        before: u64,
+        deadline_ns: Option<u64>,
+    ) -> Result<Joined, HostError> {
+        self.tell_sleepers();
+        if self.sleepers.is_over {
+            return Ok(Joined::Crowded);
+        }
+        let until_ns = if self.sleepers.is_any() {
+            if self.activity() != before {
+                return Ok(Joined::News);
+            }
+            deadline_ns.into_iter().chain(self.spare_due_ns).min()
+        } else {
+            let Some(until_ns) = self.begin_sleep(before, deadline_ns) else {
+                self.end_wait();
+                return Ok(Joined::News);
+            };
+            if let Err(error) = self.leave_to_processor() {
+                self.end_wait();
+                return Err(error);
+            }
+            self.sleepers.told = before;
+            until_ns
+        };
+        self.sleepers.count += 1;
+        Ok(Joined::Asleep(until_ns))
+    }
+
+    /// Somebody who slept at the descriptor does so no longer.
+    pub(crate) fn leave_sleepers(&mut self) {
+        self.sleepers.count -= 1;
+        if !self.sleepers.is_any() {
+            self.sleepers.is_over = false;
+            self.end_wait();
+        } else if !self.sleepers.is_over {
+            self.sleepers.is_over = self.is_rung();
+        }
+    }
+
+    /// Whether somebody who was told to sleep may do so still.
+    pub(crate) fn is_asleep(&self) -> bool {
+        !self.sleepers.is_over && self.activity() == self.sleepers.told
+    }
+
+    fn is_rung(&self) -> bool {
+        let rung = self
+            .descriptor()
+            .map(|descriptor| await_readable(descriptor, Some(Duration::ZERO)));
+        matches!(rung, Some(Ok(true)))
+    }
+
+    /// Wakes those that sleep at the descriptor, if anything has happened since they went to sleep: it may have happened for
+    /// one of them.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell_sleepers(&mut self) {
+        if !self.sleepers.is_any() || self.is_asleep() || self.sleepers.is_over {
+            return;
+        }
+        self.sleepers.is_over = true;
+        if self.sleepers.waker.is_none() {
+            self.sleepers.waker = Some(self.waker());
+        }
+        if let Some(waker) = &self.sleepers.waker {
+            waker();
+        }
+    }
+
+    /// One sleep of a call that blocks while others of the same thread sleep at the descriptor: tasks of an executor that it
+    /// keeps from running.
+    #[cold]
+    pub(super) fn sleep_beside_others(
+        &mut self,
+        before: u64,
+        deadline_ns: Option<u64>,
+    ) -> Result<(), HostError> {
+        match self.join_sleepers(before, deadline_ns)? {
+            Joined::News => {}
+            Joined::Crowded => std::thread::sleep(self.nap(deadline_ns)),
+            Joined::Asleep(until_ns) => {
+                let span = self.span_until(until_ns);
+                let slept = self.shared_descriptor().cloned();
+                let slept = slept.map(|descriptor| await_readable(descriptor.as_fd(), span));
+                self.leave_sleepers();
+                slept.transpose()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long to wait when it is crowded.
+    pub(crate) fn nap(&self, deadline_ns: Option<u64>) -> Duration {
+        self.span_until(deadline_ns)
+            .map_or(NAP, |span| span.min(NAP))
+    }
+
+    pub(crate) fn span_until(&self, deadline_ns: Option<u64>) -> Option<Duration> {
+        let now_ns = self.host.now_ns();
+        deadline_ns.map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(now_ns)))
+    }
+}
