@@ -7,5 +7,5 @@ pub mod handshake;
 pub mod member;
 pub mod seed;
 pub mod ticket;
-pub mod wire_handshake;
-pub mod wire_opener;
+pub mod udp_handshake;
+pub mod packet_protection;

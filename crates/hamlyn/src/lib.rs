@@ -72,7 +72,7 @@ pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_engine as engine;
 pub use hamlyn_host as host;
 pub use hamlyn_host::{Address, Destination, Host};
-pub use hamlyn_link::wire::WireState;
+pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use interface::{Interface, Queue, Sent};
 pub use links::LinkEnd;

@@ -8,7 +8,7 @@ use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::Destination;
-use hamlyn_link::wire::WireState;
+use hamlyn_link::udp_endpoint::ConnectionState;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
@@ -104,7 +104,9 @@ const RETURNED_MAX: usize = 1_024;
 
 /// The same, of one link.
 fn forgotten<T: TransmitEnd>(way: &Way<T>) -> u64 {
-    way.end.wire_state().map_or(0, |state| state.forgotten)
+    way.end
+        .connection_state()
+        .map_or(0, |state| state.forgotten)
 }
 
 impl<T: TransmitEnd> Outlets<T> {
@@ -178,8 +180,8 @@ impl<T: TransmitEnd> Outlets<T> {
     }
 
     /// What is known of the way to that link's peer, if it leads over the wire.
-    pub(crate) fn wire_state(&self, link: LinkId) -> Option<WireState> {
-        self.way(link)?.end.wire_state()
+    pub(crate) fn connection_state(&self, link: LinkId) -> Option<ConnectionState> {
+        self.way(link)?.end.connection_state()
     }
 
     #[inline(always)]

@@ -161,7 +161,7 @@ fn send(namespace: &str) {
             // How long frames are.
             ("frames", "") => {
                 let (link, _) = manager.interface().peers().next().unwrap();
-                let state = manager.interface().wire_state(link).unwrap();
+                let state = manager.interface().connection_state(link).unwrap();
                 state.frame_bytes.to_string()
             }
             // The ticket of whoever it was before.

@@ -158,7 +158,7 @@ impl Party {
 /// Where frames of the only link come from.
 fn port_of_frames(interface: &Interface<Shared>) -> u16 {
     let (link, _) = interface.peers().next().unwrap();
-    interface.wire_state(link).unwrap().local.port()
+    interface.connection_state(link).unwrap().local.port()
 }
 
 #[test]

@@ -176,7 +176,7 @@ pub trait Host: std::fmt::Debug + 'static {
     ) -> Result<Connected<Self::Link>, ConnectError>;
 
     /// Offers 1 to 1024 bytes, a ticket or a seed say, to whoever asks for `item` (1 to 64
-    /// letters, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
+    /// handshake payloads, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
     ///
     /// What is offered once queues up, and goes to one asker each in that
     /// order, before what is always offered under the same name. What is

@@ -1,25 +1,25 @@
-//! `docs/protocol.md` is true of letters and of the numbers of hosts: its vectors are read from the file itself.
+//! `docs/protocol.md` is true of handshake payloads and of the numbers of hosts: its vectors are read from the file itself.
 
 #[path = "../../link/tests/vectors/mod.rs"]
 mod vectors;
 
 use hamlyn_host::Destination;
+use hamlyn_host::network::handshake_payload::{Answer, PAYLOAD_BYTES_MAX, Request, Side, Sought};
 use hamlyn_host::network::hosts::HostName;
-use hamlyn_host::network::letter::{Answer, LETTER_BYTES_MAX, Request, Side, Sought};
 use hamlyn_host::process::name::{Name, Namespace};
-use hamlyn_link::udp::handshake::LETTER_BYTES_MAX as SEALED_BYTES_MAX;
+use hamlyn_link::udp::handshake::PAYLOAD_BYTES_MAX as SEALED_BYTES_MAX;
 use vectors::{Vector, Verdicts, hexadecimal, read};
 
-// A letter is the payload of a handshake.
-const _: () = assert!(LETTER_BYTES_MAX <= SEALED_BYTES_MAX);
+// A handshake payload is the payload of a handshake.
+const _: () = assert!(PAYLOAD_BYTES_MAX <= SEALED_BYTES_MAX);
 
 #[derive(PartialEq, Debug)]
-enum Letter {
+enum Payload {
     Request(Request),
     Answer(Answer),
 }
 
-impl Letter {
+impl Payload {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Request(request) => request.to_bytes(),
@@ -28,11 +28,11 @@ impl Letter {
     }
 }
 
-/// What the bytes say; a letter is never both.
-fn letter_in(bytes: &[u8]) -> Option<Letter> {
+/// What the bytes say; a handshake payload is never both.
+fn payload_in(bytes: &[u8]) -> Option<Payload> {
     match (Request::from_bytes(bytes), Answer::from_bytes(bytes)) {
-        (Ok(request), Err(_)) => Some(Letter::Request(request)),
-        (Err(_), Ok(answer)) => Some(Letter::Answer(answer)),
+        (Ok(request), Err(_)) => Some(Payload::Request(request)),
+        (Err(_), Ok(answer)) => Some(Payload::Answer(answer)),
         (Err(_), Err(_)) => None,
         (Ok(_), Ok(_)) => panic!("a request and an answer: {}", hexadecimal(bytes)),
     }
@@ -69,47 +69,47 @@ fn side(vector: &Vector) -> Side {
     }
 }
 
-fn letter_of(vector: &Vector) -> Letter {
-    match vector.text("letter") {
+fn payload_of(vector: &Vector) -> Payload {
+    match vector.text("payload") {
         "locate" => {
             let sought = match name(vector, "name") {
                 Some(name) => Sought::Name(name),
                 None => Sought::Interface(vector.number("interface")),
             };
             let namespace = Namespace::new(vector.text("namespace")).expect("a namespace");
-            Letter::Request(Request::Locate { namespace, sought })
+            Payload::Request(Request::Locate { namespace, sought })
         }
-        "link" => Letter::Request(Request::Link(side(vector))),
-        "ask" => Letter::Request(Request::Ask {
+        "link" => Payload::Request(Request::Link(side(vector))),
+        "ask" => Payload::Request(Request::Ask {
             item: name(vector, "item").expect("an item"),
             user: word(vector, "user"),
             group: word(vector, "group"),
             number: vector.number("number"),
         }),
-        "located" => Letter::Answer(Answer::Located {
+        "located" => Payload::Answer(Answer::Located {
             interface: vector.number("interface"),
             node: word(vector, "host"),
             user: word(vector, "user"),
             port: short(vector, "port"),
         }),
-        "linked" => Letter::Answer(Answer::Linked(side(vector))),
-        "given" => Letter::Answer(Answer::Given(vector.bytes("given"))),
-        "refused" => Letter::Answer(Answer::Refused {
+        "linked" => Payload::Answer(Answer::Linked(side(vector))),
+        "given" => Payload::Answer(Answer::Given(vector.bytes("given"))),
+        "refused" => Payload::Answer(Answer::Refused {
             reason: short(vector, "reason"),
         }),
-        other => panic!("no letter {other}"),
+        other => panic!("no payload {other}"),
     }
 }
 
 #[test]
-fn letters_are_as_they_are_said_to_be() {
+fn handshake_payloads_match_the_document() {
     let mut verdicts = Verdicts::default();
-    let vectors = read(&["letter"]);
+    let vectors = read(&["payload"]);
     for vector in &vectors {
-        let letter = letter_of(vector);
-        verdicts.bytes(vector, "bytes", &letter.to_bytes());
-        let is = letter_in(&vector.bytes("bytes"));
-        verdicts.same(vector, "letter", &Some(letter), &is);
+        let payload = payload_of(vector);
+        verdicts.bytes(vector, "bytes", &payload.to_bytes());
+        let is = payload_in(&vector.bytes("bytes"));
+        verdicts.same(vector, "payload", &Some(payload), &is);
     }
     verdicts.end(16);
     let mut kinds: Vec<u8> = vectors.iter().map(|v| v.bytes("bytes")[1]).collect();
@@ -118,10 +118,10 @@ fn letters_are_as_they_are_said_to_be() {
 }
 
 #[test]
-fn what_is_no_letter_is_none() {
+fn invalid_handshake_payloads_are_refused() {
     let mut verdicts = Verdicts::default();
-    for vector in read(&["no-letter"]) {
-        let is = letter_in(&vector.bytes("bytes"));
+    for vector in read(&["no-payload"]) {
+        let is = payload_in(&vector.bytes("bytes"));
         verdicts.same(&vector, "bytes", &None, &is);
     }
     verdicts.end(5);

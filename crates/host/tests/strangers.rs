@@ -8,8 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hamlyn_host::network::handshake_payload::{Answer, Request, Side, Sought};
 use hamlyn_host::network::hosts::{DOOR_PORT, HostName};
-use hamlyn_host::network::letter::{Answer, Request, Side, Sought};
 use hamlyn_host::network::{ClusterSecret, NetworkOptions, Security};
 use hamlyn_host::process::codec::{self, Message};
 use hamlyn_host::process::name::{Name, Namespace};
@@ -71,8 +71,8 @@ impl Place {
     /// Of somebody who holds the secret.
     fn initiator(&self, interface: u64, request: &Request) -> Initiator {
         let credentials = Credentials::Secret(self.secret.clone());
-        let letter = request.to_bytes();
-        Initiator::new(&credentials, None, interface, &letter, 0, wall_ms()).unwrap()
+        let payload = request.to_bytes();
+        Initiator::new(&credentials, None, interface, &payload, 0, wall_ms()).unwrap()
     }
 
     /// Asks until there is an answer; how many cookies that took.
@@ -97,7 +97,7 @@ impl Place {
             match initiator.take(now_ns, &room[..length]) {
                 Ok(Taken::Again) => cookies += u32::from(length == COOKIE_MESSAGE_BYTES),
                 Ok(Taken::Answered(answered)) => {
-                    return (Answer::from_bytes(&answered.letter).unwrap(), cookies);
+                    return (Answer::from_bytes(&answered.payload).unwrap(), cookies);
                 }
                 Err(_) => {}
             }
@@ -334,7 +334,7 @@ fn two_homed(place: &Place, requests: usize) -> (SocketAddr, std::thread::JoinHa
                     Ok(Heard::Said(said)) => said,
                     Err(_) => continue,
                 };
-                let answer = match Request::from_bytes(&said.letter).unwrap() {
+                let answer = match Request::from_bytes(&said.payload).unwrap() {
                     Request::Ask { number, .. } => {
                         numbers.push(number);
                         if numbers.len() == 1 {
@@ -444,7 +444,7 @@ fn who_is_stopped_keeps_nobody_else_waiting() {
         socket.connect(door).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let (mut initiator, mut room) = (place.initiator(0, &place.locate("stopped")), [0; 2048]);
-        // The initiation and what it calls for, perhaps with a cookie; then the letter.
+        // The initiation and what it calls for, perhaps with a cookie; then the handshake payload.
         let mut length = 0;
         while length != RESPONSE_BYTES {
             socket.send(initiator.poll(0).unwrap()).unwrap();

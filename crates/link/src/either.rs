@@ -13,7 +13,7 @@ use hamlyn_ring::area::Area;
 
 use crate::carrier::Carried;
 use crate::pair::{PairLink, PairReceive, PairTransmit};
-use crate::wire::{Arrived, WireLink, WireReceive, WireState, WireTransmit};
+use crate::udp_endpoint::{ConnectionState, ReceivedPayload, UdpLink, UdpReceive, UdpTransmit};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// See the module.
@@ -25,7 +25,7 @@ pub enum EitherLink {
     /// To an interface of this host.
     Pair(PairLink),
     /// To one of another host.
-    Wire(WireLink),
+    Udp(UdpLink),
 }
 
 /// The transmitting end.
@@ -36,16 +36,16 @@ pub enum EitherLink {
 pub enum EitherTransmit {
     /// See [`EitherLink::Pair`].
     Pair(PairTransmit),
-    /// See [`EitherLink::Wire`].
-    Wire(WireTransmit),
+    /// See [`EitherLink::Udp`].
+    Udp(UdpTransmit),
 }
 
 /// The receiving end.
 pub enum EitherReceive {
     /// See [`EitherLink::Pair`].
     Pair(PairReceive),
-    /// See [`EitherLink::Wire`].
-    Wire(WireReceive),
+    /// See [`EitherLink::Udp`].
+    Udp(UdpReceive),
 }
 
 impl Link for EitherLink {
@@ -58,9 +58,9 @@ impl Link for EitherLink {
                 let (transmit, receive) = link.split();
                 (EitherTransmit::Pair(transmit), EitherReceive::Pair(receive))
             }
-            Self::Wire(link) => {
+            Self::Udp(link) => {
                 let (transmit, receive) = link.split();
-                (EitherTransmit::Wire(transmit), EitherReceive::Wire(receive))
+                (EitherTransmit::Udp(transmit), EitherReceive::Udp(receive))
             }
         }
     }
@@ -71,7 +71,7 @@ macro_rules! either {
     ($self:ident, $end:ident => $call:expr) => {
         match $self {
             Self::Pair($end) => $call,
-            Self::Wire($end) => $call,
+            Self::Udp($end) => $call,
         }
     };
 }
@@ -91,7 +91,7 @@ impl TransmitEnd for EitherTransmit {
     ) -> Result<(), Unsent> {
         match self {
             Self::Pair(end) => end.try_send(header, metadata, parts),
-            Self::Wire(end) => {
+            Self::Udp(end) => {
                 // A copy, so that on one host the header need not be in memory.
                 let header = *header;
                 end.try_send(&header, metadata, parts)
@@ -103,14 +103,14 @@ impl TransmitEnd for EitherTransmit {
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
         match self {
             Self::Pair(end) => end.try_send_short(short),
-            Self::Wire(_) => false,
+            Self::Udp(_) => false,
         }
     }
 
     fn has_short_way(&self) -> bool {
         match self {
             Self::Pair(end) => end.has_short_way(),
-            Self::Wire(_) => false,
+            Self::Udp(_) => false,
         }
     }
 
@@ -156,8 +156,8 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.next_returned())
     }
 
-    fn wire_state(&self) -> Option<WireState> {
-        either!(self, end => end.wire_state())
+    fn connection_state(&self) -> Option<ConnectionState> {
+        either!(self, end => end.connection_state())
     }
 }
 
@@ -166,7 +166,7 @@ pub enum EitherPayload<'a> {
     /// In a ring.
     Pair(&'a Carried<'a>),
     /// In a frame.
-    Wire(&'a Arrived<'a>),
+    Udp(&'a ReceivedPayload<'a>),
 }
 
 impl Payload<Area> for EitherPayload<'_> {
@@ -194,7 +194,7 @@ impl ReceiveEnd for EitherReceive {
     fn shortcut(&mut self) -> Option<&mut PairReceive> {
         match self {
             Self::Pair(end) => Some(end),
-            Self::Wire(_) => None,
+            Self::Udp(_) => None,
         }
     }
 
@@ -217,8 +217,8 @@ impl ReceiveEnd for EitherReceive {
             Self::Pair(end) => {
                 end.receive(|header, payload| take(header, &EitherPayload::Pair(payload)))
             }
-            Self::Wire(end) => {
-                end.receive(|header, payload| take(header, &EitherPayload::Wire(payload)))
+            Self::Udp(end) => {
+                end.receive(|header, payload| take(header, &EitherPayload::Udp(payload)))
             }
         }
     }
@@ -232,8 +232,8 @@ impl ReceiveEnd for EitherReceive {
             Self::Pair(end) => {
                 end.receive_judged(|header, payload| take(header, &EitherPayload::Pair(payload)))
             }
-            Self::Wire(end) => {
-                end.receive_judged(|header, payload| take(header, &EitherPayload::Wire(payload)))
+            Self::Udp(end) => {
+                end.receive_judged(|header, payload| take(header, &EitherPayload::Udp(payload)))
             }
         }
     }

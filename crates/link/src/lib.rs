@@ -13,7 +13,7 @@ pub mod either;
 pub mod pair;
 pub mod trace;
 pub mod udp;
-pub mod wire;
+pub mod udp_endpoint;
 
 use std::convert::Infallible;
 
@@ -146,7 +146,7 @@ pub trait TransmitEnd {
     }
 
     /// What is known of the way to the peer, if it leads over the wire. Allocates.
-    fn wire_state(&self) -> Option<wire::WireState> {
+    fn connection_state(&self) -> Option<udp_endpoint::ConnectionState> {
         None
     }
 }

@@ -1,10 +1,10 @@
-//! The frames of this process' links over the wire, in the clear, into a pcap-ng file (decision 13).
+//! The trace: writes the frames of this process' links to other hosts, in the clear, into a pcap-ng file (decision 13).
 //!
-//! Whoever may read the file reads all that was said: it is made for its owner alone. Several processes may write one file: each
+//! A reader of the file reads all messages, so only its owner can open it. Several processes may write one file: each
 //! packet is one call of the system that appends, so nothing is torn apart, and nothing is lost when a process is killed. What
 //! cannot be written ends the trace of this process, and nothing else.
 //!
-//! A packet is an exported PDU of Wireshark (link type 252): tags that say who decodes it and between which addresses it went,
+//! A packet is an exported PDU of Wireshark (link type 252): tags that name the dissector and the two addresses,
 //! then a record of [`RECORD_BYTES`] and the frame. The bytes of the record are in `docs/protocol.md`.
 
 use std::fs::File;
@@ -25,15 +25,15 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 
 /// Bytes of the record before each frame.
 pub const RECORD_BYTES: usize = 32;
-/// Who decodes it, in Wireshark.
+/// The name of the dissector, in Wireshark.
 const DISSECTOR: &[u8; 8] = b"hamlyn\0\0";
 /// Format of the record.
 const VERSION: u8 = 1;
-/// What follows the record: a frame of a link over the wire.
+/// The record's content: a frame of a link to another host.
 const FRAME: u8 = 0;
 /// The frame was sent by this side.
 const SENT: u8 = 1;
-/// It is encrypted on the wire.
+/// It is encrypted in the network.
 const SEALED: u8 = 2;
 /// Timestamps are in nanoseconds: ten to the minus ninth seconds.
 const NANOSECONDS: u8 = 9;
@@ -177,8 +177,8 @@ pub struct TapSettings {
     pub peer_host: u32,
     /// The user that it says it is.
     pub peer_user: u32,
-    /// Whether frames are encrypted on the wire.
-    pub is_sealed: bool,
+    /// Whether frames are encrypted in the network.
+    pub is_encrypted: bool,
 }
 
 /// Where the frames of one link go into a trace.
@@ -189,14 +189,14 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// A frame is about to be sealed and sent.
+    /// A frame is about to be protected and sent.
     #[cold]
     pub fn sent(&self, path: u8, from: SocketAddr, to: SocketAddr, frame: &[u8]) {
         const OUTBOUND: u32 = 2;
         self.write(true, OUTBOUND, path, from, to, frame);
     }
 
-    /// A frame came, and its seal was right.
+    /// An authentic frame came.
     #[cold]
     pub fn came(&self, path: u8, from: SocketAddr, to: SocketAddr, frame: &[u8]) {
         const INBOUND: u32 = 1;
@@ -225,7 +225,7 @@ impl TapSettings {
     /// The record before a frame of that path of that process.
     pub fn record(&self, is_sent: bool, path: u8, process: u32) -> [u8; RECORD_BYTES] {
         let direction = if is_sent { SENT } else { 0 };
-        let sealed = if self.is_sealed { SEALED } else { 0 };
+        let sealed = if self.is_encrypted { SEALED } else { 0 };
         let mut record = [0; RECORD_BYTES];
         record[..4].copy_from_slice(&[VERSION, FRAME, direction | sealed, path]);
         record[4..8].copy_from_slice(&process.to_le_bytes());

@@ -1,18 +1,18 @@
-//! The UDP wire: datagrams between hosts, and what makes them trustworthy.
+//! UDP between hosts: sockets, handshake, packet protection and path MTU. The crate's `udp_endpoint` joins them to links.
 //!
-//! The parts know nothing of each other: [`socket`] moves batches of datagrams, [`seal`] seals and
-//! opens one, [`handshake`] agrees on keys, [`mtu`] finds how long a datagram may be. What they share is the envelope, the 16
-//! clear bytes with which each datagram begins. The wire refuses to interpret frames; it knows no channels, slots or names
+//! The parts know nothing of each other: [`socket`] moves batches of datagrams, [`protection`] encrypts and
+//! authenticates one, [`handshake`] agrees on keys, [`mtu`] finds how long a datagram may be. All share the [`packet_header`], the 16
+//! clear bytes with which each datagram begins. No part interprets frames, or knows channels, slots or names
 //! (decision 0012).
 
 pub mod batch;
-pub mod envelope;
 pub mod handshake;
 pub mod key_file;
 pub mod mtu;
 mod offload;
+pub mod packet_header;
+pub mod protection;
 mod replay;
-pub mod seal;
 pub mod socket;
 
 /// The largest payload of a UDP datagram over IPv4, in bytes; over IPv6 no more is used.

@@ -32,7 +32,7 @@ impl Traced {
             peer_interface: 0x0123_4567_89ab_cdef,
             peer_host: 7,
             peer_user: 1000,
-            is_sealed: true,
+            is_encrypted: true,
         });
         let (here, there) = ("192.0.2.1:40000", "192.0.2.2:50000");
         let (here, there) = (here.parse().expect("one"), there.parse().expect("one"));

@@ -14,12 +14,12 @@ use hamlyn_engine::transport::{
     answer_not_resident,
 };
 use hamlyn_link::trace::TapSettings;
-use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Envelope, Kind};
 use hamlyn_link::udp::handshake::{
     COOKIE_MESSAGE_BYTES, Credentials, Heard, Initiator, Responder, Taken,
 };
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey};
-use hamlyn_link::udp::seal::{Key, Opener, Sealer};
+use hamlyn_link::udp::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
+use hamlyn_link::udp::protection::{Key, RxProtection, TxProtection};
 use hamlyn_ring::area::Area;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hmac;
@@ -50,8 +50,8 @@ fn kind_of(text: &str) -> Kind {
     }
 }
 
-fn envelope_of(vector: &Vector, length_bytes: usize) -> Envelope {
-    Envelope {
+fn packet_header_of(vector: &Vector, length_bytes: usize) -> PacketHeader {
+    PacketHeader {
         kind: kind_of(vector.text("kind")),
         length_bytes: length_bytes as u16,
         phase: vector.number("phase") != 0,
@@ -62,60 +62,65 @@ fn envelope_of(vector: &Vector, length_bytes: usize) -> Envelope {
 }
 
 #[test]
-fn envelopes_are_as_they_are_said_to_be() {
+fn packet_headers_match_the_document() {
     let mut verdicts = Verdicts::default();
-    for vector in read(&["envelope", "no-envelope"]) {
+    for vector in read(&["packet-header", "no-packet-header"]) {
         let mut datagram = vector.bytes("bytes");
-        datagram.resize(ENVELOPE_BYTES, 0);
+        datagram.resize(PACKET_HEADER_BYTES, 0);
         let length_bytes = usize::from(u16::from_le_bytes([datagram[2], datagram[3]]));
-        if vector.kind == "no-envelope" {
+        if vector.kind == "no-packet-header" {
             let of = vector.all("of").first().map(|of| number(of) as usize);
             datagram.resize(of.unwrap_or(length_bytes), 0);
-            let envelope = Envelope::parse(&datagram);
-            verdicts.same(&vector, "bytes", &None, &envelope);
+            let packet_header = PacketHeader::parse(&datagram);
+            verdicts.same(&vector, "bytes", &None, &packet_header);
             continue;
         }
-        let envelope = envelope_of(&vector, vector.number("length") as usize);
-        verdicts.bytes(&vector, "bytes", &envelope.bytes());
+        let packet_header = packet_header_of(&vector, vector.number("length") as usize);
+        verdicts.bytes(&vector, "bytes", &packet_header.bytes());
         datagram.resize(length_bytes, 0);
         verdicts.same(
             &vector,
             "bytes",
-            &Some(envelope),
-            &Envelope::parse(&datagram),
+            &Some(packet_header),
+            &PacketHeader::parse(&datagram),
         );
     }
     verdicts.end(8);
 }
 
 /// Seals as the words of the file say, without the library's sealer.
-fn sealed_by_hand(secret: &[u8], envelope: &Envelope, frame: &[u8]) -> Vec<u8> {
+fn sealed_by_hand(secret: &[u8], packet_header: &PacketHeader, frame: &[u8]) -> Vec<u8> {
     let key = UnboundKey::new(&AES_256_GCM, &expand(secret, "hamlyn 1 key", 32)).unwrap();
     let mut nonce: [u8; 12] = expand(secret, "hamlyn 1 salt", 12).try_into().unwrap();
-    for (at, byte) in envelope.packet_number.to_be_bytes().into_iter().enumerate() {
+    for (at, byte) in packet_header
+        .packet_number
+        .to_be_bytes()
+        .into_iter()
+        .enumerate()
+    {
         nonce[4 + at] ^= byte;
     }
-    let head = envelope.bytes();
-    let mut sealed = frame.to_vec();
+    let head = packet_header.bytes();
+    let mut protected = frame.to_vec();
     LessSafeKey::new(key)
         .seal_in_place_append_tag(
             Nonce::assume_unique_for_key(nonce),
             Aad::from(head),
-            &mut sealed,
+            &mut protected,
         )
         .unwrap();
-    [&head[..], &sealed].concat()
+    [&head[..], &protected].concat()
 }
 
 /// What the opener makes of a datagram.
-fn opened(opener: &mut Opener, datagram: &[u8]) -> Option<(u64, Vec<u8>)> {
+fn opened(rx_protection: &mut RxProtection, datagram: &[u8]) -> Option<(u64, Vec<u8>)> {
     let mut datagram = datagram.to_vec();
-    let opened = opener.open(&mut datagram).ok()?;
+    let opened = rx_protection.unprotect(&mut datagram).ok()?;
     Some((opened.packet_number, opened.frame.to_vec()))
 }
 
 #[test]
-fn datagrams_are_sealed_as_they_are_said_to_be() {
+fn datagrams_are_protected_as_documented() {
     let mut verdicts = Verdicts::default();
     for vector in read(&["keys"]) {
         let secret = vector.bytes("secret");
@@ -123,34 +128,39 @@ fn datagrams_are_sealed_as_they_are_said_to_be() {
         verdicts.bytes(&vector, "salt", &expand(&secret, "hamlyn 1 salt", 12));
         verdicts.bytes(&vector, "next", &expand(&secret, "hamlyn 1 next", 32));
     }
-    for vector in read(&["sealed"]) {
+    for vector in read(&["protected"]) {
         let mut secret = vector.bytes("secret");
         let first: [u8; 32] = secret.clone().try_into().unwrap();
-        let key = Key::Sealed(first.into());
+        let key = Key::Encrypted(first.into());
         let frame = vector.bytes("frame");
-        let envelope = envelope_of(&vector, frame.len() + 32);
-        let key_number = envelope.packet_number >> 22;
-        assert_eq!(envelope.phase, key_number % 2 == 1);
+        let packet_header = packet_header_of(&vector, frame.len() + 32);
+        let key_number = packet_header.packet_number >> 22;
+        assert_eq!(packet_header.phase, key_number % 2 == 1);
         for _ in 0..key_number {
             secret = expand(&secret, "hamlyn 1 next", 32);
         }
-        let datagram = sealed_by_hand(&secret, &envelope, &frame);
+        let datagram = sealed_by_hand(&secret, &packet_header, &frame);
         verdicts.bytes(&vector, "datagram", &datagram);
         if key_number == 0 {
-            let mut sealer = Sealer::new(&key, envelope.association);
+            let mut tx_protection = TxProtection::new(&key, packet_header.association);
             let mut room = vec![0; datagram.len()];
-            for _ in 0..=envelope.packet_number {
-                sealer
-                    .seal(envelope.kind, envelope.path, &frame, &mut room)
+            for _ in 0..=packet_header.packet_number {
+                tx_protection
+                    .protect(packet_header.kind, packet_header.path, &frame, &mut room)
                     .unwrap();
             }
             verdicts.bytes(&vector, "datagram", &room);
         }
-        let mut opener = Opener::new(&key, envelope.association);
+        let mut rx_protection = RxProtection::new(&key, packet_header.association);
         let said = vector.bytes("datagram");
-        let expected = Some((envelope.packet_number, frame));
-        verdicts.same(&vector, "frame", &expected, &opened(&mut opener, &said));
-        verdicts.same(&vector, "again", &None, &opened(&mut opener, &said));
+        let expected = Some((packet_header.packet_number, frame));
+        verdicts.same(
+            &vector,
+            "frame",
+            &expected,
+            &opened(&mut rx_protection, &said),
+        );
+        verdicts.same(&vector, "again", &None, &opened(&mut rx_protection, &said));
     }
     verdicts.end(13);
 }
@@ -161,26 +171,26 @@ fn clear_datagrams_are_as_they_are_said_to_be() {
     for vector in read(&["clear"]) {
         let frame = vector.bytes("frame");
         let begin = vector.number("begin") as u32;
-        let envelope = envelope_of(&vector, frame.len() + 20);
-        let mut datagram = [&envelope.bytes()[..], &frame].concat();
+        let packet_header = packet_header_of(&vector, frame.len() + 20);
+        let mut datagram = [&packet_header.bytes()[..], &frame].concat();
         let checked = datagram.len().min(256);
         let sum = crc32c::crc32c_append(begin ^ datagram.len() as u32, &datagram[..checked]);
         datagram.extend(sum.to_le_bytes());
         verdicts.bytes(&vector, "datagram", &datagram);
         let key = Key::Clear(begin);
-        let mut sealer = Sealer::new(&key, envelope.association);
+        let mut tx_protection = TxProtection::new(&key, packet_header.association);
         let mut room = vec![0; datagram.len()];
-        sealer
-            .seal(envelope.kind, envelope.path, &frame, &mut room)
+        tx_protection
+            .protect(packet_header.kind, packet_header.path, &frame, &mut room)
             .unwrap();
         verdicts.bytes(&vector, "datagram", &room);
-        let mut opener = Opener::new(&key, envelope.association);
+        let mut rx_protection = RxProtection::new(&key, packet_header.association);
         let said = vector.bytes("datagram");
         verdicts.same(
             &vector,
             "frame",
             &Some((0, frame)),
-            &opened(&mut opener, &said),
+            &opened(&mut rx_protection, &said),
         );
     }
     verdicts.end(3);
@@ -483,19 +493,19 @@ fn messages(
     let expected = mac(answer_key, &[body, mac1]);
     verdicts.same(vector, "response code", &expected, &code.to_vec());
 
-    let letter = further(&mut asking, &response);
-    let sealed = vector.number("sealed letter") as usize;
-    verdicts.same(vector, "sealed letter", &sealed, &letter.len());
+    let payload = further(&mut asking, &response);
+    let protected = vector.number("protected payload") as usize;
+    verdicts.same(vector, "protected payload", &protected, &payload.len());
     let mut head = vec![0x16, 0];
-    head.extend((letter.len() as u16).to_le_bytes());
+    head.extend((payload.len() as u16).to_le_bytes());
     head.extend(theirs);
     head.extend([0; 8]);
-    verdicts.same(vector, "letter head", &head, &letter[..16].to_vec());
-    let said = match responder.take(0, WALL_MS, at(1), &letter, true) {
+    verdicts.same(vector, "payload head", &head, &payload[..16].to_vec());
+    let said = match responder.take(0, WALL_MS, at(1), &payload, true) {
         Ok(Heard::Said(said)) => said,
         other => panic!("{other:?}"),
     };
-    verdicts.same(vector, "letter", &b"letter".to_vec(), &said.letter);
+    verdicts.same(vector, "payload", &b"letter".to_vec(), &said.payload);
     let (_, answer) = responder.answer(said.number, b"answer").unwrap().unwrap();
     let mut head = vec![0x16, 0];
     head.extend((answer.len() as u16).to_le_bytes());
@@ -506,7 +516,7 @@ fn messages(
         Ok(Taken::Answered(answered)) => answered,
         other => panic!("{other:?}"),
     };
-    verdicts.same(vector, "answer", &b"answer".to_vec(), &ours.letter);
+    verdicts.same(vector, "answer", &b"answer".to_vec(), &ours.payload);
     if let (Key::Clear(there), Key::Clear(back)) = (&ours.keys.send, &ours.keys.receive) {
         verdicts.same(
             vector,
@@ -523,11 +533,13 @@ fn messages(
         }
     }
     // Both sides have the same keys.
-    let mut sealer = Sealer::new(&ours.keys.send, 0x8456_0002);
+    let mut tx_protection = TxProtection::new(&ours.keys.send, 0x8456_0002);
     let mut datagram = vec![0; 64];
-    let length = sealer.seal(Kind::Data, 0, b"frame", &mut datagram).unwrap();
-    let mut opener = Opener::new(&said.keys.receive, 0x8456_0002);
-    let is = opened(&mut opener, &datagram[..length]);
+    let length = tx_protection
+        .protect(Kind::Data, 0, b"frame", &mut datagram)
+        .unwrap();
+    let mut rx_protection = RxProtection::new(&said.keys.receive, 0x8456_0002);
+    let is = opened(&mut rx_protection, &datagram[..length]);
     verdicts.same(vector, "frame", &Some((0, b"frame".to_vec())), &is);
 }
 
@@ -603,7 +615,7 @@ fn records_of_traces() {
             peer_interface: vector.number("interface"),
             peer_host: number("host"),
             peer_user: number("user"),
-            is_sealed: number("sealed") == 1,
+            is_encrypted: number("encrypted") == 1,
         };
         let (is_sent, path) = (number("sent") == 1, number("path") as u8);
         let record = of.record(is_sent, path, number("process"));

@@ -1,26 +1,26 @@
 //! Replays the committed corpora of the wire's fuzz targets, and as much again of damaged seeds, in plain `cargo test`.
 
-#[path = "../../../fuzz/src/wire_handshake.rs"]
+#[path = "../../../fuzz/src/packet_protection.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
     reason = "the harness belongs to the fuzz crate"
 )]
-mod wire_handshake;
-#[path = "../../../fuzz/src/wire_opener.rs"]
+mod packet_protection;
+#[path = "../../../fuzz/src/udp_handshake.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
     reason = "the harness belongs to the fuzz crate"
 )]
-mod wire_opener;
+mod udp_handshake;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hamlyn_link::udp::envelope::{Kind, VERSION};
-use hamlyn_link::udp::seal::{Sealer, Unopened};
-use wire_opener::{ASSOCIATION, key};
+use hamlyn_link::udp::packet_header::{Kind, VERSION};
+use hamlyn_link::udp::protection::{TxProtection, UnprotectError};
+use packet_protection::{ASSOCIATION, key};
 
 fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,19 +55,21 @@ fn replay(target: &str, least: usize, run: impl Fn(&[u8])) {
     assert!(count >= least, "only {count} seeds");
 }
 
-type Judged = Result<usize, Unopened>;
+type Judged = Result<usize, UnprotectError>;
 
-fn openers() -> Vec<(String, Vec<u8>, Judged)> {
+fn rx_protections() -> Vec<(String, Vec<u8>, Judged)> {
     let mut seeds = Vec::new();
-    for (choice, name) in [(0, "sealed"), (1, "clear")] {
+    for (choice, name) in [(0, "encrypted"), (1, "clear")] {
         let key = key(choice);
-        let sealed = |kind, frame: &[u8]| {
-            let mut sealer = Sealer::new(&key, ASSOCIATION);
+        let protected = |kind, frame: &[u8]| {
+            let mut tx_protection = TxProtection::new(&key, ASSOCIATION);
             let mut datagram = vec![0; frame.len() + key.overhead_bytes()];
-            sealer.seal(kind, 0, frame, &mut datagram).expect("room");
+            tx_protection
+                .protect(kind, 0, frame, &mut datagram)
+                .expect("room");
             datagram
         };
-        let good = sealed(Kind::Data, b"a frame");
+        let good = protected(Kind::Data, b"a frame");
         let changed = |at: usize, to: u8| {
             let mut datagram = good.clone();
             datagram[at] = to;
@@ -76,39 +78,47 @@ fn openers() -> Vec<(String, Vec<u8>, Judged)> {
         let last = good.len() - 1;
         for (what, datagram, judged) in [
             ("good", good.clone(), Ok(7)),
-            ("empty_frame", sealed(Kind::Data, b""), Ok(0)),
-            ("probe", sealed(Kind::Probe, &[0; 300]), Ok(300)),
-            ("probe_answer", sealed(Kind::ProbeAnswer, &[4, 5]), Ok(2)),
+            ("empty_frame", protected(Kind::Data, b""), Ok(0)),
+            ("probe", protected(Kind::Probe, &[0; 300]), Ok(300)),
+            ("probe_answer", protected(Kind::ProbeAnswer, &[4, 5]), Ok(2)),
             (
                 "handshake",
-                sealed(Kind::Response, b"x"),
-                Err(Unopened::Malformed),
+                protected(Kind::Response, b"x"),
+                Err(UnprotectError::Malformed),
             ),
-            ("nothing", vec![], Err(Unopened::Malformed)),
+            ("nothing", vec![], Err(UnprotectError::Malformed)),
             (
                 "version",
                 changed(0, (VERSION + 1) << 4),
-                Err(Unopened::Malformed),
+                Err(UnprotectError::Malformed),
             ),
             (
                 "kind",
                 changed(0, VERSION << 4 | 15),
-                Err(Unopened::Malformed),
+                Err(UnprotectError::Malformed),
             ),
             (
                 "other_kind",
                 changed(0, VERSION << 4 | 4),
-                Err(Unopened::Broken),
+                Err(UnprotectError::Broken),
             ),
-            ("flag", changed(1, 2), Err(Unopened::Malformed)),
-            ("phase", changed(1, 1), Err(Unopened::Malformed)),
-            ("length", changed(3, 1), Err(Unopened::Malformed)),
-            ("association", changed(4, 8), Err(Unopened::Malformed)),
-            ("number", changed(8, 1), Err(Unopened::Broken)),
-            ("number_ahead", changed(15, 0x3e), Err(Unopened::Ahead)),
-            ("number_wild", changed(15, 0xff), Err(Unopened::Ahead)),
-            ("frame", changed(17, b'!'), Err(Unopened::Broken)),
-            ("tag", changed(last, good[last] ^ 1), Err(Unopened::Broken)),
+            ("flag", changed(1, 2), Err(UnprotectError::Malformed)),
+            ("phase", changed(1, 1), Err(UnprotectError::Malformed)),
+            ("length", changed(3, 1), Err(UnprotectError::Malformed)),
+            ("association", changed(4, 8), Err(UnprotectError::Malformed)),
+            ("number", changed(8, 1), Err(UnprotectError::Broken)),
+            (
+                "number_ahead",
+                changed(15, 0x3e),
+                Err(UnprotectError::Ahead),
+            ),
+            ("number_wild", changed(15, 0xff), Err(UnprotectError::Ahead)),
+            ("frame", changed(17, b'!'), Err(UnprotectError::Broken)),
+            (
+                "tag",
+                changed(last, good[last] ^ 1),
+                Err(UnprotectError::Broken),
+            ),
         ] {
             seeds.push((
                 format!("{name}_{what}"),
@@ -151,27 +161,27 @@ fn handshakes() -> Vec<(String, Vec<u8>, bool)> {
 
 #[test]
 fn seeds_of_the_opener_are_fresh_and_judged_right() {
-    for (name, bytes, judged) in openers() {
-        fresh("wire_opener", &name, &bytes);
-        assert_eq!(wire_opener::run(&bytes), Some(judged), "{name}");
+    for (name, bytes, judged) in rx_protections() {
+        fresh("packet_protection", &name, &bytes);
+        assert_eq!(packet_protection::run(&bytes), Some(judged), "{name}");
     }
 }
 
 #[test]
 fn seeds_of_the_handshake_are_fresh_and_judged_right() {
     for (name, bytes, is_damage) in handshakes() {
-        fresh("wire_handshake", &name, &bytes);
-        assert_eq!(wire_handshake::run(&bytes), Some(is_damage), "{name}");
+        fresh("udp_handshake", &name, &bytes);
+        assert_eq!(udp_handshake::run(&bytes), Some(is_damage), "{name}");
     }
 }
 
 #[test]
 fn the_corpora_pass() {
-    replay("wire_opener", 36, |bytes| {
-        let _ = wire_opener::run(bytes);
+    replay("packet_protection", 36, |bytes| {
+        let _ = packet_protection::run(bytes);
     });
-    replay("wire_handshake", 60, |bytes| {
-        let _ = wire_handshake::run(bytes);
+    replay("udp_handshake", 60, |bytes| {
+        let _ = udp_handshake::run(bytes);
     });
 }
 
@@ -188,7 +198,7 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
 
 #[test]
 fn damaged_seeds_pass() {
-    for (_, seed, _) in openers() {
+    for (_, seed, _) in rx_protections() {
         for number in 0..100 {
             let mut next = random(number);
             let mut bytes = seed.clone();
@@ -204,7 +214,7 @@ fn damaged_seeds_pass() {
                     }
                 }
             }
-            let _ = wire_opener::run(&bytes);
+            let _ = packet_protection::run(&bytes);
         }
     }
     for number in 0..300 {
@@ -213,6 +223,6 @@ fn damaged_seeds_pass() {
         let bytes = (0..length)
             .map(|_| (next() % 5 * next()) as u8)
             .collect::<Vec<_>>();
-        let _ = wire_handshake::run(&bytes);
+        let _ = udp_handshake::run(&bytes);
     }
 }

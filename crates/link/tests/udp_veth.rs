@@ -4,10 +4,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 use hamlyn_link::udp::batch::{Batch, Inbox};
-use hamlyn_link::udp::envelope::Kind;
 use hamlyn_link::udp::mtu::{MtuSettings, PathMtu};
-use hamlyn_link::udp::seal::{Key, Opener, Sealer};
-use hamlyn_link::udp::socket::{Flow, FlowSettings, SendError};
+use hamlyn_link::udp::packet_header::Kind;
+use hamlyn_link::udp::protection::{Key, RxProtection, TxProtection};
+use hamlyn_link::udp::socket::{SendError, Socket, SocketSettings};
 use hamlyn_testbed::Testbed;
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -27,9 +27,9 @@ fn ways(testbed: &Testbed) -> [([SocketAddr; 2], usize); 2] {
 }
 
 /// A flow of each to the other.
-fn flows(testbed: &Testbed, at: [SocketAddr; 2]) -> (Flow, Flow) {
+fn sockets(testbed: &Testbed, at: [SocketAddr; 2]) -> (Socket, Socket) {
     let bound = |host: usize| {
-        let bind = || Flow::bind(at[host], &FlowSettings::default()).expect("bound");
+        let bind = || Socket::bind(at[host], &SocketSettings::default()).expect("bound");
         testbed.hosts()[host].within(bind).expect("entered")
     };
     let (mut one, mut other) = (bound(0), bound(1));
@@ -38,11 +38,11 @@ fn flows(testbed: &Testbed, at: [SocketAddr; 2]) -> (Flow, Flow) {
     (one, other)
 }
 
-fn take(flow: &Flow, inbox: &mut Inbox, count: usize, mut each: impl FnMut(&mut [u8])) {
+fn take(socket: &Socket, inbox: &mut Inbox, count: usize, mut each: impl FnMut(&mut [u8])) {
     let mut came = 0;
     while came < count {
-        poll(&mut [PollFd::new(flow, PollFlags::IN)], None).expect("poll");
-        flow.receive(inbox).expect("received");
+        poll(&mut [PollFd::new(socket, PollFlags::IN)], None).expect("poll");
+        socket.receive(inbox).expect("received");
         while let Some(datagram) = inbox.next() {
             each(datagram.bytes);
             came += 1;
@@ -58,24 +58,25 @@ fn sealed_runs_cross_a_wire_of_any_width() {
     for (at, headers_bytes) in ways(&testbed) {
         for mtu in [1_500, 9_000, 1_280] {
             testbed.set_mtu_bytes(mtu as u32).expect("set");
-            let (mut one, other) = flows(&testbed, at);
+            let (mut one, other) = sockets(&testbed, at);
             let datagram_bytes = mtu - headers_bytes;
             assert_eq!(one.route_datagram_bytes(), Some(datagram_bytes));
-            let key = Key::Sealed([1; 32].into());
-            let (mut sealer, mut opener) = (Sealer::new(&key, 1), Opener::new(&key, 1));
+            let key = Key::Encrypted([1; 32].into());
+            let (mut tx_protection, mut rx_protection) =
+                (TxProtection::new(&key, 1), RxProtection::new(&key, 1));
             let (mut batch, mut inbox) = (Batch::new(), Inbox::new());
             let mut sent = 0_u8;
             while let Some(room) = batch.room(datagram_bytes) {
-                let frame_bytes = datagram_bytes - sealer.overhead_bytes();
+                let frame_bytes = datagram_bytes - tx_protection.overhead_bytes();
                 room[16..][..frame_bytes].fill(sent);
-                let sealed = sealer.seal_in_place(Kind::Data, 0, room, frame_bytes);
-                batch.push(sealed.expect("sealed"));
+                let protected = tx_protection.protect_in_place(Kind::Data, 0, room, frame_bytes);
+                batch.push(protected.expect("protected"));
                 sent += 1;
             }
             assert_eq!(one.send(&mut batch), Ok(usize::from(sent)));
             let mut next = 0;
             take(&other, &mut inbox, usize::from(sent), |datagram| {
-                let opened = opener.open(datagram).expect("opened");
+                let opened = rx_protection.unprotect(datagram).expect("opened");
                 assert!(opened.frame.iter().all(|&byte| byte == next));
                 next += 1;
             });
@@ -98,7 +99,13 @@ fn sealed_runs_cross_a_wire_of_any_width() {
 }
 
 /// Sends what the search wants, and answers what comes, until it is settled. Time passes as it must.
-fn settle(mtu: &mut PathMtu, now_ns: &mut u64, one: &mut Flow, other: &Flow, inbox: &mut Inbox) {
+fn settle(
+    mtu: &mut PathMtu,
+    now_ns: &mut u64,
+    one: &mut Socket,
+    other: &Socket,
+    inbox: &mut Inbox,
+) {
     while !mtu.is_settled() {
         *now_ns = (*now_ns).max(mtu.deadline_ns());
         let Some(bytes) = mtu.poll(*now_ns) else {
@@ -121,7 +128,7 @@ fn the_length_is_found_and_follows_the_wire() {
     };
     for (at, headers_bytes) in ways(&testbed) {
         testbed.set_mtu_bytes(9_000).expect("set");
-        let (mut one, other) = flows(&testbed, at);
+        let (mut one, other) = sockets(&testbed, at);
         let mut inbox = Inbox::new();
         let (mut mtu, mut now_ns) = (PathMtu::new(MtuSettings::default(), 0), 0);
         mtu.route(0, one.route_datagram_bytes().expect("known"));
@@ -148,7 +155,7 @@ fn what_may_be_cut_passes_a_narrow_wire() {
     };
     for (at, headers_bytes) in ways(&testbed) {
         testbed.set_mtu_bytes(1_500).expect("set");
-        let (mut one, other) = flows(&testbed, at);
+        let (mut one, other) = sockets(&testbed, at);
         let bytes = 1_501 - headers_bytes;
         let mut inbox = Inbox::new();
         let mut batch = Batch::new();

@@ -81,8 +81,8 @@ fn two_hosts_have_two_clocks_and_the_way_is_told() {
     assert_eq!(shown["one_way"]["measured"], false);
     assert_eq!(shown["one_way"]["half_of_round_trip"]["count"], 20);
     let path = &shown["path"];
-    assert_eq!(path["kind"], "wire");
-    assert_eq!(path["sealed"], true);
+    assert_eq!(path["kind"], "udp");
+    assert_eq!(path["encrypted"], true);
     assert!(
         path["to"]
             .as_str()

@@ -17,7 +17,7 @@ local REFUSED_BYTES = 5
 local TAIL_BYTES = 7
 local SHORT_BYTES = 16
 local METADATA_MAX = 60
-local ENVELOPE_BYTES = 16
+local PACKET_HEADER_BYTES = 16
 local NO_CHANNEL = 0xffff
 local FAST_INDEX = 0xffff
 local PLACED = 2
@@ -42,7 +42,7 @@ local modes = { [1] = "the cluster's secret", [2] = "keys of hosts", [3] = "none
 local f = {
     -- The record before each frame of a trace.
     sent = ProtoField.bool("hamlyn.sent", "Sent by the traced side"),
-    sealed = ProtoField.bool("hamlyn.sealed", "Encrypted on the wire"),
+    encrypted = ProtoField.bool("hamlyn.encrypted", "Encrypted in the network"),
     path = ProtoField.uint8("hamlyn.path", "Path"),
     process = ProtoField.uint32("hamlyn.process", "Traced process"),
     own_association = ProtoField.uint32("hamlyn.association", "Association of the traced side", base.HEX),
@@ -108,7 +108,7 @@ local d = {
     number = ProtoField.uint64("hamlyn_datagram.number", "Packet number, or time of an initiation in ms"),
     mode = ProtoField.uint8("hamlyn_datagram.mode", "Credentials", base.DEC, modes),
     own = ProtoField.uint32("hamlyn_datagram.own", "Association of the sender", base.HEX),
-    sealed = ProtoField.bytes("hamlyn_datagram.sealed", "Sealed, or not known to be in the clear"),
+    protected = ProtoField.bytes("hamlyn_datagram.protected", "Protected, or not known to be in the clear"),
 }
 datagram.fields = d
 
@@ -370,7 +370,7 @@ function hamlyn.dissector(buffer, pinfo, root)
     local tree = root:add(hamlyn, buffer(0, RECORD_BYTES), "Record of hamlyn trace")
     local flags = buffer(2, 1):uint()
     tree:add(f.sent, buffer(2, 1), has(flags, 1))
-    tree:add(f.sealed, buffer(2, 1), has(flags, 2))
+    tree:add(f.encrypted, buffer(2, 1), has(flags, 2))
     tree:add(f.path, buffer(3, 1))
     tree:add_le(f.process, buffer(4, 4))
     tree:add_le(f.own_association, buffer(8, 4))
@@ -385,9 +385,9 @@ function hamlyn.dissector(buffer, pinfo, root)
     frame(buffer, pinfo, root, RECORD_BYTES)
 end
 
--- Datagrams as they are on the wire: only the envelope is in the clear, and the heads of handshakes.
+-- Datagrams as they are on the wire: only the packet header is in the clear, and the heads of handshakes.
 function datagram.dissector(buffer, pinfo, root)
-    if buffer:len() < ENVELOPE_BYTES then return 0 end
+    if buffer:len() < PACKET_HEADER_BYTES then return 0 end
     local kind = buffer(0, 1):uint()
     if math.floor(kind / 16) ~= 1 or kind % 16 > 6 or buffer(2, 2):le_uint() ~= buffer:len() then return 0 end
     kind = kind % 16
@@ -405,15 +405,15 @@ function datagram.dissector(buffer, pinfo, root)
     if (kind == 1 or kind == 2) and buffer:len() >= 24 then
         tree:add(d.mode, buffer(16, 1))
         tree:add_le(d.own, buffer(20, 4))
-    elseif buffer:len() > ENVELOPE_BYTES then
-        tree:add(d.sealed, buffer(ENVELOPE_BYTES))
+    elseif buffer:len() > PACKET_HEADER_BYTES then
+        tree:add(d.protected, buffer(PACKET_HEADER_BYTES))
     end
     return buffer:len()
 end
 
 -- Frames go between ports that the system chose: found by what they look like.
 datagram:register_heuristic("udp", function(buffer, pinfo, root)
-    if buffer:len() < ENVELOPE_BYTES + 4 then return false end
+    if buffer:len() < PACKET_HEADER_BYTES + 4 then return false end
     return datagram.dissector(buffer, pinfo, root) > 0
 end)
 DissectorTable.get("udp.port"):add(DOOR_PORT, datagram)

@@ -5,7 +5,7 @@ use hamlyn_host::{
     Address, ConnectError, Connected, Destination, Driver, Host, HostError, LossCause, Peer, Supply,
 };
 use hamlyn_link::Link;
-use hamlyn_link::wire::WireState;
+use hamlyn_link::udp_endpoint::ConnectionState;
 
 use std::sync::atomic::Ordering;
 
@@ -129,9 +129,9 @@ impl<H: Host> Interface<H> {
 
     /// How a link to another host is, and what its transport did: addresses, round trips, losses. Nothing if the link is gone, or
     /// leads to an interface of this host. Allocates; not for the path of a message.
-    pub fn wire_state(&self, link: LinkId) -> Option<WireState> {
+    pub fn connection_state(&self, link: LinkId) -> Option<ConnectionState> {
         self.outbound
-            .look(|outbound| outbound.outlets.wire_state(link))
+            .look(|outbound| outbound.outlets.connection_state(link))
     }
 
     /// Why a link is not up, or nothing if it is.
@@ -182,7 +182,7 @@ impl<H: Host> Interface<H> {
 
     /// A sender may find a link ended before anybody has told of it.
     fn end_on_wire(&self, link: LinkId) -> Option<LinkEnd> {
-        let end = self.wire_state(link)?.end?;
+        let end = self.connection_state(link)?.end?;
         LossCause::of(end).map(LinkEnd::Lost)
     }
 

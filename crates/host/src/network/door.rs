@@ -11,11 +11,11 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX, Responder};
-use hamlyn_link::udp::socket::{CallFailed, Flow, FlowSettings};
+use hamlyn_link::udp::socket::{CallFailed, Socket, SocketSettings};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::letter::{Answer, Request, Sought};
+use super::handshake_payload::{Answer, Request, Sought};
 use super::outside::wall_ms;
 use crate::alarm::Event as Signal;
 use crate::process::clock::now_ns;
@@ -24,7 +24,7 @@ use crate::process::{Interior, ask_neighbour, no_thread};
 use crate::{Destination, HostError, RefusedBecause};
 
 /// Under which name a process offers where its wire is.
-pub(crate) const WIRE_ITEM: &str = "hamlyn/wire";
+pub(crate) const ENDPOINT_ITEM: &str = "hamlyn/wire";
 /// How often somebody who has not the port tries to have it.
 const RETRY_MS: i64 = 500;
 /// How long a neighbour may take to say where its wire is.
@@ -37,7 +37,7 @@ const MESSAGES_PER_TURN: u32 = 256;
 const LOOKUPS_MAX: usize = 16;
 const STACK_BYTES: usize = 256 * 1024;
 
-/// Where the wire of that interface is: what a process offers under [`WIRE_ITEM`].
+/// Where the wire of that interface is: what a process offers under [`ENDPOINT_ITEM`].
 pub(crate) fn located(identity: Destination, port: u16) -> Answer {
     Answer::Located {
         interface: identity.interface,
@@ -105,14 +105,14 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &Signal) {
         tracing::error!("no randomness, or no descriptor: this process keeps no door");
         return;
     };
-    let settings = FlowSettings {
+    let settings = SocketSettings {
         is_offloaded: false,
         is_shared: true,
-        ..FlowSettings::default()
+        ..SocketSettings::default()
     };
     let mut has_warned = false;
     loop {
-        match Flow::bind(at, &settings) {
+        match Socket::bind(at, &settings) {
             Ok(socket) => {
                 let (tell, told) = mpsc::channel();
                 let mut service = Service {
@@ -202,7 +202,7 @@ impl Service<'_> {
             Ok(Heard::Said(said)) => said,
             Err(_) => return,
         };
-        match Request::from_bytes(&said.letter) {
+        match Request::from_bytes(&said.payload) {
             Ok(Request::Locate { namespace, sought }) => {
                 self.look_for((namespace, sought), said.number);
             }
@@ -222,7 +222,7 @@ impl Service<'_> {
                 Sought::Interface(interface) => self.interior.identity.interface == *interface,
             };
         if is_own && let Some(network) = &self.interior.network {
-            let port = network.wire.local().port();
+            let port = network.endpoint.local().port();
             return self.answer(asker, &located(self.interior.identity, port));
         }
         let busy = refused(RefusedBecause::BUSY.0);
@@ -279,7 +279,7 @@ fn refused(reason: u16) -> Answer {
 /// Asks a neighbour where its wire is.
 fn ask(interior: &Interior, (namespace, sought): &Wanted) -> Found {
     let deadline_ns = now_ns().saturating_add(NEIGHBOUR_NS);
-    let place = ask_neighbour(interior, namespace, sought, WIRE_ITEM, deadline_ns);
+    let place = ask_neighbour(interior, namespace, sought, ENDPOINT_ITEM, deadline_ns);
     if place.is_none() && now_ns() >= deadline_ns {
         return None;
     }

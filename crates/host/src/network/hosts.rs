@@ -1,6 +1,6 @@
 //! Hosts by name: where each is, and by which number tickets mean it.
 //!
-//! A host is its name: 1 to 63 letters, digits, dots, underscores and hyphens, small and large letters being the same. What
+//! A host is its name: 1 to 63 handshake payloads, digits, dots, underscores and hyphens, small and large handshake payloads being the same. What
 //! is not in the table is asked of the resolver of the operating system, each time.
 
 use std::collections::BTreeMap;

@@ -7,15 +7,15 @@
 use std::net::SocketAddr;
 
 use hamlyn_link::udp::handshake::{Heard, Said};
-use hamlyn_link::wire::Wire;
+use hamlyn_link::udp_endpoint::UdpEndpoint;
 
-use super::letter::{Answer, Request, Side};
+use super::handshake_payload::{Answer, Request, Side};
 use super::outside::{Network, is_of_host, peer_of, wall_ms};
 use crate::process::Interior;
 use crate::process::clock::now_ns;
 use crate::process::counters::{LogBudget, Outcome};
 use crate::process::name::Name;
-use crate::process::registry::{Entrant, PeerKey, hear_wire};
+use crate::process::registry::{Entrant, PeerKey, watch_udp};
 use crate::{Errno, RefusedBecause};
 
 /// How long the application may not look before the keeper does.
@@ -59,23 +59,23 @@ impl Keeper {
         let Some(network) = &interior.network else {
             return;
         };
-        let wire = &network.wire;
-        let looks = wire.looks();
+        let endpoint = &network.endpoint;
+        let looks = endpoint.polls();
         let is_looking = core::mem::replace(&mut self.looks, looks) != looks;
         let now_ns = now_ns();
-        let is_asking = wire.is_asking();
+        let is_asking = endpoint.is_handshaking();
         if self.is_watching {
             if is_looking && !is_asking {
-                self.watch(interior, wire, false);
+                self.watch(interior, endpoint, false);
                 self.due_ns = now_ns + ABSENT_NS;
-            } else if wire.look() {
+            } else if endpoint.poll() {
                 // The application may sleep, and what it waits for is not at the socket any more.
                 interior.registry.alarm().ring();
             }
-        } else if wire.is_asleep() {
+        } else if endpoint.is_asleep() {
             // The sleeper wakes for what comes, and for what it knew of; another thread may have sent since.
-            let wants_ns = wire.deadline_ns().unwrap_or(u64::MAX);
-            if wants_ns <= now_ns && wire.look() {
+            let wants_ns = endpoint.deadline_ns().unwrap_or(u64::MAX);
+            if wants_ns <= now_ns && endpoint.poll() {
                 interior.registry.alarm().ring();
             }
             self.due_ns = wants_ns.max(now_ns + LATE_NS).min(now_ns + ASLEEP_NS);
@@ -83,23 +83,23 @@ impl Keeper {
             self.due_ns = now_ns + ABSENT_NS;
             // Who asks waits for what others find.
             if !is_looking || is_asking {
-                self.watch(interior, wire, true);
-                wire.look();
+                self.watch(interior, endpoint, true);
+                endpoint.poll();
             }
         }
         for _ in 0..STRANGERS_PER_TURN {
-            let Some(from) = wire.next_stranger(&mut self.message) else {
+            let Some(from) = endpoint.next_unassociated(&mut self.message) else {
                 break;
             };
             hear(interior, network, &mut self.log, from, &self.message);
         }
         interior.registry.note_wire_ends();
-        self.deadline_ns = wire.deadline_ns();
+        self.deadline_ns = endpoint.deadline_ns();
     }
 
-    fn watch(&mut self, interior: &Interior, wire: &Wire, watch: bool) {
+    fn watch(&mut self, interior: &Interior, endpoint: &UdpEndpoint, watch: bool) {
         // If the system has no room for it, the keeper looks again when it is due.
-        if hear_wire(interior.registry.watch(), wire, watch).is_ok() {
+        if watch_udp(interior.registry.watch(), endpoint, watch).is_ok() {
             self.is_watching = watch;
         }
     }
@@ -113,18 +113,18 @@ fn hear(
     from: SocketAddr,
     message: &[u8],
 ) {
-    let is_loaded = network.wire.is_crowded();
+    let is_loaded = network.endpoint.is_crowded();
     let mut responder = network.responder();
     let said = match responder.take(now_ns(), wall_ms(), from, message, is_loaded) {
         Ok(Heard::Said(said)) => said,
         Ok(Heard::Reply(reply)) => {
-            let _ = network.wire.answer(from, reply);
+            let _ = network.endpoint.answer(from, reply);
             return;
         }
         Err(_) => return interior.registry.tally.count(Outcome::Invalid),
     };
     drop(responder);
-    let answer = match Request::from_bytes(&said.letter) {
+    let answer = match Request::from_bytes(&said.payload) {
         Ok(Request::Link(side)) => welcome(interior, network, log, from, &said, &side),
         Ok(Request::Ask {
             item,
@@ -148,7 +148,7 @@ fn hear(
     });
     let mut responder = network.responder();
     if let Ok(Some((to, bytes))) = responder.answer(said.number, &answer.to_bytes()) {
-        let _ = network.wire.answer(to, bytes);
+        let _ = network.endpoint.answer(to, bytes);
     }
 }
 
@@ -199,8 +199,8 @@ fn welcome(
     }
     let key = PeerKey::of(&side.destination);
     let registry = &interior.registry;
-    if let Some(post) = registry.forsaken(key, now_ns()) {
-        post.forsake(&network.wire);
+    if let Some(connection) = registry.forsaken(key, now_ns()) {
+        connection.abort(&network.endpoint);
     }
     registry.begin_incoming(key)?;
     let granted = network.grant_link(from.ip(), side).and_then(|prospect| {

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use hamlyn_link::udp::handshake::{Answered, Initiator, MESSAGE_BYTES_MAX, Taken};
-use hamlyn_link::wire::Wire;
+use hamlyn_link::udp_endpoint::UdpEndpoint;
 
 use super::outside::Unanswered;
 use crate::HostError;
@@ -17,13 +17,13 @@ use crate::process::clock::now_ns;
 
 /// Asks there until there is an answer, or that instant.
 pub(super) fn knock(
-    wire: &Wire,
+    endpoint: &UdpEndpoint,
     mut initiator: Initiator,
     own: SocketAddr,
     to: SocketAddr,
     deadline_ns: u64,
 ) -> Result<Answered, Unanswered> {
-    let answers = wire.ask(to, initiator.association());
+    let answers = endpoint.begin_handshake(to, initiator.association());
     let mut elsewhere: Option<UdpSocket> = None;
     let mut begun_anew = initiator.begun_anew();
     // The system reports that nobody listens: believed if nobody answers either, as such reports can be forged.
@@ -36,7 +36,7 @@ pub(super) fn knock(
                 return Err(Unanswered::Absent);
             }
             let begins_anew = initiator.begun_anew() != begun_anew;
-            if begins_anew || elsewhere.is_none() && wire.answer(to, &bytes).is_err() {
+            if begins_anew || elsewhere.is_none() && endpoint.answer(to, &bytes).is_err() {
                 begun_anew = initiator.begun_anew();
                 let bound = UdpSocket::bind(own);
                 elsewhere = Some(bound.map_err(|error| HostError::io("bind", 1, &error))?);

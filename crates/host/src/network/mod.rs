@@ -1,7 +1,7 @@
 //! The network side of the embedded host: interfaces of other hosts, without a daemon.
 //!
 //! * [`hosts`]: hosts by name.
-//! * [`letter`]: what two processes say to each other before there is a link.
+//! * [`handshake_payload`]: what two processes say to each other before there is a link.
 //! * [`options`]: what can be set.
 //! * `knock`: saying something to somebody, and hearing the answer.
 //! * `outside`: finding, asking and linking interfaces of other hosts.
@@ -15,10 +15,10 @@
 //! believed that, and besides which host it is. Everything else that comes from the network is nothing but bytes, costs next to nothing and changes nothing.
 
 pub(crate) mod door;
+pub mod handshake_payload;
 pub mod hosts;
 pub(crate) mod keeper;
 mod knock;
-pub mod letter;
 pub mod options;
 pub(crate) mod outside;
 mod trace;

@@ -1,6 +1,6 @@
 //! The interfaces of other hosts, as this one reaches them: finding them, asking them, linking to them, in the caller's thread.
 //!
-//! Every wait is bounded by the caller's deadline. A letter that is not answered is sent again; whoever gets it twice answers
+//! Every wait is bounded by the caller's deadline. A handshake payload that is not answered is sent again; whoever gets it twice answers
 //! the same.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -12,17 +12,17 @@ use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use hamlyn_link::trace::Trace;
 use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Responder};
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
-use hamlyn_link::udp::socket::{Flow, FlowSettings};
-use hamlyn_link::wire::{Wire, WireLink};
+use hamlyn_link::udp::socket::{Socket, SocketSettings};
+use hamlyn_link::udp_endpoint::{UdpEndpoint, UdpLink};
 
 mod prospect;
 
 pub(crate) use prospect::Prospect;
 
 use super::NetworkError;
+use super::handshake_payload::{Answer, Request, Side, Sought};
 use super::hosts::HostName;
 use super::knock::knock;
-use super::letter::{Answer, Request, Side, Sought};
 use super::options::{NetworkOptions, SILENCE_MAX, Security};
 use super::trace::of_this_process;
 use crate::process::clock::now_ns;
@@ -58,7 +58,7 @@ pub(crate) struct Found {
     pub(crate) who: Destination,
 }
 
-/// Why a letter was not answered.
+/// Why a handshake payload was not answered.
 pub(crate) enum Unanswered {
     /// Nobody listens there.
     Absent,
@@ -81,7 +81,7 @@ pub(crate) struct Network {
     pub(crate) options: NetworkOptions,
     host: HostName,
     namespace: Namespace,
-    pub(crate) wire: Arc<Wire>,
+    pub(crate) endpoint: Arc<UdpEndpoint>,
     credentials: Credentials,
     responder: Mutex<Responder>,
     trace: Option<Arc<Trace>>,
@@ -146,9 +146,9 @@ impl Network {
                 "the network is used without authentication and without encryption, as was said: whoever reaches this port may do anything"
             );
         }
-        let settings = FlowSettings::default();
-        let open = |at| Wire::open(at, &settings, now_ns, tell);
-        let wire = open(listening(options.listen))?;
+        let settings = SocketSettings::default();
+        let open = |at| UdpEndpoint::open(at, &settings, now_ns, tell);
+        let endpoint = open(listening(options.listen))?;
         let responder = Responder::new(&credentials, interface).map_err(|_| HostError::System {
             call: "getrandom",
             errno: Errno(0),
@@ -156,7 +156,7 @@ impl Network {
         Ok(Self {
             host,
             namespace,
-            wire: Arc::new(wire),
+            endpoint: Arc::new(endpoint),
             responder: Mutex::new(responder),
             credentials,
             options,
@@ -400,7 +400,7 @@ impl Network {
     }
 
     fn read(&self, answered: &Answered, to: SocketAddr) -> Result<Answer, Unanswered> {
-        Answer::from_bytes(&answered.letter).map_err(|_| {
+        Answer::from_bytes(&answered.payload).map_err(|_| {
             Unanswered::Failed(ConnectError::Invalid {
                 to: to.to_string(),
                 what: "its letter cannot be read",
@@ -417,12 +417,12 @@ impl Network {
         request: &Request,
         deadline_ns: u64,
     ) -> Result<Answered, Unanswered> {
-        let letter = request.to_bytes();
+        let payload = request.to_bytes();
         let initiator = Initiator::new(
             &self.credentials,
             Some(host),
             interface,
-            &letter,
+            &payload,
             now_ns(),
             wall_ms(),
         );
@@ -430,32 +430,33 @@ impl Network {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
-        let answered = knock(&self.wire, initiator, self.own_for(to), to, deadline_ns);
-        self.wire.end_asking();
+        let answered = knock(&self.endpoint, initiator, self.own_for(to), to, deadline_ns);
+        self.endpoint.end_handshake();
         answered
     }
 
     /// Makes ready for a link to whoever takes frames there.
     pub(crate) fn prospect(&self, to: SocketAddr) -> Result<Prospect<'_>, HostError> {
-        let settings = FlowSettings::default();
+        let settings = SocketSettings::default();
         // From the port at which we take frames, if the system lets us: then one port is enough for a firewall.
-        let mut flows = Vec::from_iter(self.wire.flow_to(to, &settings).ok().flatten());
-        while flows.len() < usize::from(self.options.paths.max(1)) {
-            let mut flow = Flow::bind(self.own_for(to), &settings)?;
-            flow.connect(to)?;
-            flows.push(flow);
+        let mut sockets = Vec::from_iter(self.endpoint.socket_to(to, &settings).ok().flatten());
+        while sockets.len() < usize::from(self.options.paths.max(1)) {
+            let mut socket = Socket::bind(self.own_for(to), &settings)?;
+            socket.connect(to)?;
+            sockets.push(socket);
         }
-        let number = self.wire.reserve(random_bits()? as u32);
+        let number = self.endpoint.reserve(random_bits()? as u32);
         let number = number.ok_or(HostError::LinksFull { allowed: 1 << 16 })?;
-        let route = flows.first().and_then(Flow::route_datagram_bytes);
+        let route = sockets.first().and_then(Socket::route_datagram_bytes);
         let datagram_bytes = route
             .unwrap_or(DATAGRAM_BYTES_USUAL)
             .min(DATAGRAM_BYTES_MAX);
-        let frame_bytes = datagram_bytes.saturating_sub(hamlyn_link::udp::seal::OVERHEAD_BYTES_MAX);
+        let frame_bytes =
+            datagram_bytes.saturating_sub(hamlyn_link::udp::protection::OVERHEAD_BYTES_MAX);
         Ok(Prospect {
             network: self,
             number,
-            flows,
+            sockets,
             frame_bytes: frame_bytes.clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX),
             is_taken: false,
         })
@@ -468,7 +469,7 @@ impl Network {
         abroad: &Abroad,
         own: impl FnOnce(&Prospect<'_>) -> Side,
         deadline_ns: u64,
-    ) -> Result<Result<(Peer, WireLink), RefusedBecause>, Unanswered> {
+    ) -> Result<Result<(Peer, UdpLink), RefusedBecause>, Unanswered> {
         let prospect = self.prospect(found.at)?;
         let request = Request::Link(own(&prospect));
         let (host, interface) = (&abroad.host, found.who.interface);

@@ -8,7 +8,7 @@ use super::Interior;
 use super::codec::Message;
 use super::name::{Name, Namespace};
 use super::reach::{Contact, Setback, Target, Whom};
-use crate::network::letter::{Answer, Sought};
+use crate::network::handshake_payload::{Answer, Sought};
 use crate::network::outside::Abroad;
 use crate::{Address, ConnectError, RefusedBecause};
 use rustix::net::{Shutdown, shutdown};

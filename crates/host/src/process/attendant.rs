@@ -14,7 +14,7 @@ use super::grant::Unlinkable;
 use super::name::Name;
 use super::registry::{Entrant, PeerKey};
 use super::source::Source;
-use crate::network::door::WIRE_ITEM;
+use crate::network::door::ENDPOINT_ITEM;
 use crate::network::keeper::Keeper;
 use crate::{Errno, HostError, RefusedBecause};
 use rustix::buffer::spare_capacity;
@@ -109,7 +109,7 @@ impl Attendant {
                     Some(Source::Control(token)) => self.interior.registry.hung_up(token),
                     Some(Source::Process(token)) => self.interior.registry.process_ended(token),
                     // It is looked at below.
-                    Some(Source::Wire) | None => {}
+                    Some(Source::Udp) | None => {}
                 }
             }
             if let Some(keeper) = &mut self.keeper {
@@ -256,7 +256,7 @@ impl Attendant {
         let _ = epoll::delete(self.interior.registry.watch(), &socket);
         let outcome = match arrived {
             Ok(arrived) => match (arrived.message, arrived.descriptors) {
-                (Message::Ask { item }, None) if only_seeks && item.as_str() == WIRE_ITEM => {
+                (Message::Ask { item }, None) if only_seeks && item.as_str() == ENDPOINT_ITEM => {
                     return self.answer(&socket, &credentials, &item);
                 }
                 _ if only_seeks => Outcome::NotAllowed,

@@ -2,7 +2,7 @@
 
 use super::Interior;
 use super::codec::Message;
-use super::exchange::Arrived;
+use super::exchange::ReceivedMessage;
 use super::reach::{Setback, Target, Whom};
 use crate::{Address, ConnectError, Destination, RefusedBecause};
 use hamlyn_ring::lending::Borrowed;
@@ -55,7 +55,7 @@ fn attempt(
     contact.say(&Message::Claim { interface, secret }, &[])?;
     let arrived = contact.await_message(deadline_ns)?;
     match arrived {
-        Arrived {
+        ReceivedMessage {
             message: Message::Lent { length_bytes },
             pages: Some(file),
             ..
@@ -63,11 +63,11 @@ fn attempt(
             let what = "what it lent is not sealed memory of the size that it announced";
             target.invalid(what).into()
         }),
-        Arrived {
+        ReceivedMessage {
             message: Message::NotOffered,
             ..
         } => Err(not_lent().into()),
-        Arrived {
+        ReceivedMessage {
             message: Message::Refusal { reason },
             ..
         } => Err(target.refused(RefusedBecause(reason))),

@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use super::registry::hear_wire;
+use super::registry::watch_udp;
 use super::{Interior, clock};
 use crate::{Driver, Event, HostError};
 
@@ -134,9 +134,10 @@ impl Driver for ProcessDriver {
         let Some(network) = &interior.network else {
             return self.sleep_here(deadline_ns);
         };
-        let has_links = network.wire.has_links();
+        let has_links = network.endpoint.has_links();
         if has_links != self.hears_wire {
-            let heard = hear_wire(interior.registry.bells().as_fd(), &network.wire, has_links);
+            let bells = interior.registry.bells().as_fd();
+            let heard = watch_udp(bells, &network.endpoint, has_links);
             heard.map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
             self.hears_wire = has_links;
         }
@@ -145,11 +146,11 @@ impl Driver for ProcessDriver {
             return self.sleep_here(deadline_ns);
         }
         // What the wire wants at a time, whoever wakes for it sees to.
-        network.wire.note_asleep(true);
-        let wants_ns = network.wire.deadline_ns();
+        network.endpoint.note_asleep(true);
+        let wants_ns = network.endpoint.deadline_ns();
         let deadline_ns = deadline_ns.into_iter().chain(wants_ns).min();
         let slept = self.sleep_here(deadline_ns);
-        network.wire.note_asleep(false);
+        network.endpoint.note_asleep(false);
         slept
     }
 

@@ -20,7 +20,7 @@ pub(super) const DESCRIPTORS: usize = 2;
 pub(super) const GOODBYE: u8 = 0xff;
 
 /// What arrived.
-pub(super) struct Arrived {
+pub(super) struct ReceivedMessage {
     pub(super) message: Message,
     pub(super) descriptors: Option<[OwnedFd; DESCRIPTORS]>,
     /// The file that comes with lent pages.
@@ -71,7 +71,7 @@ pub(super) fn receive(
     socket: impl AsFd,
     user: u32,
     disposal: &Disposal,
-) -> Result<Arrived, Mishap> {
+) -> Result<ReceivedMessage, Mishap> {
     match receive_once(&socket, user, disposal) {
         // A receiver that finds nothing looks afterwards whether the other end hung up; what it
         // sent in between is still there. Once it has hung up, nothing comes in between.
@@ -83,7 +83,11 @@ pub(super) fn receive(
     }
 }
 
-fn receive_once(socket: impl AsFd, user: u32, disposal: &Disposal) -> Result<Arrived, Mishap> {
+fn receive_once(
+    socket: impl AsFd,
+    user: u32,
+    disposal: &Disposal,
+) -> Result<ReceivedMessage, Mishap> {
     // One byte more than the longest message has, and one descriptor more: what is longer
     // is seen to be longer.
     let mut bytes = [0u8; MESSAGE_BYTES_MAX + 1];
@@ -138,7 +142,7 @@ fn receive_once(socket: impl AsFd, user: u32, disposal: &Disposal) -> Result<Arr
     if wanted == 1 {
         pages = descriptors.pop();
     }
-    Ok(Arrived {
+    Ok(ReceivedMessage {
         message,
         descriptors: <[OwnedFd; DESCRIPTORS]>::try_from(descriptors).ok(),
         pages,

@@ -61,7 +61,7 @@ pub use driver::ProcessDriver;
 pub use options::{Access, NetworkUse, Options};
 
 use crate::bell::Bell;
-use crate::network::door::{Door, WIRE_ITEM, located};
+use crate::network::door::{Door, ENDPOINT_ITEM, located};
 use crate::network::outside::Network;
 use crate::offers::Offers;
 use crate::sharing::{AnyThread, OneThread, Sharing};
@@ -218,9 +218,9 @@ impl<S> ProcessHost<S> {
         let Some(network) = &interior.network else {
             return Ok(());
         };
-        let local = network.wire.local();
+        let local = network.endpoint.local();
         let place = located(interior.identity, local.port());
-        let item = Name::checked(WIRE_ITEM)?;
+        let item = Name::checked(ENDPOINT_ITEM)?;
         interior
             .offers
             .offer(item, Supply::Always, &place.to_bytes())?;
@@ -264,7 +264,7 @@ impl<S> Drop for ProcessHost<S> {
         self.door = None;
         self.interior.registry.close();
         if let Some(network) = &self.interior.network {
-            network.wire.settle(clock::now_ns() + SETTLE_NS);
+            network.endpoint.drain(clock::now_ns() + SETTLE_NS);
         }
         if let Some(attendant) = self.attendant.take() {
             // It does not panic; if it did, there is nothing left to end.

@@ -9,10 +9,10 @@ use super::Interior;
 use super::clock::{now_ns, wait_readable};
 use super::codec::{Message, NotAMessage, VERSION};
 use super::credentials::Credentials;
-use super::exchange::{self, Arrived, Mishap};
+use super::exchange::{self, Mishap, ReceivedMessage};
 use super::name::{Name, Namespace};
 use super::registry::PeerKey;
-use crate::network::letter::Sought;
+use crate::network::handshake_payload::Sought;
 use crate::network::outside::{Abroad, Unanswered};
 use crate::{Address, ConnectError, Destination, Errno, HostError, RefusedBecause};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -358,7 +358,7 @@ impl Contact<'_> {
         .into())
     }
 
-    pub(super) fn await_message(&self, deadline_ns: u64) -> Result<Arrived, Setback> {
+    pub(super) fn await_message(&self, deadline_ns: u64) -> Result<ReceivedMessage, Setback> {
         loop {
             if let Some(arrived) = self.look()? {
                 return Ok(arrived);
@@ -372,7 +372,7 @@ impl Contact<'_> {
     }
 
     /// The message that has come, if one has.
-    pub(super) fn look(&self) -> Result<Option<Arrived>, Setback> {
+    pub(super) fn look(&self) -> Result<Option<ReceivedMessage>, Setback> {
         let target = self.target;
         let (user, disposal) = (self.credentials.user, &self.interior.disposal);
         let error = match exchange::receive(&self.socket, user, disposal) {

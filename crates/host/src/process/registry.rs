@@ -14,7 +14,7 @@ use crate::alarm::{Alarm, Event as Signal};
 use crate::{Destination, Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
-use hamlyn_link::wire::{Post, Wire, WireLink};
+use hamlyn_link::udp_endpoint::{Connection, UdpEndpoint, UdpLink};
 use hamlyn_ring::wake::{Lookout, WakeWord};
 use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -71,7 +71,7 @@ enum Tie {
     /// One of this host.
     Local(Neighbour),
     /// One of another host.
-    Remote(Arc<Post>),
+    Remote(Arc<Connection>),
 }
 
 /// A peer of this host.
@@ -111,7 +111,7 @@ impl Entry {
     fn hang_up(&self) {
         match &self.tie {
             Tie::Local(neighbour) => hang_up(&neighbour.control),
-            Tie::Remote(post) => post.hang_up(),
+            Tie::Remote(connection) => connection.close(),
         }
     }
 }
@@ -178,11 +178,11 @@ impl Entrant {
     }
 
     /// Of another host.
-    pub(crate) fn remote(peer: Peer, link: WireLink) -> Self {
+    pub(crate) fn remote(peer: Peer, link: UdpLink) -> Self {
         Self {
             peer,
-            tie: Tie::Remote(Arc::clone(link.post())),
-            link: EitherLink::Wire(link),
+            tie: Tie::Remote(Arc::clone(link.connection())),
+            link: EitherLink::Udp(link),
         }
     }
 }
@@ -459,12 +459,14 @@ impl Registry {
 
     /// The link over the wire to somebody who asks for one, if nothing was heard over it for long: whoever has a link does not ask, so
     /// its other end is gone, or never was, because the answer to its request came too late.
-    pub(crate) fn forsaken(&self, key: PeerKey, now_ns: u64) -> Option<Arc<Post>> {
+    pub(crate) fn forsaken(&self, key: PeerKey, now_ns: u64) -> Option<Arc<Connection>> {
         let state = self.lock();
         let token = state.by_key.get(&key)?;
         match &state.links.get(token)?.tie {
-            Tie::Remote(post) if now_ns.saturating_sub(post.heard_ns()) >= FORSAKEN_NS => {
-                Some(Arc::clone(post))
+            Tie::Remote(connection)
+                if now_ns.saturating_sub(connection.received_ns()) >= FORSAKEN_NS =>
+            {
+                Some(Arc::clone(connection))
             }
             _ => None,
         }
@@ -564,7 +566,7 @@ impl Registry {
             Tie::Local(neighbour) => {
                 clock::shows(&neighbour.control, PollFlags::RDHUP | PollFlags::HUP)
             }
-            Tie::Remote(post) => post.end().is_some(),
+            Tie::Remote(connection) => connection.end().is_some(),
         };
         if has_ended {
             release(state, key, token);
@@ -653,7 +655,7 @@ impl Registry {
             .links
             .iter()
             .filter_map(|(token, entry)| match &entry.tie {
-                Tie::Remote(post) if !entry.lost => Some((*token, post.end()?)),
+                Tie::Remote(connection) if !entry.lost => Some((*token, connection.end()?)),
                 _ => None,
             });
         for (token, end) in ended.collect::<Vec<_>>() {
@@ -671,9 +673,13 @@ impl Registry {
 }
 
 /// Has who waits at that set wake when something comes to the wire, or not.
-pub(crate) fn hear_wire(set: BorrowedFd<'_>, wire: &Wire, hears: bool) -> rustix::io::Result<()> {
-    wire.with_socket(|socket| match hears {
-        true => epoll::add(set, socket, Source::Wire.data(), epoll::EventFlags::IN),
+pub(crate) fn watch_udp(
+    set: BorrowedFd<'_>,
+    endpoint: &UdpEndpoint,
+    hears: bool,
+) -> rustix::io::Result<()> {
+    endpoint.with_socket(|socket| match hears {
+        true => epoll::add(set, socket, Source::Udp.data(), epoll::EventFlags::IN),
         false => epoll::delete(set, socket),
     })
 }

@@ -16,7 +16,7 @@ pub(crate) enum Source {
     /// The process at the other end of a link, by the link's token.
     Process(u64),
     /// The socket of the wire.
-    Wire,
+    Udp,
 }
 
 const NUMBER_BITS: u32 = 56;
@@ -29,7 +29,7 @@ impl Source {
             Self::Handshake(number) => (2, number),
             Self::Control(token) => (3, token),
             Self::Process(token) => (4, token),
-            Self::Wire => (5, 0),
+            Self::Udp => (5, 0),
         };
         EventData::new_u64(kind << NUMBER_BITS | number)
     }
@@ -42,7 +42,7 @@ impl Source {
             2 => Self::Handshake(number),
             3 => Self::Control(number),
             4 => Self::Process(number),
-            5 => Self::Wire,
+            5 => Self::Udp,
             _ => return None,
         })
     }
@@ -60,7 +60,7 @@ mod tests {
             Source::Handshake(2),
             Source::Control((1 << NUMBER_BITS) - 1),
             Source::Process(0),
-            Source::Wire,
+            Source::Udp,
         ] {
             assert_eq!(Source::of(source.data()), Some(source));
         }

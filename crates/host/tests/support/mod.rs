@@ -242,6 +242,6 @@ pub(crate) fn exchange(a: &mut PairLink, b: &mut PairLink) {
 fn near(link: EitherLink) -> PairLink {
     match link {
         EitherLink::Pair(link) => link,
-        EitherLink::Wire(_) => panic!("nobody is on the network here"),
+        EitherLink::Udp(_) => panic!("nobody is on the network here"),
     }
 }

@@ -48,7 +48,7 @@ const OF: TapSettings = TapSettings {
     peer_interface: 0x0123_4567_89ab_cdef,
     peer_host: 7,
     peer_user: 1000,
-    is_sealed: true,
+    is_encrypted: true,
 };
 
 fn address(text: &str) -> SocketAddr {

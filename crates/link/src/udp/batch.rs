@@ -1,15 +1,15 @@
 //! Buffers for datagrams: those to be sent, and those that came.
 //!
 //! Datagrams to be sent lie end to end in one buffer, which is how segmentation offload wants them: the kernel
-//! cuts a run of equal lengths, whose last may be shorter. What came may be several datagrams that the kernel had
-//! joined; they are given out one by one, and are read, and opened, in place. Where they were joined their envelopes say; a
-//! stranger's datagram among them may lie about it, and is outvoted. Both refuse what does not fit; neither allocates after it was made.
+//! cuts a run of equal lengths, whose last may be shorter. The kernel may have joined several received datagrams;
+//! they are given out one by one, and are read and decrypted in place. Their packet headers say where they were joined; a
+//! forged datagram among them may lie about that, and is outvoted. Both buffers refuse what does not fit; neither allocates after it was made.
 
 use core::ops::Range;
 use std::net::SocketAddr;
 
 use super::DATAGRAM_BYTES_MAX;
-use super::envelope::{ENVELOPE_BYTES, claimed_bytes};
+use super::packet_header::{PACKET_HEADER_BYTES, claimed_bytes};
 
 /// Datagrams of one batch: so many segments the kernel cuts in one call.
 pub const BATCH_DATAGRAMS: usize = 64;
@@ -150,7 +150,7 @@ pub(super) struct Run<'a> {
 #[derive(Debug)]
 pub struct Inbox {
     pub(super) bytes: Vec<u8>,
-    /// What is not given out yet.
+    /// The bytes that are not given out yet.
     rest: Range<usize>,
     /// How long each is, not zero if there are any; the last may be shorter.
     segment_bytes: usize,
@@ -163,9 +163,9 @@ pub struct Inbox {
 pub struct Datagram<'a> {
     /// Where in the inbox it begins.
     pub at: usize,
-    /// Its bytes, which may be opened in place.
+    /// Its bytes, which may be decrypted in place.
     pub bytes: &'a mut [u8],
-    /// Who sent it; nothing if the flow is connected: then its peer did.
+    /// Who sent it; nothing if the socket is connected: then its peer sent it.
     pub source: Option<SocketAddr>,
 }
 
@@ -176,7 +176,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// An empty one. Allocates 64 KiB; nothing else does. One serves any number of flows, in turn.
+    /// An empty one. Allocates 64 KiB; nothing else does. One serves any number of sockets, in turn.
     pub fn new() -> Self {
         Self {
             bytes: vec![0; INBOX_BYTES],
@@ -303,7 +303,7 @@ fn search(joined: &[u8]) -> Option<usize> {
         };
         is_agreed(joined, segment).then_some(segment)
     };
-    (ENVELOPE_BYTES..all).find_map(may_be)
+    (PACKET_HEADER_BYTES..all).find_map(may_be)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The handshake, and the two letters after it: whoever asks shakes hands, says what it wants, and is told the answer; each
-//! knows who the other is, and they have keys for a link.
+//! The handshake and its two payloads: the initiator shakes hands, sends its request, and gets the answer; each side
+//! then knows who the other is, and both have keys for a link.
 //!
 //! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the system. An
 //! [`Initiator`] asks until it is answered; a [`Responder`] serves a whole socket and keeps nothing of those it has not authenticated.
@@ -10,18 +10,18 @@
 //! |---|---|---|
 //! | initiation | a point of the curve | somebody held the credentials, once |
 //! | response | another | |
-//! | letter | the request, sealed | the initiator is alive, and receives at its source |
-//! | letter | the answer, sealed | |
+//! | payload | the request, protected | the initiator is alive, and receives at its source |
+//! | payload | the answer, protected | |
 //!
 //! What a message costs whom:
 //! * An initiation carries a code (`mac1`, as WireGuard's) that only holders of the secret can make, or those who know the
-//!   responder's public key, and only for the interface that is asked. Whatever lacks it costs one hash. No point is multiplied for it, and nothing is stored.
+//!   responder's public key, and only for the interface that is asked. A message without it costs one hash. No point is multiplied for it, and nothing is stored.
 //! * No answer is longer than what it answers until the source is proved.
 //! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's. One that is not, and every one under load, is answered with a cookie, bound to its source, and
 //!   accepted with that. Clocks that differ cost a round trip.
-//! * What comes again is answered with the same bytes, as long as they are kept; whoever gets no answer begins anew.
+//! * A repeated message is answered with the same bytes, as long as they are kept; an initiator that gets no answer begins anew.
 //!
-//! An initiation that somebody recorded and repeats is answered, perhaps, and does nothing else: a request is heard only from who has the keys of
+//! An initiation that somebody recorded and repeats may be answered, and does nothing else: a request is accepted only from a peer that has the keys of
 //! this handshake, which proves that it is alive.
 
 mod cookie;
@@ -33,11 +33,11 @@ mod responder;
 use core::fmt;
 
 pub use initiator::{Initiator, Taken};
-pub use message::{COOKIE_MESSAGE_BYTES, LETTER_BYTES_MAX, MESSAGE_BYTES_MAX};
+pub use message::{COOKIE_MESSAGE_BYTES, MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use responder::{Heard, Responder, Said};
 
 use super::key_file::{ClusterSecret, HostKey, NoRandom, PublicKey};
-use super::seal::Key;
+use super::protection::Key;
 
 /// By how much the clocks of two hosts may differ without an additional round trip, in milliseconds.
 pub const FRESH_MS: u64 = 120_000;
@@ -45,13 +45,13 @@ pub const FRESH_MS: u64 = 120_000;
 /// By what hosts recognise each other. All hosts of a cluster need the same kind.
 #[derive(Clone)]
 pub enum Credentials {
-    /// Whoever holds it is welcome.
+    /// Every holder of the secret is accepted.
     Secret(ClusterSecret),
     /// Hosts by their keys.
     Keys {
         /// Our own.
         own: HostKey,
-        /// Who is welcome, and whom we may ask: name and key. One name, one key.
+        /// The hosts that are accepted and may be connected to: name and key. One name, one key.
         hosts: Vec<(String, PublicKey)>,
     },
     /// Anyone is welcome, and nothing is secret.
@@ -68,10 +68,10 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Who is at the other end, as far as it was proved.
+/// The peer, as far as it has proved its identity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Identity {
-    /// Someone who holds the secret of the cluster.
+    /// A holder of the secret of the cluster.
     SecretHolder,
     /// The host with this name in our list.
     Host(String),
@@ -96,14 +96,14 @@ impl Keys {
     }
 }
 
-/// What was said to a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub struct Answered {
     /// The answer.
-    pub letter: Vec<u8>,
+    pub payload: Vec<u8>,
     /// Keys for a link, if it comes to that.
     pub keys: Keys,
-    /// Who it is.
+    /// The peer.
     pub identity: Identity,
 }
 
@@ -118,8 +118,8 @@ pub enum HandshakeError {
     #[error("a host must be named whose key is expected")]
     NoHost,
     /// There is more to be said than fits.
-    #[error("a letter of {bytes} bytes: at most {LETTER_BYTES_MAX}")]
-    Letter {
+    #[error("a letter of {bytes} bytes: at most {PAYLOAD_BYTES_MAX}")]
+    Payload {
         /// How much there is.
         bytes: usize,
     },
@@ -141,7 +141,7 @@ pub enum Unheard {
     /// It was made without the secret, without knowing our key, or not in answer to what we asked.
     #[error("a message by someone without the secret")]
     Unauthentic,
-    /// Whoever made it does not hold the keys.
+    /// Its sender does not hold the keys.
     #[error("the peer does not hold the keys")]
     Broken,
     /// Its key is in no list.

@@ -81,7 +81,7 @@ pub enum KeyFileError {
     Content {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: NotAKey,
     },
 }

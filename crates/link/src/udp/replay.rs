@@ -1,4 +1,4 @@
-//! Which packet numbers came already: a bitmap that slides, as RFC 6479 has it. What is too old to be
+//! The replay window: the packet numbers that came already, as a sliding bitmap (RFC 6479). What is too old to be
 //! remembered counts as come.
 
 /// Words of the bitmap.

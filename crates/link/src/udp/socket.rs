@@ -1,4 +1,4 @@
-//! A [`Flow`]: one UDP socket, and so one path through a network that spreads by ports.
+//! A [`Socket`]: one UDP socket, and so one path through a network that spreads by ports.
 //!
 //! It never blocks, and does not fragment: a datagram that is too long for the way out is refused. What the network
 //! reports (nobody listens there, the way out became narrower) are hints with types of their own, for anyone on the
@@ -36,9 +36,9 @@ const BUFFER_BYTES_MAX: usize = 1 << 30;
 const NOBODYS_V4: Ipv4Addr = Ipv4Addr::new(239, 255, 74, 7);
 const NOBODYS_V6: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0x4841, 0x4d4c);
 
-/// What a flow is made with.
+/// Settings of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FlowSettings {
+pub struct SocketSettings {
     /// Bytes that the socket may hold unsent.
     pub send_buffer_bytes: usize,
     /// Bytes that the socket may hold unread.
@@ -49,7 +49,7 @@ pub struct FlowSettings {
     pub is_shared: bool,
 }
 
-impl Default for FlowSettings {
+impl Default for SocketSettings {
     fn default() -> Self {
         Self {
             send_buffer_bytes: 4 << 20,
@@ -94,14 +94,14 @@ pub enum SendError {
 
 /// One UDP socket. Nothing of it allocates once it is made.
 #[derive(Debug)]
-pub struct Flow {
+pub struct Socket {
     socket: OwnedFd,
     local: SocketAddr,
     peer: Option<SocketAddr>,
     offload: Offload,
     /// The network may cut datagrams.
     cuts: bool,
-    /// What comes in one piece is hardly longer; usually both directions have the same way.
+    /// A received datagram is hardly longer; usually both directions take the same route.
     single_bytes_max: usize,
 }
 
@@ -109,10 +109,10 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> CallFailed {
     move |errno| CallFailed { call, errno }
 }
 
-impl Flow {
+impl Socket {
     /// A socket at this address; port 0 lets the system choose. It receives from anyone until it is connected. At all
     /// addresses of IPv6 (`[::]`) it has those of IPv4 as well, as long as it is not connected.
-    pub fn bind(at: SocketAddr, settings: &FlowSettings) -> Result<Self, CallFailed> {
+    pub fn bind(at: SocketAddr, settings: &SocketSettings) -> Result<Self, CallFailed> {
         let (family, is_v6) = match at.ip() {
             IpAddr::V4(_) => (AddressFamily::INET, false),
             IpAddr::V6(_) => (AddressFamily::INET6, true),
@@ -120,7 +120,7 @@ impl Flow {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)
             .map_err(failed("socket"))?;
-        // PROBE: never fragment, and let the length be found by those who can tell (`udp::mtu`), not by whoever can forge
+        // PROBE: never fragment, and let the length be found by those who can tell (`udp::mtu`), not by an attacker who can forge
         // a report to the kernel.
         if is_v6 {
             let only = !at.ip().is_unspecified();
@@ -146,13 +146,13 @@ impl Flow {
         })
     }
 
-    /// A flow to this peer from the port of this one, to which everything still comes: the new one is bound to a group that nobody joins,
+    /// A socket to this peer from the port of this one, to which everything still comes: the new one is bound to a group that nobody joins,
     /// so the system leads nothing to it, and sends from the host's own address all the same (decision 0018). Nothing if that is not the
     /// address at which this one listens.
     pub fn beside(
         &self,
         peer: SocketAddr,
-        settings: &FlowSettings,
+        settings: &SocketSettings,
     ) -> Result<Option<Self>, CallFailed> {
         let (any, nobodys): (IpAddr, IpAddr) = match peer {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), NOBODYS_V4.into()),
@@ -166,21 +166,21 @@ impl Flow {
             return Ok(None);
         }
         // No longer than it takes: another program of this user could be given the port, too.
-        let shared = FlowSettings {
+        let shared = SocketSettings {
             is_shared: true,
             ..*settings
         };
         share(self.as_fd(), true)?;
         let bound = Self::bind(SocketAddr::new(nobodys, local.port()), &shared);
         share(self.as_fd(), false)?;
-        let mut flow = bound?;
-        flow.connect(peer)?;
-        flow.local = local;
-        Ok(Some(flow))
+        let mut socket = bound?;
+        socket.connect(peer)?;
+        socket.local = local;
+        Ok(Some(socket))
     }
 
-    /// From now on the system reports what becomes of datagrams that flows beside this one send: [`Flow::receive`] fails once there is a
-    /// report, and [`Flow::next_report`] must be called until there is none.
+    /// From now on the system reports what becomes of datagrams that sockets beside this one send: [`Socket::receive`] fails once there is a
+    /// report, and [`Socket::next_report`] must be called until there is none.
     pub fn hear_reports(&self) {
         // Without it, it takes longer until it is known that nobody listens.
         let _ = setsockopt(&self.socket, sockopt_of_nix::Ipv4RecvErr, &true);
@@ -218,7 +218,7 @@ impl Flow {
     }
 
     /// From now on this peer alone is sent to and received from: the system throws everybody else's datagrams away. What came
-    /// before may still be in the socket, from anyone; [`Flow::receive`] does not name its source.
+    /// before may still be in the socket, from anyone; [`Socket::receive`] does not name its source.
     pub fn connect(&mut self, peer: SocketAddr) -> Result<(), CallFailed> {
         rustix::net::connect(&self.socket, &peer).map_err(failed("connect"))?;
         self.local = own_address(self.socket.as_fd())?;
@@ -227,15 +227,15 @@ impl Flow {
         Ok(())
     }
 
-    /// What comes here is sent in datagrams of up to so many bytes. A flow that is not connected knows no way to learn that from;
-    /// until it is told, runs of longer ones are told apart by more than their word for it, and contents that look like envelopes
-    /// can spoil that where they are not sealed.
+    /// What comes here is sent in datagrams of up to so many bytes. A socket that is not connected knows no way to learn that from;
+    /// until it is told, runs of longer ones are told apart by more than their word for it, and contents that look like packet headers
+    /// can spoil that where they are not encrypted.
     pub fn expect(&mut self, single_bytes_max: usize) {
         self.single_bytes_max = single_bytes_max.max(DATAGRAM_BYTES_MIN);
     }
 
     /// From now on the network may cut long datagrams to pieces, or may not (the default). For those whose length cannot be
-    /// changed any more, when a way has become too narrow for them. The flow must be connected.
+    /// changed any more, when a way has become too narrow for them. The socket must be connected.
     pub fn cut(&mut self, is_allowed: bool) -> Result<(), CallFailed> {
         if is_allowed == self.cuts {
             return Ok(());
@@ -264,7 +264,7 @@ impl Flow {
         self.peer
     }
 
-    /// The longest datagram, in bytes, that the system believes the way to the peer carries; nothing if the flow is not connected, or the
+    /// The longest datagram, in bytes, that the system believes the way to the peer carries; nothing if the socket is not connected, or the
     /// system does not know.
     pub fn route_datagram_bytes(&self) -> Option<usize> {
         let packet_bytes = match self.peer?.ip() {
@@ -279,10 +279,10 @@ impl Flow {
     }
 
     /// Sends the datagrams of a batch to the peer, in order; how many. After an error some may have been sent:
-    /// [`Batch::waiting`] tells. The flow must be connected.
+    /// [`Batch::waiting`] tells. The socket must be connected.
     pub fn send(&mut self, batch: &mut Batch) -> Result<usize, SendError> {
         let mut sent = 0;
-        // What is cut by the network is not cut by the system.
+        // Datagrams that the network may fragment are not segmented by the system.
         let datagrams_max = if self.cuts {
             1
         } else {
@@ -309,7 +309,7 @@ impl Flow {
     }
 
     /// Sends datagrams of which each but the last has so many bytes, and the last no more, in one call, from wherever they lie: all of
-    /// them or none. False if one call cannot, but [`Flow::send`] may. At most 64; the flow must be connected.
+    /// them or none. False if one call cannot, but [`Socket::send`] may. At most 64; the socket must be connected.
     pub fn send_gathered(
         &mut self,
         datagrams: &[IoSlice<'_>],
@@ -450,7 +450,10 @@ fn own_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, CallFailed> {
 
 /// Linux gives twice what it is asked for, as half of it is for its own records, and less in silence if the
 /// administrator's limit is lower. Gives what there is, to send and to receive.
-fn size_buffers(socket: BorrowedFd<'_>, settings: &FlowSettings) -> Result<[usize; 2], CallFailed> {
+fn size_buffers(
+    socket: BorrowedFd<'_>,
+    settings: &SocketSettings,
+) -> Result<[usize; 2], CallFailed> {
     static WARNED: Once = Once::new();
     let [ask_send, ask_receive] = [settings.send_buffer_bytes, settings.receive_buffer_bytes]
         .map(|bytes| bytes.min(BUFFER_BYTES_MAX));
@@ -483,13 +486,13 @@ fn size_buffers(socket: BorrowedFd<'_>, settings: &FlowSettings) -> Result<[usiz
     Ok([send, receive])
 }
 
-impl From<Flow> for OwnedFd {
-    fn from(flow: Flow) -> Self {
-        flow.socket
+impl From<Socket> for OwnedFd {
+    fn from(socket: Socket) -> Self {
+        socket.socket
     }
 }
 
-impl AsFd for Flow {
+impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -41,7 +41,7 @@ pub(super) enum Order {
 /// How messages went.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Way {
-    pub(super) is_sealed: bool,
+    pub(super) is_encrypted: bool,
     pub(super) local: String,
     pub(super) peer: String,
 }
@@ -151,10 +151,10 @@ impl Desk {
         let interface = self.manager.interface();
         let mut states = interface
             .peers()
-            .filter_map(|(link, _)| interface.wire_state(link));
+            .filter_map(|(link, _)| interface.connection_state(link));
         let state = states.next().context("no link over the wire")?;
         Ok(Way {
-            is_sealed: state.is_sealed,
+            is_encrypted: state.is_encrypted,
             local: state.local.ip().to_string(),
             peer: state.peer.ip().to_string(),
         })

@@ -106,10 +106,13 @@ impl Hosts {
 
 pub(super) fn messages(hosts: &mut Hosts) -> Result<String> {
     let ways = hosts.exchange(&[RED, GREEN, BLUE], MESSAGES)?;
-    ensure!(ways.iter().all(|way| way.is_sealed), "not all was sealed");
+    ensure!(
+        ways.iter().all(|way| way.is_encrypted),
+        "not all was encrypted"
+    );
     let first = &ways[RED];
     Ok(format!(
-        "{} messages between {}, {} and {}: each once, sealed ({} to {}, ...)",
+        "{} messages between {}, {} and {}: each once, encrypted ({} to {}, ...)",
         MESSAGES * 6,
         desk(RED),
         desk(GREEN),
@@ -162,7 +165,7 @@ pub(super) fn ping(hosts: &mut Hosts) -> Result<String> {
         let ns = shown["round_trip"][figure].as_u64();
         Ok(ns.with_context(|| format!("no {figure}"))? as f64 / 1e3)
     };
-    ensure!(shown["path"]["sealed"] == true, "it was not sealed");
+    ensure!(shown["path"]["encrypted"] == true, "it was not encrypted");
     ensure!(shown["lost"] == 0, "{} messages were lost", shown["lost"]);
     Ok(format!(
         "red asks blue/echo: {} of {} answered; round trip {:.0} µs at best, median {:.0}, p99 {:.0}",

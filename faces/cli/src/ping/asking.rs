@@ -8,7 +8,7 @@ use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::engine::memory::LinkId;
 use hamlyn::host::Peer;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Address, Destination, Manager, PeerLost, SendError, Ticket, Wait, WireState};
+use hamlyn::{Address, ConnectionState, Destination, Manager, PeerLost, SendError, Ticket, Wait};
 use indicatif::ProgressBar;
 
 use super::message::{self, Answer, Clock, ITEM};
@@ -92,7 +92,7 @@ fn greet<'a>(
     receiver.ready();
     let peer = ticket.destination;
     let (link, far) = linked(&manager, &peer).context("the link ended at once")?;
-    let wire = manager.interface().wire_state(link);
+    let wire = manager.interface().connection_state(link);
     let times = match wire {
         // The kernel says that both are here; then they read one clock, unless their namespaces differ.
         None if clock.is_same(Clock::own()) => Times::measured(),
@@ -195,8 +195,8 @@ impl Asker<'_> {
         }
     }
 
-    fn state(&self) -> Option<WireState> {
-        self.manager.interface().wire_state(self.link)
+    fn state(&self) -> Option<ConnectionState> {
+        self.manager.interface().connection_state(self.link)
     }
 
     fn note_undelivered(&mut self) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use hamlyn::WireState;
+use hamlyn::ConnectionState;
 use hamlyn::host::Peer;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
@@ -38,18 +38,18 @@ pub(super) enum Ended {
 #[derive(Debug)]
 pub(super) struct Path {
     process: u32,
-    wire: Option<WireState>,
+    wire: Option<ConnectionState>,
 }
 
 impl Path {
-    pub(super) fn new(peer: &Peer, wire: Option<WireState>) -> Self {
+    pub(super) fn new(peer: &Peer, wire: Option<ConnectionState>) -> Self {
         Self {
             process: peer.process,
             wire,
         }
     }
 
-    pub(super) fn note(&mut self, state: WireState) {
+    pub(super) fn note(&mut self, state: ConnectionState) {
         self.wire = Some(state);
     }
 
@@ -71,8 +71,8 @@ impl Path {
             .collect();
         let transport = &wire.transport;
         json!({
-            "kind": "wire",
-            "sealed": wire.is_sealed,
+            "kind": "udp",
+            "encrypted": wire.is_encrypted,
             "from": wire.local.to_string(),
             "to": wire.peer.to_string(),
             "frame_bytes": wire.frame_bytes,
@@ -91,9 +91,9 @@ impl Path {
         match &self.wire {
             None => format!("on this host, process {}", self.process),
             Some(wire) => format!(
-                "over the wire, {}, {} to {}, frames of {} bytes{}",
-                match wire.is_sealed {
-                    true => "sealed",
+                "over UDP, {}, {} to {}, frames of {} bytes{}",
+                match wire.is_encrypted {
+                    true => "encrypted",
                     false => "in the clear",
                 },
                 wire.local,

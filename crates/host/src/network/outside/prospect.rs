@@ -4,9 +4,9 @@ use hamlyn_engine::limits::FRAME_BYTES_MIN;
 use hamlyn_engine::transport::{Association, Settings};
 use hamlyn_link::trace::{Tap, TapSettings};
 use hamlyn_link::udp::handshake::{Credentials, Keys};
-use hamlyn_link::udp::seal::{Opener, Sealer};
-use hamlyn_link::udp::socket::Flow;
-use hamlyn_link::wire::{PostParts, WireLink};
+use hamlyn_link::udp::protection::{RxProtection, TxProtection};
+use hamlyn_link::udp::socket::Socket;
+use hamlyn_link::udp_endpoint::{ConnectionConfig, UdpLink};
 
 use super::{ACKNOWLEDGE_FRAMES, Network, READY_FRAMES_MAX, Side};
 use crate::process::name::Name;
@@ -16,7 +16,7 @@ use crate::{Destination, HostError};
 pub(crate) struct Prospect<'a> {
     pub(super) network: &'a Network,
     pub(super) number: u32,
-    pub(super) flows: Vec<Flow>,
+    pub(super) sockets: Vec<Socket>,
     pub(super) frame_bytes: usize,
     pub(super) is_taken: bool,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Prospect<'a> {
 impl Drop for Prospect<'_> {
     fn drop(&mut self) {
         if !self.is_taken {
-            self.network.wire.release(self.number);
+            self.network.endpoint.release(self.number);
         }
     }
 }
@@ -40,8 +40,8 @@ impl Prospect<'_> {
             association: self.number,
             channels: Settings::default().channels,
             frame_bytes: self.frame_bytes as u32,
-            paths: self.flows.len() as u8,
-            port: self.network.wire.local().port(),
+            paths: self.sockets.len() as u8,
+            port: self.network.endpoint.local().port(),
         }
     }
 
@@ -55,19 +55,19 @@ impl Prospect<'_> {
             peer_interface: to.interface,
             peer_host: to.node,
             peer_user: to.user,
-            is_sealed: !matches!(self.network.credentials, Credentials::Insecure),
+            is_encrypted: !matches!(self.network.credentials, Credentials::Insecure),
         }))
     }
 
     /// The link, to who brings that.
-    pub(crate) fn link(mut self, keys: &Keys, side: &Side) -> Result<WireLink, HostError> {
+    pub(crate) fn link(mut self, keys: &Keys, side: &Side) -> Result<UdpLink, HostError> {
         let options = &self.network.options;
         let frame_bytes = self.frame_bytes.min(side.frame_bytes as usize);
-        self.flows.truncate(usize::from(side.paths));
+        self.sockets.truncate(usize::from(side.paths));
         let settings = Settings {
             channels: Settings::default().channels.min(side.channels),
             frame_bytes: frame_bytes.max(FRAME_BYTES_MIN),
-            paths: self.flows.len() as u8,
+            paths: self.sockets.len() as u8,
             keep_alive_ns: options.silence.as_nanos() as u64,
             no_progress_ns: options.no_progress.as_nanos() as u64,
             acknowledge_frames: ACKNOWLEDGE_FRAMES,
@@ -79,14 +79,14 @@ impl Prospect<'_> {
             value: u64::from(side.frame_bytes),
             reason: "no association can have them",
         })?;
-        let parts = PostParts {
+        let parts = ConnectionConfig {
             association,
-            sealer: Sealer::new(&keys.send, side.association),
-            opener: Opener::new(&keys.receive, self.number),
-            flows: std::mem::take(&mut self.flows),
+            tx_protection: TxProtection::new(&keys.send, side.association),
+            rx_protection: RxProtection::new(&keys.receive, self.number),
+            sockets: std::mem::take(&mut self.sockets),
             tap: self.tap(side),
         };
         self.is_taken = true;
-        Ok(self.network.wire.link(self.number, parts))
+        Ok(self.network.endpoint.link(self.number, parts))
     }
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::envelope::VERSION;
+use super::super::packet_header::VERSION;
 use super::*;
 
 /// What one datagram has at most.
@@ -129,7 +129,7 @@ fn a_lie_about_all_of_a_run_is_seen_through() {
 
 proptest! {
     #[test]
-    fn honest_datagrams_are_told_apart(length in ENVELOPE_BYTES..2_000, count in 1..32_usize, last in ENVELOPE_BYTES..2_000, single in 0..3_000_usize) {
+    fn honest_datagrams_are_told_apart(length in PACKET_HEADER_BYTES..2_000, count in 1..32_usize, last in PACKET_HEADER_BYTES..2_000, single in 0..3_000_usize) {
         let mut datagrams = (0..count).map(|at| honest(length, at as u8)).collect::<Vec<_>>();
         datagrams.push(honest(last.min(length), 0x77));
         prop_assert_eq!(given_out(&datagrams, single), datagrams);
@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn liars_are_outvoted(
-        length in ENVELOPE_BYTES..600,
+        length in PACKET_HEADER_BYTES..600,
         count in 3..40_usize,
         liars in prop::collection::vec((0..40_usize, prop::collection::vec(any::<u8>(), 600), 0..700_u16), 1..12),
     ) {

@@ -1,4 +1,4 @@
-//! Cookies: proof that whoever asks receives what is sent to the address that it gives. Nothing is stored for one.
+//! Cookies: proof that an initiator receives at the address that it gives. Nothing is stored for one.
 //!
 //! A cookie is a code of the source's address under a secret that changes; it is good for as long as the secret after it is young, too.
 
@@ -49,7 +49,7 @@ pub(super) fn show(cookie: &[u8], bytes: &[u8]) -> hmac::Tag {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, cookie), bytes)
 }
 
-/// Whether that is what was shown.
+/// Whether the cookie is the one for that address.
 pub(super) fn is_shown(cookie: &hmac::Tag, bytes: &[u8], shown: &[u8]) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, cookie.as_ref());
     hmac::verify(&key, bytes, shown).is_ok()

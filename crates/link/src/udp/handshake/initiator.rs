@@ -1,13 +1,13 @@
-//! Whoever asks: one request, and what is said to it.
+//! The initiator of a handshake: one request and its answer.
 
 use ring::hmac;
 
-use super::super::envelope::{ENVELOPE_BYTES, Kind};
 use super::super::key_file::{PublicKey, random};
-use super::super::seal::{Opener, Sealer};
+use super::super::packet_header::{Kind, PACKET_HEADER_BYTES};
+use super::super::protection::{RxProtection, TxProtection};
 use super::message::{
-    CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, LETTER_BYTES_MAX,
-    MESSAGE_BYTES_MAX, Mode, answer_code, is_same, prologue,
+    CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, MESSAGE_BYTES_MAX, Mode,
+    PAYLOAD_BYTES_MAX, answer_code, is_same, prologue,
 };
 use super::noise::{Exchange, Suite};
 use super::{Answered, Credentials, HandshakeError, Keys, Unheard, cookie};
@@ -38,7 +38,10 @@ enum Phase {
         has_new_cookie: bool,
     },
     /// It did, and is told the request.
-    Saying { keys: Keys, opener: Box<Opener> },
+    Saying {
+        keys: Keys,
+        rx_protection: Box<RxProtection>,
+    },
     /// It has answered.
     Done,
 }
@@ -48,7 +51,7 @@ pub struct Initiator {
     suite: Suite,
     responder: Option<PublicKey>,
     interface: u64,
-    letter: Vec<u8>,
+    payload: Vec<u8>,
     codes: Codes,
     begun_ns: u64,
     wall_ms: u64,
@@ -57,7 +60,7 @@ pub struct Initiator {
     begun_anew: u32,
     again_ns: u64,
     deadline_ns: u64,
-    /// What is said at present.
+    /// The message of the present state.
     datagram: Vec<u8>,
     association: u32,
     phase: Phase,
@@ -73,19 +76,19 @@ impl core::fmt::Debug for Initiator {
 }
 
 impl Initiator {
-    /// Has this said to that interface; 0 is whoever knows the names of a host. `host` is whose key is expected,
+    /// Has this said to that interface; 0 is the name service of a host. `host` is whose key is expected,
     /// if hosts have keys. `wall_ms` is the time of day, in milliseconds since 1970.
     pub fn new(
         credentials: &Credentials,
         host: Option<&str>,
         interface: u64,
-        letter: &[u8],
+        payload: &[u8],
         now_ns: u64,
         wall_ms: u64,
     ) -> Result<Self, HandshakeError> {
-        if letter.len() > LETTER_BYTES_MAX {
-            let bytes = letter.len();
-            return Err(HandshakeError::Letter { bytes });
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let bytes = payload.len();
+            return Err(HandshakeError::Payload { bytes });
         }
         let suite = Suite::new(credentials.clone());
         let responder = suite.expected(host)?;
@@ -94,7 +97,7 @@ impl Initiator {
             suite,
             responder,
             interface,
-            letter: letter.to_vec(),
+            payload: payload.to_vec(),
             begun_ns: now_ns,
             wall_ms,
             in_vain: 0,
@@ -157,7 +160,7 @@ impl Initiator {
         (!matches!(self.phase, Phase::Done)).then_some(self.deadline_ns)
     }
 
-    /// What is to be sent to the responder now, if anything is.
+    /// The message to send to the responder now, if any.
     pub fn poll(&mut self, now_ns: u64) -> Option<&[u8]> {
         if now_ns < self.deadline_ns()? {
             return None;
@@ -190,7 +193,7 @@ impl Initiator {
                 self.take_cookie(now_ns, datagram)
             }
             Phase::Asking { .. } => self.take_response(now_ns, datagram),
-            Phase::Saying { .. } => self.take_letter(datagram),
+            Phase::Saying { .. } => self.take_payload(datagram),
             Phase::Done => Err(Unheard::Done),
         }
     }
@@ -212,30 +215,37 @@ impl Initiator {
         if u32::from_le_bytes(number) != head.from {
             return Err(Unheard::Malformed);
         }
-        let mut datagram = vec![0; self.letter.len() + keys.send.overhead_bytes()];
-        let mut sealer = Sealer::new(&keys.send, head.from);
-        let sealed = sealer.seal(Kind::Letter, 0, &self.letter, &mut datagram);
-        sealed.map_err(|_| Unheard::Malformed)?;
-        let opener = Box::new(Opener::new(&keys.receive, self.association));
-        self.phase = Phase::Saying { keys, opener };
+        let mut datagram = vec![0; self.payload.len() + keys.send.overhead_bytes()];
+        let mut tx_protection = TxProtection::new(&keys.send, head.from);
+        let protected = tx_protection.protect(Kind::Payload, 0, &self.payload, &mut datagram);
+        protected.map_err(|_| Unheard::Malformed)?;
+        let rx_protection = Box::new(RxProtection::new(&keys.receive, self.association));
+        self.phase = Phase::Saying {
+            keys,
+            rx_protection,
+        };
         self.datagram = datagram;
         (self.in_vain, self.again_ns, self.deadline_ns) = (0, AGAIN_NS, now_ns);
         Ok(Taken::Again)
     }
 
-    fn take_letter(&mut self, datagram: &[u8]) -> Result<Taken, Unheard> {
-        let Phase::Saying { keys, opener } = &mut self.phase else {
+    fn take_payload(&mut self, datagram: &[u8]) -> Result<Taken, Unheard> {
+        let Phase::Saying {
+            keys,
+            rx_protection,
+        } = &mut self.phase
+        else {
             return Err(Unheard::Done);
         };
         let mut room = [0; MESSAGE_BYTES_MAX];
         let room = room.get_mut(..datagram.len()).ok_or(Unheard::Malformed)?;
         room.copy_from_slice(datagram);
-        let opened = opener.open(room).map_err(|_| Unheard::Broken)?;
-        if opened.kind != Kind::Letter {
+        let opened = rx_protection.unprotect(room).map_err(|_| Unheard::Broken)?;
+        if opened.kind != Kind::Payload {
             return Err(Unheard::Malformed);
         }
         let answered = Answered {
-            letter: opened.frame.to_vec(),
+            payload: opened.frame.to_vec(),
             keys: keys.of_link(),
             identity: self.suite.identity_of(self.responder.as_ref()),
         };
@@ -264,7 +274,7 @@ impl Initiator {
             from: 0,
             time_ms: 0,
         };
-        if datagram[..ENVELOPE_BYTES] != head.bytes(self.mode())[..ENVELOPE_BYTES] {
+        if datagram[..PACKET_HEADER_BYTES] != head.bytes(self.mode())[..PACKET_HEADER_BYTES] {
             return Err(Unheard::Malformed);
         }
         let body = self.authentic(datagram)?;
@@ -278,8 +288,8 @@ impl Initiator {
         };
         let end = self.datagram.len() - CODE_BYTES;
         let (ask, shown) = self.datagram.split_at_mut(end);
-        let show = cookie::show(&body[ENVELOPE_BYTES..], ask);
-        // Otherwise who repeats cookies would make us send.
+        let show = cookie::show(&body[PACKET_HEADER_BYTES..], ask);
+        // Otherwise repeated cookies would make us send.
         if !*may_take_cookie || shown == show.as_ref() {
             return Err(Unheard::Repeated);
         }

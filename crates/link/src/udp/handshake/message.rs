@@ -1,37 +1,37 @@
 //! The messages, byte by byte, little endian. Each has one length for each kind of credentials.
 //!
-//! *Initiation*: envelope (association 0; the packet number is the initiator's time in milliseconds), mode (u8), three zeros, the
+//! *Initiation*: packet header (association 0; the packet number is the initiator's time in milliseconds), mode (u8), three zeros, the
 //! initiator's number (u32); then the first message of Noise; `mac1`, a code of all before it and of the interface that is asked;
 //! `mac2`, a code of all before it with the cookie, or zeros. The prologue of Noise is the 24 bytes before its message, and that interface (u64).
 //!
-//! *Response*: envelope (association: the initiator's number; packet number 0), mode, three zeros, the responder's number; the
+//! *Response*: packet header (association: the initiator's number; packet number 0), mode, three zeros, the responder's number; the
 //! second message of Noise, which carries the responder's number again; a code of all before it and of the initiation's `mac1`.
 //!
-//! *Cookie*: envelope as of the response, 32 bytes of cookie, a code as of the response.
+//! *Cookie*: packet header as of the response, 32 bytes of cookie, a code as of the response.
 //!
-//! *Letter*: a sealed datagram, whose association is the receiver's number; one in each direction.
+//! *Payload*: a protected datagram, whose association is the receiver's number; one in each direction.
 //!
 //! Codes are HMAC-SHA256. Without keys a nonce of 32 bytes takes the place of a message's key agreement, and nothing is encrypted.
 
 use ring::hmac;
 
-use super::super::envelope::{ENVELOPE_BYTES, Envelope, Kind};
-use super::super::seal::{OVERHEAD_BYTES_MAX, TAG_BYTES};
+use super::super::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
+use super::super::protection::{OVERHEAD_BYTES_MAX, TAG_BYTES};
 
 /// What either side may say, in bytes.
-pub const LETTER_BYTES_MAX: usize = 1_032;
+pub const PAYLOAD_BYTES_MAX: usize = 1_032;
 /// Bytes of a code.
 pub(super) const CODE_BYTES: usize = 32;
 /// Envelope, mode and number.
-pub(super) const HEAD_BYTES: usize = ENVELOPE_BYTES + 8;
+pub(super) const HEAD_BYTES: usize = PACKET_HEADER_BYTES + 8;
 /// What a response carries.
 pub(super) const NUMBER_BYTES: usize = 4;
 /// A point of the curve, or a nonce.
 pub(super) const POINT_BYTES: usize = 32;
-/// The longest message of a handshake, in bytes: a letter.
-pub const MESSAGE_BYTES_MAX: usize = OVERHEAD_BYTES_MAX + LETTER_BYTES_MAX;
+/// The longest message of a handshake, in bytes: a payload.
+pub const MESSAGE_BYTES_MAX: usize = OVERHEAD_BYTES_MAX + PAYLOAD_BYTES_MAX;
 /// A message with a cookie, in bytes.
-pub const COOKIE_MESSAGE_BYTES: usize = ENVELOPE_BYTES + 2 * CODE_BYTES;
+pub const COOKIE_MESSAGE_BYTES: usize = PACKET_HEADER_BYTES + 2 * CODE_BYTES;
 
 /// Which credentials a message was made with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +98,7 @@ impl Head {
             Kind::Response => mode.response_bytes(),
             _ => COOKIE_MESSAGE_BYTES,
         };
-        let envelope = Envelope {
+        let packet_header = PacketHeader {
             kind: self.kind,
             length_bytes: length_bytes as u16,
             phase: false,
@@ -107,22 +107,22 @@ impl Head {
             packet_number: self.time_ms,
         };
         let mut bytes = [0; HEAD_BYTES];
-        bytes[..ENVELOPE_BYTES].copy_from_slice(&envelope.bytes());
-        bytes[ENVELOPE_BYTES] = mode as u8;
+        bytes[..PACKET_HEADER_BYTES].copy_from_slice(&packet_header.bytes());
+        bytes[PACKET_HEADER_BYTES] = mode as u8;
         bytes[HEAD_BYTES - 4..].copy_from_slice(&self.from.to_le_bytes());
         bytes
     }
 
-    /// The head of a message of this kind and mode. Whatever is not as it would be written is none.
+    /// The head of a message of this kind and mode. Any other encoding is refused.
     pub(super) fn parse(message: &[u8], mode: Mode, kind: Kind) -> Option<Self> {
         let bytes: &[u8; HEAD_BYTES] = message.first_chunk()?;
-        let envelope = Envelope::parse(message)?;
+        let packet_header = PacketHeader::parse(message)?;
         let (_, from) = bytes.split_last_chunk::<4>()?;
         let head = Self {
             kind,
-            to: envelope.association,
+            to: packet_header.association,
             from: u32::from_le_bytes(*from),
-            time_ms: envelope.packet_number,
+            time_ms: packet_header.packet_number,
         };
         (head.bytes(mode) == *bytes).then_some(head)
     }

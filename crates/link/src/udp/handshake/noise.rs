@@ -5,7 +5,7 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::super::key_file::{PublicKey, random};
-use super::super::seal::Key;
+use super::super::protection::Key;
 use super::message::{Codes, Mode, NUMBER_BYTES, POINT_BYTES, derive};
 use super::{Credentials, HandshakeError, Identity, Keys, Unheard};
 
@@ -74,7 +74,7 @@ impl Suite {
         key.map(|&(_, key)| Some(key)).ok_or_else(unknown)
     }
 
-    /// Who has this key; whoever holds what is needed if there are none.
+    /// The host with this key; any holder of the secret if there are no keys of hosts.
     fn identify(&self, key: Option<&[u8]>) -> Option<Identity> {
         match &self.credentials {
             Credentials::Secret(_) => Some(Identity::SecretHolder),
@@ -86,7 +86,7 @@ impl Suite {
         }
     }
 
-    /// Who is at the other end if that key was expected, and proved.
+    /// The peer if that key was expected and proved.
     pub(super) fn identity_of(&self, key: Option<&PublicKey>) -> Identity {
         let known = self.identify(key.map(|key| key.0.as_slice()));
         known.unwrap_or(Identity::Anyone)
@@ -137,7 +137,7 @@ impl Suite {
         Ok(Exchange::Noise(Box::new(state)))
     }
 
-    /// Reads a first message: the exchange as the responder sees it, and who asks.
+    /// Reads a first message: the exchange as the responder sees it, and the initiator.
     pub(super) fn hear(
         &self,
         prologue: &[u8],
@@ -161,7 +161,7 @@ impl Suite {
     }
 }
 
-/// The keys of a clear exchange: nobody can guess them who has seen neither nonce.
+/// The keys of a clear exchange: they cannot be guessed without either nonce.
 fn clear_keys(ask: &[u8], answer: &[u8]) -> [Key; 2] {
     let mut nonces = [0; 2 * POINT_BYTES];
     nonces[..POINT_BYTES].copy_from_slice(ask);
@@ -176,7 +176,7 @@ fn clear_keys(ask: &[u8], answer: &[u8]) -> [Key; 2] {
 
 fn split(state: &mut HandshakeState) -> [Key; 2] {
     let (there, back) = state.dangerously_get_raw_split();
-    [there, back].map(|key| Key::Sealed(Zeroizing::new(key)))
+    [there, back].map(|key| Key::Encrypted(Zeroizing::new(key)))
 }
 
 impl Exchange {

@@ -1,25 +1,25 @@
-//! Whoever is asked: one for a socket, whoever may ask.
+//! The responder: one for a socket, for all initiators.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use ring::hmac;
 
-use super::super::envelope::{Envelope, Kind};
 use super::super::key_file::{NoRandom, random};
-use super::super::seal::{Opener, Sealer};
+use super::super::packet_header::{Kind, PacketHeader};
+use super::super::protection::{RxProtection, TxProtection};
 use super::cookie::{self, Jar};
 use super::message::{
-    CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, LETTER_BYTES_MAX,
-    MESSAGE_BYTES_MAX, Mode, answer_code, prologue,
+    CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, MESSAGE_BYTES_MAX, Mode,
+    PAYLOAD_BYTES_MAX, answer_code, prologue,
 };
 use super::noise::Suite;
 use super::{Credentials, FRESH_MS, HandshakeError, Identity, Keys, Unheard};
-use crate::udp::envelope::ENVELOPE_BYTES;
+use crate::udp::packet_header::PACKET_HEADER_BYTES;
 
 /// Handshakes that are kept; of more, the oldest is forgotten.
 const SESSIONS_MAX: usize = 1_024;
-/// How long: who asks waits no longer for an answer without asking anew.
+/// For how long: an initiator waits no longer for an answer before it asks again.
 const SESSION_NS: u64 = 10_000_000_000;
 type Code = [u8; CODE_BYTES];
 
@@ -28,7 +28,7 @@ type Code = [u8; CODE_BYTES];
 pub enum Heard<'a> {
     /// These bytes are to be sent to the source.
     Reply(&'a [u8]),
-    /// Somebody who has proved that it is alive and receives at the source says this.
+    /// A request of an initiator that has proved that it is alive and receives at the source.
     Said(Box<Said>),
 }
 
@@ -37,8 +37,8 @@ pub enum Heard<'a> {
 pub struct Said {
     /// By which number the handshake is known.
     pub number: u32,
-    /// What is wanted.
-    pub letter: Vec<u8>,
+    /// The request.
+    pub payload: Vec<u8>,
     /// By whom.
     pub identity: Identity,
     /// Keys for a link, if it comes to that.
@@ -62,8 +62,11 @@ enum State {
         keys: Keys,
         identity: Identity,
     },
-    /// It did, with the letter whose datagram ended so.
-    Asked { end: End, sealer: Box<Sealer> },
+    /// It did, with the payload whose datagram ended so.
+    Asked {
+        end: End,
+        tx_protection: Box<TxProtection>,
+    },
     /// It was answered with this.
     Answered { end: End, answer: Vec<u8> },
 }
@@ -71,7 +74,7 @@ enum State {
 /// By which a datagram is known again that was authentic.
 type End = [u8; 16];
 
-/// Answers whoever asks, and keeps nothing of those it has not authenticated.
+/// Answers initiators, and stores nothing of those that it has not authenticated.
 pub struct Responder {
     suite: Suite,
     mode: Mode,
@@ -96,7 +99,7 @@ impl core::fmt::Debug for Responder {
 }
 
 impl Responder {
-    /// Nobody has asked yet. Answers for that interface; 0 is who knows the names of a host.
+    /// Nobody has asked yet. Answers for that interface; 0 is the name service of a host.
     pub fn new(credentials: &Credentials, interface: u64) -> Result<Self, NoRandom> {
         let suite = Suite::new(credentials.clone());
         Ok(Self {
@@ -128,10 +131,10 @@ impl Responder {
         loaded: bool,
     ) -> Result<Heard<'_>, Unheard> {
         self.forget(now_ns);
-        if let Some(envelope) = Envelope::parse(datagram)
-            && envelope.kind == Kind::Letter
+        if let Some(packet_header) = PacketHeader::parse(datagram)
+            && packet_header.kind == Kind::Payload
         {
-            return self.take_letter(source, envelope.association, datagram);
+            return self.take_payload(source, packet_header.association, datagram);
         }
         if datagram.len() != self.mode.initiation_bytes() {
             return Err(Unheard::Malformed);
@@ -223,7 +226,7 @@ impl Responder {
     }
 
     /// A request, perhaps not for the first time.
-    fn take_letter(
+    fn take_payload(
         &mut self,
         source: SocketAddr,
         number: u32,
@@ -242,37 +245,40 @@ impl Responder {
         let mut room = [0; MESSAGE_BYTES_MAX];
         let room = room.get_mut(..datagram.len()).ok_or(Unheard::Malformed)?;
         room.copy_from_slice(datagram);
-        let mut opener = Opener::new(&keys.receive, number);
-        let opened = opener.open(room).map_err(|_| Unheard::Broken)?;
+        let mut rx_protection = RxProtection::new(&keys.receive, number);
+        let opened = rx_protection.unprotect(room).map_err(|_| Unheard::Broken)?;
         let said = Said {
             number,
-            letter: opened.frame.to_vec(),
+            payload: opened.frame.to_vec(),
             identity: identity.clone(),
             keys: keys.of_link(),
         };
-        let sealer = Box::new(Sealer::new(&keys.send, session.peer));
-        session.state = State::Asked { end, sealer };
+        let tx_protection = Box::new(TxProtection::new(&keys.send, session.peer));
+        session.state = State::Asked { end, tx_protection };
         Ok(Heard::Said(Box::new(said)))
     }
 
-    /// Answers a request: what is to be sent, and where. Nothing if the handshake was forgotten meanwhile.
+    /// Answers a request: the message to send, and where. Nothing if the handshake was forgotten meanwhile.
     pub fn answer(
         &mut self,
         number: u32,
-        letter: &[u8],
+        payload: &[u8],
     ) -> Result<Option<(SocketAddr, &[u8])>, HandshakeError> {
-        if letter.len() > LETTER_BYTES_MAX {
-            let bytes = letter.len();
-            return Err(HandshakeError::Letter { bytes });
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let bytes = payload.len();
+            return Err(HandshakeError::Payload { bytes });
         }
         let Some(session) = self.sessions.get_mut(&number) else {
             return Ok(None);
         };
-        let State::Asked { end, sealer } = &mut session.state else {
+        let State::Asked { end, tx_protection } = &mut session.state else {
             return Ok(None);
         };
-        let mut answer = vec![0; letter.len() + sealer.overhead_bytes()];
-        if sealer.seal(Kind::Letter, 0, letter, &mut answer).is_err() {
+        let mut answer = vec![0; payload.len() + tx_protection.overhead_bytes()];
+        if tx_protection
+            .protect(Kind::Payload, 0, payload, &mut answer)
+            .is_err()
+        {
             return Ok(None);
         }
         session.state = State::Answered { end: *end, answer };
@@ -301,9 +307,9 @@ impl Responder {
         };
         let (body, code) = self
             .cookie_message
-            .split_at_mut(ENVELOPE_BYTES + CODE_BYTES);
-        body[..ENVELOPE_BYTES].copy_from_slice(&head.bytes(self.mode)[..ENVELOPE_BYTES]);
-        body[ENVELOPE_BYTES..].copy_from_slice(self.jar.bake(now_ns, source).as_ref());
+            .split_at_mut(PACKET_HEADER_BYTES + CODE_BYTES);
+        body[..PACKET_HEADER_BYTES].copy_from_slice(&head.bytes(self.mode)[..PACKET_HEADER_BYTES]);
+        body[PACKET_HEADER_BYTES..].copy_from_slice(self.jar.bake(now_ns, source).as_ref());
         let answer = answer_code(&self.codes.answer, body, ask_code);
         code.copy_from_slice(answer.as_ref());
         &self.cookie_message

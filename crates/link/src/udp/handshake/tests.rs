@@ -3,9 +3,9 @@ use std::net::SocketAddr;
 use proptest::prelude::*;
 
 use super::super::key_file::HostKey;
-use super::super::seal::{Opener, Sealer};
+use super::super::protection::{RxProtection, TxProtection};
 use super::*;
-use crate::udp::envelope::Kind;
+use crate::udp::packet_header::Kind;
 
 const WALL_MS: u64 = 1_790_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -25,7 +25,7 @@ fn at(port: u16) -> SocketAddr {
     ([127, 0, 0, 1], port).into()
 }
 
-/// Credentials of one who asks ("hera") and of one who is asked ("zeus").
+/// Credentials of an initiator ("hera") and of a responder ("zeus").
 fn all_credentials() -> Vec<[Credentials; 2]> {
     let shared = Credentials::Secret(secret(1));
     let (hera, zeus) = (host_key(2), host_key(3));
@@ -74,13 +74,13 @@ fn said(heard: Result<Heard<'_>, Unheard>) -> Said {
     }
 }
 
-/// What is said to an initiation, from the usual place.
+/// The answer to an initiation from the usual address.
 fn response(responder: &mut Responder, datagram: &[u8]) -> Vec<u8> {
     reply(responder.take(0, WALL_MS, at(1), datagram, false))
 }
 
-/// The letter that an initiator has for that response.
-fn letter(initiator: &mut Initiator, response: &[u8]) -> Vec<u8> {
+/// The payload that an initiator has for that response.
+fn payload(initiator: &mut Initiator, response: &[u8]) -> Vec<u8> {
     assert!(matches!(initiator.take(0, response), Ok(Taken::Again)));
     initiator.poll(0).unwrap().to_vec()
 }
@@ -95,8 +95,8 @@ fn answered(initiator: &mut Initiator, datagram: &[u8]) -> Answered {
 /// A whole exchange.
 fn exchange(initiator: &mut Initiator, responder: &mut Responder) -> (Said, Answered) {
     let response = response(responder, &asks(initiator));
-    let letter = letter(initiator, &response);
-    let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+    let payload = payload(initiator, &response);
+    let said = said(responder.take(0, WALL_MS, at(1), &payload, false));
     let (to, answer) = responder
         .answer(said.number, b"from zeus")
         .unwrap()
@@ -107,12 +107,14 @@ fn exchange(initiator: &mut Initiator, responder: &mut Responder) -> (Said, Answ
 }
 
 fn carries(from: &Keys, to: &Keys) -> bool {
-    let mut sealer = Sealer::new(&from.send, 22);
-    let mut opener = Opener::new(&to.receive, 22);
+    let mut tx_protection = TxProtection::new(&from.send, 22);
+    let mut rx_protection = RxProtection::new(&to.receive, 22);
     let mut datagram = [0; 64];
-    let length = sealer.seal(Kind::Data, 0, b"frame", &mut datagram).unwrap();
-    opener
-        .open(&mut datagram[..length])
+    let length = tx_protection
+        .protect(Kind::Data, 0, b"frame", &mut datagram)
+        .unwrap();
+    rx_protection
+        .unprotect(&mut datagram[..length])
         .is_ok_and(|opened| opened.frame == b"frame")
 }
 
@@ -133,10 +135,10 @@ fn both_sides_end_with_the_same_keys_and_know_each_other() {
             (here.identity.clone(), there.identity.clone()),
             (zeus, hera)
         );
-        assert_eq!(here.letter, b"from zeus");
-        assert_eq!(there.letter, b"from hera");
+        assert_eq!(here.payload, b"from zeus");
+        assert_eq!(there.payload, b"from hera");
         assert!(carries(&here.keys, &there.keys) && carries(&there.keys, &here.keys));
-        // Directions differ: what is sent back is not taken.
+        // Directions differ: a reflected message is refused.
         assert!(!carries(&here.keys, &here.keys) && !carries(&there.keys, &there.keys));
         assert_eq!(initiator.deadline_ns(), None);
         assert_eq!(initiator.take(0, &[0; 80]).unwrap_err(), Unheard::Done);
@@ -152,10 +154,10 @@ fn a_request_is_heard_from_its_source_alone_and_answers_before_are_short() {
         let asks = asks(&mut initiator);
         let response = response(&mut responder, &asks);
         assert!(response.len() <= asks.len() && asks.len() <= MESSAGE_BYTES_MAX);
-        let letter = letter(&mut initiator, &response);
-        let heard = responder.take(0, WALL_MS, at(2), &letter, false);
+        let payload = payload(&mut initiator, &response);
+        let heard = responder.take(0, WALL_MS, at(2), &payload, false);
         assert_eq!(heard.unwrap_err(), Unheard::Stale);
-        said(responder.take(0, WALL_MS, at(1), &letter, false));
+        said(responder.take(0, WALL_MS, at(1), &payload, false));
     }
 }
 
@@ -165,8 +167,8 @@ fn what_was_recorded_is_good_for_nothing_elsewhere() {
         let (mut initiator, mut asked) = (initiator(&ours), responder(&theirs));
         let asks = asks(&mut initiator);
         let response = response(&mut asked, &asks);
-        let letter = letter(&mut initiator, &response);
-        // Another interface of the same host, and whoever knows its names.
+        let payload = payload(&mut initiator, &response);
+        // Another interface of the same host, and its name service.
         for interface in [ASKED + 1, 0] {
             let mut other = Responder::new(&theirs, interface).unwrap();
             let heard = other.take(0, WALL_MS, at(1), &asks, false);
@@ -174,26 +176,26 @@ fn what_was_recorded_is_good_for_nothing_elsewhere() {
         }
         // The same one, after it forgot.
         let mut later = responder(&theirs);
-        assert!(later.take(0, WALL_MS, at(1), &letter, false).is_err());
+        assert!(later.take(0, WALL_MS, at(1), &payload, false).is_err());
         reply(later.take(0, WALL_MS, at(1), &asks, false));
-        assert!(later.take(0, WALL_MS, at(1), &letter, false).is_err());
+        assert!(later.take(0, WALL_MS, at(1), &payload, false).is_err());
     }
 }
 
 #[test]
-fn letters_are_not_to_be_read_if_there_are_keys() {
+fn payloads_are_encrypted_if_there_are_keys() {
     for [ours, theirs] in all_credentials() {
         let (mut initiator, mut responder) = (initiator(&ours), responder(&theirs));
         let response = response(&mut responder, &asks(&mut initiator));
-        let letter = letter(&mut initiator, &response);
-        let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+        let payload = payload(&mut initiator, &response);
+        let said = said(responder.take(0, WALL_MS, at(1), &payload, false));
         let answer = responder
             .answer(said.number, b"from zeus")
             .unwrap()
             .unwrap();
         let is_clear = matches!(ours, Credentials::Insecure);
         let shows = |datagram: &[u8]| datagram.windows(5).any(|bytes| bytes == b"from ");
-        assert_eq!((shows(&letter), shows(answer.1)), (is_clear, is_clear));
+        assert_eq!((shows(&payload), shows(answer.1)), (is_clear, is_clear));
     }
 }
 
@@ -220,14 +222,14 @@ fn any_damage_to_a_message_is_noticed_and_harmless() {
         damage(&response, response.len(), &mut |bytes| {
             initiator.take(0, bytes).is_ok()
         });
-        // What was asked is no answer.
+        // A request is an invalid answer.
         assert!(initiator.take(0, &asks).is_err());
         assert!(responder.take(0, WALL_MS, at(1), &response, false).is_err());
-        let letter = letter(&mut initiator, &response);
-        damage(&letter, letter.len(), &mut |bytes| {
+        let payload = payload(&mut initiator, &response);
+        damage(&payload, payload.len(), &mut |bytes| {
             responder.take(0, WALL_MS, at(1), bytes, false).is_ok()
         });
-        let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+        let said = said(responder.take(0, WALL_MS, at(1), &payload, false));
         let answer = responder
             .answer(said.number, b"from zeus")
             .unwrap()
@@ -281,7 +283,7 @@ fn other_keys_are_strangers_or_have_another_address() {
     );
     let nobody = Initiator::new(&keys(&hera, &[]), None, ASKED, b"", 0, 0);
     assert_eq!(nobody.unwrap_err(), HandshakeError::NoHost);
-    // Whoever impersonates zeus cannot answer.
+    // A host that impersonates zeus cannot answer.
     let mut honest = initiator(&keys(&hera, &[("zeus", &zeus)]));
     let mut impostor = self::responder(&keys(&eris, &[("hera", &hera)]));
     assert!(
@@ -318,10 +320,10 @@ fn what_comes_again_is_answered_the_same_and_makes_nothing_new() {
             assert_eq!(heard.unwrap_err(), Unheard::Stale);
         }
         assert_eq!(responder.sessions(), 1);
-        let letter = letter(&mut initiator, &response);
-        let said = said(responder.take(6, WALL_MS, at(1), &letter, false));
+        let payload = payload(&mut initiator, &response);
+        let said = said(responder.take(6, WALL_MS, at(1), &payload, false));
         // It is heard once; before there is an answer there is none, and then it is the same.
-        let heard = responder.take(6, WALL_MS, at(1), &letter, false);
+        let heard = responder.take(6, WALL_MS, at(1), &payload, false);
         assert_eq!(heard.unwrap_err(), Unheard::Stale);
         let answer = responder
             .answer(said.number, b"from zeus")
@@ -330,16 +332,16 @@ fn what_comes_again_is_answered_the_same_and_makes_nothing_new() {
         let answer = answer.1.to_vec();
         assert_eq!(responder.answer(said.number, b"another"), Ok(None));
         for _ in 0..2 {
-            let heard = responder.take(7, WALL_MS, at(1), &letter, true);
+            let heard = responder.take(7, WALL_MS, at(1), &payload, true);
             assert_eq!(reply(heard), answer);
         }
-        let heard = responder.take(7, WALL_MS, at(2), &letter, true);
+        let heard = responder.take(7, WALL_MS, at(2), &payload, true);
         assert_eq!(heard.unwrap_err(), Unheard::Stale);
         let heard = responder.take(7, WALL_MS, at(1), &asks, false);
         assert_eq!(heard.unwrap_err(), Unheard::Stale);
         // After a while nobody knows of it; it is not fresh any more then either.
         let later_ns = 20 * SECOND_NS;
-        let heard = responder.take(later_ns, WALL_MS, at(1), &letter, true);
+        let heard = responder.take(later_ns, WALL_MS, at(1), &payload, true);
         assert_eq!(heard.unwrap_err(), Unheard::Stale);
         assert_eq!(responder.sessions(), 0);
         let heard = responder.take(later_ns, WALL_MS + 300_000, at(1), &asks, false);
@@ -359,7 +361,7 @@ fn handshakes_are_bounded() {
         if heard.len() == COOKIE_MESSAGE_BYTES {
             // Half of the places are for those whose source is proved.
             assert!(responder.sessions() > 500);
-            let shown = letter(&mut silent, &heard);
+            let shown = payload(&mut silent, &heard);
             heard = reply(responder.take(0, WALL_MS, at(1), &shown, false));
         }
         assert!(matches!(silent.take(0, &heard), Ok(Taken::Again)));
@@ -374,7 +376,7 @@ fn who_gets_no_answer_begins_anew() {
         let mut initiator = initiator(&ours);
         let mut forgetful = responder(&theirs);
         let response = response(&mut forgetful, &asks(&mut initiator));
-        letter(&mut initiator, &response);
+        payload(&mut initiator, &response);
         let mut other = responder(&theirs);
         let mut now_ns = 0;
         let heard = loop {
@@ -386,11 +388,11 @@ fn who_gets_no_answer_begins_anew() {
             }
         };
         assert_eq!(initiator.begun_anew(), 1);
-        letter_at(&mut initiator, now_ns, &heard);
+        payload_at(&mut initiator, now_ns, &heard);
     }
 }
 
-fn letter_at(initiator: &mut Initiator, now_ns: u64, response: &[u8]) {
+fn payload_at(initiator: &mut Initiator, now_ns: u64, response: &[u8]) {
     assert!(matches!(initiator.take(now_ns, response), Ok(Taken::Again)));
     assert!(initiator.poll(now_ns).is_some());
 }
@@ -408,7 +410,7 @@ fn through_a_cookie(ours: &Credentials, theirs: &Credentials, wall_ms: u64, load
         assert!(initiator.take(0, &damaged).is_err(), "bit {bit}");
     }
     assert!(initiator.poll(0).is_none());
-    let second = letter(&mut initiator, &demand);
+    let second = payload(&mut initiator, &demand);
     assert_ne!(second, first);
     assert_eq!(initiator.take(0, &demand).unwrap_err(), Unheard::Repeated);
     assert!(initiator.poll(0).is_none(), "a cookie makes one datagram");
@@ -429,7 +431,7 @@ fn through_a_cookie(ours: &Credentials, theirs: &Credentials, wall_ms: u64, load
     // With or without the cookie it is the same initiation.
     let heard = responder.take(119 * SECOND_NS, wall_ms, at(1), &first, loaded);
     assert_eq!(reply(heard), response);
-    letter(&mut initiator, &response);
+    payload(&mut initiator, &response);
 }
 
 #[test]
@@ -480,25 +482,25 @@ fn it_is_asked_again_ever_more_slowly_and_anew_after_three_times() {
 }
 
 #[test]
-fn letters_have_their_limit() {
-    const TOO_LONG: HandshakeError = HandshakeError::Letter {
-        bytes: LETTER_BYTES_MAX + 1,
+fn payloads_have_their_limit() {
+    const TOO_LONG: HandshakeError = HandshakeError::Payload {
+        bytes: PAYLOAD_BYTES_MAX + 1,
     };
     for [ours, theirs] in &all_credentials() {
-        let longest = [7; LETTER_BYTES_MAX];
-        let new = |letter: &[u8]| Initiator::new(ours, Some("zeus"), ASKED, letter, 0, WALL_MS);
-        let refused = new(&[0; LETTER_BYTES_MAX + 1]);
+        let longest = [7; PAYLOAD_BYTES_MAX];
+        let new = |payload: &[u8]| Initiator::new(ours, Some("zeus"), ASKED, payload, 0, WALL_MS);
+        let refused = new(&[0; PAYLOAD_BYTES_MAX + 1]);
         assert_eq!(refused.unwrap_err(), TOO_LONG);
         let (mut initiator, mut responder) = (new(&longest).unwrap(), responder(theirs));
         let response = response(&mut responder, &asks(&mut initiator));
-        let letter = letter(&mut initiator, &response);
-        assert!(letter.len() <= MESSAGE_BYTES_MAX);
-        let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
-        assert_eq!(said.letter, longest);
-        let refused = responder.answer(said.number, &[0; LETTER_BYTES_MAX + 1]);
+        let payload = payload(&mut initiator, &response);
+        assert!(payload.len() <= MESSAGE_BYTES_MAX);
+        let said = said(responder.take(0, WALL_MS, at(1), &payload, false));
+        assert_eq!(said.payload, longest);
+        let refused = responder.answer(said.number, &[0; PAYLOAD_BYTES_MAX + 1]);
         assert_eq!(refused.unwrap_err(), TOO_LONG);
         let answer = responder.answer(said.number, &longest).unwrap().unwrap();
-        assert_eq!(answered(&mut initiator, answer.1).letter, longest);
+        assert_eq!(answered(&mut initiator, answer.1).payload, longest);
     }
 }
 
@@ -510,9 +512,9 @@ fn an_answer_to_someone_else_is_not_taken() {
         let first = response(&mut responder, &asks(&mut one));
         let second = response(&mut responder, &asks(&mut other));
         assert!(one.take(0, &second).is_err());
-        let letters = [letter(&mut one, &first), letter(&mut other, &second)];
-        let [_, of_other] = letters.map(|letter| {
-            let said = said(responder.take(0, WALL_MS, at(1), &letter, false));
+        let payloads = [payload(&mut one, &first), payload(&mut other, &second)];
+        let [_, of_other] = payloads.map(|payload| {
+            let said = said(responder.take(0, WALL_MS, at(1), &payload, false));
             let answer = responder.answer(said.number, b"").unwrap().unwrap();
             answer.1.to_vec()
         });
@@ -532,7 +534,7 @@ proptest! {
         bytes.resize(mode, 0);
         prop_assert!(responder.take(0, WALL_MS, at(1), &bytes, false).is_err());
         prop_assert!(initiator.take(0, &bytes).is_err());
-        letter(&mut initiator, &response);
+        payload(&mut initiator, &response);
         prop_assert!(initiator.take(0, &bytes).is_err());
     }
 }

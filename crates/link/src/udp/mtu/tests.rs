@@ -137,7 +137,7 @@ fn ordinary_loss_is_no_black_hole() {
     assert!(path.probes.iter().all(|bytes| *bytes == 8_972));
 }
 
-/// Who sends no longer ones has another reason to lose them.
+/// A sender that sends no longer datagrams has another reason to lose them.
 #[test]
 fn the_least_is_no_black_hole() {
     let mut path = Path::new(DATAGRAM_BYTES_MIN);

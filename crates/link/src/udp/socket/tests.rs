@@ -3,7 +3,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::super::batch::BATCH_DATAGRAMS;
-use super::super::envelope::VERSION;
+use super::super::packet_header::VERSION;
 use super::*;
 
 const REFUSED: CallFailed = CallFailed {
@@ -18,16 +18,16 @@ fn loopbacks() -> [SocketAddr; 2] {
     ]
 }
 
-/// Where a flow listens, and a loopback address that leads there.
+/// The address of a socket, and a loopback address that leads there.
 fn listening() -> [(SocketAddr, SocketAddr); 4] {
     let everywhere = (Ipv6Addr::UNSPECIFIED, 0).into();
     let [v4, v6] = loopbacks();
     [(v4, v4), (v6, v6), (everywhere, v4), (everywhere, v6)]
 }
 
-fn pair(at: SocketAddr, settings: &FlowSettings) -> (Flow, Flow) {
-    let mut one = Flow::bind(at, settings).unwrap();
-    let mut other = Flow::bind(at, settings).unwrap();
+fn pair(at: SocketAddr, settings: &SocketSettings) -> (Socket, Socket) {
+    let mut one = Socket::bind(at, settings).unwrap();
+    let mut other = Socket::bind(at, settings).unwrap();
     one.connect(other.local()).unwrap();
     other.connect(one.local()).unwrap();
     (one, other)
@@ -51,11 +51,11 @@ fn fill(batch: &mut Batch, lengths: &[usize]) -> Vec<Vec<u8>> {
 }
 
 /// Waits until something comes; a loopback loses nothing that fits its buffers.
-fn take(flow: &Flow, inbox: &mut Inbox, count: usize) -> Vec<Vec<u8>> {
+fn take(socket: &Socket, inbox: &mut Inbox, count: usize) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     while all.len() < count {
-        poll(&mut [PollFd::new(flow, PollFlags::IN)], None).unwrap();
-        assert!(flow.receive(inbox).unwrap());
+        poll(&mut [PollFd::new(socket, PollFlags::IN)], None).unwrap();
+        assert!(socket.receive(inbox).unwrap());
         while let Some(datagram) = inbox.next() {
             assert_eq!(datagram.source, None);
             all.push(datagram.bytes.to_vec());
@@ -68,9 +68,9 @@ fn take(flow: &Flow, inbox: &mut Inbox, count: usize) -> Vec<Vec<u8>> {
 fn datagrams_arrive_whole_and_in_order_with_and_without_offload() {
     for at in loopbacks() {
         for is_offloaded in [true, false] {
-            let settings = FlowSettings {
+            let settings = SocketSettings {
                 is_offloaded,
-                ..FlowSettings::default()
+                ..SocketSettings::default()
             };
             let (mut one, other) = pair(at, &settings);
             let (mut batch, mut inbox) = (Batch::new(), Inbox::new());
@@ -96,12 +96,12 @@ fn datagrams_arrive_whole_and_in_order_with_and_without_offload() {
 #[test]
 fn after_a_run_a_longer_datagram_goes_uncut() {
     // The receiver takes every datagram alone, as it was on the wire.
-    let plain = FlowSettings {
+    let plain = SocketSettings {
         is_offloaded: false,
-        ..FlowSettings::default()
+        ..SocketSettings::default()
     };
-    let mut one = Flow::bind(loopbacks()[0], &FlowSettings::default()).unwrap();
-    let mut other = Flow::bind(loopbacks()[0], &plain).unwrap();
+    let mut one = Socket::bind(loopbacks()[0], &SocketSettings::default()).unwrap();
+    let mut other = Socket::bind(loopbacks()[0], &plain).unwrap();
     one.connect(other.local()).unwrap();
     other.connect(one.local()).unwrap();
     let (mut batch, mut inbox) = (Batch::new(), Inbox::new());
@@ -121,10 +121,10 @@ fn after_a_run_a_longer_datagram_goes_uncut() {
 #[test]
 fn strangers_are_named_before_and_unheard_after_connecting() {
     for at in loopbacks() {
-        let settings = FlowSettings::default();
-        let mut one = Flow::bind(at, &settings).unwrap();
-        let mut friend = Flow::bind(at, &settings).unwrap();
-        let mut stranger = Flow::bind(at, &settings).unwrap();
+        let settings = SocketSettings::default();
+        let mut one = Socket::bind(at, &settings).unwrap();
+        let mut friend = Socket::bind(at, &settings).unwrap();
+        let mut stranger = Socket::bind(at, &settings).unwrap();
         let mut inbox = Inbox::new();
         stranger.send_to(b"hello", one.local()).unwrap();
         poll(&mut [PollFd::new(&one, PollFlags::IN)], None).unwrap();
@@ -144,7 +144,7 @@ fn strangers_are_named_before_and_unheard_after_connecting() {
 
 #[test]
 fn nobody_listening_is_a_hint_and_the_datagrams_stay() {
-    let (mut one, other) = pair(loopbacks()[0], &FlowSettings::default());
+    let (mut one, other) = pair(loopbacks()[0], &SocketSettings::default());
     drop(other);
     let mut batch = Batch::new();
     one.send_one(b"x").unwrap();
@@ -158,7 +158,7 @@ fn nobody_listening_is_a_hint_and_the_datagrams_stay() {
 
 #[test]
 fn what_the_way_out_does_not_carry_is_too_long() {
-    let (mut one, _other) = pair(loopbacks()[0], &FlowSettings::default());
+    let (mut one, _other) = pair(loopbacks()[0], &SocketSettings::default());
     // The loopback's packets have 65,536 bytes, those of IP one less.
     assert_eq!(one.route_datagram_bytes(), Some(DATAGRAM_BYTES_MAX));
     let mut batch = Batch::new();
@@ -171,15 +171,15 @@ fn what_the_way_out_does_not_carry_is_too_long() {
     );
     fill(&mut batch, &[65_500]);
     assert_eq!(one.send(&mut batch), Ok(1));
-    let unconnected = Flow::bind(loopbacks()[0], &FlowSettings::default()).unwrap();
+    let unconnected = Socket::bind(loopbacks()[0], &SocketSettings::default()).unwrap();
     assert_eq!(unconnected.route_datagram_bytes(), None);
 }
 
 #[test]
 fn a_full_socket_says_so_and_keeps_the_rest() {
-    let settings = FlowSettings {
+    let settings = SocketSettings {
         send_buffer_bytes: 1,
-        ..FlowSettings::default()
+        ..SocketSettings::default()
     };
     let (mut one, other) = pair(loopbacks()[0], &settings);
     let mut inbox = Inbox::new();
@@ -204,26 +204,26 @@ fn a_full_socket_says_so_and_keeps_the_rest() {
 
 #[test]
 fn buffers_are_checked() {
-    let settings = FlowSettings {
+    let settings = SocketSettings {
         send_buffer_bytes: 100_000,
         receive_buffer_bytes: 100_000,
-        ..FlowSettings::default()
+        ..SocketSettings::default()
     };
-    let flow = Flow::bind(loopbacks()[0], &settings).unwrap();
-    let got = size_buffers(flow.as_fd(), &settings).unwrap();
+    let socket = Socket::bind(loopbacks()[0], &settings).unwrap();
+    let got = size_buffers(socket.as_fd(), &settings).unwrap();
     assert!(got.iter().all(|bytes| *bytes >= 100_000), "{got:?}");
-    let greedy = FlowSettings {
+    let greedy = SocketSettings {
         receive_buffer_bytes: 1 << 40,
         ..settings
     };
-    let [_, receive] = size_buffers(flow.as_fd(), &greedy).unwrap();
+    let [_, receive] = size_buffers(socket.as_fd(), &greedy).unwrap();
     assert!(receive < 1 << 40);
 }
 
 #[test]
 fn addresses_that_are_taken_are_named() {
-    let one = Flow::bind(loopbacks()[0], &FlowSettings::default()).unwrap();
-    let error = Flow::bind(one.local(), &FlowSettings::default()).unwrap_err();
+    let one = Socket::bind(loopbacks()[0], &SocketSettings::default()).unwrap();
+    let error = Socket::bind(one.local(), &SocketSettings::default()).unwrap_err();
     assert_eq!(
         error,
         CallFailed {
@@ -237,11 +237,11 @@ fn addresses_that_are_taken_are_named() {
 #[test]
 fn all_addresses_are_those_of_both_families() {
     let at = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-    let settings = FlowSettings::default();
-    let mut hub = Flow::bind(at, &settings).unwrap();
+    let settings = SocketSettings::default();
+    let mut hub = Socket::bind(at, &settings).unwrap();
     let mut inbox = Inbox::new();
     for from in loopbacks() {
-        let mut spoke = Flow::bind(from, &settings).unwrap();
+        let mut spoke = Socket::bind(from, &settings).unwrap();
         let to = SocketAddr::new(from.ip(), hub.local().port());
         spoke.connect(to).unwrap();
         spoke.send_one(b"question").unwrap();
@@ -254,65 +254,65 @@ fn all_addresses_are_those_of_both_families() {
     }
 }
 
-/// What came, and from where.
-fn took(flow: &Flow, inbox: &mut Inbox) -> (Vec<u8>, Option<SocketAddr>) {
-    poll(&mut [PollFd::new(flow, PollFlags::IN)], None).unwrap();
-    assert!(flow.receive(inbox).unwrap());
+/// The datagrams that came, and their source.
+fn took(socket: &Socket, inbox: &mut Inbox) -> (Vec<u8>, Option<SocketAddr>) {
+    poll(&mut [PollFd::new(socket, PollFlags::IN)], None).unwrap();
+    assert!(socket.receive(inbox).unwrap());
     let datagram = inbox.next().expect("a datagram");
     (datagram.bytes.to_vec(), datagram.source)
 }
 
 #[test]
 fn a_flow_beside_another_sends_from_its_port_and_takes_nothing_from_it() {
-    let settings = FlowSettings::default();
+    let settings = SocketSettings::default();
     let mut inbox = Inbox::new();
     for (at, loopback) in listening() {
-        let one = Flow::bind(at, &settings).unwrap();
+        let one = Socket::bind(at, &settings).unwrap();
         let own = SocketAddr::new(loopback.ip(), one.local().port());
-        let peers = [0; 3].map(|_| Flow::bind(loopback, &settings).unwrap());
-        let flows = peers.each_ref().map(|peer| {
-            let flow = one.beside(peer.local(), &settings).unwrap();
-            flow.expect("it listens where the system sends from")
+        let peers = [0; 3].map(|_| Socket::bind(loopback, &settings).unwrap());
+        let sockets = peers.each_ref().map(|peer| {
+            let socket = one.beside(peer.local(), &settings).unwrap();
+            socket.expect("it listens where the system sends from")
         });
-        for (mut peer, mut flow) in peers.into_iter().zip(flows) {
-            assert_eq!((flow.local(), flow.peer()), (own, Some(peer.local())));
-            flow.send_one(b"frame").unwrap();
+        for (mut peer, mut socket) in peers.into_iter().zip(sockets) {
+            assert_eq!((socket.local(), socket.peer()), (own, Some(peer.local())));
+            socket.send_one(b"frame").unwrap();
             assert_eq!(took(&peer, &mut inbox), (b"frame".to_vec(), Some(own)));
             peer.send_to(b"back", own).unwrap();
             assert_eq!(
                 took(&one, &mut inbox),
                 (b"back".to_vec(), Some(peer.local()))
             );
-            assert!(!flow.receive(&mut inbox).unwrap());
+            assert!(!socket.receive(&mut inbox).unwrap());
         }
         // The port is still nobody else's.
-        Flow::bind(one.local(), &settings).unwrap_err();
+        Socket::bind(one.local(), &settings).unwrap_err();
     }
 }
 
 #[test]
 fn nothing_is_sent_beside_a_flow_from_another_address_than_it_has() {
-    let settings = FlowSettings::default();
-    let one = Flow::bind((Ipv4Addr::new(127, 9, 9, 9), 0).into(), &settings).unwrap();
-    let peer = Flow::bind((Ipv4Addr::LOCALHOST, 0).into(), &settings).unwrap();
+    let settings = SocketSettings::default();
+    let one = Socket::bind((Ipv4Addr::new(127, 9, 9, 9), 0).into(), &settings).unwrap();
+    let peer = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &settings).unwrap();
     let beside = one.beside(peer.local(), &settings).unwrap();
     assert!(beside.is_none(), "{beside:?}");
 }
 
 #[test]
 fn what_is_reported_of_flows_beside_another_is_heard_there() {
-    let settings = FlowSettings::default();
+    let settings = SocketSettings::default();
     let mut inbox = Inbox::new();
     for (at, loopback) in listening() {
-        let one = Flow::bind(at, &settings).unwrap();
+        let one = Socket::bind(at, &settings).unwrap();
         one.hear_reports();
         assert_eq!(one.next_report(), None);
-        let peer = Flow::bind(loopback, &settings).unwrap();
+        let peer = Socket::bind(loopback, &settings).unwrap();
         let gone = peer.local();
-        let mut flow = one.beside(gone, &settings).unwrap().unwrap();
+        let mut socket = one.beside(gone, &settings).unwrap().unwrap();
         drop(peer);
         for _ in 0..2 {
-            flow.send_one(b"frame").unwrap();
+            socket.send_one(b"frame").unwrap();
             poll(&mut [PollFd::new(&one, PollFlags::IN)], None).unwrap();
             assert_eq!(one.receive(&mut inbox), Err(REFUSED));
             assert_eq!(one.next_report(), Some(Some(gone)));

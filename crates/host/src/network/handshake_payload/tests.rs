@@ -60,21 +60,21 @@ fn answers() -> Vec<Answer> {
 }
 
 #[test]
-fn letters_are_read_as_they_were_written() {
+fn payloads_are_read_as_they_were_written() {
     for request in requests() {
         let bytes = request.to_bytes();
-        assert!(bytes.len() <= LETTER_BYTES_MAX);
+        assert!(bytes.len() <= PAYLOAD_BYTES_MAX);
         assert_eq!(Request::from_bytes(&bytes).unwrap(), request);
     }
     for answer in answers() {
         let bytes = answer.to_bytes();
-        assert!(bytes.len() <= LETTER_BYTES_MAX);
+        assert!(bytes.len() <= PAYLOAD_BYTES_MAX);
         assert_eq!(Answer::from_bytes(&bytes).unwrap(), answer);
     }
 }
 
 #[test]
-fn cut_or_longer_letters_are_none() {
+fn shortened_and_extended_payloads_are_invalid() {
     for request in requests() {
         let mut bytes = request.to_bytes();
         for length in 0..bytes.len() {
@@ -85,14 +85,14 @@ fn cut_or_longer_letters_are_none() {
     }
     assert_eq!(
         Request::from_bytes(&[VERSION + 1, ASK, 0, 0]),
-        Err(NotALetter::Version(VERSION + 1))
+        Err(InvalidPayload::Version(VERSION + 1))
     );
 }
 
 proptest! {
     /// Whatever comes is refused, or is the one encoding of what it was taken for.
     #[test]
-    fn any_bytes_are_a_letter_or_none(
+    fn any_bytes_are_a_payload_or_invalid(
         which in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),

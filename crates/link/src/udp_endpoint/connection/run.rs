@@ -1,5 +1,5 @@
-//! Frames that one call sends: in the clear from where they are kept, so that nothing copies them but the system; encrypted from a batch,
-//! as what is kept must stay what it is: it may be sent again, or come back.
+//! A run: the frames that one call sends. In the clear they are sent from the retransmission buffers, so that only the system copies them; encrypted, from a batch,
+//! because a frame in flight must stay as it is: it may be sent again, or come back.
 
 use std::io::IoSlice;
 
@@ -8,18 +8,19 @@ use hamlyn_engine::transport::{Association, InFlightFrame};
 
 use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch};
-use crate::udp::envelope::ENVELOPE_BYTES;
-use crate::udp::seal::CHECKSUM_BYTES;
-use crate::udp::socket::{Flow, SendError};
-use crate::wire::Wire;
+use crate::udp::packet_header::PACKET_HEADER_BYTES;
+use crate::udp::protection::CHECKSUM_BYTES;
+use crate::udp::socket::{SendError, Socket};
+use crate::udp_endpoint::UdpEndpoint;
 
-const _: () = assert!(ENVELOPE_BYTES <= CARRIER_HEAD_BYTES && CHECKSUM_BYTES <= CARRIER_TAIL_BYTES);
+const _: () =
+    assert!(PACKET_HEADER_BYTES <= CARRIER_HEAD_BYTES && CHECKSUM_BYTES <= CARRIER_TAIL_BYTES);
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Run {
     frames: Vec<InFlightFrame>,
-    /// Their datagrams, if they are not sent from where they are kept.
+    /// Their datagrams, if they are not sent from the retransmission buffers.
     batch: Option<Batch>,
     path: u8,
     bytes: usize,
@@ -28,13 +29,13 @@ pub(super) struct Run {
     is_last_shorter: bool,
 }
 
-/// A frame as a datagram, envelope and checksum included.
+/// A frame as a datagram, packet header and checksum included.
 fn datagram<'a>(association: &'a Association, kept: &InFlightFrame) -> &'a [u8] {
-    association.frame_with_margins(kept, ENVELOPE_BYTES, CHECKSUM_BYTES)
+    association.frame_with_margins(kept, PACKET_HEADER_BYTES, CHECKSUM_BYTES)
 }
 
 impl Run {
-    /// The flow that it is for.
+    /// The path that it is for.
     pub(super) fn path(&self) -> u8 {
         self.path
     }
@@ -54,10 +55,10 @@ impl Run {
                 && self.bytes + datagram_bytes <= DATAGRAM_BYTES_MAX
     }
 
-    /// For the datagrams, if they are not sent from where they are kept.
+    /// For the datagrams, if they are not sent from the retransmission buffers.
     #[inline]
-    pub(super) fn batch(&mut self, wire: &Wire) -> &mut Batch {
-        self.batch.get_or_insert_with(|| wire.take_batch())
+    pub(super) fn batch(&mut self, endpoint: &UdpEndpoint) -> &mut Batch {
+        self.batch.get_or_insert_with(|| endpoint.take_batch())
     }
 
     /// One more, for which there is room.
@@ -75,27 +76,27 @@ impl Run {
     pub(super) fn send(
         &mut self,
         association: &Association,
-        flow: &mut Flow,
+        socket: &mut Socket,
     ) -> Result<bool, SendError> {
         if let Some(batch) = &mut self.batch {
-            return flow.send(batch).map(|_| true);
+            return socket.send(batch).map(|_| true);
         }
         if let [kept] = &self.frames[..] {
-            return flow.send_one(datagram(association, kept)).map(|()| true);
+            return socket.send_one(datagram(association, kept)).map(|()| true);
         }
         let mut slices = [IoSlice::new(&[]); BATCH_DATAGRAMS];
         for (slice, kept) in slices.iter_mut().zip(&self.frames) {
             *slice = IoSlice::new(datagram(association, kept));
         }
         let slices = slices.get(..self.frames.len()).unwrap_or_default();
-        flow.send_gathered(slices, self.segment_bytes as u16)
+        socket.send_gathered(slices, self.segment_bytes as u16)
     }
 
-    /// What was not sent of it.
+    /// The datagrams of it that were not sent.
     #[cold]
-    pub(super) fn take(&mut self, association: &Association, wire: &Wire) -> Batch {
+    pub(super) fn take(&mut self, association: &Association, endpoint: &UdpEndpoint) -> Batch {
         self.batch.take().unwrap_or_else(|| {
-            let mut batch = wire.take_batch();
+            let mut batch = endpoint.take_batch();
             for kept in &self.frames {
                 let datagram = datagram(association, kept);
                 if let Some(room) = batch.room(datagram.len()) {
@@ -108,11 +109,11 @@ impl Run {
     }
 
     /// It is done with.
-    pub(super) fn clear(&mut self, wire: &Wire) {
+    pub(super) fn clear(&mut self, endpoint: &UdpEndpoint) {
         self.frames.clear();
         (self.bytes, self.is_last_shorter) = (0, false);
         if let Some(batch) = self.batch.take() {
-            wire.put_batch(batch);
+            endpoint.put_batch(batch);
         }
     }
 }

@@ -11,8 +11,8 @@ use hamlyn_ring::area::Area;
 
 use super::*;
 use crate::carrier::tests::header;
-use crate::udp::envelope::ENVELOPE_BYTES;
-use crate::udp::seal::{Key, Opener, Sealer};
+use crate::udp::packet_header::PACKET_HEADER_BYTES;
+use crate::udp::protection::{Key, RxProtection, TxProtection};
 use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
 
 const FRAME_BYTES: usize = 8_900;
@@ -24,36 +24,36 @@ fn clock() -> u64 {
     BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-fn wires() -> [Arc<Wire>; 2] {
+fn endpoints() -> [Arc<UdpEndpoint>; 2] {
     [0; 2].map(|_| {
         let at = (Ipv4Addr::LOCALHOST, 0).into();
-        let wire = Wire::open(at, &FlowSettings::default(), clock, Box::new(|| {}));
-        Arc::new(wire.unwrap())
+        let endpoint = UdpEndpoint::open(at, &SocketSettings::default(), clock, Box::new(|| {}));
+        Arc::new(endpoint.unwrap())
     })
 }
 
 /// In the clear.
-fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
-    let numbers = [0, 1].map(|at| wires[at].reserve(0x5000_0000).unwrap());
+fn link(endpoints: &[Arc<UdpEndpoint>; 2]) -> [UdpLink; 2] {
+    let numbers = [0, 1].map(|at| endpoints[at].reserve(0x5000_0000).unwrap());
     let links = [0, 1].map(|at| {
-        let flow = wires[at].flow_to(wires[1 - at].local(), &FlowSettings::default());
-        let flow = flow.unwrap().expect("its own address");
+        let socket = endpoints[at].socket_to(endpoints[1 - at].local(), &SocketSettings::default());
+        let socket = socket.unwrap().expect("its own address");
         let settings = Settings {
             frame_bytes: FRAME_BYTES,
             ..Settings::default()
         };
-        let parts = PostParts {
+        let parts = ConnectionConfig {
             association: Association::new(settings).unwrap(),
-            sealer: Sealer::new(&Key::Clear(7), numbers[1 - at]),
-            opener: Opener::new(&Key::Clear(7), numbers[at]),
+            tx_protection: TxProtection::new(&Key::Clear(7), numbers[1 - at]),
+            rx_protection: RxProtection::new(&Key::Clear(7), numbers[at]),
             tap: None,
-            flows: vec![flow],
+            sockets: vec![socket],
         };
-        wires[at].link(numbers[at], parts)
+        endpoints[at].link(numbers[at], parts)
     });
     // As soon as a probe has come through.
-    until(wires, || {
-        let state = |link: &WireLink| link.post().state().unwrap();
+    until(endpoints, || {
+        let state = |link: &UdpLink| link.connection().state().unwrap();
         links
             .iter()
             .all(|link| state(link).frame_bytes == FRAME_BYTES)
@@ -62,12 +62,12 @@ fn link(wires: &[Arc<Wire>; 2]) -> [WireLink; 2] {
 }
 
 /// Looks at both, until it is so.
-fn until(wires: &[Arc<Wire>; 2], mut is_so: impl FnMut() -> bool) {
+fn until(endpoints: &[Arc<UdpEndpoint>; 2], mut is_so: impl FnMut() -> bool) {
     let begun_ns = clock();
     while !is_so() {
         assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
-        wires.iter().for_each(|wire| {
-            wire.look();
+        endpoints.iter().for_each(|endpoint| {
+            endpoint.poll();
         });
     }
 }
@@ -75,8 +75,8 @@ fn until(wires: &[Arc<Wire>; 2], mut is_so: impl FnMut() -> bool) {
 /// In the clear, contents are the first thing that a run could be taken apart by.
 #[test]
 fn contents_that_look_like_envelopes_arrive() {
-    let wires = wires();
-    let [one, other] = link(&wires).map(WireLink::split);
+    let endpoints = endpoints();
+    let [one, other] = link(&endpoints).map(UdpLink::split);
     let ((mut transmit, _held), (_kept, mut receive)) = (one, other);
     let length = transmit.payload_max_bytes();
     let area = Area::new(length as u64).unwrap();
@@ -85,7 +85,7 @@ fn contents_that_look_like_envelopes_arrive() {
         let data = vec![byte; length];
         let sent = 40;
         let (mut offered, mut came) = (0, 0);
-        until(&wires, || {
+        until(&endpoints, || {
             while offered < sent {
                 match transmit.try_send(&header(0, length), &[], &[Part::Bytes(&data)]) {
                     Ok(()) => offered += 1,
@@ -100,45 +100,45 @@ fn contents_that_look_like_envelopes_arrive() {
                 area.read_at(0, &mut bytes).unwrap();
                 assert!(bytes == data);
             }
-            assert_eq!(receive.post().end(), None, "after {came}");
+            assert_eq!(receive.connection().end(), None, "after {came}");
             came == sent
         });
     }
 }
 
-/// Whoever looks for another, as the attendant does, is told of room: the other sleeps and waits for it.
+/// A thread that polls for another, as the control thread does, is told of room: the other sleeps and waits for it.
 #[test]
 fn room_that_somebody_finds_is_told() {
-    let wires = wires();
-    let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+    let endpoints = endpoints();
+    let [(mut transmit, _held), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
     let length = transmit.payload_max_bytes();
     let data = vec![1; length];
-    let send = |transmit: &mut WireTransmit| {
+    let send = |transmit: &mut UdpTransmit| {
         transmit.try_send(&header(0, length), &[], &[Part::Bytes(&data)])
     };
     while send(&mut transmit).is_ok() {}
     let begun_ns = clock();
     while !transmit.credit_came() {
         assert!(clock() - begun_ns < PATIENCE_NS, "there is no room again");
-        wires[1].look();
+        endpoints[1].poll();
         while receive.receive(|_, _| ()).unwrap().is_some() {}
-        let is_told = wires[0].look();
+        let is_told = endpoints[0].poll();
         assert_eq!(is_told, transmit.credit_came());
     }
-    assert!(!wires[0].look(), "it is told once");
+    assert!(!endpoints[0].poll(), "it is told once");
 }
 
-/// Whoever leaves says so, though all that was left to do was to acknowledge.
+/// A side that closes says so, even if only acknowledgements were left to send.
 #[test]
 fn whoever_leaves_says_so() {
     for is_refused in [false, true] {
-        let wires = wires();
-        let [(mut transmit, held), (_, mut receive)] = link(&wires).map(WireLink::split);
+        let endpoints = endpoints();
+        let [(mut transmit, held), (_, mut receive)] = link(&endpoints).map(UdpLink::split);
         let data = [1; 100];
         transmit
             .try_send(&header(0, 100), &[], &[Part::Bytes(&data)])
             .unwrap();
-        until(&wires, || {
+        until(&endpoints, || {
             let judged = receive.receive_judged(|_, _| match is_refused {
                 true => Err(Refusal::BadKey),
                 false => Ok(()),
@@ -146,13 +146,15 @@ fn whoever_leaves_says_so() {
             judged.unwrap().is_some()
         });
         drop(receive);
-        let post = Arc::clone(held.post());
-        until(&wires, || post.end() == Some(CloseReason::ClosedByPeer));
+        let connection = Arc::clone(held.connection());
+        until(&endpoints, || {
+            connection.end() == Some(CloseReason::ClosedByPeer)
+        });
         drop(held);
         let until_ns = clock() + PATIENCE_NS;
-        for wire in &wires {
-            wire.settle(until_ns);
-            assert!(!wire.has_links());
+        for endpoint in &endpoints {
+            endpoint.drain(until_ns);
+            assert!(!endpoint.has_links());
         }
     }
 }
@@ -160,23 +162,25 @@ fn whoever_leaves_says_so() {
 /// Both leave at once.
 #[test]
 fn whoever_is_left_ends() {
-    let wires = wires();
-    let [(mut transmit, held), (_, mut receive)] = link(&wires).map(WireLink::split);
+    let endpoints = endpoints();
+    let [(mut transmit, held), (_, mut receive)] = link(&endpoints).map(UdpLink::split);
     let data = [1; 100];
     transmit
         .try_send(&header(0, 100), &[], &[Part::Bytes(&data)])
         .unwrap();
-    until(&wires, || receive.receive(|_, _| ()).unwrap().is_some());
+    until(&endpoints, || receive.receive(|_, _| ()).unwrap().is_some());
     drop((held, receive));
-    until(&wires, || wires.iter().all(|wire| !wire.has_links()));
+    until(&endpoints, || {
+        endpoints.iter().all(|endpoint| !endpoint.has_links())
+    });
 }
 
 /// Packets that fill frames wait for each other; none waits when nothing follows, and not for long if nobody says so.
 #[test]
 fn full_frames_go_together() {
     for is_said in [true, false] {
-        let wires = wires();
-        let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+        let endpoints = endpoints();
+        let [(mut transmit, _held), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
         let length = transmit.payload_max_bytes();
         let data = vec![1; length];
         for _ in 0..3 {
@@ -190,12 +194,12 @@ fn full_frames_go_together() {
             assert!(!transmit.holds());
             // Without a look on this side.
             let begun_ns = clock();
-            while !wires[1].look() {
+            while !endpoints[1].poll() {
                 assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
             }
         }
         let mut came = 0;
-        until(&wires, || {
+        until(&endpoints, || {
             came += usize::from(receive.receive(|_, _| ()).unwrap().is_some());
             came == 3
         });
@@ -205,14 +209,14 @@ fn full_frames_go_together() {
 /// What does not fill a frame goes at once.
 #[test]
 fn short_messages_do_not_wait() {
-    let wires = wires();
-    let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+    let endpoints = endpoints();
+    let [(mut transmit, _held), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
     transmit
         .try_send(&header(0, 100), &[], &[Part::Bytes(&[1; 100])])
         .unwrap();
     assert!(!transmit.holds());
     let begun_ns = clock();
-    while !wires[1].look() {
+    while !endpoints[1].poll() {
         assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
     }
     assert!(receive.receive(|_, _| ()).unwrap().is_some());
@@ -223,8 +227,8 @@ fn short_messages_do_not_wait() {
 #[test]
 fn of_what_came_together_only_what_is_refused_comes_back() {
     for is_long in [true, false] {
-        let wires = wires();
-        let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+        let endpoints = endpoints();
+        let [(mut transmit, _held), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
         let length = if is_long {
             transmit.payload_max_bytes()
         } else {
@@ -233,7 +237,7 @@ fn of_what_came_together_only_what_is_refused_comes_back() {
         let area = Area::new(length as u64).unwrap();
         let (sent, is_refused) = (200_u64, |number: u64| number % 7 == 3);
         let (mut offered, mut seen, mut back) = (0, vec![0; sent as usize], Vec::new());
-        until(&wires, || {
+        until(&endpoints, || {
             while offered < sent {
                 let data = vec![offered as u8; length];
                 let numbered = Header {
@@ -275,13 +279,13 @@ fn of_what_came_together_only_what_is_refused_comes_back() {
     }
 }
 
-/// Nobody fetches what comes back: the newest are kept, the others counted, and none is missing.
+/// Nobody fetches returned packets: the newest are kept, the others counted, and none is missing.
 #[test]
 fn what_comes_back_and_is_not_fetched_is_counted() {
-    let wires = wires();
-    let [(mut transmit, _held), (_kept, mut receive)] = link(&wires).map(WireLink::split);
+    let endpoints = endpoints();
+    let [(mut transmit, _held), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
     let (sent, mut offered, mut judged) = (3_000, 0, 0);
-    until(&wires, || {
+    until(&endpoints, || {
         while offered < sent {
             match transmit.try_send(&header(0, 16), &[], &[Part::Bytes(&[1; 16])]) {
                 Ok(()) => offered += 1,
@@ -289,24 +293,24 @@ fn what_comes_back_and_is_not_fetched_is_counted() {
                 Err(gone) => panic!("{gone:?}"),
             }
         }
-        let refuse = |_: &Header, _: &Arrived<'_>| Err::<(), _>(Refusal::BadKey);
+        let refuse = |_: &Header, _: &ReceivedPayload<'_>| Err::<(), _>(Refusal::BadKey);
         judged += usize::from(receive.receive_judged(refuse).unwrap().is_some());
-        let state = transmit.wire_state().unwrap();
+        let state = transmit.connection_state().unwrap();
         judged == sent && state.transport.refused == sent as u64
     });
-    let forgotten = transmit.wire_state().unwrap().forgotten;
+    let forgotten = transmit.connection_state().unwrap().forgotten;
     let mut fetched = 0;
     while transmit.next_returned().is_some() {
         fetched += 1;
     }
     assert_eq!((fetched, forgotten), (1_024, 3_000 - 1_024));
-    assert_eq!(wires[1].kept_bytes.load(Ordering::Relaxed), 0);
+    assert_eq!(endpoints[1].queued_bytes.load(Ordering::Relaxed), 0);
 }
 
-/// Frames leave from the wire's port, so what the system reports of them comes to the wire.
+/// Frames leave from the endpoint's port, so the system reports about them to the endpoint.
 #[test]
 fn a_peer_at_whose_port_nobody_listens_is_taken_for_dead() {
-    let [here, there] = wires();
+    let [here, there] = endpoints();
     let both = [here, there];
     let [ours, theirs] = link(&both);
     let [here, there] = both;
@@ -316,21 +320,21 @@ fn a_peer_at_whose_port_nobody_listens_is_taken_for_dead() {
     let sent = transmit.try_send(&header(0, 5), &[], &[Part::Bytes(b"hello")]);
     assert_eq!(sent, Ok(()));
     let begun_ns = clock();
-    while receive.post().end().is_none() {
+    while receive.connection().end().is_none() {
         assert!(clock() - begun_ns < PATIENCE_NS, "it is not noticed");
-        here.look();
+        here.poll();
     }
-    assert_eq!(receive.post().end(), Some(CloseReason::PeerDead));
+    assert_eq!(receive.connection().end(), Some(CloseReason::PeerDead));
 }
 
 #[test]
 fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
-    let [one, other] = wires();
+    let [one, other] = endpoints();
     let number = 0x1235;
-    let envelope = |kind, association| {
-        let length_bytes = ENVELOPE_BYTES as u16;
+    let packet_header = |kind, association| {
+        let length_bytes = PACKET_HEADER_BYTES as u16;
         let (phase, path, packet_number) = (false, 0, 0);
-        let envelope = Envelope {
+        let packet_header = PacketHeader {
             kind,
             length_bytes,
             phase,
@@ -338,36 +342,36 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
             association,
             packet_number,
         };
-        envelope.bytes()
+        packet_header.bytes()
     };
     let said = [
         (Kind::Response, number),
         (Kind::Cookie, number),
-        (Kind::Letter, number),
+        (Kind::Payload, number),
     ];
-    assert!(!one.is_asking());
-    let asking = one.ask(other.local(), number);
-    assert!(one.is_asking());
+    assert!(!one.is_handshaking());
+    let asking = one.begin_handshake(other.local(), number);
+    assert!(one.is_handshaking());
     for (kind, of) in said.into_iter().chain([(Kind::Response, number ^ 2)]) {
-        other.answer(one.local(), &envelope(kind, of)).unwrap();
+        other.answer(one.local(), &packet_header(kind, of)).unwrap();
     }
     for (kind, of) in said {
         let mut heard = None;
         while heard.is_none() {
-            one.look();
+            one.poll();
             heard = asking.try_recv().ok();
         }
-        assert_eq!(heard.unwrap().unwrap(), envelope(kind, of));
+        assert_eq!(heard.unwrap().unwrap(), packet_header(kind, of));
     }
     assert!(asking.try_recv().is_err());
     // More than is ever said costs nothing.
     for _ in 0..100 {
         other
-            .answer(one.local(), &envelope(Kind::Cookie, number))
+            .answer(one.local(), &packet_header(Kind::Cookie, number))
             .unwrap();
     }
     for _ in 0..100 {
-        one.look();
+        one.poll();
     }
     assert_eq!(asking.try_iter().count(), ANSWERS_MAX);
     // Nobody listens there any more.
@@ -377,19 +381,19 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
     while asking.try_recv() != Ok(None) {
         assert!(clock() - begun_ns < PATIENCE_NS, "it is not reported");
         one.answer(gone, b"?").unwrap();
-        one.look();
+        one.poll();
     }
-    one.end_asking();
-    assert!(!one.is_asking());
+    one.end_handshake();
+    assert!(!one.is_handshaking());
 }
 
-/// Whoever is not on the way can forge reports, as many as it likes, but nothing that we send.
+/// An attacker off the path can forge any number of reports, but cannot quote what we send.
 #[test]
 fn reports_count_no_more_than_what_was_sent() {
-    let wires = wires();
-    let [(mut transmit, ours), (_kept, mut theirs)] = link(&wires).map(WireLink::split);
+    let endpoints = endpoints();
+    let [(mut transmit, ours), (_kept, mut theirs)] = link(&endpoints).map(UdpLink::split);
     for _ in 0..1_000 {
-        ours.post().note_unheard();
+        ours.connection().note_unreachable();
     }
     // Nothing is heard for longer than a peer may be silent of whom there are reports.
     let begun_ns = clock();
@@ -398,8 +402,8 @@ fn reports_count_no_more_than_what_was_sent() {
     }
     let sent = transmit.try_send(&header(0, 5), &[], &[Part::Bytes(b"hello")]);
     assert_eq!(sent, Ok(()));
-    until(&wires, || {
-        assert_eq!(ours.post().end(), None);
+    until(&endpoints, || {
+        assert_eq!(ours.connection().end(), None);
         theirs.receive(|_, _| ()).unwrap().is_some()
     });
 }

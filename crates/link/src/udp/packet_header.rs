@@ -3,17 +3,17 @@
 //! | at | bytes | |
 //! |---|---|---|
 //! | 0 | 1 | version (upper four bits) and kind |
-//! | 1 | 1 | bit 0 is the key phase; bits 4 to 7 are the path: over which of its flows the sender sends it; the others are zero |
+//! | 1 | 1 | bit 0 is the key phase; bits 4 to 7 are the path: the sender's path; the others are zero |
 //! | 2 | 2 | length of the datagram in bytes, all of it |
 //! | 4 | 4 | association, by the number that the receiver of the datagram gave it; zero in an initiation |
 //! | 8 | 8 | packet number |
 //!
-//! Anything else is no envelope: nobody guesses what a stranger meant. The length is there so that datagrams which the
+//! Anything else is an invalid packet header: its meaning is not guessed. The length is there so that datagrams which the
 //! kernel has joined can be told apart without a control message, which would cost as much as a quarter of receiving one.
 
-/// Bytes of an envelope.
-pub const ENVELOPE_BYTES: usize = 16;
-/// The version of the wire that this is.
+/// Bytes of a packet header.
+pub const PACKET_HEADER_BYTES: usize = 16;
+/// The version of the protocol.
 pub const VERSION: u8 = 1;
 
 const PHASE: u8 = 1;
@@ -34,12 +34,12 @@ pub enum Kind {
     Response = 2,
     /// A responder wants proof of the initiator's address first.
     Cookie = 3,
-    /// A sealed datagram of a length to be tried: the length (u16), then padding.
+    /// A protected datagram of a length to be tried: the length (u16), then padding.
     Probe = 4,
     /// A probe of the length in its first two bytes has come.
     ProbeAnswer = 5,
-    /// What two sides that have shaken hands say to each other, sealed: one request, one answer.
-    Letter = 6,
+    /// The protected payload of a handshake: one request, one answer.
+    Payload = 6,
 }
 
 impl Kind {
@@ -51,15 +51,15 @@ impl Kind {
             3 => Self::Cookie,
             4 => Self::Probe,
             5 => Self::ProbeAnswer,
-            6 => Self::Letter,
+            6 => Self::Payload,
             _ => return None,
         })
     }
 
-    /// Whether datagrams of this kind are sealed.
+    /// Whether datagrams of this kind are protected.
     #[inline]
-    pub fn is_sealed(self) -> bool {
-        self.is_of_link() || self == Self::Letter
+    pub fn is_encrypted(self) -> bool {
+        self.is_of_link() || self == Self::Payload
     }
 
     /// Whether datagrams of this kind are those of a link.
@@ -69,16 +69,16 @@ impl Kind {
     }
 }
 
-/// What an envelope says.
+/// The fields of a packet header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Envelope {
+pub struct PacketHeader {
     /// What the datagram is.
     pub kind: Kind,
     /// How long the datagram is, in bytes.
     pub length_bytes: u16,
     /// Lowest bit of the number of its key.
     pub phase: bool,
-    /// Over which flow of its sender; at most 15.
+    /// The sender's path; at most 15.
     pub path: u8,
     /// For which association.
     pub association: u32,
@@ -86,12 +86,12 @@ pub struct Envelope {
     pub packet_number: u64,
 }
 
-impl Envelope {
-    /// The envelope of a datagram. Nothing if it is of another version, kind or length, or if anything is set that
+impl PacketHeader {
+    /// The packet header of a datagram. Nothing if it is of another version, kind or length, or if anything is set that
     /// this version leaves zero.
     #[inline]
     pub fn parse(datagram: &[u8]) -> Option<Self> {
-        let bytes: &[u8; ENVELOPE_BYTES] = datagram.first_chunk()?;
+        let bytes: &[u8; PACKET_HEADER_BYTES] = datagram.first_chunk()?;
         let &[head, flags, l0, l1, a0, a1, a2, a3, ref number @ ..] = bytes;
         let length_bytes = u16::from_le_bytes([l0, l1]);
         if head >> 4 != VERSION
@@ -110,10 +110,10 @@ impl Envelope {
         })
     }
 
-    /// As it goes over the wire.
+    /// As it is sent.
     #[inline]
-    pub fn bytes(&self) -> [u8; ENVELOPE_BYTES] {
-        let mut bytes = [0; ENVELOPE_BYTES];
+    pub fn bytes(&self) -> [u8; PACKET_HEADER_BYTES] {
+        let mut bytes = [0; PACKET_HEADER_BYTES];
         bytes[0] = VERSION << 4 | self.kind as u8;
         bytes[1] = self.path << PATH_SHIFT | u8::from(self.phase);
         bytes[2..4].copy_from_slice(&self.length_bytes.to_le_bytes());
@@ -126,8 +126,11 @@ impl Envelope {
 /// For which association a datagram is, if it is one of a link.
 #[inline]
 pub(crate) fn association_of(datagram: &[u8]) -> Option<u32> {
-    let envelope = Envelope::parse(datagram)?;
-    envelope.kind.is_of_link().then_some(envelope.association)
+    let packet_header = PacketHeader::parse(datagram)?;
+    packet_header
+        .kind
+        .is_of_link()
+        .then_some(packet_header.association)
 }
 
 /// How long the datagram says it is that begins here; nothing if none can.
@@ -135,5 +138,5 @@ pub(crate) fn association_of(datagram: &[u8]) -> Option<u32> {
 pub(super) fn claimed_bytes(bytes: &[u8]) -> Option<usize> {
     let &[head, _, l0, l1] = bytes.first_chunk()?;
     let length = usize::from(u16::from_le_bytes([l0, l1]));
-    (head >> 4 == VERSION && length >= ENVELOPE_BYTES).then_some(length)
+    (head >> 4 == VERSION && length >= PACKET_HEADER_BYTES).then_some(length)
 }

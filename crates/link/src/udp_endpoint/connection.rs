@@ -1,9 +1,9 @@
-//! A post: one association of the wire, with what seals and opens its frames, and the frames that wait to be taken.
+//! A connection: one association of the endpoint, its packet protection, its sockets, and the frames that wait to be received.
 //!
-//! It is shared by the two ends of its link, whoever looks at the socket, and the attendant; each holds its lock
-//! for as long as it takes to seal or to open what there is, and none sleeps meanwhile.
+//! The two halves of its link, the thread that polls the socket and the control thread share a connection. Each holds its lock
+//! while it protects or unprotects the frames at hand, and none sleeps meanwhile.
 
-mod arrivals;
+mod receive_queue;
 mod run;
 mod sending;
 
@@ -16,19 +16,19 @@ use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::transport::{Association, CloseReason, Incoming, NackReason, Return};
 
-pub(super) use arrivals::Arrivals;
-use arrivals::{Arrival, Spare};
+pub(super) use receive_queue::ReceivedBatch;
+use receive_queue::{ReceivedFrame, Spare};
 use run::Run;
 
 use super::probing::Probing;
-use super::state::WireState;
-use super::{Wire, lock};
+use super::state::ConnectionState;
+use super::{UdpEndpoint, lock};
 use crate::trace::Tap;
 use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch, Datagram, Inbox};
-use crate::udp::envelope::{ENVELOPE_BYTES, Kind, association_of};
-use crate::udp::seal::{Opener, Sealer};
-use crate::udp::socket::Flow;
+use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES, association_of};
+use crate::udp::protection::{RxProtection, TxProtection};
+use crate::udp::socket::Socket;
 
 /// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
 const WAITING_BYTES_MAX: usize = 4 << 20;
@@ -41,34 +41,34 @@ const HELD_NS: u64 = 10_000;
 const FULL_NS: u64 = 50_000;
 /// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing. Linux sends six of
 /// them to a host at once, and then one in a second.
-const UNHEARD_MAX: u32 = 8;
+const UNREACHABLE_REPORTS_MAX: u32 = 8;
 /// How long the peer must have said nothing for that.
-const UNHEARD_NS: u64 = 300_000_000;
+const UNREACHABLE_NS: u64 = 300_000_000;
 /// Packets that came back and are kept; of more, the oldest are forgotten and counted.
 const RETURNED_MAX: usize = 1_024;
 
-/// How many bytes one link may keep while all of a wire keep so many: a quarter of what is left, so that whoever comes later finds something.
-fn share_bytes(kept_bytes: usize) -> usize {
-    let left = POOL_BYTES.saturating_sub(kept_bytes) / 4;
+/// How many bytes one link may queue while all links of an endpoint queue so many: a quarter of the rest, so that a later link finds room.
+fn share_bytes(queued_bytes: usize) -> usize {
+    let left = POOL_BYTES.saturating_sub(queued_bytes) / 4;
     left.clamp(SHARE_BYTES, WAITING_BYTES_MAX)
 }
 
-/// What a post is made of.
-pub struct PostParts {
+/// What a connection is made of.
+pub struct ConnectionConfig {
     /// The transport.
     pub association: Association,
     /// For frames to the peer.
-    pub sealer: Sealer,
+    pub tx_protection: TxProtection,
     /// For frames from the peer.
-    pub opener: Opener,
+    pub rx_protection: RxProtection,
     /// The ways to the peer, each connected; as many as the association has paths.
-    pub flows: Vec<Flow>,
+    pub sockets: Vec<Socket>,
     /// Where its frames are written to, too.
     pub tap: Option<Tap>,
 }
 
 /// See the module.
-pub struct Post {
+pub struct Connection {
     /// By which number frames for it go.
     number: u32,
     /// Where its frames go.
@@ -79,8 +79,8 @@ pub struct Post {
     datagram_bytes: usize,
     /// Frames that wait.
     waiting: AtomicUsize,
-    /// Bytes that all links of the wire keep.
-    kept_bytes: Arc<AtomicUsize>,
+    /// Bytes that all links of the endpoint queue.
+    queued_bytes: Arc<AtomicUsize>,
     /// Whether a packet would find room.
     has_room: AtomicBool,
     /// When it wants to be looked after, at the latest.
@@ -93,9 +93,9 @@ pub struct Post {
 
 struct State {
     association: Association,
-    sealer: Sealer,
-    opener: Opener,
-    flows: Vec<Flow>,
+    tx_protection: TxProtection,
+    rx_protection: RxProtection,
+    sockets: Vec<Socket>,
     tap: Option<Tap>,
     probing: Probing,
     is_cutting: bool,
@@ -106,54 +106,54 @@ struct State {
     /// The longest frame that there can be, and at present.
     frame_bytes_max: usize,
     frame_bytes: usize,
-    arrivals: VecDeque<Arrivals>,
+    receive_queue: VecDeque<ReceivedBatch>,
     waiting_bytes: usize,
     /// How many may wait at present.
     share_bytes: usize,
     /// Frames of a call that is being looked through.
-    fresh: Vec<Arrival>,
+    fresh: Vec<ReceivedFrame>,
     spare: Spare,
-    /// A frame that goes alone, as a datagram.
-    aside: Vec<u8>,
-    /// What the socket of that path had no room for.
-    stuck: Option<(u8, Batch)>,
-    unheard: u32,
+    /// The control buffer: a frame without packets, as a datagram.
+    control: Vec<u8>,
+    /// The transmit backlog: datagrams for which the socket of that path had no room.
+    backlog: Option<(u8, Batch)>,
+    unreachable_reports: u32,
     /// Datagrams that had been sent when the peer was heard last.
     answered: u64,
-    heard_ns: u64,
-    /// Nobody takes what comes any more.
-    is_left: bool,
-    /// What came back, the oldest first; and how much was forgotten.
+    received_ns: u64,
+    /// The application has dropped the receiving half.
+    is_closing: bool,
+    /// Returned packets, the oldest first; and how many were forgotten.
     returned: VecDeque<(Header, Return)>,
     forgotten: u64,
 }
 
-impl Post {
+impl Connection {
     pub(super) fn new(
         number: u32,
-        parts: PostParts,
+        parts: ConnectionConfig,
         now_ns: u64,
-        kept_bytes: Arc<AtomicUsize>,
+        queued_bytes: Arc<AtomicUsize>,
     ) -> Self {
-        let PostParts {
+        let ConnectionConfig {
             mut association,
-            sealer,
-            opener,
-            flows,
+            tx_protection,
+            rx_protection,
+            sockets,
             tap,
         } = parts;
         let frame_bytes_max = association.settings().frame_bytes;
-        let datagram_bytes = frame_bytes_max + sealer.overhead_bytes();
-        let probing = Probing::new(flows.len(), datagram_bytes, now_ns);
-        let frame_bytes = probing.datagram_bytes() - sealer.overhead_bytes();
+        let datagram_bytes = frame_bytes_max + tx_protection.overhead_bytes();
+        let probing = Probing::new(sockets.len(), datagram_bytes, now_ns);
+        let frame_bytes = probing.datagram_bytes() - tx_protection.overhead_bytes();
         association.limit_frames(frame_bytes);
         Self {
             number,
-            peer: flows.first().and_then(Flow::peer),
+            peer: sockets.first().and_then(Socket::peer),
             payload_max_bytes: AtomicUsize::new(association.payload_max_bytes()),
             datagram_bytes,
             waiting: AtomicUsize::new(0),
-            kept_bytes,
+            queued_bytes,
             has_room: AtomicBool::new(true),
             // The first probe is due.
             deadline_ns: AtomicU64::new(0),
@@ -161,9 +161,9 @@ impl Post {
             end: OnceLock::new(),
             state: Mutex::new(State {
                 association,
-                sealer,
-                opener,
-                flows,
+                tx_protection,
+                rx_protection,
+                sockets,
                 tap,
                 probing,
                 is_cutting: false,
@@ -171,17 +171,17 @@ impl Post {
                 held_ns: None,
                 frame_bytes_max,
                 frame_bytes: frame_bytes.min(frame_bytes_max),
-                arrivals: VecDeque::new(),
+                receive_queue: VecDeque::new(),
                 waiting_bytes: 0,
                 share_bytes: 0,
                 fresh: Vec::new(),
                 spare: Spare::default(),
-                aside: vec![0; datagram_bytes],
-                stuck: None,
-                unheard: 0,
+                control: vec![0; datagram_bytes],
+                backlog: None,
+                unreachable_reports: 0,
                 answered: 0,
-                heard_ns: now_ns,
-                is_left: false,
+                received_ns: now_ns,
+                is_closing: false,
                 returned: VecDeque::new(),
                 forgotten: 0,
             }),
@@ -194,8 +194,8 @@ impl Post {
     }
 
     /// The system reports that nobody listens there.
-    pub(super) fn note_unheard(&self) {
-        lock(&self.state).note_unheard();
+    pub(super) fn note_unreachable(&self) {
+        lock(&self.state).note_unreachable();
     }
 
     pub(super) fn payload_max_bytes(&self) -> usize {
@@ -212,32 +212,32 @@ impl Post {
         self.end.get().copied()
     }
 
-    /// What is under way is brought to its end if the peer answers; then the peer is told that the link is closed.
-    pub fn hang_up(&self) {
+    /// Delivers the frames in flight if the peer answers; then tells the peer that the link is closed.
+    pub fn close(&self) {
         let mut state = lock(&self.state);
-        state.is_left = true;
+        state.is_closing = true;
         self.held.store(false, Ordering::Release);
-        let heard_ns = state.heard_ns;
-        while let Some(arrivals) = state.arrivals.pop_front() {
-            self.kept_bytes
-                .fetch_sub(arrivals.packet_bytes(), Ordering::Relaxed);
-            state.nack(heard_ns, arrivals);
+        let received_ns = state.received_ns;
+        while let Some(batch) = state.receive_queue.pop_front() {
+            self.queued_bytes
+                .fetch_sub(batch.packet_bytes(), Ordering::Relaxed);
+            state.nack(received_ns, batch);
         }
         self.waiting.store(0, Ordering::Release);
-        // Whoever looks next sees to the rest.
+        // The next poll does the rest.
         self.deadline_ns.store(0, Ordering::Release);
     }
 
     /// The peer has given the link up without a word that came: it asks for another.
-    pub fn forsake(&self, wire: &Wire) {
+    pub fn abort(&self, endpoint: &UdpEndpoint) {
         let mut state = lock(&self.state);
         state.association.fail(CloseReason::ClosedByPeer);
-        self.leave(&mut state, wire, wire.now_ns());
+        self.leave(&mut state, endpoint, endpoint.now_ns());
     }
 
-    /// When the peer was heard last, or when the link began, in nanoseconds of the wire's clock.
-    pub fn heard_ns(&self) -> u64 {
-        lock(&self.state).heard_ns
+    /// When the peer was heard last, or when the link began, in nanoseconds of the endpoint's clock.
+    pub fn received_ns(&self) -> u64 {
+        lock(&self.state).received_ns
     }
 
     /// Whether somebody has the link.
@@ -262,25 +262,25 @@ impl Post {
     /// Sends something.
     pub(super) fn offer(
         &self,
-        wire: &Wire,
+        endpoint: &UdpEndpoint,
         give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
     ) -> Result<(), Unsent> {
         let mut state = lock(&self.state);
         let given = give(&mut state.association);
         // What can go only after an acknowledgement is sent when that comes.
         if state.association.has_fresh() {
-            let now_ns = wire.now_ns();
-            state.pump(wire, now_ns);
-            self.leave(&mut state, wire, now_ns);
+            let now_ns = endpoint.now_ns();
+            state.pump(endpoint, now_ns);
+            self.leave(&mut state, endpoint, now_ns);
         }
         self.note_room(&mut state, given)
     }
 
-    /// As [`Post::offer`], of a packet that fills a frame, so that others are likely to follow at once: it waits for them. Whether it does: then
-    /// somebody must [`Post::turn`] soon, which whoever looks will do.
+    /// As [`Connection::offer`], of a packet that fills a frame, so that others are likely to follow at once: it waits for them. Whether it does: then
+    /// somebody must call [`Connection::run_timers`] soon, as the polling thread does.
     pub(super) fn offer_part(
         &self,
-        wire: &Wire,
+        endpoint: &UdpEndpoint,
         give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
     ) -> Result<bool, Unsent> {
         let mut state = lock(&self.state);
@@ -288,17 +288,17 @@ impl Post {
         let ready = state.association.ready();
         let waits = given.is_ok() && ready < state.run_frames();
         if !waits || state.held_ns.is_none() {
-            let now_ns = wire.now_ns();
+            let now_ns = endpoint.now_ns();
             match waits {
                 true => state.held_ns = Some(now_ns),
-                false => state.pump(wire, now_ns),
+                false => state.pump(endpoint, now_ns),
             }
-            self.leave(&mut state, wire, now_ns);
+            self.leave(&mut state, endpoint, now_ns);
         }
         self.note_room(&mut state, given).map(|()| waits)
     }
 
-    /// Whoever found no room is told when there is some.
+    /// Remembers that a sender found no room, so that it is told when there is some.
     #[inline]
     fn note_room(&self, state: &mut State, given: Result<(), Unsent>) -> Result<(), Unsent> {
         if given.is_err() && !state.association.has_room() {
@@ -308,117 +308,119 @@ impl Post {
     }
 
     /// The frames that wait for longest, all that came with them.
-    pub(super) fn next_arrivals(&self) -> Option<Arrivals> {
+    pub(super) fn next_batch(&self) -> Option<ReceivedBatch> {
         if !self.has_frames() {
             return None;
         }
         let mut state = lock(&self.state);
-        let arrivals = state.arrivals.pop_front();
-        let bytes = arrivals.as_ref().map_or(0, Arrivals::packet_bytes);
+        let batch = state.receive_queue.pop_front();
+        let bytes = batch.as_ref().map_or(0, ReceivedBatch::packet_bytes);
         state.waiting_bytes -= bytes;
-        self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.waiting.store(state.arrivals.len(), Ordering::Release);
-        arrivals
+        self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.waiting
+            .store(state.receive_queue.len(), Ordering::Release);
+        batch
     }
 
-    /// All packets of these frames were taken. What came together is acknowledged together.
-    pub(super) fn taken(&self, wire: &Wire, mut arrivals: Arrivals) {
+    /// All packets of these frames were received. Frames that came together are acknowledged together.
+    pub(super) fn taken(&self, endpoint: &UdpEndpoint, mut batch: ReceivedBatch) {
         let mut state = lock(&self.state);
-        // What is to be said of them is due no later than if they were taken at once.
-        let heard_ns = state.heard_ns;
-        state.take(heard_ns, &mut arrivals);
-        state.spare.put(arrivals);
+        // Their acknowledgements are due no later than if the frames had been received at once.
+        let received_ns = state.received_ns;
+        state.take(received_ns, &mut batch);
+        state.spare.put(batch);
         let due_ns = state
             .association
             .acknowledgement_due_ns()
             .unwrap_or(u64::MAX);
-        if due_ns <= heard_ns {
-            self.turn_locked(&mut state, wire, wire.now_ns());
+        if due_ns <= received_ns {
+            self.run_timers_locked(&mut state, endpoint, endpoint.now_ns());
         } else if due_ns < self.deadline_ns() {
             // Nothing else has changed.
-            self.want(wire, due_ns);
+            self.request_wakeup(endpoint, due_ns);
         }
     }
 
-    /// What came is acknowledged as soon as that can be.
-    pub(super) fn acknowledge(&self, wire: &Wire) {
-        self.turn(wire, wire.now_ns());
+    /// Acknowledges received frames as soon as possible.
+    pub(super) fn acknowledge(&self, endpoint: &UdpEndpoint) {
+        self.run_timers(endpoint, endpoint.now_ns());
     }
 
     /// Nobody takes the rest of these frames.
-    pub(super) fn nack(&self, mut arrivals: Arrivals) {
+    pub(super) fn nack(&self, mut batch: ReceivedBatch) {
         let mut state = lock(&self.state);
-        let heard_ns = state.heard_ns;
-        state.take(heard_ns, &mut arrivals);
-        state.nack(heard_ns, arrivals);
+        let received_ns = state.received_ns;
+        state.take(received_ns, &mut batch);
+        state.nack(received_ns, batch);
     }
 
-    /// Sends what is to be sent by now.
-    pub(super) fn turn(&self, wire: &Wire, now_ns: u64) {
+    /// Sends everything that is due.
+    pub(super) fn run_timers(&self, endpoint: &UdpEndpoint, now_ns: u64) {
         let mut state = lock(&self.state);
-        self.turn_locked(&mut state, wire, now_ns);
+        self.run_timers_locked(&mut state, endpoint, now_ns);
     }
 
-    fn turn_locked(&self, state: &mut State, wire: &Wire, now_ns: u64) {
-        state.pump(wire, now_ns);
-        self.leave(state, wire, now_ns);
+    fn run_timers_locked(&self, state: &mut State, endpoint: &UdpEndpoint, now_ns: u64) {
+        state.pump(endpoint, now_ns);
+        self.leave(state, endpoint, now_ns);
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
-        if state.is_left
+        if state.is_closing
             && state.association.is_idle()
             && state.association.close_reason().is_none()
         {
             state.association.close();
-            state.pump(wire, now_ns);
-            self.leave(state, wire, now_ns);
+            state.pump(endpoint, now_ns);
+            self.leave(state, endpoint, now_ns);
         }
     }
 
-    /// Takes in the next datagram of the inbox, which is for this post, and those after it as long as they are, too; and sends what is to be sent
+    /// Takes in the next datagram of the inbox, which is for this connection, and those after it as long as they are, too; and sends what is to be sent
     /// then. Whether there is something to be taken.
     pub(super) fn take_in(
         &self,
-        wire: &Wire,
+        endpoint: &UdpEndpoint,
         now_ns: u64,
         late_ns: u64,
         inbox: &mut Inbox,
     ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
-        state.share_bytes = share_bytes(self.kept_bytes.load(Ordering::Relaxed));
+        state.share_bytes = share_bytes(self.queued_bytes.load(Ordering::Relaxed));
         while let Some(datagram) = inbox.next() {
-            state.take_in(wire, now_ns, late_ns, datagram);
+            state.take_in(endpoint, now_ns, late_ns, datagram);
             if inbox.peek().and_then(association_of) != Some(self.number) {
                 break;
             }
         }
         let came = !state.fresh.is_empty();
         if came {
-            let arrivals = state.spare.keep(&mut state.fresh, inbox);
-            self.kept_bytes
-                .fetch_add(arrivals.packet_bytes(), Ordering::Relaxed);
-            state.arrivals.push_back(arrivals);
-            self.waiting.store(state.arrivals.len(), Ordering::Release);
+            let batch = state.spare.keep(&mut state.fresh, inbox);
+            self.queued_bytes
+                .fetch_add(batch.packet_bytes(), Ordering::Relaxed);
+            state.receive_queue.push_back(batch);
+            self.waiting
+                .store(state.receive_queue.len(), Ordering::Release);
         }
-        // If full frames wait for more, it is not yet due: whoever fills these sends them soon, and what is to be said with them.
+        // If full frames wait for more, nothing is due yet: the sender that fills these frames sends them soon, with the acknowledgements.
         state.follow(now_ns);
         let due_ns = state.due_ns(now_ns);
-        if due_ns <= now_ns || state.is_left {
-            self.turn_locked(state, wire, now_ns);
+        if due_ns <= now_ns || state.is_closing {
+            self.run_timers_locked(state, endpoint, now_ns);
         } else {
-            self.leave_until(state, wire, now_ns, due_ns);
+            self.leave_until(state, endpoint, now_ns, due_ns);
         }
         came
     }
 
     /// To be called before the lock is given back.
-    fn leave(&self, state: &mut State, wire: &Wire, now_ns: u64) {
+    fn leave(&self, state: &mut State, endpoint: &UdpEndpoint, now_ns: u64) {
         state.follow(now_ns);
         let due_ns = state.due_ns(now_ns);
-        self.leave_until(state, wire, now_ns, due_ns);
+        self.leave_until(state, endpoint, now_ns, due_ns);
     }
 
-    /// As [`Post::leave`], if frames are as long as the paths carry, and it is known when it wants to be looked after.
-    fn leave_until(&self, state: &mut State, wire: &Wire, now_ns: u64, due_ns: u64) {
+    /// As [`Connection::leave`], if frames are as long as the paths carry, and it is known when it wants to be looked after.
+    fn leave_until(&self, state: &mut State, endpoint: &UdpEndpoint, now_ns: u64, due_ns: u64) {
         while let Some(returned) = state.association.next_return() {
             if state.returned.len() == RETURNED_MAX {
                 state.returned.pop_front();
@@ -426,33 +428,35 @@ impl Post {
             }
             let back = (returned.header, returned.reason);
             state.returned.push_back(back);
-            wire.stir();
+            endpoint.signal();
         }
         let payload_max_bytes = state.association.payload_max_bytes();
         self.payload_max_bytes
             .store(payload_max_bytes, Ordering::Relaxed);
         if !self.has_room.load(Ordering::Relaxed) && state.association.has_room() {
             self.has_room.store(true, Ordering::Relaxed);
-            wire.stir();
+            endpoint.signal();
         }
-        if state.unheard >= UNHEARD_MAX && now_ns.saturating_sub(state.heard_ns) > UNHEARD_NS {
+        if state.unreachable_reports >= UNREACHABLE_REPORTS_MAX
+            && now_ns.saturating_sub(state.received_ns) > UNREACHABLE_NS
+        {
             state.association.fail(CloseReason::PeerDead);
         }
         if let Some(close_reason) = state.association.close_reason()
             && self.end.set(close_reason).is_ok()
         {
-            wire.tell_of_end();
+            endpoint.tell_of_end();
         }
-        if state.is_left && self.end().is_some() {
+        if state.is_closing && self.end().is_some() {
             // It can be forgotten.
-            wire.wants(now_ns);
+            endpoint.request_wakeup(now_ns);
         }
-        self.want(wire, due_ns);
+        self.request_wakeup(endpoint, due_ns);
     }
 
-    fn want(&self, wire: &Wire, due_ns: u64) {
+    fn request_wakeup(&self, endpoint: &UdpEndpoint, due_ns: u64) {
         self.deadline_ns.store(due_ns, Ordering::Release);
-        wire.wants(due_ns);
+        endpoint.request_wakeup(due_ns);
     }
 
     pub(super) fn give_back(&self) -> usize {
@@ -469,17 +473,17 @@ impl Post {
             || state.association.is_idle() && state.association.buffer_bytes() > 0
     }
 
-    /// What is known of the link. Nothing if it has no way to the peer.
-    pub(super) fn state(&self) -> Option<WireState> {
+    /// The state of the link. Nothing if it has no socket to the peer.
+    pub(super) fn state(&self) -> Option<ConnectionState> {
         let state = lock(&self.state);
-        let first = state.flows.first()?;
+        let first = state.sockets.first()?;
         let association = &state.association;
-        let paths = 0..state.flows.len() as u8;
-        Some(WireState {
+        let paths = 0..state.sockets.len() as u8;
+        Some(ConnectionState {
             local: first.local(),
             peer: self.peer?,
             end: self.end(),
-            is_sealed: state.sealer.is_encrypting(),
+            is_encrypted: state.tx_protection.is_encrypting(),
             frame_bytes: state.frame_bytes,
             transport: *association.statistics(),
             forgotten: state.forgotten,
@@ -497,7 +501,7 @@ impl Post {
 impl State {
     /// So many full frames one call sends; fewer wait for more of their kind.
     fn run_frames(&self) -> usize {
-        let datagram_bytes = self.frame_bytes + self.sealer.overhead_bytes();
+        let datagram_bytes = self.frame_bytes + self.tx_protection.overhead_bytes();
         (DATAGRAM_BYTES_MAX / datagram_bytes).min(BATCH_DATAGRAMS)
     }
 
@@ -510,20 +514,26 @@ impl State {
         if let Some(held_ns) = self.held_ns {
             due_ns = due_ns.max(held_ns + HELD_NS);
         }
-        if self.stuck.is_some() {
+        if self.backlog.is_some() {
             due_ns = due_ns.min(now_ns + FULL_NS);
         }
         due_ns
     }
 
     /// A datagram has come.
-    fn take_in(&mut self, wire: &Wire, now_ns: u64, late_ns: u64, datagram: Datagram<'_>) {
+    fn take_in(
+        &mut self,
+        endpoint: &UdpEndpoint,
+        now_ns: u64,
+        late_ns: u64,
+        datagram: Datagram<'_>,
+    ) {
         let datagram_bytes = datagram.bytes.len();
-        let Ok(opened) = self.opener.open(datagram.bytes) else {
+        let Ok(opened) = self.rx_protection.unprotect(datagram.bytes) else {
             return;
         };
-        self.heard_ns = now_ns;
-        (self.unheard, self.answered) = (0, self.sealer.packets());
+        self.received_ns = now_ns;
+        (self.unreachable_reports, self.answered) = (0, self.tx_protection.packets());
         let (path, plain) = (opened.path, opened.frame);
         match opened.kind {
             Kind::Data => {}
@@ -532,7 +542,7 @@ impl State {
             _ => return,
         }
         if let Some(tap) = &self.tap {
-            let to = self.own_address(wire, path);
+            let to = self.own_address(endpoint, path);
             tap.came(path, datagram.source.unwrap_or(to), to, plain);
         }
         let association = &mut self.association;
@@ -540,18 +550,18 @@ impl State {
         let Incoming::Packets(token) = incoming else {
             return;
         };
-        if self.is_left || self.waiting_bytes >= self.share_bytes {
+        if self.is_closing || self.waiting_bytes >= self.share_bytes {
             self.association.nack(now_ns, token, NackReason::NoRoom);
             return;
         }
-        let arrival = Arrival::new(token, datagram.at + ENVELOPE_BYTES);
-        self.waiting_bytes += arrival.packet_bytes();
-        self.fresh.push(arrival);
+        let received = ReceivedFrame::new(token, datagram.at + PACKET_HEADER_BYTES);
+        self.waiting_bytes += received.packet_bytes();
+        self.fresh.push(received);
     }
 
     /// The interface has seen all packets of those frames that were read to their end.
-    fn take(&mut self, now_ns: u64, arrivals: &mut Arrivals) {
-        arrivals.take_through(|token, refusals| {
+    fn take(&mut self, now_ns: u64, batch: &mut ReceivedBatch) {
+        batch.take_through(|token, refusals| {
             for &(_, index, refusal) in refusals {
                 self.association.refused(&token, index, refusal);
             }
@@ -560,23 +570,23 @@ impl State {
     }
 
     /// Nobody takes these frames, as far as they were not taken yet.
-    fn nack(&mut self, heard_ns: u64, arrivals: Arrivals) {
-        for token in arrivals.into_tokens() {
+    fn nack(&mut self, received_ns: u64, batch: ReceivedBatch) {
+        for token in batch.into_tokens() {
             let nobody = NackReason::NotResident;
-            self.association.nack(heard_ns, token, nobody);
+            self.association.nack(received_ns, token, nobody);
         }
     }
 }
 
-impl Drop for Post {
+impl Drop for Connection {
     fn drop(&mut self) {
         let state = lock(&self.state);
         let association = &state.association;
         tracing::debug!(
             number = self.number,
             statistics = ?association.statistics(),
-            paths = ?(0..state.flows.len() as u8).map(|path| association.path_statistics(path)).collect::<Vec<_>>(),
-            unheard = state.unheard,
+            paths = ?(0..state.sockets.len() as u8).map(|path| association.path_statistics(path)).collect::<Vec<_>>(),
+            unreachable_reports = state.unreachable_reports,
             "the end of an association"
         );
     }
@@ -586,20 +596,20 @@ impl Drop for Post {
 mod tests {
     use super::*;
 
-    /// However many links are stuffed, what all keep has its limit, and whoever comes last still gets its share.
+    /// However many links are full, the sum of their queues is bounded, and the last link still gets its share.
     #[test]
     fn what_all_links_keep_is_bounded() {
-        let (mut kept_bytes, links) = (0, 4_096);
+        let (mut queued_bytes, links) = (0, 4_096);
         for _ in 0..links {
             let mut own_bytes = 0;
-            while own_bytes < share_bytes(kept_bytes) {
+            while own_bytes < share_bytes(queued_bytes) {
                 let frame_bytes = 8_900;
                 own_bytes += frame_bytes;
-                kept_bytes += frame_bytes;
+                queued_bytes += frame_bytes;
             }
             assert!((SHARE_BYTES..WAITING_BYTES_MAX + 8_900).contains(&own_bytes));
         }
-        assert!(kept_bytes <= POOL_BYTES + links * (SHARE_BYTES + 8_900));
+        assert!(queued_bytes <= POOL_BYTES + links * (SHARE_BYTES + 8_900));
         assert_eq!(share_bytes(0), WAITING_BYTES_MAX);
     }
 }

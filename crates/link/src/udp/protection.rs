@@ -1,14 +1,14 @@
-//! Sealing and opening of one datagram: envelope, frame, tag.
+//! Packet protection: encryption and authentication of one datagram (packet header, frame, tag).
 //!
-//! Sealed with AES-256-GCM: the nonce is the packet number over a salt of the direction, the envelope is associated data. Keys
+//! The cipher is AES-256-GCM: the nonce is the packet number over a salt of the direction, the packet header is associated data. Keys
 //! have numbers, which follow from the packet number: each serves [`KEY_PACKETS`] packets, and the next one is derived from
-//! it, so that who learns a key learns none of those before. The key before is kept for packets that come late; its flag, the key phase, only
-//! has to agree. An opener does the same bounded work for any bytes: one look at the replay window, and one attempt with one key.
-//! Nothing of it changes unless the tag is right.
+//! it, so that an attacker who learns a key learns none of those before. The key before is kept for packets that come late; its flag, the key phase, only
+//! has to agree. The receiving side does the same bounded work for any bytes: one look at the replay window, and one attempt with one key.
+//! Its state changes only if the tag is right.
 //!
 //! Without keys (`Key::Clear`) a CRC32C of the first [`CHECKED_BYTES`] takes the place of the tag, begun with a number from
-//! the handshake, so that nobody who only guesses is believed; UDP's own checksum covers the rest. It protects from damage and from strays, not from
-//! whoever sees the network.
+//! the handshake, so that a guessed packet is refused; UDP's own checksum covers the rest. The checksum protects from damage and from stray packets, not from an attacker that
+//! sees the network.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf;
 use zeroize::Zeroizing;
 
-use super::envelope::{ENVELOPE_BYTES, Envelope, Kind};
+use super::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
 use super::replay::{Stale, Window};
 
 /// Bytes of a tag of AES-GCM.
@@ -25,13 +25,13 @@ pub const TAG_BYTES: usize = 16;
 pub const CHECKSUM_BYTES: usize = 4;
 /// Bytes that the checksum covers, or all there are.
 pub const CHECKED_BYTES: usize = 128;
-/// The most that sealing adds to a frame, in bytes.
-pub const OVERHEAD_BYTES_MAX: usize = ENVELOPE_BYTES + TAG_BYTES;
+/// The most that packet protection adds to a frame, in bytes.
+pub const OVERHEAD_BYTES_MAX: usize = PACKET_HEADER_BYTES + TAG_BYTES;
 /// Packets under one key. RFC 9001 allows twice as many of any length.
 pub const KEY_PACKETS: u64 = 1 << 22;
 /// Packet numbers end here, long before 64 bits do; no association lives so long.
 pub const PACKETS_MAX: u64 = 1 << 62;
-/// How far packets may overtake each other and still be taken.
+/// The reorder window: an older packet is refused.
 pub const WINDOW_PACKETS: u64 = super::replay::WINDOW_PACKETS;
 
 const _: () = assert!(WINDOW_PACKETS >= 4096 && WINDOW_PACKETS < KEY_PACKETS);
@@ -39,8 +39,8 @@ const _: () = assert!(WINDOW_PACKETS >= 4096 && WINDOW_PACKETS < KEY_PACKETS);
 /// What protects one direction.
 #[derive(Clone)]
 pub enum Key {
-    /// Sealed: 32 secret bytes, from which the keys are derived. Wiped when dropped.
-    Sealed(Zeroizing<[u8; 32]>),
+    /// Encrypted: 32 secret bytes, from which the keys are derived. Wiped when dropped.
+    Encrypted(Zeroizing<[u8; 32]>),
     /// Clear: with which number the checksum begins.
     Clear(u32),
 }
@@ -48,7 +48,7 @@ pub enum Key {
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Sealed(_) => "Sealed(..)",
+            Self::Encrypted(_) => "Sealed(..)",
             Self::Clear(_) => "Clear(..)",
         })
     }
@@ -58,32 +58,32 @@ impl Key {
     /// Another key for that purpose, from which this one cannot be found.
     pub(super) fn derive(&self, label: &str) -> Self {
         match self {
-            Self::Sealed(secret) => {
+            Self::Encrypted(secret) => {
                 let mut derived = Zeroizing::new([0; 32]);
                 let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &**secret);
                 expand(&secret, label.as_bytes(), &mut *derived);
-                Self::Sealed(derived)
+                Self::Encrypted(derived)
             }
-            // Whoever sees the network sees all of it; only strays must not be taken for something else.
+            // An attacker that sees the network sees everything; the label only tells stray packets apart.
             Self::Clear(begin) => Self::Clear(crc32c::crc32c_append(*begin, label.as_bytes())),
         }
     }
 
-    /// What sealing adds to a frame, envelope included, in bytes.
+    /// Bytes that packet protection adds to a frame, packet header included.
     pub fn overhead_bytes(&self) -> usize {
-        ENVELOPE_BYTES
+        PACKET_HEADER_BYTES
             + match self {
-                Self::Sealed(_) => TAG_BYTES,
+                Self::Encrypted(_) => TAG_BYTES,
                 Self::Clear(_) => CHECKSUM_BYTES,
             }
     }
 }
 
-/// A datagram was not sealed.
+/// A datagram was not protected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SealError {
-    /// The buffer, or what a datagram may be, is too short for envelope, frame and tag.
+pub enum ProtectError {
+    /// The buffer, or what a datagram may be, is too short for packet header, frame and tag.
     #[error("no room for a frame of {frame_bytes} bytes and its seal in {room_bytes}")]
     NoRoom {
         /// Of the frame.
@@ -96,11 +96,11 @@ pub enum SealError {
     Exhausted,
 }
 
-/// A datagram was not opened. Nothing changed.
+/// A datagram was not accepted. Nothing changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unopened {
-    /// It is not a sealed datagram, or not of this association.
+pub enum UnprotectError {
+    /// It is not a protected datagram, or not of this association.
     #[error("not a sealed datagram of this association")]
     Malformed,
     /// It came before.
@@ -175,32 +175,32 @@ fn checksum(begin: u32, bytes: &[u8]) -> u32 {
     clippy::large_enum_variant,
     reason = "one for each association; a box would be one more cache line for each packet"
 )]
-enum SealerSuite {
-    Sealed {
+enum TxSuite {
+    Encrypted {
         cipher: Cipher,
         next: Zeroizing<[u8; 32]>,
     },
     Clear(u32),
 }
 
-/// Seals the datagrams of one direction. There must never be two with one key.
-pub struct Sealer {
-    suite: SealerSuite,
+/// Protects the datagrams of the sending direction. There must never be two with one key.
+pub struct TxProtection {
+    suite: TxSuite,
     association: u32,
     packets: u64,
     key_packets: u64,
 }
 
-impl fmt::Debug for Sealer {
+impl fmt::Debug for TxProtection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sealer")
+        f.debug_struct("TxProtection")
             .field("association", &self.association)
             .field("packets", &self.packets)
             .finish_non_exhaustive()
     }
 }
 
-impl Sealer {
+impl TxProtection {
     /// For an association to which its receiver gave this number.
     pub fn new(key: &Key, association: u32) -> Self {
         Self::with_key_packets(key, association, KEY_PACKETS)
@@ -208,11 +208,11 @@ impl Sealer {
 
     pub(super) fn with_key_packets(key: &Key, association: u32, key_packets: u64) -> Self {
         let suite = match key {
-            Key::Sealed(secret) => {
+            Key::Encrypted(secret) => {
                 let (cipher, next) = Cipher::derive(secret);
-                SealerSuite::Sealed { cipher, next }
+                TxSuite::Encrypted { cipher, next }
             }
-            Key::Clear(begin) => SealerSuite::Clear(*begin),
+            Key::Clear(begin) => TxSuite::Clear(*begin),
         };
         Self {
             suite,
@@ -222,39 +222,39 @@ impl Sealer {
         }
     }
 
-    /// How many datagrams were sealed.
+    /// How many datagrams were protected.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Whether frames are encrypted; otherwise they are in the clear.
     pub fn is_encrypting(&self) -> bool {
-        matches!(self.suite, SealerSuite::Sealed { .. })
+        matches!(self.suite, TxSuite::Encrypted { .. })
     }
 
-    /// What sealing adds to a frame, in bytes.
+    /// Bytes that packet protection adds to a frame.
     #[inline]
     pub fn overhead_bytes(&self) -> usize {
-        ENVELOPE_BYTES
+        PACKET_HEADER_BYTES
             + match self.suite {
-                SealerSuite::Sealed { .. } => TAG_BYTES,
-                SealerSuite::Clear(_) => CHECKSUM_BYTES,
+                TxSuite::Encrypted { .. } => TAG_BYTES,
+                TxSuite::Clear(_) => CHECKSUM_BYTES,
             }
     }
 
-    /// Seals a frame, which goes over that path, that lies in the buffer already, behind the [`ENVELOPE_BYTES`] of its envelope; how long the datagram
-    /// is. Writes envelope and tag around it.
+    /// Protects a frame for that path that lies in the buffer already, behind the [`PACKET_HEADER_BYTES`] of its packet header; how long the datagram
+    /// is. Writes packet header and tag around it.
     #[inline]
-    pub fn seal_in_place(
+    pub fn protect_in_place(
         &mut self,
         kind: Kind,
         path: u8,
         datagram: &mut [u8],
         frame_bytes: usize,
-    ) -> Result<usize, SealError> {
+    ) -> Result<usize, ProtectError> {
         let room_bytes = datagram.len();
         let length = frame_bytes.saturating_add(self.overhead_bytes());
-        let no_room = SealError::NoRoom {
+        let no_room = ProtectError::NoRoom {
             frame_bytes,
             room_bytes,
         };
@@ -262,13 +262,13 @@ impl Sealer {
         let datagram = datagram.get_mut(..length).ok_or(no_room)?;
         let packet_number = self.packets;
         if packet_number >= PACKETS_MAX {
-            return Err(SealError::Exhausted);
+            return Err(ProtectError::Exhausted);
         }
         let key_number = packet_number / self.key_packets;
         if packet_number.is_multiple_of(self.key_packets) && packet_number > 0 {
             self.change_key();
         }
-        let envelope = Envelope {
+        let packet_header = PacketHeader {
             kind,
             length_bytes,
             phase: key_number & 1 != 0,
@@ -276,22 +276,22 @@ impl Sealer {
             association: self.association,
             packet_number,
         };
-        let envelope = envelope.bytes();
+        let packet_header = packet_header.bytes();
         match &self.suite {
-            SealerSuite::Sealed { cipher, .. } => {
-                let (head, rest) = datagram.split_at_mut(ENVELOPE_BYTES);
-                head.copy_from_slice(&envelope);
+            TxSuite::Encrypted { cipher, .. } => {
+                let (head, rest) = datagram.split_at_mut(PACKET_HEADER_BYTES);
+                head.copy_from_slice(&packet_header);
                 let (frame, tag) = rest.split_at_mut(frame_bytes);
                 let nonce = cipher.nonce(packet_number);
-                let sealed = cipher
+                let protected = cipher
                     .key
-                    .seal_in_place_separate_tag(nonce, Aad::from(envelope), frame)
+                    .seal_in_place_separate_tag(nonce, Aad::from(packet_header), frame)
                     .expect("a frame far below 64 GiB");
-                tag.copy_from_slice(sealed.as_ref());
+                tag.copy_from_slice(protected.as_ref());
             }
-            SealerSuite::Clear(begin) => {
-                let (covered, tail) = datagram.split_at_mut(ENVELOPE_BYTES + frame_bytes);
-                covered[..ENVELOPE_BYTES].copy_from_slice(&envelope);
+            TxSuite::Clear(begin) => {
+                let (covered, tail) = datagram.split_at_mut(PACKET_HEADER_BYTES + frame_bytes);
+                covered[..PACKET_HEADER_BYTES].copy_from_slice(&packet_header);
                 tail.copy_from_slice(&checksum(*begin, covered).to_le_bytes());
             }
         }
@@ -299,38 +299,38 @@ impl Sealer {
         Ok(length)
     }
 
-    /// Seals a frame into a buffer; how long the datagram is.
-    pub fn seal(
+    /// Protects a frame into a buffer; returns the length of the datagram.
+    pub fn protect(
         &mut self,
         kind: Kind,
         path: u8,
         frame: &[u8],
         into: &mut [u8],
-    ) -> Result<usize, SealError> {
+    ) -> Result<usize, ProtectError> {
         let room_bytes = into.len();
-        match into.get_mut(ENVELOPE_BYTES..ENVELOPE_BYTES + frame.len()) {
+        match into.get_mut(PACKET_HEADER_BYTES..PACKET_HEADER_BYTES + frame.len()) {
             Some(place) => place.copy_from_slice(frame),
             None => {
-                return Err(SealError::NoRoom {
+                return Err(ProtectError::NoRoom {
                     frame_bytes: frame.len(),
                     room_bytes,
                 });
             }
         }
-        self.seal_in_place(kind, path, into, frame.len())
+        self.protect_in_place(kind, path, into, frame.len())
     }
 
     #[cold]
     fn change_key(&mut self) {
-        if let SealerSuite::Sealed { cipher, next } = &mut self.suite {
+        if let TxSuite::Encrypted { cipher, next } = &mut self.suite {
             (*cipher, *next) = Cipher::derive(next);
         }
     }
 }
 
 #[expect(clippy::large_enum_variant, reason = "as with `SealerSuite`")]
-enum OpenerSuite {
-    Sealed {
+enum RxSuite {
+    Encrypted {
         /// For packets that come late.
         before: Option<Cipher>,
         now: Cipher,
@@ -341,9 +341,9 @@ enum OpenerSuite {
     Clear(u32),
 }
 
-/// Opens the datagrams of one direction.
-pub struct Opener {
-    suite: OpenerSuite,
+/// Removes the protection of the datagrams of the receiving direction.
+pub struct RxProtection {
+    suite: RxSuite,
     association: u32,
     window: Window,
     /// Number of the present key.
@@ -351,21 +351,21 @@ pub struct Opener {
     key_packets: u64,
 }
 
-impl fmt::Debug for Opener {
+impl fmt::Debug for RxProtection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opener")
+        f.debug_struct("RxProtection")
             .field("association", &self.association)
             .field("key_number", &self.key_number)
             .finish_non_exhaustive()
     }
 }
 
-/// A datagram that was opened.
+/// A datagram that was authentic.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Opened<'a> {
-    /// What it is; one of those that are sealed.
+    /// Its kind; one of those that are protected.
     pub kind: Kind,
-    /// Over which flow of its sender it came.
+    /// The sender's path.
     pub path: u8,
     /// Its number.
     pub packet_number: u64,
@@ -373,7 +373,7 @@ pub struct Opened<'a> {
     pub frame: &'a mut [u8],
 }
 
-impl Opener {
+impl RxProtection {
     /// For an association to which we gave this number.
     pub fn new(key: &Key, association: u32) -> Self {
         Self::with_key_packets(key, association, KEY_PACKETS)
@@ -381,17 +381,17 @@ impl Opener {
 
     pub(super) fn with_key_packets(key: &Key, association: u32, key_packets: u64) -> Self {
         let suite = match key {
-            Key::Sealed(secret) => {
+            Key::Encrypted(secret) => {
                 let (now, next) = Cipher::derive(secret);
                 let (after, next) = Cipher::derive(&next);
-                OpenerSuite::Sealed {
+                RxSuite::Encrypted {
                     before: None,
                     now,
                     after,
                     next,
                 }
             }
-            Key::Clear(begin) => OpenerSuite::Clear(*begin),
+            Key::Clear(begin) => RxSuite::Clear(*begin),
         };
         Self {
             suite,
@@ -402,51 +402,53 @@ impl Opener {
         }
     }
 
-    /// Opens a datagram in place. If it is not opened its bytes are garbage afterwards; nothing else changed.
+    /// Decrypts a datagram in place. After an error its bytes are garbage; nothing else changed.
     #[inline]
-    pub fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Result<Opened<'a>, Unopened> {
-        let envelope = Envelope::parse(datagram).ok_or(Unopened::Malformed)?;
-        let packet_number = envelope.packet_number;
+    pub fn unprotect<'a>(&mut self, datagram: &'a mut [u8]) -> Result<Opened<'a>, UnprotectError> {
+        let packet_header = PacketHeader::parse(datagram).ok_or(UnprotectError::Malformed)?;
+        let packet_number = packet_header.packet_number;
         let key_number = packet_number / self.key_packets;
-        if !envelope.kind.is_sealed()
-            || envelope.association != self.association
-            || envelope.phase != (key_number & 1 != 0)
+        if !packet_header.kind.is_encrypted()
+            || packet_header.association != self.association
+            || packet_header.phase != (key_number & 1 != 0)
         {
-            return Err(Unopened::Malformed);
+            return Err(UnprotectError::Malformed);
         }
         if packet_number >= PACKETS_MAX || key_number > self.key_number + 1 {
-            return Err(Unopened::Ahead);
+            return Err(UnprotectError::Ahead);
         }
         self.window
             .check(packet_number)
             .map_err(|stale| match stale {
-                Stale::Seen => Unopened::Replayed,
-                Stale::Old => Unopened::Old,
+                Stale::Seen => UnprotectError::Replayed,
+                Stale::Old => UnprotectError::Old,
             })?;
         let frame_bytes = match &self.suite {
-            OpenerSuite::Sealed {
+            RxSuite::Encrypted {
                 before, now, after, ..
             } => {
                 let cipher = match key_number.wrapping_sub(self.key_number) {
                     0 => now,
                     1 => after,
-                    u64::MAX => before.as_ref().ok_or(Unopened::Old)?,
-                    _ => return Err(Unopened::Old),
+                    u64::MAX => before.as_ref().ok_or(UnprotectError::Old)?,
+                    _ => return Err(UnprotectError::Old),
                 };
                 let nonce = cipher.nonce(packet_number);
-                let (head, sealed) = datagram.split_at_mut(ENVELOPE_BYTES);
-                let opened = cipher.key.open_in_place(nonce, Aad::from(head), sealed);
-                opened.map_err(|_| Unopened::Broken)?.len()
+                let (head, protected) = datagram.split_at_mut(PACKET_HEADER_BYTES);
+                let opened = cipher.key.open_in_place(nonce, Aad::from(head), protected);
+                opened.map_err(|_| UnprotectError::Broken)?.len()
             }
-            OpenerSuite::Clear(begin) => {
-                let (covered, tail) = datagram.split_last_chunk().ok_or(Unopened::Malformed)?;
-                if covered.len() < ENVELOPE_BYTES {
-                    return Err(Unopened::Malformed);
+            RxSuite::Clear(begin) => {
+                let (covered, tail) = datagram
+                    .split_last_chunk()
+                    .ok_or(UnprotectError::Malformed)?;
+                if covered.len() < PACKET_HEADER_BYTES {
+                    return Err(UnprotectError::Malformed);
                 }
                 if checksum(*begin, covered) != u32::from_le_bytes(*tail) {
-                    return Err(Unopened::Broken);
+                    return Err(UnprotectError::Broken);
                 }
-                covered.len() - ENVELOPE_BYTES
+                covered.len() - PACKET_HEADER_BYTES
             }
         };
         self.window.mark(packet_number);
@@ -454,17 +456,17 @@ impl Opener {
             self.change_key();
         }
         Ok(Opened {
-            kind: envelope.kind,
-            path: envelope.path,
+            kind: packet_header.kind,
+            path: packet_header.path,
             packet_number,
-            frame: &mut datagram[ENVELOPE_BYTES..ENVELOPE_BYTES + frame_bytes],
+            frame: &mut datagram[PACKET_HEADER_BYTES..PACKET_HEADER_BYTES + frame_bytes],
         })
     }
 
     #[cold]
     fn change_key(&mut self) {
         self.key_number += 1;
-        if let OpenerSuite::Sealed {
+        if let RxSuite::Encrypted {
             before,
             now,
             after,

@@ -1,4 +1,4 @@
-//! The two ends of a link over the wire, in the hands of whoever drives the interface.
+//! The two halves of a link to another host. The thread that drives a half of the interface owns it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::notes::NOTES_MAX;
 
-use super::post::{Arrivals, Post};
-use super::{Wire, WireState};
+use super::connection::{Connection, ReceivedBatch};
+use super::{ConnectionState, UdpEndpoint};
 use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
 
 /// A link to an interface of another host.
-pub struct WireLink {
-    transmit: WireTransmit,
-    receive: WireReceive,
+pub struct UdpLink {
+    transmit: UdpTransmit,
+    receive: UdpReceive,
 }
 
-impl WireLink {
-    pub(super) fn new(wire: &Arc<Wire>, post: &Arc<Post>) -> Self {
+impl UdpLink {
+    pub(super) fn new(endpoint: &Arc<UdpEndpoint>, connection: &Arc<Connection>) -> Self {
         Self {
-            transmit: WireTransmit {
-                wire: Arc::clone(wire),
-                post: Arc::clone(post),
+            transmit: UdpTransmit {
+                endpoint: Arc::clone(endpoint),
+                connection: Arc::clone(connection),
                 sent: 0,
                 holds: false,
             },
-            receive: WireReceive {
-                wire: Arc::clone(wire),
-                post: Arc::clone(post),
+            receive: UdpReceive {
+                endpoint: Arc::clone(endpoint),
+                connection: Arc::clone(connection),
                 current: None,
                 taken: 0,
             },
@@ -40,32 +40,32 @@ impl WireLink {
     }
 
     /// What the host holds of it.
-    pub fn post(&self) -> &Arc<Post> {
-        &self.receive.post
+    pub fn connection(&self) -> &Arc<Connection> {
+        &self.receive.connection
     }
 }
 
-impl Link for WireLink {
-    type Transmit = WireTransmit;
-    type Receive = WireReceive;
+impl Link for UdpLink {
+    type Transmit = UdpTransmit;
+    type Receive = UdpReceive;
 
-    fn split(self) -> (WireTransmit, WireReceive) {
+    fn split(self) -> (UdpTransmit, UdpReceive) {
         (self.transmit, self.receive)
     }
 }
 
 /// The transmitting end.
-pub struct WireTransmit {
-    wire: Arc<Wire>,
-    post: Arc<Post>,
+pub struct UdpTransmit {
+    endpoint: Arc<UdpEndpoint>,
+    connection: Arc<Connection>,
     sent: u64,
     /// Whether packets wait for others.
     holds: bool,
 }
 
-impl TransmitEnd for WireTransmit {
+impl TransmitEnd for UdpTransmit {
     fn payload_max_bytes(&self) -> usize {
-        self.post.payload_max_bytes()
+        self.connection.payload_max_bytes()
     }
 
     #[cold]
@@ -79,9 +79,9 @@ impl TransmitEnd for WireTransmit {
         let bytes = metadata.len() + parts.iter().map(Part::length_bytes).sum::<usize>();
         let give = |association: &mut Association| association.offer(header, metadata, parts);
         if bytes < self.payload_max_bytes() {
-            self.post.offer(&self.wire, give)?;
+            self.connection.offer(&self.endpoint, give)?;
         } else {
-            self.holds = self.post.offer_part(&self.wire, give)?;
+            self.holds = self.connection.offer_part(&self.endpoint, give)?;
         }
         self.sent += 1;
         Ok(())
@@ -93,7 +93,8 @@ impl TransmitEnd for WireTransmit {
 
     fn hand_over(&mut self) {
         if core::mem::take(&mut self.holds) {
-            self.post.turn(&self.wire, self.wire.now_ns());
+            self.connection
+                .run_timers(&self.endpoint, self.endpoint.now_ns());
         }
     }
 
@@ -105,8 +106,8 @@ impl TransmitEnd for WireTransmit {
     #[inline(never)]
     fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
         let mut count = 0;
-        // What was taken is counted; why no more was, the next call tells.
-        let _ = self.post.offer(&self.wire, |association| {
+        // Packets that were accepted are counted; the next call tells why no more were.
+        let _ = self.connection.offer(&self.endpoint, |association| {
             while association.has_room()
                 && let Some(short) = next()
             {
@@ -128,15 +129,15 @@ impl TransmitEnd for WireTransmit {
     }
 
     fn credit_came(&self) -> bool {
-        self.post.has_room()
+        self.connection.has_room()
     }
 
     fn give_back(&mut self) -> usize {
-        self.post.give_back()
+        self.connection.give_back()
     }
 
     fn has_spare(&self) -> bool {
-        self.post.has_spare()
+        self.connection.has_spare()
     }
 
     fn sent(&self) -> u64 {
@@ -144,31 +145,31 @@ impl TransmitEnd for WireTransmit {
     }
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
-        self.post.next_returned()
+        self.connection.next_returned()
     }
 
-    fn wire_state(&self) -> Option<WireState> {
-        self.post.state()
+    fn connection_state(&self) -> Option<ConnectionState> {
+        self.connection.state()
     }
 }
 
 /// The receiving end.
-pub struct WireReceive {
-    wire: Arc<Wire>,
-    post: Arc<Post>,
+pub struct UdpReceive {
+    endpoint: Arc<UdpEndpoint>,
+    connection: Arc<Connection>,
     /// The frames whose packets are being taken.
-    current: Option<Arrivals>,
+    current: Option<ReceivedBatch>,
     taken: u64,
 }
 
 /// The bytes that came with a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived<'a> {
+pub struct ReceivedPayload<'a> {
     metadata: &'a [u8],
     data: &'a [u8],
 }
 
-impl Payload<Area> for Arrived<'_> {
+impl Payload<Area> for ReceivedPayload<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         let length_bytes = length_bytes.min(self.metadata.len());
         into[..length_bytes].copy_from_slice(&self.metadata[..length_bytes]);
@@ -179,52 +180,52 @@ impl Payload<Area> for Arrived<'_> {
     }
 }
 
-impl WireReceive {
+impl UdpReceive {
     #[cfg(test)]
-    pub(super) fn post(&self) -> &Arc<Post> {
-        &self.post
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
     }
 
     /// Gives the next packet; `judge` says whether the interface would not have it.
     fn next<R>(
         &mut self,
-        take: impl FnOnce(&Header, &Arrived<'_>) -> R,
+        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
         judge: impl FnOnce(&R) -> Option<Refusal>,
     ) -> Option<R> {
         if self.current.is_none() {
-            self.current = self.post.next_arrivals();
+            self.current = self.connection.next_batch();
         }
-        let arrivals = self.current.as_mut()?;
-        let result = arrivals.next().map(|packet| match packet {
+        let batch = self.current.as_mut()?;
+        let result = batch.next().map(|packet| match packet {
             Packet::Short(short) => {
                 let (word, data) = (short.word.to_le_bytes(), short.bytes());
                 let metadata = if short.has_metadata { &word[..] } else { &[] };
                 let data = &data[..];
-                take(&short.header(), &Arrived { metadata, data })
+                take(&short.header(), &ReceivedPayload { metadata, data })
             }
             Packet::General {
                 header,
                 metadata,
                 data,
-            } => take(&header, &Arrived { metadata, data }),
+            } => take(&header, &ReceivedPayload { metadata, data }),
         });
         if let Some(result) = &result {
             self.taken += 1;
             if let Some(refusal) = judge(result) {
-                arrivals.note_refusal(refusal);
+                batch.note_refusal(refusal);
             }
         }
-        if arrivals.is_through()
-            && let Some(arrivals) = self.current.take()
+        if batch.is_through()
+            && let Some(batch) = self.current.take()
         {
-            self.post.taken(&self.wire, arrivals);
+            self.connection.taken(&self.endpoint, batch);
         }
         result
     }
 }
 
-impl ReceiveEnd for WireReceive {
-    type Payload<'a> = Arrived<'a>;
+impl ReceiveEnd for UdpReceive {
+    type Payload<'a> = ReceivedPayload<'a>;
     type Shortcut = Infallible;
 
     fn shortcut(&mut self) -> Option<&mut Infallible> {
@@ -243,7 +244,7 @@ impl ReceiveEnd for WireReceive {
     #[inline(never)]
     fn receive<R>(
         &mut self,
-        take: impl FnOnce(&Header, &Arrived<'_>) -> R,
+        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
         Ok(self.next(take, |_| None))
     }
@@ -252,7 +253,7 @@ impl ReceiveEnd for WireReceive {
     #[inline(never)]
     fn receive_judged<R>(
         &mut self,
-        take: impl FnOnce(&Header, &Arrived<'_>) -> Result<R, Refusal>,
+        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
         Ok(self.next(take, |result| result.as_ref().err().copied()))
     }
@@ -260,17 +261,17 @@ impl ReceiveEnd for WireReceive {
     #[cold]
     #[inline(never)]
     fn is_pending(&self) -> bool {
-        if self.current.is_some() || self.post.has_frames() {
+        if self.current.is_some() || self.connection.has_frames() {
             return true;
         }
-        // One of the links looks for all.
-        self.wire.look_for_all(&self.post) && self.post.has_frames()
+        // One of the links polls for all.
+        self.endpoint.poll_for_all(&self.connection) && self.connection.has_frames()
     }
 
     #[cold]
     #[inline(never)]
     fn settle(&mut self) {
-        self.post.acknowledge(&self.wire);
+        self.connection.acknowledge(&self.endpoint);
     }
 
     fn settle_bulk(&mut self) {}
@@ -284,8 +285,8 @@ impl ReceiveEnd for WireReceive {
     #[cold]
     #[inline(never)]
     fn unwatch(&mut self) -> bool {
-        // Whoever looks for all must have its turn.
-        !self.wire.looks_for_all(&self.post)
+        // The half that polls for all links must have its turn.
+        !self.endpoint.polls_for_all(&self.connection)
     }
 
     fn announce_sleep(&mut self) {
@@ -293,12 +294,12 @@ impl ReceiveEnd for WireReceive {
     }
 }
 
-impl Drop for WireReceive {
+impl Drop for UdpReceive {
     fn drop(&mut self) {
-        if let Some(arrivals) = self.current.take() {
-            self.post.nack(arrivals);
+        if let Some(batch) = self.current.take() {
+            self.connection.nack(batch);
         }
-        self.post.hang_up();
-        self.wire.wants(0);
+        self.connection.close();
+        self.endpoint.request_wakeup(0);
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Probing {
     has_narrowed: bool,
 }
 
-/// What is to be sent for it.
+/// The probe to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Trial {
     /// A datagram of so many bytes, over that path.
@@ -60,7 +60,7 @@ impl Probing {
         paths.min().unwrap_or(u64::MAX)
     }
 
-    /// What is to be sent now, if anything is.
+    /// The next message to send, if any.
     pub(super) fn next(&mut self, now_ns: u64) -> Option<Trial> {
         for (path, owed) in (0..).zip(&mut self.owed) {
             if let Some(bytes) = owed.take() {
@@ -112,7 +112,7 @@ impl Probing {
         }
     }
 
-    /// A path has become narrower since this was asked last: what is longer already may be cut.
+    /// A path has become narrower since the last call: longer datagrams may be fragmented.
     pub(super) fn has_narrowed(&mut self) -> bool {
         core::mem::take(&mut self.has_narrowed)
     }

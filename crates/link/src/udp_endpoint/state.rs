@@ -1,19 +1,19 @@
-//! What is known of a link over the wire: for people, and for programs that choose by it. Read seldom; it changes nothing.
+//! The state of a link to another host: for people, and for programs that choose by it. Reading it changes nothing.
 
 use std::net::SocketAddr;
 
 use hamlyn_engine::transport::{CloseReason, PathStatistics, Statistics};
 
-/// A link over the wire, as one of its sides sees it at the moment.
+/// A link to another host, as one of its sides sees it at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct WireState {
+pub struct ConnectionState {
     /// Where this side's frames come from, over its first path.
     pub local: SocketAddr,
     /// Where they go.
     pub peer: SocketAddr,
     /// Whether frames are encrypted and authenticated; otherwise they are in the clear.
-    pub is_sealed: bool,
+    pub is_encrypted: bool,
     /// How it ended, if it has.
     pub end: Option<CloseReason>,
     /// The longest frame at present, in bytes: what the ways are known to carry.

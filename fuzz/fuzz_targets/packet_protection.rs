@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = hamlyn_fuzz::wire_opener::run(bytes);
+    let _ = hamlyn_fuzz::packet_protection::run(bytes);
 });

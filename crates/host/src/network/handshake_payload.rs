@@ -1,7 +1,7 @@
 //! What two processes of different hosts say to each other before there is a link: requests and answers, after a
 //! handshake, which has proved who speaks.
 //!
-//! Bytes to values and back, nothing else. Both directions are total, and a letter has exactly one encoding.
+//! Bytes to values and back, nothing else. Both directions are total, and a handshake payload has exactly one encoding.
 //!
 //! | at | bytes | field |
 //! |----|-------|-------|
@@ -18,8 +18,8 @@ use crate::process::name::{Name, Namespace};
 
 /// The version that this library speaks.
 pub const VERSION: u8 = 1;
-/// The longest letter.
-pub const LETTER_BYTES_MAX: usize = HEAD_BYTES + OFFER_BYTES_MAX;
+/// The longest handshake payload.
+pub const PAYLOAD_BYTES_MAX: usize = HEAD_BYTES + OFFER_BYTES_MAX;
 
 const HEAD_BYTES: usize = 4;
 const LOCATE_NAME: u8 = 1;
@@ -34,7 +34,7 @@ const REFUSED: u8 = 68;
 const SIDE_BYTES: usize = 44;
 
 const _: () =
-    assert!(HEAD_BYTES + SIDE_BYTES + Namespace::BYTES_MAX + Name::BYTES_MAX <= LETTER_BYTES_MAX);
+    assert!(HEAD_BYTES + SIDE_BYTES + Namespace::BYTES_MAX + Name::BYTES_MAX <= PAYLOAD_BYTES_MAX);
 
 /// Whom somebody looks for on a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,10 +135,10 @@ impl Answer {
     pub const NOT_OFFERED: u16 = 101;
 }
 
-/// Why bytes are no letter.
+/// Why bytes are no handshake payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NotALetter {
-    /// A letter of another version.
+pub enum InvalidPayload {
+    /// A handshake payload of another version.
     #[error("it is of version {0}")]
     Version(u8),
     /// It breaks a rule of this version.
@@ -156,15 +156,15 @@ impl Request {
                 match sought {
                     Sought::Name(name) => {
                         body.extend_from_slice(name.as_str().as_bytes());
-                        letter(LOCATE_NAME, name.as_str().len() as u16, &body)
+                        payload(LOCATE_NAME, name.as_str().len() as u16, &body)
                     }
                     Sought::Interface(interface) => {
                         body.extend_from_slice(&interface.to_le_bytes());
-                        letter(LOCATE_INTERFACE, 0, &body)
+                        payload(LOCATE_INTERFACE, 0, &body)
                     }
                 }
             }
-            Self::Link(side) => side.letter(LINK),
+            Self::Link(side) => side.payload(LINK),
             Self::Ask {
                 item,
                 user,
@@ -176,35 +176,35 @@ impl Request {
                 body.extend_from_slice(&group.to_le_bytes());
                 body.extend_from_slice(&number.to_le_bytes());
                 body.extend_from_slice(item.as_bytes());
-                letter(ASK, item.len() as u16, &body)
+                payload(ASK, item.len() as u16, &body)
             }
         }
     }
 
     /// What the bytes of a stranger say, if they say anything.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotALetter> {
-        let mut letter = Letter::open(bytes)?;
-        let request = match letter.kind {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidPayload> {
+        let mut payload = Payload::open(bytes)?;
+        let request = match payload.kind {
             LOCATE_NAME | LOCATE_INTERFACE => {
-                let [length] = letter.take::<1>()?;
-                let namespace = letter.text(length.into())?;
-                let namespace = Namespace::new(namespace).map_err(NotALetter::Invalid)?;
-                let sought = if letter.kind == LOCATE_NAME {
-                    let name = letter.text(letter.number.into())?;
-                    Sought::Name(Name::new(name).map_err(NotALetter::Invalid)?)
+                let [length] = payload.take::<1>()?;
+                let namespace = payload.text(length.into())?;
+                let namespace = Namespace::new(namespace).map_err(InvalidPayload::Invalid)?;
+                let sought = if payload.kind == LOCATE_NAME {
+                    let name = payload.text(payload.number.into())?;
+                    Sought::Name(Name::new(name).map_err(InvalidPayload::Invalid)?)
                 } else {
-                    letter.expect_no_number()?;
-                    Sought::Interface(u64::from_le_bytes(letter.take()?))
+                    payload.expect_no_number()?;
+                    Sought::Interface(u64::from_le_bytes(payload.take()?))
                 };
                 Self::Locate { namespace, sought }
             }
-            LINK => Self::Link(Side::of(&mut letter)?),
+            LINK => Self::Link(Side::of(&mut payload)?),
             ASK => {
-                let user = u32::from_le_bytes(letter.take()?);
-                let group = u32::from_le_bytes(letter.take()?);
-                let number = u64::from_le_bytes(letter.take()?);
-                let item = letter.text(letter.number.into())?;
-                let item = Name::new(item).map_err(NotALetter::Invalid)?;
+                let user = u32::from_le_bytes(payload.take()?);
+                let group = u32::from_le_bytes(payload.take()?);
+                let number = u64::from_le_bytes(payload.take()?);
+                let item = payload.text(payload.number.into())?;
+                let item = Name::new(item).map_err(InvalidPayload::Invalid)?;
                 Self::Ask {
                     item,
                     user,
@@ -212,9 +212,9 @@ impl Request {
                     number,
                 }
             }
-            _ => return Err(NotALetter::Invalid("its kind is unknown")),
+            _ => return Err(InvalidPayload::Invalid("its kind is unknown")),
         };
-        letter.end()?;
+        payload.end()?;
         Ok(request)
     }
 }
@@ -233,26 +233,26 @@ impl Answer {
                 body.extend_from_slice(&node.to_le_bytes());
                 body.extend_from_slice(&user.to_le_bytes());
                 body.extend_from_slice(&port.to_le_bytes());
-                letter(LOCATED, 0, &body)
+                payload(LOCATED, 0, &body)
             }
-            Self::Linked(side) => side.letter(LINKED),
-            Self::Given(bytes) => letter(GIVEN, 0, bytes),
-            Self::Refused { reason } => letter(REFUSED, *reason, &[]),
+            Self::Linked(side) => side.payload(LINKED),
+            Self::Given(bytes) => payload(GIVEN, 0, bytes),
+            Self::Refused { reason } => payload(REFUSED, *reason, &[]),
         }
     }
 
     /// What the bytes of a stranger say, if they say anything.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotALetter> {
-        let mut letter = Letter::open(bytes)?;
-        let answer = match letter.kind {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidPayload> {
+        let mut payload = Payload::open(bytes)?;
+        let answer = match payload.kind {
             LOCATED => {
-                letter.expect_no_number()?;
-                let interface = u64::from_le_bytes(letter.take()?);
-                let node = u32::from_le_bytes(letter.take()?);
-                let user = u32::from_le_bytes(letter.take()?);
-                let port = u16::from_le_bytes(letter.take()?);
+                payload.expect_no_number()?;
+                let interface = u64::from_le_bytes(payload.take()?);
+                let node = u32::from_le_bytes(payload.take()?);
+                let user = u32::from_le_bytes(payload.take()?);
+                let port = u16::from_le_bytes(payload.take()?);
                 if port == 0 || node == 0 {
-                    return Err(NotALetter::Invalid("a port or a host that is none"));
+                    return Err(InvalidPayload::Invalid("a port or a host that is none"));
                 }
                 Self::Located {
                     interface,
@@ -261,27 +261,27 @@ impl Answer {
                     port,
                 }
             }
-            LINKED => Self::Linked(Side::of(&mut letter)?),
+            LINKED => Self::Linked(Side::of(&mut payload)?),
             GIVEN => {
-                letter.expect_no_number()?;
-                let given = std::mem::take(&mut letter.rest);
+                payload.expect_no_number()?;
+                let given = std::mem::take(&mut payload.rest);
                 if !(1..=OFFER_BYTES_MAX).contains(&given.len()) {
-                    return Err(NotALetter::Invalid("it gives nothing, or too much"));
+                    return Err(InvalidPayload::Invalid("it gives nothing, or too much"));
                 }
                 Self::Given(given.to_vec())
             }
             REFUSED => Self::Refused {
-                reason: letter.number,
+                reason: payload.number,
             },
-            _ => return Err(NotALetter::Invalid("its kind is unknown")),
+            _ => return Err(InvalidPayload::Invalid("its kind is unknown")),
         };
-        letter.end()?;
+        payload.end()?;
         Ok(answer)
     }
 }
 
 impl Side {
-    fn letter(&self, kind: u8) -> Vec<u8> {
+    fn payload(&self, kind: u8) -> Vec<u8> {
         let name = self.name.as_ref().map_or("", Name::as_str);
         let mut body = Vec::with_capacity(SIDE_BYTES + name.len());
         body.extend_from_slice(&self.destination.interface.to_le_bytes());
@@ -302,30 +302,30 @@ impl Side {
         // For later versions.
         body.resize(SIDE_BYTES, 0);
         body.extend_from_slice(name.as_bytes());
-        letter(kind, name.len() as u16, &body)
+        payload(kind, name.len() as u16, &body)
     }
 
-    fn of(letter: &mut Letter<'_>) -> Result<Self, NotALetter> {
-        let interface = u64::from_le_bytes(letter.take()?);
-        let mut word = || letter.take().map(u32::from_le_bytes);
+    fn of(payload: &mut Payload<'_>) -> Result<Self, InvalidPayload> {
+        let interface = u64::from_le_bytes(payload.take()?);
+        let mut word = || payload.take().map(u32::from_le_bytes);
         let (node, user, group, process) = (word()?, word()?, word()?, word()?);
         let (association, frame_bytes) = (word()?, word()?);
-        let channels = u16::from_le_bytes(letter.take()?);
-        let [paths, unused] = letter.take()?;
-        let port = u16::from_le_bytes(letter.take()?);
-        if unused != 0 || letter.take::<6>()? != [0; 6] {
-            return Err(NotALetter::Invalid(
+        let channels = u16::from_le_bytes(payload.take()?);
+        let [paths, unused] = payload.take()?;
+        let port = u16::from_le_bytes(payload.take()?);
+        if unused != 0 || payload.take::<6>()? != [0; 6] {
+            return Err(InvalidPayload::Invalid(
                 "a field that it does not use is not zero",
             ));
         }
         if node == 0 || channels == 0 || paths == 0 || port == 0 {
-            return Err(NotALetter::Invalid(
+            return Err(InvalidPayload::Invalid(
                 "a host, channels, paths or a port that are none",
             ));
         }
-        let name = match letter.text(letter.number.into())? {
+        let name = match payload.text(payload.number.into())? {
             "" => None,
-            name => Some(Name::new(name).map_err(NotALetter::Invalid)?),
+            name => Some(Name::new(name).map_err(InvalidPayload::Invalid)?),
         };
         Ok(Self {
             destination: Destination {
@@ -345,7 +345,7 @@ impl Side {
     }
 }
 
-fn letter(kind: u8, number: u16, body: &[u8]) -> Vec<u8> {
+fn payload(kind: u8, number: u16, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len());
     bytes.extend_from_slice(&[VERSION, kind]);
     bytes.extend_from_slice(&number.to_le_bytes());
@@ -353,56 +353,56 @@ fn letter(kind: u8, number: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A letter being read.
-struct Letter<'a> {
+/// A handshake payload being read.
+struct Payload<'a> {
     kind: u8,
     number: u16,
     rest: &'a [u8],
 }
 
-impl<'a> Letter<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Self, NotALetter> {
-        let mut letter = Self {
+impl<'a> Payload<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Self, InvalidPayload> {
+        let mut payload = Self {
             kind: 0,
             number: 0,
             rest: bytes,
         };
-        let [version, kind] = letter.take()?;
+        let [version, kind] = payload.take()?;
         if version != VERSION {
-            return Err(NotALetter::Version(version));
+            return Err(InvalidPayload::Version(version));
         }
-        letter.kind = kind;
-        letter.number = u16::from_le_bytes(letter.take()?);
-        Ok(letter)
+        payload.kind = kind;
+        payload.number = u16::from_le_bytes(payload.take()?);
+        Ok(payload)
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], NotALetter> {
-        let cut = NotALetter::Invalid("it was cut");
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], InvalidPayload> {
+        let cut = InvalidPayload::Invalid("it was cut");
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(cut)?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    fn text(&mut self, length_bytes: usize) -> Result<&'a str, NotALetter> {
-        let cut = NotALetter::Invalid("it was cut");
+    fn text(&mut self, length_bytes: usize) -> Result<&'a str, InvalidPayload> {
+        let cut = InvalidPayload::Invalid("it was cut");
         let (taken, rest) = self.rest.split_at_checked(length_bytes).ok_or(cut)?;
         self.rest = rest;
-        str::from_utf8(taken).map_err(|_| NotALetter::Invalid("a name that is no text"))
+        str::from_utf8(taken).map_err(|_| InvalidPayload::Invalid("a name that is no text"))
     }
 
-    fn expect_no_number(&self) -> Result<(), NotALetter> {
+    fn expect_no_number(&self) -> Result<(), InvalidPayload> {
         match self.number {
             0 => Ok(()),
-            _ => Err(NotALetter::Invalid(
+            _ => Err(InvalidPayload::Invalid(
                 "a field that it does not use is not zero",
             )),
         }
     }
 
-    fn end(&self) -> Result<(), NotALetter> {
+    fn end(&self) -> Result<(), InvalidPayload> {
         match self.rest {
             [] => Ok(()),
-            _ => Err(NotALetter::Invalid("there is more than it says")),
+            _ => Err(InvalidPayload::Invalid("there is more than it says")),
         }
     }
 }

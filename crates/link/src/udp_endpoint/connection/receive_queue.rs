@@ -1,4 +1,4 @@
-//! Frames that came by one call and wait to be taken.
+//! Frames that one call received and that wait in the receive queue.
 //!
 //! If they fill half of what a call can bring, they keep the memory in which they came, and are read where they lie; of fewer, the packets
 //! are copied, so that no more than twice as much memory waits as bytes in it.
@@ -9,19 +9,19 @@ use hamlyn_engine::transport::{Cursor, Packet, Packets, ReceiveToken};
 use crate::udp::batch::{INBOX_BYTES, Inbox};
 
 /// So many bytes of packets keep the memory in which they came.
-const KEPT_BYTES_MIN: usize = INBOX_BYTES / 2;
+const WHOLE_BYTES_MIN: usize = INBOX_BYTES / 2;
 /// Memory of either kind that is kept for later.
 const SPARE_MAX: usize = 16;
 
 /// A frame that was let in.
-pub(super) struct Arrival {
+pub(super) struct ReceivedFrame {
     token: ReceiveToken,
     /// Where its packets lie.
     start: usize,
     end: usize,
 }
 
-impl Arrival {
+impl ReceivedFrame {
     /// Of a frame that begins there.
     #[inline]
     pub(super) fn new(token: ReceiveToken, frame_at: usize) -> Self {
@@ -41,9 +41,9 @@ impl Arrival {
 
 /// See the module. Frames and their packets are read in order.
 #[derive(Default)]
-pub(in crate::wire) struct Arrivals {
+pub(in crate::udp_endpoint) struct ReceivedBatch {
     memory: Vec<u8>,
-    frames: Vec<Arrival>,
+    frames: Vec<ReceivedFrame>,
     packet_bytes: usize,
     /// Those before it were read to their end.
     at: usize,
@@ -56,7 +56,7 @@ pub(in crate::wire) struct Arrivals {
     refusals: Vec<(usize, u16, Refusal)>,
 }
 
-impl Arrivals {
+impl ReceivedBatch {
     /// Bytes of all packets.
     pub(super) fn packet_bytes(&self) -> usize {
         self.packet_bytes
@@ -64,7 +64,7 @@ impl Arrivals {
 
     /// The next packet.
     #[inline]
-    pub(in crate::wire) fn next(&mut self) -> Option<Packet<'_>> {
+    pub(in crate::udp_endpoint) fn next(&mut self) -> Option<Packet<'_>> {
         let frame = self.frames.get(self.at)?;
         let bytes = self.memory.get(frame.start..frame.end)?;
         let mut packets = Packets::resume(bytes, self.cursor);
@@ -82,17 +82,17 @@ impl Arrivals {
 
     /// Whether all packets of all frames were read.
     #[inline]
-    pub(in crate::wire) fn is_through(&self) -> bool {
+    pub(in crate::udp_endpoint) fn is_through(&self) -> bool {
         self.at >= self.frames.len()
     }
 
     /// The packet that was read last is not welcome.
     #[cold]
-    pub(in crate::wire) fn note_refusal(&mut self, refusal: Refusal) {
+    pub(in crate::udp_endpoint) fn note_refusal(&mut self, refusal: Refusal) {
         self.refusals.push((self.last.0, self.last.1, refusal));
     }
 
-    /// Gives out the frames that were read to their end, each with what was refused of it. They are forgotten.
+    /// Gives out the frames that were read to their end, each with its refused packets, and forgets them.
     pub(super) fn take_through(
         &mut self,
         mut take: impl FnMut(ReceiveToken, &[(usize, u16, Refusal)]),
@@ -114,59 +114,61 @@ impl Arrivals {
     }
 }
 
-/// Memory for what comes next.
+/// Memory for the next frames.
 #[derive(Default)]
 pub(super) struct Spare {
     /// As long as what a call brings.
-    whole: Vec<Arrivals>,
-    /// As long as what was copied into it.
-    small: Vec<Arrivals>,
+    whole: Vec<ReceivedBatch>,
+    /// As long as the frames that were copied into it.
+    small: Vec<ReceivedBatch>,
 }
 
 impl Spare {
     /// Keeps frames that lie in an inbox, which is given other memory if it needs that.
-    pub(super) fn keep(&mut self, fresh: &mut Vec<Arrival>, inbox: &mut Inbox) -> Arrivals {
-        let packet_bytes: usize = fresh.iter().map(Arrival::packet_bytes).sum();
-        // What is left in the inbox is for others.
-        let is_whole = packet_bytes >= KEPT_BYTES_MIN && inbox.is_empty();
+    pub(super) fn keep(
+        &mut self,
+        fresh: &mut Vec<ReceivedFrame>,
+        inbox: &mut Inbox,
+    ) -> ReceivedBatch {
+        let packet_bytes: usize = fresh.iter().map(ReceivedFrame::packet_bytes).sum();
+        // The rest of the inbox is for other connections.
+        let is_whole = packet_bytes >= WHOLE_BYTES_MIN && inbox.is_empty();
         let spare = match is_whole {
             true => &mut self.whole,
             false => &mut self.small,
         };
-        let mut arrivals = spare.pop().unwrap_or_default();
+        let mut batch = spare.pop().unwrap_or_default();
         if is_whole {
-            inbox.exchange(&mut arrivals.memory);
+            inbox.exchange(&mut batch.memory);
         } else {
-            arrivals.memory.clear();
+            batch.memory.clear();
             for frame in &mut *fresh {
-                let start = arrivals.memory.len();
+                let start = batch.memory.len();
                 let packets = inbox.bytes().get(frame.start..frame.end);
-                arrivals
-                    .memory
-                    .extend_from_slice(packets.unwrap_or_default());
-                (frame.start, frame.end) = (start, arrivals.memory.len());
+                batch.memory.extend_from_slice(packets.unwrap_or_default());
+                (frame.start, frame.end) = (start, batch.memory.len());
             }
         }
-        core::mem::swap(&mut arrivals.frames, fresh);
-        arrivals.packet_bytes = packet_bytes;
-        arrivals
+        core::mem::swap(&mut batch.frames, fresh);
+        batch.packet_bytes = packet_bytes;
+        batch
     }
 
     /// They were taken.
-    pub(super) fn put(&mut self, arrivals: Arrivals) {
-        let spare = match arrivals.memory.len() {
+    pub(super) fn put(&mut self, batch: ReceivedBatch) {
+        let spare = match batch.memory.len() {
             INBOX_BYTES => &mut self.whole,
             _ => &mut self.small,
         };
-        if arrivals.frames.is_empty() && spare.len() < SPARE_MAX {
-            spare.push(arrivals);
+        if batch.frames.is_empty() && spare.len() < SPARE_MAX {
+            spare.push(batch);
         }
     }
 
     /// Gives the memory back; how many bytes.
     pub(super) fn give_back(&mut self) -> usize {
         let bytes = self.whole.iter().chain(&self.small);
-        let bytes = bytes.map(|arrivals| arrivals.memory.capacity()).sum();
+        let bytes = bytes.map(|batch| batch.memory.capacity()).sum();
         *self = Self::default();
         bytes
     }

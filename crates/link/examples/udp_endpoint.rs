@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hamlyn_link::udp::batch::{Batch, Inbox};
-use hamlyn_link::udp::envelope::{ENVELOPE_BYTES, Envelope, Kind};
-use hamlyn_link::udp::seal::{Key, Opener, Sealer};
-use hamlyn_link::udp::socket::{Flow, FlowSettings, SendError};
+use hamlyn_link::udp::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
+use hamlyn_link::udp::protection::{Key, RxProtection, TxProtection};
+use hamlyn_link::udp::socket::{SendError, Socket, SocketSettings};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const ROUNDS: usize = 20_000;
@@ -39,7 +39,7 @@ fn main() {
         flow_ping(one, other, &Key::Clear(7))
     });
     report("flow one way ns (16 bytes, sealed, 48 on the wire)", || {
-        flow_ping(one, other, &Key::Sealed([7; 32].into()))
+        flow_ping(one, other, &Key::Encrypted([7; 32].into()))
     });
     for bytes in [1_400, 8_900] {
         report(&format!("raw stream GB/s, runs of {bytes}"), || {
@@ -49,14 +49,14 @@ fn main() {
             stream(one, other, bytes, Some(&Key::Clear(7))).0
         });
         report(&format!("sealed stream GB/s of frames, {bytes}"), || {
-            stream(one, other, bytes, Some(&Key::Sealed([7; 32].into()))).0
+            stream(one, other, bytes, Some(&Key::Encrypted([7; 32].into()))).0
         });
     }
     for bytes in [16, 1_400, 8_900] {
         for (what, key) in [
             ("raw", None),
             ("clear", Some(Key::Clear(7))),
-            ("sealed", Some(Key::Sealed([7; 32].into()))),
+            ("encrypted", Some(Key::Encrypted([7; 32].into()))),
         ] {
             // A bare envelope has no room for a seal.
             if bytes > 16 || key.is_none() {
@@ -150,10 +150,10 @@ fn spin<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn flows(one: &Place, other: &Place) -> (Flow, Flow) {
-    let settings = FlowSettings::default();
-    let mut a = one.make(|at| Flow::bind(at, &settings).expect("a flow"));
-    let mut b = other.make(|at| Flow::bind(at, &settings).expect("a flow"));
+fn sockets(one: &Place, other: &Place) -> (Socket, Socket) {
+    let settings = SocketSettings::default();
+    let mut a = one.make(|at| Socket::bind(at, &settings).expect("a flow"));
+    let mut b = other.make(|at| Socket::bind(at, &settings).expect("a flow"));
     a.connect(b.local()).expect("connect");
     b.connect(a.local()).expect("connect");
     (a, b)
@@ -161,36 +161,43 @@ fn flows(one: &Place, other: &Place) -> (Flow, Flow) {
 
 /// One end of a ping-pong.
 struct End {
-    flow: Flow,
+    socket: Socket,
     inbox: Inbox,
-    sealer: Sealer,
-    opener: Opener,
+    tx_protection: TxProtection,
+    rx_protection: RxProtection,
     datagram: [u8; 128],
 }
 
 impl End {
-    fn new(flow: Flow, key: &Key) -> Self {
+    fn new(socket: Socket, key: &Key) -> Self {
         Self {
-            flow,
+            socket,
             inbox: Inbox::new(),
-            sealer: Sealer::new(key, 1),
-            opener: Opener::new(key, 1),
+            tx_protection: TxProtection::new(key, 1),
+            rx_protection: RxProtection::new(key, 1),
             datagram: [0; 128],
         }
     }
 
     fn send(&mut self, frame: &[u8]) {
-        let length = self.sealer.seal(Kind::Data, 0, frame, &mut self.datagram);
-        let length = length.expect("sealed");
-        self.flow.send_one(&self.datagram[..length]).expect("sent");
+        let length = self
+            .tx_protection
+            .protect(Kind::Data, 0, frame, &mut self.datagram);
+        let length = length.expect("protected");
+        self.socket
+            .send_one(&self.datagram[..length])
+            .expect("sent");
     }
 
     fn take(&mut self) -> [u8; 16] {
         loop {
-            if self.flow.receive(&mut self.inbox).expect("received")
+            if self.socket.receive(&mut self.inbox).expect("received")
                 && let Some(datagram) = self.inbox.next()
             {
-                let opened = self.opener.open(datagram.bytes).expect("opened");
+                let opened = self
+                    .rx_protection
+                    .unprotect(datagram.bytes)
+                    .expect("opened");
                 return *opened.frame.first_chunk().expect("16 bytes");
             }
             std::hint::spin_loop();
@@ -199,7 +206,7 @@ impl End {
 }
 
 fn flow_ping(one: &Place, other: &Place, key: &Key) -> f64 {
-    let (a, b) = flows(one, other);
+    let (a, b) = sockets(one, other);
     let mut b = End::new(b, key);
     let echo = std::thread::spawn(move || {
         for _ in 0..ROUNDS + WARM {
@@ -218,9 +225,9 @@ fn flow_ping(one: &Place, other: &Place, key: &Key) -> f64 {
 
 /// What each end costs, one after the other on one processor: medians of many batches.
 fn alone(one: &Place, other: &Place, bytes: usize, what: &str, key: Option<&Key>) {
-    let (mut a, b) = flows(one, other);
+    let (mut a, b) = sockets(one, other);
     let mut source = Source::new(bytes, key);
-    let mut opener = key.map(|key| Opener::new(key, 1));
+    let mut rx_protection = key.map(|key| RxProtection::new(key, 1));
     let (mut batch, mut inbox) = (Batch::new(), Inbox::new());
     let (mut sending, mut receiving) = (Vec::new(), Vec::new());
     for _ in 0..1_000 {
@@ -234,8 +241,8 @@ fn alone(one: &Place, other: &Place, bytes: usize, what: &str, key: Option<&Key>
             b.receive(&mut inbox).expect("received");
             while let Some(datagram) = inbox.next() {
                 came += 1;
-                if let Some(opener) = &mut opener {
-                    opener.open(datagram.bytes).expect("opened");
+                if let Some(rx_protection) = &mut rx_protection {
+                    rx_protection.unprotect(datagram.bytes).expect("opened");
                 }
             }
         }
@@ -253,14 +260,14 @@ fn alone(one: &Place, other: &Place, bytes: usize, what: &str, key: Option<&Key>
 /// Makes datagrams of one length.
 struct Source {
     frame: Vec<u8>,
-    sealer: Option<Sealer>,
+    tx_protection: Option<TxProtection>,
 }
 
 impl Source {
     fn new(bytes: usize, key: Option<&Key>) -> Self {
         // Datagrams say how long they are, so that what was joined can be told apart.
         let mut frame = vec![0x5a; bytes];
-        let envelope = Envelope {
+        let packet_header = PacketHeader {
             kind: Kind::Data,
             length_bytes: bytes as u16,
             phase: false,
@@ -268,22 +275,26 @@ impl Source {
             association: 1,
             packet_number: 0,
         };
-        frame[..ENVELOPE_BYTES].copy_from_slice(&envelope.bytes());
-        let sealer = key.map(|key| Sealer::new(key, 1));
-        Self { frame, sealer }
+        frame[..PACKET_HEADER_BYTES].copy_from_slice(&packet_header.bytes());
+        let tx_protection = key.map(|key| TxProtection::new(key, 1));
+        Self {
+            frame,
+            tx_protection,
+        }
     }
 
     fn fill(&mut self, batch: &mut Batch) {
         let bytes = self.frame.len();
         while let Some(room) = batch.room(bytes) {
-            match &mut self.sealer {
+            match &mut self.tx_protection {
                 // As many bytes on the wire, whatever protects them.
-                Some(sealer) => {
-                    let frame_bytes = bytes - sealer.overhead_bytes();
-                    room[ENVELOPE_BYTES..][..frame_bytes]
+                Some(tx_protection) => {
+                    let frame_bytes = bytes - tx_protection.overhead_bytes();
+                    room[PACKET_HEADER_BYTES..][..frame_bytes]
                         .copy_from_slice(&self.frame[..frame_bytes]);
-                    let sealed = sealer.seal_in_place(Kind::Data, 0, room, frame_bytes);
-                    assert_eq!(sealed, Ok(bytes));
+                    let protected =
+                        tx_protection.protect_in_place(Kind::Data, 0, room, frame_bytes);
+                    assert_eq!(protected, Ok(bytes));
                 }
                 None => room.copy_from_slice(&self.frame),
             }
@@ -294,12 +305,12 @@ impl Source {
 
 /// Gigabytes of frames, and millions of datagrams, that arrive in a second. Without a key: of plain bytes.
 fn stream(one: &Place, other: &Place, bytes: usize, key: Option<&Key>) -> (f64, f64) {
-    let (mut a, b) = flows(one, other);
+    let (mut a, b) = sockets(one, other);
     let stop = Arc::new(AtomicBool::new(false));
     let [arrived, arrived_bytes] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
     let counts = (Arc::clone(&arrived), Arc::clone(&arrived_bytes));
     let mut source = Source::new(bytes, key);
-    let mut opener = key.map(|key| Opener::new(key, 1));
+    let mut rx_protection = key.map(|key| RxProtection::new(key, 1));
     let stopped = Arc::clone(&stop);
     let receiver = std::thread::spawn(move || {
         let mut inbox = Inbox::new();
@@ -311,8 +322,12 @@ fn stream(one: &Place, other: &Place, bytes: usize, key: Option<&Key>) -> (f64, 
             let (mut datagrams, mut sum) = (0, 0);
             while let Some(datagram) = inbox.next() {
                 datagrams += 1;
-                sum += match &mut opener {
-                    Some(opener) => opener.open(datagram.bytes).expect("opened").frame.len(),
+                sum += match &mut rx_protection {
+                    Some(rx_protection) => rx_protection
+                        .unprotect(datagram.bytes)
+                        .expect("opened")
+                        .frame
+                        .len(),
                     None => datagram.bytes.len(),
                 } as u64;
             }

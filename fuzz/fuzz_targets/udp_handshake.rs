@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = hamlyn_fuzz::wire_handshake::run(bytes);
+    let _ = hamlyn_fuzz::udp_handshake::run(bytes);
 });

@@ -99,16 +99,16 @@ pub fn run(bytes: &[u8]) -> Option<bool> {
         assert!(initiator.take(0, &attempt).is_err());
     }
     assert!(matches!(initiator.take(0, response), Ok(Taken::Again)));
-    let letter = initiator.poll(0).expect("its letter").to_vec();
-    let attempt = damaged(&letter, damage, replaces);
-    if attempt != letter {
+    let payload = initiator.poll(0).expect("its letter").to_vec();
+    let attempt = damaged(&payload, damage, replaces);
+    if attempt != payload {
         let heard = responder.take(0, WALL_MS, source, &attempt, loaded);
         assert!(heard.is_err(), "{heard:?}");
     }
-    let Ok(Heard::Said(said)) = responder.take(0, WALL_MS, source, &letter, loaded) else {
+    let Ok(Heard::Said(said)) = responder.take(0, WALL_MS, source, &payload, loaded) else {
         panic!("what was really said is not heard");
     };
-    assert_eq!(said.letter, b"ask");
+    assert_eq!(said.payload, b"ask");
     let answer = responder.answer(said.number, b"answer").expect("short");
     let (_, answer) = answer.expect("it is kept");
     let attempt = damaged(answer, damage, replaces);
@@ -116,7 +116,7 @@ pub fn run(bytes: &[u8]) -> Option<bool> {
         assert!(initiator.take(0, &attempt).is_err());
     }
     match initiator.take(0, answer) {
-        Ok(Taken::Answered(answered)) => assert_eq!(answered.letter, b"answer"),
+        Ok(Taken::Answered(answered)) => assert_eq!(answered.payload, b"answer"),
         other => panic!("{other:?}"),
     }
     Some(is_damage)

@@ -1,0 +1,614 @@
+//! The UDP endpoint of a process: its links to interfaces of other hosts, over one port (decision 12).
+//!
+//! One socket receives for all links, so a poll costs one system call however many peers there are. Each link is a connection: an
+//! [`Association`](hamlyn_engine::transport::Association) with its packet protection, behind a lock that its two halves and the
+//! host's control thread share. The lock is seldom contended, since one thread drives at a time. Datagrams of no link
+//! ([`UdpEndpoint::next_unassociated`]) belong to the host: they are handshakes.
+//!
+//! An unassociated datagram causes no allocation, no blocking and no answer here.
+
+mod connection;
+mod ends;
+mod probing;
+mod state;
+
+pub use connection::{Connection, ConnectionConfig};
+pub use ends::{ReceivedPayload, UdpLink, UdpReceive, UdpTransmit};
+pub use state::ConnectionState;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::udp::batch::{Batch, Datagram, Inbox};
+use crate::udp::handshake::MESSAGE_BYTES_MAX;
+use crate::udp::packet_header::{Kind, PacketHeader, association_of};
+use crate::udp::socket::{CallFailed, SendError, Socket, SocketSettings};
+
+/// Unassociated datagrams that wait for the host at most; more are dropped.
+const UNASSOCIATED_MAX: usize = 64;
+/// Receive calls in one poll at most.
+const BATCHES_PER_POLL: usize = 4;
+/// Error reports of the system read in one poll at most.
+const REPORTS_PER_POLL: usize = 4;
+/// A frame may have waited in this host for so long before that counts as delay of the network: so a host that receives less than its peers
+/// send slows them down before its socket is full.
+const LATE_MAX_NS: u64 = 1_000_000;
+/// Batches that are kept for the next.
+const BATCHES_MAX: usize = 8;
+
+/// A handshake that the host has begun: peer, number, and channel for the answers. No answer in the channel means that nobody listens there, which is a hint.
+struct PendingHandshake {
+    to: SocketAddr,
+    number: u32,
+    notify: SyncSender<Option<Vec<u8>>>,
+    /// Reports that may still be passed on: there must be room for answers.
+    reports_left: usize,
+}
+/// Answers that wait at most; more are dropped.
+const ANSWERS_MAX: usize = 4;
+
+/// Unassociated datagrams (messages of handshakes) that wait for the host, in memory allocated at the beginning.
+struct Unassociated {
+    waiting: VecDeque<(SocketAddr, Vec<u8>)>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Unassociated {
+    fn new() -> Self {
+        let spare = (0..UNASSOCIATED_MAX).map(|_| Vec::with_capacity(MESSAGE_BYTES_MAX));
+        Self {
+            waiting: VecDeque::with_capacity(UNASSOCIATED_MAX),
+            spare: spare.collect(),
+        }
+    }
+}
+
+/// See the module.
+pub struct UdpEndpoint {
+    reception: Mutex<Reception>,
+    connections: Mutex<Connections>,
+    unassociated: Mutex<Unassociated>,
+    pending: Mutex<Option<PendingHandshake>>,
+    /// Bytes of frames that all links keep until they are taken.
+    queued_bytes: Arc<AtomicUsize>,
+    batches: Mutex<Vec<Batch>>,
+    /// Called when an unassociated datagram waits, a link has ended, or a deadline has come that a sleeper does not know.
+    notify: Box<dyn Fn() + Send + Sync>,
+    clock: fn() -> u64,
+    local: SocketAddr,
+    /// When a link wants to be looked after though nothing comes, at the earliest.
+    deadline_ns: AtomicU64,
+    /// The polling thread sleeps at the socket, until the deadline that it was told.
+    asleep: AtomicBool,
+    /// A link has room again, or a packet came back, since the last poll.
+    signalled: AtomicBool,
+    /// How often the application polled.
+    polls: AtomicU64,
+    /// The number of the link whose receiving half polls for all; zero if there is none.
+    poller: AtomicU32,
+    /// How often [`Connections`] changed.
+    changes: AtomicU64,
+}
+
+/// The state of the polling thread.
+struct Reception {
+    socket: Socket,
+    inbox: Inbox,
+    /// A copy of the table, as of that change.
+    table: Vec<Option<Arc<Connection>>>,
+    seen: u64,
+    /// The system may have more reports.
+    has_reports: bool,
+    /// Time of the last poll that found nothing.
+    empty_ns: u64,
+    /// Time of the last poll.
+    polled_ns: u64,
+    /// The longest time between polls since one found nothing.
+    away_ns: u64,
+}
+
+/// All links.
+#[derive(Default)]
+struct Connections {
+    table: Vec<Option<Arc<Connection>>>,
+    /// Numbers that links to be have, by place.
+    reserved: Vec<u32>,
+}
+
+/// Locks what no panic of ours leaves half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bits of a link's number that say its place; the others are random, so that a late frame does not find another link.
+const PLACE_BITS: u32 = 16;
+
+fn place_of(number: u32) -> usize {
+    (number & ((1 << PLACE_BITS) - 1)) as usize
+}
+
+impl UdpEndpoint {
+    /// An endpoint at this address; port 0 lets the system choose. `clock` gives nanoseconds; `notify` is called, by
+    /// any thread, when an unassociated datagram waits or a link has ended; it must not call back.
+    pub fn open(
+        at: SocketAddr,
+        settings: &SocketSettings,
+        clock: fn() -> u64,
+        notify: Box<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, CallFailed> {
+        let socket = Socket::bind(at, settings)?;
+        socket.hear_reports();
+        Ok(Self {
+            local: socket.local(),
+            reception: Mutex::new(Reception {
+                socket,
+                inbox: Inbox::new(),
+                table: Vec::new(),
+                seen: 0,
+                has_reports: false,
+                empty_ns: 0,
+                polled_ns: 0,
+                away_ns: 0,
+            }),
+            connections: Mutex::default(),
+            unassociated: Mutex::new(Unassociated::new()),
+            pending: Mutex::default(),
+            queued_bytes: Arc::default(),
+            batches: Mutex::default(),
+            notify,
+            clock,
+            deadline_ns: AtomicU64::new(u64::MAX),
+            asleep: AtomicBool::new(false),
+            signalled: AtomicBool::new(false),
+            polls: AtomicU64::new(0),
+            poller: AtomicU32::new(0),
+            changes: AtomicU64::new(0),
+        })
+    }
+
+    /// The address of its socket.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Its socket, to be watched.
+    pub fn with_socket<R>(&self, watch: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
+        watch(lock(&self.reception).socket.as_fd())
+    }
+
+    /// Whether many unassociated datagrams wait.
+    pub fn is_crowded(&self) -> bool {
+        lock(&self.unassociated).waiting.len() > UNASSOCIATED_MAX / 2
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// A number for a link to be, of which these are random bits. Must be followed by [`UdpEndpoint::link`] or [`UdpEndpoint::release`].
+    /// Nothing if there are too many links.
+    pub fn reserve(&self, bits: u32) -> Option<u32> {
+        let mut connections = lock(&self.connections);
+        let is_free = |place: &usize| {
+            connections.table[*place].is_none() && connections.reserved[*place] == 0
+        };
+        let place = (0..connections.table.len()).find(is_free);
+        let place = place.unwrap_or(connections.table.len());
+        if place >= 1 << PLACE_BITS {
+            return None;
+        }
+        if place == connections.table.len() {
+            connections.table.push(None);
+            connections.reserved.push(0);
+        }
+        // Never zero.
+        let number = (bits | 1 << 31) & !((1 << PLACE_BITS) - 1) | place as u32;
+        connections.reserved[place] = number;
+        Some(number)
+    }
+
+    /// The link will not be.
+    pub fn release(&self, number: u32) {
+        let mut connections = lock(&self.connections);
+        if let Some(reserved) = connections.reserved.get_mut(place_of(number))
+            && *reserved == number
+        {
+            *reserved = 0;
+        }
+    }
+
+    /// The link of that number.
+    pub fn link(self: &Arc<Self>, number: u32, parts: ConnectionConfig) -> UdpLink {
+        let queued_bytes = Arc::clone(&self.queued_bytes);
+        let connection = Arc::new(Connection::new(number, parts, self.now_ns(), queued_bytes));
+        let mut connections = lock(&self.connections);
+        let place = place_of(number);
+        connections.reserved[place] = 0;
+        connections.table[place] = Some(Arc::clone(&connection));
+        self.changes.fetch_add(1, Ordering::Release);
+        self.elect_poller(&connections);
+        drop(connections);
+        self.request_wakeup(0);
+        UdpLink::new(self, &connection)
+    }
+
+    /// Elects a link whose receiving half polls for all.
+    fn elect_poller(&self, connections: &Connections) {
+        let poller = self.poller.load(Ordering::Relaxed);
+        let mut living = connections
+            .table
+            .iter()
+            .flatten()
+            .filter(|connection| connection.is_held());
+        let first = living.next();
+        let stays = first
+            .into_iter()
+            .chain(living)
+            .any(|connection| connection.number() == poller);
+        if !stays {
+            self.poller.store(
+                first.map_or(0, |connection| connection.number()),
+                Ordering::Relaxed,
+            );
+        }
+    }
+
+    /// Whether the receiving half of that link polls for all of them.
+    pub(crate) fn polls_for_all(&self, connection: &Connection) -> bool {
+        self.poller.load(Ordering::Relaxed) == connection.number()
+    }
+
+    /// Polls for all links, if the receiving half of that link does so. Returns whether it does.
+    pub(crate) fn poll_for_all(&self, connection: &Connection) -> bool {
+        if !self.polls_for_all(connection) {
+            return false;
+        }
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        self.poll();
+        true
+    }
+
+    /// How often the application polled.
+    pub fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Takes in what has come, unless somebody is doing that, and sends what is to be sent by now. Whether there is something that
+    /// another who sleeps may wait for: packets to be taken, room, packets that came back.
+    pub fn poll(&self) -> bool {
+        let Ok(mut reception) = self.reception.try_lock() else {
+            return false;
+        };
+        let now_ns = self.now_ns();
+        let came = reception.take_in(self, now_ns);
+        drop(reception);
+        if self.deadline_ns.load(Ordering::Relaxed) <= now_ns {
+            self.run_timers();
+        }
+        came | (self.signalled.load(Ordering::Relaxed)
+            && self.signalled.swap(false, Ordering::Relaxed))
+    }
+
+    /// A link has room again, or something came back over it.
+    pub(crate) fn signal(&self) {
+        self.signalled.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs the timers of all links whose deadline has come; forgets links that have ended and that nobody has any more.
+    fn run_timers(&self) {
+        let now_ns = self.now_ns();
+        let mut connections = lock(&self.connections);
+        // Before the links are read: a link that wants something later says so again.
+        self.deadline_ns.swap(u64::MAX, Ordering::SeqCst);
+        let due: Vec<Arc<Connection>> = connections
+            .table
+            .iter()
+            .flatten()
+            .filter(|connection| connection.deadline_ns() <= now_ns)
+            .cloned()
+            .collect();
+        let later = connections
+            .table
+            .iter()
+            .flatten()
+            .map(|connection| connection.deadline_ns());
+        self.request_wakeup(later.filter(|at| *at > now_ns).min().unwrap_or(u64::MAX));
+        let mut ended = false;
+        for place in &mut connections.table {
+            if place
+                .as_ref()
+                .is_some_and(|connection| connection.end().is_some() && !connection.is_held())
+            {
+                *place = None;
+                ended = true;
+            }
+        }
+        if ended {
+            self.changes.fetch_add(1, Ordering::Release);
+        }
+        self.elect_poller(&connections);
+        drop(connections);
+        for connection in due {
+            connection.run_timers(self, now_ns);
+        }
+    }
+
+    /// When [`UdpEndpoint::poll`] must be called though nothing comes.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        let deadline_ns = self.deadline_ns.load(Ordering::SeqCst);
+        (deadline_ns != u64::MAX).then_some(deadline_ns)
+    }
+
+    /// Whether there are links, even if only to be brought to their end.
+    pub fn has_links(&self) -> bool {
+        lock(&self.connections).table.iter().any(Option::is_some)
+    }
+
+    /// A message of a handshake, and where it came from.
+    pub fn next_unassociated(&self, message: &mut Vec<u8>) -> Option<SocketAddr> {
+        let mut unassociated = lock(&self.unassociated);
+        let (from, mut bytes) = unassociated.waiting.pop_front()?;
+        message.clear();
+        message.extend_from_slice(&bytes);
+        bytes.clear();
+        unassociated.spare.push(bytes);
+        Some(from)
+    }
+
+    /// A socket to that peer from the endpoint's own port; nothing if the system would send from another address.
+    pub fn socket_to(
+        &self,
+        peer: SocketAddr,
+        settings: &SocketSettings,
+    ) -> Result<Option<Socket>, CallFailed> {
+        lock(&self.reception).socket.beside(peer, settings)
+    }
+
+    /// The host begins a handshake with that address, by that number. The polling thread passes answers on until
+    /// [`UdpEndpoint::end_handshake`]. One thread at a time asks.
+    pub fn begin_handshake(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
+        let (notify, answers) = mpsc::sync_channel(ANSWERS_MAX);
+        *lock(&self.pending) = Some(PendingHandshake {
+            to,
+            number,
+            notify,
+            reports_left: ANSWERS_MAX / 2,
+        });
+        // Somebody has to look now.
+        (self.notify)();
+        answers
+    }
+
+    /// Whether the host asks, and waits for what others find.
+    pub fn is_handshaking(&self) -> bool {
+        lock(&self.pending).is_some()
+    }
+
+    /// The host does not ask any more.
+    pub fn end_handshake(&self) {
+        *lock(&self.pending) = None;
+    }
+
+    /// Passes a message on to the pending handshake, if it belongs to that.
+    fn pass_on(
+        &self,
+        concerns: impl Fn(&PendingHandshake) -> bool,
+        message: Option<&[u8]>,
+    ) -> bool {
+        let mut pending = lock(&self.pending);
+        let Some(pending) = pending.as_mut().filter(|pending| concerns(pending)) else {
+            return false;
+        };
+        if message.is_none() {
+            let Some(left) = pending.reports_left.checked_sub(1) else {
+                return true;
+            };
+            pending.reports_left = left;
+        }
+        let _ = pending.notify.try_send(message.map(<[u8]>::to_vec));
+        true
+    }
+
+    /// Answers an unassociated datagram.
+    pub fn answer(&self, to: SocketAddr, bytes: &[u8]) -> Result<(), SendError> {
+        let mut reception = lock(&self.reception);
+        let sent = reception.socket.send_to(bytes, to);
+        if sent.is_ok() {
+            return sent;
+        }
+        // That may have been a report of something else.
+        reception.has_reports = true;
+        reception.socket.send_to(bytes, to)
+    }
+
+    /// Drains all links that the application has dropped, as far as that can be done until then: their frames are acknowledged, or given
+    /// up. Blocks.
+    pub fn drain(&self, until_ns: u64) {
+        self.request_wakeup(0);
+        loop {
+            self.poll();
+            let now_ns = self.now_ns();
+            if now_ns >= until_ns || !self.has_links() {
+                return;
+            }
+            let wake_ns = self.deadline_ns().unwrap_or(until_ns).min(until_ns);
+            let span_ns = wake_ns.saturating_sub(now_ns);
+            let span = Timespec {
+                tv_sec: (span_ns / 1_000_000_000) as i64,
+                tv_nsec: (span_ns % 1_000_000_000) as i64,
+            };
+            self.with_socket(|socket| {
+                let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+                // If it cannot wait, it looks again at once.
+                let _ = rustix::event::poll(&mut polled, Some(&span));
+            });
+        }
+    }
+
+    pub(crate) fn tell_of_end(&self) {
+        (self.notify)();
+    }
+
+    /// Somebody wants to be looked after at that time.
+    pub(crate) fn request_wakeup(&self, deadline_ns: u64) {
+        let before_ns = self.deadline_ns.fetch_min(deadline_ns, Ordering::SeqCst);
+        if deadline_ns < before_ns && self.is_asleep() {
+            // The sleeper does not know of it.
+            (self.notify)();
+        }
+    }
+
+    /// Whether the polling thread sleeps at the socket.
+    pub fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the polling thread is about to sleep at the socket, before it asks for the deadline; or that it is awake.
+    pub fn note_asleep(&self, asleep: bool) {
+        self.asleep.store(asleep, Ordering::SeqCst);
+    }
+
+    pub(crate) fn take_batch(&self) -> Batch {
+        lock(&self.batches).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put_batch(&self, mut batch: Batch) {
+        batch.clear();
+        let mut batches = lock(&self.batches);
+        if batches.len() < BATCHES_MAX {
+            batches.push(batch);
+        }
+    }
+}
+
+impl Reception {
+    /// Learns of new links, and of those that ended.
+    fn follow(&mut self, endpoint: &UdpEndpoint) {
+        let changes = endpoint.changes.load(Ordering::Acquire);
+        if changes != self.seen {
+            self.table.clone_from(&lock(&endpoint.connections).table);
+            self.seen = changes;
+            let lengths = self
+                .table
+                .iter()
+                .flatten()
+                .map(|connection| connection.datagram_bytes());
+            self.socket.expect(lengths.max().unwrap_or(0));
+        }
+    }
+
+    /// Receives datagrams, and stops once packets wait to be taken, as the polling thread will be back. Returns whether some wait.
+    fn take_in(&mut self, endpoint: &UdpEndpoint, polled_ns: u64) -> bool {
+        let mut came = false;
+        // So that the socket knows how long datagrams may be before it tells them apart.
+        self.follow(endpoint);
+        let mut has_heard = self.has_reports;
+        if has_heard {
+            self.hear_reports(endpoint);
+        }
+        let away_ns = polled_ns.saturating_sub(self.polled_ns);
+        (self.away_ns, self.polled_ns) = (self.away_ns.max(away_ns), polled_ns);
+        let mut batches = 0;
+        for _ in 0..2 * BATCHES_PER_POLL {
+            if came || batches == BATCHES_PER_POLL {
+                break;
+            }
+            match self.socket.receive(&mut self.inbox) {
+                Ok(true) => batches += 1,
+                Ok(false) => {
+                    (self.empty_ns, self.away_ns) = (polled_ns, 0);
+                    break;
+                }
+                // Some are heard in each look; others do not keep it from what has come.
+                Err(_) if has_heard => {
+                    self.has_reports = true;
+                    continue;
+                }
+                Err(_) => {
+                    has_heard = true;
+                    self.hear_reports(endpoint);
+                    continue;
+                }
+            }
+            self.follow(endpoint);
+            // It came after nothing was there; perhaps while this process was not running at all.
+            let late_max_ns = LATE_MAX_NS + self.away_ns;
+            let late_ns = polled_ns.saturating_sub(self.empty_ns).min(late_max_ns);
+            while let Some(datagram) = self.inbox.peek() {
+                let number = association_of(datagram);
+                let connection = number.and_then(|number| self.table.get(place_of(number)));
+                match connection {
+                    Some(Some(connection)) if Some(connection.number()) == number => {
+                        came |= connection.take_in(endpoint, polled_ns, late_ns, &mut self.inbox);
+                    }
+                    _ => endpoint.heed(self.inbox.next()),
+                }
+            }
+        }
+        came
+    }
+}
+
+impl Reception {
+    /// Hears at which peers' ports nobody listens.
+    #[cold]
+    fn hear_reports(&mut self, endpoint: &UdpEndpoint) {
+        for _ in 0..REPORTS_PER_POLL {
+            let Some(report) = self.socket.next_report() else {
+                self.has_reports = false;
+                return;
+            };
+            let Some(peer) = report else { continue };
+            endpoint.pass_on(|pending| pending.to == peer, None);
+            let connections = self.table.iter().flatten();
+            for connection in connections.filter(|connection| connection.peer == Some(peer)) {
+                connection.note_unreachable();
+            }
+        }
+        self.has_reports = true;
+        self.socket.put_off_reports();
+    }
+}
+
+impl UdpEndpoint {
+    /// Keeps an unassociated datagram for the host, or passes it to the pending handshake.
+    #[cold]
+    fn heed(&self, datagram: Option<Datagram<'_>>) {
+        let Some(Datagram {
+            source: Some(from),
+            bytes,
+            ..
+        }) = datagram
+        else {
+            return;
+        };
+        let Some(packet_header) =
+            PacketHeader::parse(bytes).filter(|_| bytes.len() <= MESSAGE_BYTES_MAX)
+        else {
+            return;
+        };
+        let is_answer = self.pass_on(
+            |pending| pending.number == packet_header.association,
+            Some(bytes),
+        );
+        if is_answer || !matches!(packet_header.kind, Kind::Initiation | Kind::Payload) {
+            return;
+        }
+        let mut unassociated = lock(&self.unassociated);
+        if let Some(mut room) = unassociated.spare.pop() {
+            room.extend_from_slice(bytes);
+            unassociated.waiting.push_back((from, room));
+            drop(unassociated);
+            (self.notify)();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
