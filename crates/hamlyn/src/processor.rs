@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_host::bell::Bell;
-use hamlyn_host::{Companion, Driver, Event, Host, HostError, LossCause, Peer};
+use hamlyn_host::waiter::Waiter;
+use hamlyn_host::{Driver, Event, Host, HostError, LossCause, Peer, ThreadHandle};
 use hamlyn_link::Link;
 
 use crate::half::Turnstile;
@@ -102,14 +102,14 @@ pub(crate) struct Exchange<T> {
     /// Packets moved by the network processor, and other things that it did.
     activity: AtomicU64,
     /// What the application waits at.
-    pub(crate) bell: Bell,
+    pub(crate) waiter: Waiter,
     /// Messages were queued since the network processor last looked.
     posted: AtomicBool,
     /// How often the application received by itself.
     polls: AtomicU64,
     asleep: AtomicBool,
     stop: AtomicBool,
-    alarm: Box<dyn Fn() + Send + Sync>,
+    waker: Box<dyn Fn() + Send + Sync>,
     failure: Mutex<Option<HostError>>,
 }
 
@@ -133,7 +133,7 @@ impl<T> Exchange<T> {
     /// Something happened: whoever waits is rung for.
     fn note_activity(&self, amount: u64) {
         self.activity.fetch_add(amount, Ordering::Relaxed);
-        self.bell.ring();
+        self.waiter.wake();
     }
 
     pub(crate) fn activity(&self) -> u64 {
@@ -156,7 +156,7 @@ impl<T> Exchange<T> {
     pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) {
-            (self.alarm)();
+            (self.waker)();
         }
     }
 
@@ -178,11 +178,11 @@ impl<T> Exchange<T> {
 /// The thread, in its owner's hands. Dropping it ends it.
 pub(crate) struct Processor<T> {
     pub(crate) exchange: Arc<Exchange<T>>,
-    companion: Option<Box<dyn Companion>>,
+    companion: Option<Box<dyn ThreadHandle>>,
 }
 
 impl<T> Processor<T> {
-    /// Whoever is about to wait at the bell calls this: with [`Strategy::Receive`] the network
+    /// Whoever is about to wait at the waiter calls this: with [`Strategy::Receive`] the network
     /// processor takes over at once.
     pub(crate) fn take_over(&self) {
         if let Some(companion) = &self.companion {
@@ -194,7 +194,7 @@ impl<T> Processor<T> {
 impl<T> Drop for Processor<T> {
     fn drop(&mut self) {
         self.exchange.stop.store(true, Ordering::Release);
-        (self.exchange.alarm)();
+        (self.exchange.waker)();
         if let Some(companion) = self.companion.take() {
             companion.unpark();
             companion.join();
@@ -223,17 +223,17 @@ pub(crate) fn start<H: Host>(
     host: &mut H,
     charge: Charge<H::Driver>,
 ) -> Result<Processor<<H::Link as Link>::Transmit>, HostError> {
-    let bell = host.new_bell()?;
+    let waiter = host.new_waiter()?;
     let exchange = Arc::new(Exchange {
         news: Mutex::default(),
         attention: Arc::default(),
         activity: AtomicU64::new(0),
-        bell,
+        waiter,
         posted: AtomicBool::new(false),
         polls: AtomicU64::new(0),
         asleep: AtomicBool::new(false),
         stop: AtomicBool::new(false),
-        alarm: charge.driver.alarm(),
+        waker: charge.driver.waker(),
         failure: Mutex::default(),
     });
     let seen = Arc::clone(&exchange);
@@ -267,13 +267,13 @@ fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::
     while !exchange.stop.load(Ordering::Acquire) {
         if charge.strategy == Strategy::Receive {
             let polls = exchange.polls.load(Ordering::Relaxed);
-            let attentive = polls != polls_seen && !exchange.bell.is_awaited();
+            let attentive = polls != polls_seen && !exchange.waiter.is_awaited();
             polls_seen = polls;
             if attentive {
                 if charge.driver.attention().load(Ordering::Relaxed) {
                     charge.look(exchange, 1);
                 }
-                charge.driver.stand_back(STAND_BACK_NS);
+                charge.driver.park(STAND_BACK_NS);
                 continue;
             }
         }
@@ -284,13 +284,13 @@ fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::
         let now_ns = charge.driver.now_ns();
         let since_ns = *idle_since_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(since_ns) < charge.spin_ns {
-            charge.driver.stand_back(0);
+            charge.driver.park(0);
             continue;
         }
         if let Err(error) = charge.sleep(exchange) {
             // Without sleep it would burn a processor; the application hears of it when it waits.
             exchange.fail(error);
-            charge.driver.stand_back(AFTER_FAILURE_NS);
+            charge.driver.park(AFTER_FAILURE_NS);
         }
         // Whoever rang may have done so for the application's sake: there may be room again.
         exchange.note_activity(0);
@@ -379,7 +379,7 @@ impl<D: Driver> Charge<D> {
         let moved = self.look(exchange, 1);
         // Rings that came while we were awake were taken; they may have been the application's. So may room be that this look
         // has brought, over a wire.
-        exchange.bell.ring();
+        exchange.waiter.wake();
         let credit_came = self
             .outbound
             .as_ref()

@@ -191,7 +191,7 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
     // Once.
     accept(&mut peer, &grant.ticket()).unwrap();
     assert!(is_not_lent(accept(&mut peer, &grant.ticket())));
-    // The attendant counts after it has answered.
+    // The control thread counts after it has answered.
     until("the counts", || {
         let counters = owner.interface().host().rendezvous_counters();
         ((counters.lent, counters.not_lent) == (1, 3)).then_some(())

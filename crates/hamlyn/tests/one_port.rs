@@ -31,13 +31,13 @@ fn free_port() -> u16 {
 fn open(
     name: &str,
     listen: SocketAddr,
-    door_port: u16,
+    name_service_port: u16,
     others: &[(&str, SocketAddr)],
 ) -> Manager<Shared> {
     let mut network = NetworkOptions::new(Security::Insecure);
     network.host = Some(HostName::new(name).unwrap());
     network.listen = listen;
-    network.door_port = door_port;
+    network.name_service_port = name_service_port;
     for (name, door) in others {
         network
             .hosts

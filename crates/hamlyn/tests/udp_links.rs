@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use hamlyn::engine::transport::Return;
-use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
+use hamlyn::host::network::hosts::{HostName, NAME_SERVICE_PORT};
 use hamlyn::host::network::{NetworkOptions, Security};
 use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::{
@@ -23,7 +23,7 @@ fn open(test: u8, host: u8) -> Manager<ProcessHost> {
     let mut network = NetworkOptions::new(Security::Insecure);
     let name = |host| HostName::new(&format!("h{host}")).unwrap();
     for host in 0..3 {
-        let door = SocketAddr::new(address(test, host), DOOR_PORT);
+        let door = SocketAddr::new(address(test, host), NAME_SERVICE_PORT);
         network.hosts.insert(name(host), door).unwrap();
     }
     network.host = Some(name(host));

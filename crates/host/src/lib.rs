@@ -7,17 +7,17 @@
 
 #![forbid(unsafe_code)]
 
-mod alarm;
-pub mod bell;
 pub mod network;
 pub mod offers;
 pub mod process;
 pub mod sharing;
+pub mod waiter;
+mod waker;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::bell::Bell;
+use crate::waiter::Waiter;
 use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
@@ -126,10 +126,10 @@ pub enum Connected<L> {
     },
 }
 
-/// To how many askers what is offered is given.
+/// How many askers an offer is given to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Supply {
-    /// To one only, whoever asks first.
+    /// To the first asker only.
     Once,
     /// To everybody, for as long as it is offered.
     Always,
@@ -175,8 +175,8 @@ pub trait Host: std::fmt::Debug + 'static {
         deadline_ns: u64,
     ) -> Result<Connected<Self::Link>, ConnectError>;
 
-    /// Offers 1 to 1024 bytes, a ticket or a seed say, to whoever asks for `item` (1 to 64
-    /// handshake payloads, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
+    /// Offers 1 to 1024 bytes, for example a ticket or a seed, to each peer that asks for `item` (1 to 64
+    /// letters, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
     ///
     /// What is offered once queues up, and goes to one asker each in that
     /// order, before what is always offered under the same name. What is
@@ -196,7 +196,7 @@ pub trait Host: std::fmt::Debug + 'static {
     /// whether or not there is a link to it, and makes none. Access lists count in both directions.
     ///
     /// Blocks until `deadline_ns` while nobody has the name or nothing is offered. A deadline
-    /// that has passed leaves no time for anybody but oneself to answer.
+    /// that has passed leaves time only for this interface itself to answer.
     fn ask(
         &mut self,
         to: Address<'_>,
@@ -209,18 +209,18 @@ pub trait Host: std::fmt::Debug + 'static {
     /// ended, after [`Event::Lost`] too: until then it counts against the limit of links.
     fn disconnect(&mut self, token: u64);
 
-    /// What drives the interface: given once. Nothing for whoever asks again.
+    /// The driver of the interface. Only the first call returns it.
     fn take_driver(&mut self) -> Option<Self::Driver>;
 
-    /// A bell of this process, for a thread that waits for another that drives.
-    fn new_bell(&mut self) -> Result<Bell, HostError>;
+    /// A waiter of this process, for a thread that waits for the thread that drives.
+    fn new_waiter(&mut self) -> Result<Waiter, HostError>;
 
     /// Runs `body` beside this program: a thread, or what stands for one here.
     fn spawn(
         &mut self,
         name: &str,
         body: Box<dyn FnOnce() + Send>,
-    ) -> Result<Box<dyn Companion>, HostError>;
+    ) -> Result<Box<dyn ThreadHandle>, HostError>;
 
     /// The page in which peers leave notes; to be taken once. Without it, links that are looked at seldom
     /// are found only by looking.
@@ -240,7 +240,7 @@ pub trait Host: std::fmt::Debug + 'static {
     fn spin_ns(&self) -> u64;
 }
 
-/// The part of a host that whoever drives the interface needs: the application's thread, or a
+/// The part of a host for the thread that drives the interface: the application's thread, or a
 /// network processor (ARCHITECTURE.md, strategies).
 pub trait Driver {
     /// What moves packets here.
@@ -252,8 +252,8 @@ pub trait Driver {
     /// The next event, if any. Does not block.
     fn next_event(&mut self) -> Option<Event<Self::Link>>;
 
-    /// Begins a sleep: whoever rings after this ends it, or keeps it from beginning. To be called before the sleep
-    /// is announced on the links ([`hamlyn_link::ReceiveEnd::announce_sleep`]), since a peer rings once for each
+    /// Begins a sleep: a wake after this ends the sleep, or prevents it. To be called before the sleep
+    /// is announced on the links ([`hamlyn_link::ReceiveEnd::announce_sleep`]), since a peer wakes once for each
     /// announcement, and at any time after it. In order: this; the announcements; [`Driver::pass_barrier`]; one more look
     /// at the links and at [`Driver::attention`]; [`Driver::sleep`], only if there is nothing; [`Driver::end_sleep`], in
     /// any case.
@@ -267,30 +267,30 @@ pub trait Driver {
         None
     }
 
-    /// Sleeps until a peer rings, an event comes, the alarm is rung, or `deadline_ns` passes. May wake early.
+    /// Sleeps until a peer wakes it, an event comes, the waker is called, or `deadline_ns` passes. May wake early.
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;
 
     /// Ends what [`Driver::prepare_sleep`] began.
     fn end_sleep(&mut self);
 
     /// Lets another thread end a sleep, or make the next one short.
-    fn alarm(&self) -> Box<dyn Fn() + Send + Sync>;
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync>;
 
     /// The host's clock: [`Host::now_ns`].
     fn now_ns(&self) -> u64;
 
-    /// A descriptor that becomes readable when a peer rings or an event comes after
+    /// A descriptor that becomes readable when a peer wakes us or an event comes after
     /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<&Arc<OwnedFd>>;
 
-    /// Called by a [`Companion`] that drives: leaves everything alone for so long, or until [`Companion::unpark`]. For
+    /// Called by a [`ThreadHandle`] that drives: leaves everything alone for so long, or until [`ThreadHandle::unpark`]. For
     /// no time at all, between looks that find nothing, only the simulator's time passes.
-    fn stand_back(&mut self, span_ns: u64);
+    fn park(&mut self, span_ns: u64);
 }
 
 /// What [`Host::spawn`] runs, in its owner's hands.
-pub trait Companion: Send {
-    /// Ends its [`Driver::stand_back`], or the next one.
+pub trait ThreadHandle: Send {
+    /// Ends its [`Driver::park`], or the next one.
     fn unpark(&self);
 
     /// Waits until it has ended.

@@ -1,8 +1,8 @@
-//! What is offered to whoever asks: how those who know a name, and nothing else, come
+//! Offers: how peers that know a name, and nothing else, come
 //! by their first ticket (`Hamlyn 6.3`).
 //!
 //! It lies in the private memory of this process, and ends with it. The owner puts
-//! in, whoever serves askers for its host hands out; neither is on the path of a message.
+//! in, the thread that serves requests hands out; neither is on the path of a message.
 
 use crate::process::name::Name;
 use crate::{HostError, Supply};
@@ -83,7 +83,7 @@ impl Offers {
         }
     }
 
-    /// Gives what is offered under `item`, if anything is. What was given once is
+    /// Gives the offer under `item`, if there is one. An offer that was given once is
     /// gone; what could not be given stays, in its place. `give` must not block, since
     /// nobody else is served meanwhile.
     pub fn hand_over<T, E>(

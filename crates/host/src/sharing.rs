@@ -38,7 +38,7 @@ pub trait Shared<T: 'static>: Clone + 'static {
     /// Within one thread, if the caller has it in hand already.
     fn enter(&self) -> Self::Guard<'_>;
 
-    /// As [`Shared::enter`]; nothing if somebody has it in hand.
+    /// As [`Shared::enter`]; nothing if another thread holds it.
     fn try_enter(&self) -> Option<Self::Guard<'_>>;
 
     /// The value, if this is its only owner.

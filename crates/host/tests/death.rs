@@ -142,7 +142,7 @@ fn contained(namespace: &str) {
     let mut host = unnamed(namespace);
     let (peer, mut link) = connect(&mut host, Address::Name("parent"));
     println!("{READY}process {}", peer.process);
-    // Until the parent hangs up, which is known without seeing its process.
+    // Until the parent closes, which is known without seeing its process.
     let echo = packet(&mut host, &mut link);
     assert!(try_send(&mut link, &echo));
     let (token, cause) = lost(&mut host);

@@ -257,7 +257,7 @@ fn clients_that_send_nonsense_are_refused() {
     client.greeted();
     assert!(client.send(&[], &[]));
     assert_eq!(client.receive(), None);
-    assert_eq!(victim.rendezvous_counters().hung_up, 1);
+    assert_eq!(victim.rendezvous_counters().peer_closed, 1);
     is_well(&mut victim, &namespace);
 }
 
@@ -382,7 +382,7 @@ fn a_flood_of_rings_is_survived() {
     std::thread::scope(|scope| {
         let flood = scope.spawn(|| {
             let mut sent = 0u32;
-            // Ends when the victim hangs up.
+            // Ends when the victim closes.
             while peer.send(&[sent as u8 & 0x7f], &[]) {
                 sent += 1;
                 // Descriptors that come with a ring are nothing to us.
@@ -440,7 +440,7 @@ fn whoever_says_hello_and_hangs_up_leaves_nothing() {
                 Event::Lost { token, .. } => assert!(live.remove(&token)),
             }
         }
-        if counters.accepted + counters.hung_up + counters.busy == PEERS && live.is_empty() {
+        if counters.accepted + counters.peer_closed + counters.busy == PEERS && live.is_empty() {
             break;
         }
         assert!(

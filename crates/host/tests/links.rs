@@ -109,7 +109,7 @@ fn a_disconnected_link_is_lost_over_there_and_can_be_made_again() {
         let ((to_bob, here), (to_alice, there)) = pair(&mut alice, &mut bob);
         alice.disconnect(to_bob.token);
         drop(here);
-        // Over there it may not be known yet; the new link must come all the same.
+        // Over there it may not be known yet; the new link must come all the same answer.
         let ((to_bob, mut here), (_, mut there_again)) = {
             let (peer, link) = connect(&mut alice, Address::Destination(bob.identity()));
             let mut linked = None;

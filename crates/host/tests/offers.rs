@@ -187,8 +187,8 @@ fn offers_end_with_their_interface() {
     let gone = asker.ask(Address::Destination(former), "x", u64::MAX);
     assert!(matches!(gone, Err(ConnectError::Gone { .. })));
     let elsewhere = Address::Destination(Destination { node: 1, ..former });
-    let abroad = asker.ask(elsewhere, "x", u64::MAX);
-    assert!(matches!(abroad, Err(ConnectError::NoNetwork { .. })));
+    let remote = asker.ask(elsewhere, "x", u64::MAX);
+    assert!(matches!(remote, Err(ConnectError::NoNetwork { .. })));
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn an_asker_that_closes_its_ear_takes_nothing() {
         shutdown(&client.0, Shutdown::Read).unwrap();
         assert!(client.send(&ask_for("x"), &[]));
     }
-    counted(&shop, |counters| counters.hung_up == 20);
+    counted(&shop, |counters| counters.peer_closed == 20);
     assert_eq!(ask(&mut unnamed(&namespace), "x").unwrap(), b"kept");
 }
 

@@ -25,9 +25,9 @@ fn mappings() -> usize {
     maps.lines().filter(|line| line.contains("memfd:")).count()
 }
 
-/// The attendants of this process, and how often each of them went to sleep.
-fn attendants() -> Vec<(String, u64)> {
-    let mut attendants = Vec::new();
+/// The control threads of this process, and how often each of them went to sleep.
+fn control_threads() -> Vec<(String, u64)> {
+    let mut control_threads = Vec::new();
     for task in fs::read_dir("/proc/self/task").unwrap() {
         let task = task.unwrap().path();
         // A thread may end while we look.
@@ -38,12 +38,12 @@ fn attendants() -> Vec<(String, u64)> {
             let line = status.lines().find(|line| line.starts_with(name))?;
             Some(line.split_once('\t')?.1.to_owned())
         };
-        if field("Name:").is_some_and(|name| name == "hamlyn-attendan") {
+        if field("Name:").is_some_and(|name| name == "hamlyn-control") {
             let slept = field("voluntary_ctxt_switches:").unwrap();
-            attendants.push((task.display().to_string(), slept.parse().unwrap()));
+            control_threads.push((task.display().to_string(), slept.parse().unwrap()));
         }
     }
-    attendants
+    control_threads
 }
 
 fn names_in(directory: &str) -> BTreeSet<String> {
@@ -92,7 +92,7 @@ fn nothing_is_left() {
     assert_eq!((descriptors(), mappings()), before);
     // A thread that was joined may be shown for a moment longer.
     let ended = Instant::now();
-    while !attendants().is_empty() {
+    while !control_threads().is_empty() {
         assert!(ended.elapsed().as_nanos() < u128::from(PATIENCE_NS));
         std::thread::yield_now();
     }
@@ -102,7 +102,7 @@ fn nothing_is_left() {
 }
 
 #[test]
-fn an_idle_attendant_does_not_wake() {
+fn an_idle_control_thread_does_not_wake() {
     let _one = ONE_AT_A_TIME.lock();
     let namespace = namespace();
     let mut alice = unnamed(&namespace);
@@ -110,18 +110,21 @@ fn an_idle_attendant_does_not_wake() {
     let _link = pair(&mut alice, &mut bob);
     // The last of their work may still be under way.
     let deadline_ns = after_ns(&alice, PATIENCE_NS);
-    let mut before = attendants();
+    let mut before = control_threads();
     loop {
         alice.prepare_sleep();
         let until_ns = after_ns(&alice, 300_000_000);
         alice.sleep(Some(until_ns)).unwrap();
         alice.end_sleep();
-        let after = attendants();
+        let after = control_threads();
         if before == after && after.len() == 2 {
             return;
         }
         before = after;
-        assert!(alice.now_ns() < deadline_ns, "the attendants do not rest");
+        assert!(
+            alice.now_ns() < deadline_ns,
+            "the control threads do not rest"
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hamlyn_host::network::handshake_payload::{Answer, Request, Side, Sought};
-use hamlyn_host::network::hosts::{DOOR_PORT, HostName};
+use hamlyn_host::network::hosts::{HostName, NAME_SERVICE_PORT};
 use hamlyn_host::network::{ClusterSecret, NetworkOptions, Security};
 use hamlyn_host::process::codec::{self, Message};
 use hamlyn_host::process::name::{Name, Namespace};
@@ -117,7 +117,7 @@ impl Place {
 
     /// Where somebody takes frames, and who it is.
     fn located(&self, name: &str) -> (u16, Destination) {
-        let found = self.ask(DOOR_PORT, 0, &self.locate(name)).0;
+        let found = self.ask(NAME_SERVICE_PORT, 0, &self.locate(name)).0;
         let Answer::Located {
             interface,
             node,
@@ -205,7 +205,7 @@ fn a_doorkeeper_that_is_behind_wants_proofs_and_serves_who_has_them() {
         .collect();
     let flood = place.socket();
     flood.set_nonblocking(true).unwrap();
-    let door = SocketAddr::from((place.address, DOOR_PORT));
+    let door = SocketAddr::from((place.address, NAME_SERVICE_PORT));
     let (mut room, mut proofs, mut answers) = ([0; 2048], 0, 0);
     let begun = std::time::Instant::now();
     // It is behind as soon as the machine gives it less time than us; a first round may find it quick.
@@ -226,7 +226,7 @@ fn a_doorkeeper_that_is_behind_wants_proofs_and_serves_who_has_them() {
         }
     }
     assert!(matches!(
-        place.ask(DOOR_PORT, 0, &place.locate("shop")).0,
+        place.ask(NAME_SERVICE_PORT, 0, &place.locate("shop")).0,
         Answer::Located { .. }
     ));
 }
@@ -406,7 +406,7 @@ fn nobody_says_of_himself_where_a_host_is() {
     );
 }
 
-/// Whoever has the door finds those, too, who would not be linked to it.
+/// The name service finds processes, too, that would not be linked to it.
 #[test]
 fn who_keeps_to_others_is_found() {
     let place = Place::new(7);
@@ -436,7 +436,7 @@ fn who_is_stopped_keeps_nobody_else_waiting() {
     let place = Place::new(8);
     let _shop = place.open("shop");
     let _stopped = RawListener::named(&place.namespace, "stopped");
-    let door = SocketAddr::from((place.address, DOOR_PORT));
+    let door = SocketAddr::from((place.address, NAME_SERVICE_PORT));
     place.located("shop");
     // If the machine gives us no time for so long that the answer is there, another round may be quicker.
     let is_overtaken = (0..ROUNDS).any(|_| {
@@ -462,7 +462,7 @@ fn who_is_stopped_keeps_nobody_else_waiting() {
     assert!(is_overtaken, "whoever looks for others waits, too");
 }
 
-/// A process that is stopped may have the port that all processes share: whoever asks again is led elsewhere.
+/// A process that is stopped may have the port that all processes share: a repeated request reaches another process.
 #[test]
 fn who_is_stopped_and_keeps_the_door_is_passed_by() {
     let place = Place::new(9);
@@ -473,7 +473,7 @@ fn who_is_stopped_and_keeps_the_door_is_passed_by() {
     let stopped = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None);
     let stopped = stopped.unwrap();
     sockopt::set_socket_reuseport(&stopped, true).unwrap();
-    let door = SocketAddr::from((place.address, DOOR_PORT));
+    let door = SocketAddr::from((place.address, NAME_SERVICE_PORT));
     rustix::net::bind(&stopped, &door).unwrap();
     let mut options = place.options("asker");
     let NetworkUse::On(network) = &mut options.network else {
@@ -481,7 +481,7 @@ fn who_is_stopped_and_keeps_the_door_is_passed_by() {
     };
     network.host = Some(HostName::new("there").unwrap());
     network.listen = (Ipv4Addr::LOCALHOST, 0).into();
-    network.door_port = 7_408;
+    network.name_service_port = 7_408;
     network
         .hosts
         .insert(HostName::new("here").unwrap(), door)

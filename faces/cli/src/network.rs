@@ -25,9 +25,9 @@ pub(crate) struct NetworkArguments {
     /// At which address of this host, and on which port, frames are taken.
     #[arg(long, value_name = "ADDRESS")]
     listen_at: Option<String>,
-    /// On which port strangers ask for the names of this host.
+    /// The port of this host's name service.
     #[arg(long, value_name = "PORT")]
-    door: Option<u16>,
+    name_service_port: Option<u16>,
     /// The file with the secret of the cluster.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["insecure", "key"])]
     secret: Option<PathBuf>,
@@ -92,8 +92,8 @@ impl NetworkArguments {
                 .or_else(|_| at.parse().map(bare))
                 .with_context(|| format!("{at:?} is no address"))?;
         }
-        if let Some(port) = self.door {
-            options.door_port = port;
+        if let Some(port) = self.name_service_port {
+            options.name_service_port = port;
         }
         if options.security == Security::Insecure {
             // Diagnostics are off unless they are asked for; this is said to everybody.
@@ -109,6 +109,6 @@ impl NetworkArguments {
             && self.hosts.is_empty()
             && self.hosts_file.is_none()
             && self.listen_at.is_none()
-            && self.door.is_none()
+            && self.name_service_port.is_none()
     }
 }

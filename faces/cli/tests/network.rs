@@ -38,7 +38,7 @@ fn without_security_the_command_says_so_at_start() {
         "here",
         "--listen-at",
         "127.0.0.1",
-        "--door",
+        "--name-service-port",
         "0",
     ];
     let output = sends_to_nobody(&[&here[..], &["--insecure"]].concat());

@@ -102,13 +102,13 @@ impl<H: Host> Interface<H> {
     fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
         if let Some(processor) = &self.processor {
             processor.exchange.wake();
-            processor.exchange.bell.prepare();
+            processor.exchange.waiter.prepare();
             let waited = if self.is_asked() {
                 Ok(())
             } else {
-                processor.exchange.bell.wait(Some(until_ns))
+                processor.exchange.waiter.wait(Some(until_ns))
             };
-            processor.exchange.bell.end();
+            processor.exchange.waiter.end();
             waited?;
         }
         Ok(())

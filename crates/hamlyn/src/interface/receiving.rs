@@ -377,7 +377,7 @@ impl<H: Host> Interface<H> {
         }
         self.leave_to_processor()?;
         match &self.processor {
-            Some(processor) => processor.exchange.bell.wait(deadline_ns),
+            Some(processor) => processor.exchange.waiter.wait(deadline_ns),
             None => Ok(()),
         }
     }
@@ -406,10 +406,10 @@ impl<H: Host> Interface<H> {
     /// Ends a sleep of another thread at [`Interface::descriptor`].
     pub(crate) fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
         match (&self.driver, &self.processor) {
-            (Some(driver), _) => driver.alarm(),
+            (Some(driver), _) => driver.waker(),
             (_, Some(processor)) => {
                 let exchange = Arc::clone(&processor.exchange);
-                Box::new(move || exchange.bell.ring())
+                Box::new(move || exchange.waiter.wake())
             }
             _ => Box::new(|| ()),
         }
@@ -457,7 +457,7 @@ impl<H: Host> Interface<H> {
             inbound.look_everywhere();
         }
         if let Some(processor) = &self.processor {
-            processor.exchange.bell.prepare();
+            processor.exchange.waiter.prepare();
         }
         let due_ns = self.spare_due_ns?;
         Some(Duration::from_nanos(due_ns.saturating_sub(now_ns)))
@@ -470,7 +470,7 @@ impl<H: Host> Interface<H> {
             inbound.end_sleep();
         }
         if let Some(processor) = &self.processor {
-            processor.exchange.bell.end();
+            processor.exchange.waiter.end();
         }
     }
 
@@ -485,7 +485,7 @@ impl<H: Host> Interface<H> {
     pub(crate) fn shared_descriptor(&self) -> Option<&Arc<OwnedFd>> {
         match (&self.driver, &self.processor) {
             (Some(driver), _) => driver.descriptor(),
-            (_, Some(processor)) => processor.exchange.bell.descriptor(),
+            (_, Some(processor)) => processor.exchange.waiter.descriptor(),
             _ => None,
         }
     }

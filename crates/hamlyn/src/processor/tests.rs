@@ -2,14 +2,14 @@
 
 use std::thread;
 
-use hamlyn_host::bell::Rest;
+use hamlyn_host::waiter::Parker;
 
 use super::*;
 
 /// Rests as a thread does.
 struct Parked(thread::Thread);
 
-impl Rest for Parked {
+impl Parker for Parked {
     fn sleep(&self, _: Option<u64>) {
         thread::park();
     }
@@ -26,21 +26,21 @@ fn a_panic_is_told_to_the_application_that_sleeps() {
         news: Mutex::default(),
         attention: Arc::default(),
         activity: AtomicU64::new(0),
-        bell: Bell::elsewhere(rest),
+        waiter: Waiter::elsewhere(rest),
         posted: AtomicBool::new(false),
         polls: AtomicU64::new(0),
         asleep: AtomicBool::new(false),
         stop: AtomicBool::new(false),
-        alarm: Box::new(|| ()),
+        waker: Box::new(|| ()),
         failure: Mutex::default(),
     });
     let seen = Arc::clone(&exchange);
-    exchange.bell.prepare();
+    exchange.waiter.prepare();
     let processor = thread::spawn(move || supervise(&seen, || panic!("a bug of ours")));
     while exchange.failure().is_none() {
-        exchange.bell.wait(None).unwrap();
+        exchange.waiter.wait(None).unwrap();
     }
-    exchange.bell.end();
+    exchange.waiter.end();
     let message = "a bug of ours".to_owned();
     assert_eq!(exchange.failure(), Some(HostError::Processor { message }));
     assert_eq!(exchange.activity(), 1, "which a caller in a loop sees");

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use hamlyn::host::network::hosts::{DOOR_PORT, HostName};
+use hamlyn::host::network::hosts::{HostName, NAME_SERVICE_PORT};
 use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
 
 /// Hosts that share the secret of a cluster, or trust the network. They have addresses of the loopback device.
@@ -66,7 +66,7 @@ impl Cluster {
         });
         for number in 0..HOSTS_MAX - 1 {
             let (name, address) = self.host(number);
-            let door = SocketAddr::new(address, DOOR_PORT);
+            let door = SocketAddr::new(address, NAME_SERVICE_PORT);
             options.hosts.insert(name, door).unwrap();
         }
         let number = self.opened.fetch_add(1, Ordering::Relaxed);

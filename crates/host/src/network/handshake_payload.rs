@@ -1,7 +1,7 @@
-//! What two processes of different hosts say to each other before there is a link: requests and answers, after a
-//! handshake, which has proved who speaks.
+//! Handshake payloads: requests and answers that two processes of different hosts exchange before there is a link, after a
+//! handshake, which has proved who they are.
 //!
-//! Bytes to values and back, nothing else. Both directions are total, and a handshake payload has exactly one encoding.
+//! This module converts bytes to values and back. Both directions are total, and each payload has exactly one encoding.
 //!
 //! | at | bytes | field |
 //! |----|-------|-------|
@@ -36,10 +36,10 @@ const SIDE_BYTES: usize = 44;
 const _: () =
     assert!(HEAD_BYTES + SIDE_BYTES + Namespace::BYTES_MAX + Name::BYTES_MAX <= PAYLOAD_BYTES_MAX);
 
-/// Whom somebody looks for on a host.
+/// The interface that a peer looks for on a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sought {
-    /// Whoever published that name.
+    /// The interface that published that name.
     Name(Name),
     /// The interface of that number.
     Interface(u64),
@@ -78,10 +78,10 @@ pub struct Side {
     pub port: u16,
 }
 
-/// What is wanted.
+/// A request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// On which port is somebody to be reached? For the doorkeeper.
+    /// On which port can that interface be reached? For the name service.
     Locate {
         /// In which namespace.
         namespace: Namespace,
@@ -90,7 +90,7 @@ pub enum Request {
     },
     /// A link.
     Link(Side),
-    /// What is offered under a name.
+    /// An offer under a name.
     Ask {
         /// Which name.
         item: Name,
@@ -98,12 +98,12 @@ pub enum Request {
         user: u32,
         /// Its group.
         group: u32,
-        /// Chosen by the asker: whoever asks again with it, because no answer came, is given the same.
+        /// Chosen by the asker, which gets the same answer if it asks again with this number.
         number: u64,
     },
 }
 
-/// What is said to it.
+/// The answer to a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// On that port is that interface.
@@ -181,7 +181,7 @@ impl Request {
         }
     }
 
-    /// What the bytes of a stranger say, if they say anything.
+    /// Decodes untrusted bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidPayload> {
         let mut payload = Payload::open(bytes)?;
         let request = match payload.kind {
@@ -241,7 +241,7 @@ impl Answer {
         }
     }
 
-    /// What the bytes of a stranger say, if they say anything.
+    /// Decodes untrusted bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidPayload> {
         let mut payload = Payload::open(bytes)?;
         let answer = match payload.kind {

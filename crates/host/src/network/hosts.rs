@@ -1,6 +1,6 @@
 //! Hosts by name: where each is, and by which number tickets mean it.
 //!
-//! A host is its name: 1 to 63 handshake payloads, digits, dots, underscores and hyphens, small and large handshake payloads being the same. What
+//! A host is its name: 1 to 63 letters, digits, dots, underscores and hyphens, small and large letters being the same answer. What
 //! is not in the table is asked of the resolver of the operating system, each time.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use std::time::Duration;
 use super::NetworkError;
 use crate::process::clock::now_ns;
 
-/// Where every host's doorkeeper listens, unless it is said otherwise.
-pub const DOOR_PORT: u16 = 7407;
+/// The default port of the name service.
+pub const NAME_SERVICE_PORT: u16 = 7407;
 
 /// The name of a host.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -152,14 +152,14 @@ impl Hosts {
         self.addresses.contains_key(name)
     }
 
-    /// Where a host's doorkeeper listens: what the table says, or else the resolver, if it answers before that instant of the host's clock.
+    /// Where a host's name service listens: what the table says, or else the resolver, if it answers before that instant of the host's clock.
     pub(crate) fn addresses(&self, name: &HostName, deadline_ns: u64) -> Vec<SocketAddr> {
         if let Some(addresses) = self.addresses.get(name) {
             return addresses.clone();
         }
         let name = name.clone();
         let resolve = move || {
-            let found = (name.as_str(), DOOR_PORT).to_socket_addrs();
+            let found = (name.as_str(), NAME_SERVICE_PORT).to_socket_addrs();
             found.map(Iterator::collect).unwrap_or_default()
         };
         let left_ns = deadline_ns.saturating_sub(now_ns());
@@ -170,7 +170,7 @@ impl Hosts {
 /// Look-ups of the resolver that nobody waits for any more may go on, so many at most.
 const LOOKUPS_MAX: usize = 16;
 
-/// What comes of a call that cannot be ended, if it comes in time. Nothing if too many such calls go on.
+/// The result of a call that cannot be cancelled, if it comes in time. Nothing if too many such calls go on.
 fn within<R: Send + 'static>(
     span: Duration,
     call: impl FnOnce() -> R + Send + 'static,
@@ -196,11 +196,11 @@ fn within<R: Send + 'static>(
     told.recv_timeout(span).ok()
 }
 
-/// An address as people write it, with a port or without: then it is that of doorkeepers.
+/// An address as people write it, with a port or without: then the port of name services.
 pub fn address_of(word: &str) -> Option<SocketAddr> {
     let with_port = word.parse::<SocketAddr>().ok();
     let bare = || word.parse::<IpAddr>().ok();
-    with_port.or_else(|| Some(SocketAddr::new(bare()?, DOOR_PORT)))
+    with_port.or_else(|| Some(SocketAddr::new(bare()?, NAME_SERVICE_PORT)))
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
 //! The network side of the embedded host: interfaces of other hosts, without a daemon.
 //!
 //! * [`hosts`]: hosts by name.
-//! * [`handshake_payload`]: what two processes say to each other before there is a link.
+//! * [`handshake_payload`]: requests and answers between two processes before there is a link.
 //! * [`options`]: what can be set.
-//! * `knock`: saying something to somebody, and hearing the answer.
-//! * `outside`: finding, asking and linking interfaces of other hosts.
-//! * `keeper`: what the attendant does about the wire.
-//! * `door`: answering those who look for somebody of this host.
-//! * `trace`: where the frames of this process are written to, if somebody wants to see them.
+//! * `connector`: shakes hands, sends a request and returns the answer.
+//! * `resolver`: finds, asks and links interfaces of other hosts.
+//! * `endpoint_driver`: what the control thread does for the UDP endpoint.
+//! * `name_service`: tells other hosts the ports of this host's interfaces.
+//! * `trace`: the file to which the frames of this process are written, if one is wanted.
 //!
 //! # Trust
 //!
-//! With keys of hosts a host is believed what it says of itself: which users, which names. Whoever holds the secret of a cluster is
-//! believed that, and besides which host it is. Everything else that comes from the network is nothing but bytes, costs next to nothing and changes nothing.
+//! With keys of hosts each host is trusted about its own users and names. A holder of the cluster's secret is
+//! trusted about these, and about which host it is. All other input from the network is untrusted bytes, costs next to nothing and changes nothing.
 
-pub(crate) mod door;
+mod connector;
+pub(crate) mod endpoint_driver;
 pub mod handshake_payload;
 pub mod hosts;
-pub(crate) mod keeper;
-mod knock;
+pub(crate) mod name_service;
 pub mod options;
-pub(crate) mod outside;
+pub(crate) mod resolver;
 mod trace;
 
 pub use hamlyn_link::trace::Trace;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::NetworkError;
-use super::hosts::{DOOR_PORT, HostName, Hosts};
+use super::hosts::{HostName, Hosts, NAME_SERVICE_PORT};
 
 /// How hosts know each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub enum Security {
         /// Whom we know.
         known: PathBuf,
     },
-    /// Not at all: whoever reaches the network may do anything. For a network that nobody else reaches, as the paper assumes.
+    /// No security: anybody on the network may do anything. For a network that nobody else reaches, as the paper assumes.
     Insecure,
 }
 
@@ -31,13 +31,13 @@ pub struct NetworkOptions {
     pub host: Option<HostName>,
     /// At which address of this host frames are taken, and on which port; 0 for any. By default all addresses.
     pub listen: SocketAddr,
-    /// On which port strangers ask for names, on this host. By default 7407.
-    pub door_port: u16,
+    /// The port of this host's name service. By default 7407.
+    pub name_service_port: u16,
     /// Hosts whose addresses are known.
     pub hosts: Hosts,
     /// How hosts know each other.
     pub security: Security,
-    /// Over how many flows packets are sent to each peer; 1 to 16. By default 1: several help where the network spreads
+    /// Over how many paths (UDP sockets) packets are sent to each peer; 1 to 16. By default 1: several help where the network spreads
     /// them over several ways, and cost where it does not.
     pub paths: u8,
     /// How long a peer with which nothing is under way may be silent before it is asked whether it is there: after about 5 s
@@ -70,7 +70,7 @@ impl NetworkOptions {
         Self {
             host: None,
             listen: SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
-            door_port: DOOR_PORT,
+            name_service_port: NAME_SERVICE_PORT,
             hosts: Hosts::new(),
             security,
             paths: PATHS,

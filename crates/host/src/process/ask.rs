@@ -1,15 +1,15 @@
-//! Asking somebody for what it offers, in the caller's thread.
+//! Asks an interface for an offer, in the caller's thread.
 //!
-//! What is sent to us is ours: nobody else is given it. So an asker whose time is
+//! An answer that is sent to us is given to nobody else. So an asker whose time is
 //! up closes its ear first and then looks once more. Either an answer is there, or it
 //! can no longer be sent, and is kept for somebody else.
 
 use super::Interior;
 use super::codec::Message;
 use super::name::{Name, Namespace};
-use super::reach::{Contact, Setback, Target, Whom};
+use super::reach::{AttemptError, Contact, Route, Target};
 use crate::network::handshake_payload::{Answer, Sought};
-use crate::network::outside::Abroad;
+use crate::network::resolver::RemoteTarget;
 use crate::{Address, ConnectError, RefusedBecause};
 use rustix::net::{Shutdown, shutdown};
 use std::convert::Infallible;
@@ -22,24 +22,24 @@ pub(super) fn ask(
     deadline_ns: u64,
 ) -> Result<Vec<u8>, ConnectError> {
     let item = Name::checked(item)?;
-    let whom = Whom::of(interior, to, deadline_ns)?;
+    let whom = Route::of(interior, to, deadline_ns)?;
     let mut backoff = whom.backoff();
     // What it said last, if it said anything.
     let mut said = None;
     loop {
         let attempt = match &whom {
-            Whom::Oneself => of_oneself(interior, whom.shown(), &item),
-            Whom::Another(target) => {
+            Route::Loopback => of_loopback(interior, whom.shown(), &item),
+            Route::Another(target) => {
                 of_another(interior, target, &item, deadline_ns).map(|(bytes, _)| bytes)
             }
-            Whom::Abroad(abroad) => of_abroad(interior, abroad, &item, deadline_ns),
+            Route::Remote(remote) => of_remote(interior, remote, &item, deadline_ns),
         };
         let why = match attempt {
             Ok(bytes) => return Ok(bytes),
-            Err(Setback::Again(why)) => why,
-            Err(Setback::Final(why)) => return Err(why),
+            Err(AttemptError::Again(why)) => why,
+            Err(AttemptError::Final(why)) => return Err(why),
             // The time of the last attempt is hardly ever enough.
-            Err(Setback::Late) => {
+            Err(AttemptError::Late) => {
                 let to = whom.shown().to_owned();
                 return Err(said.unwrap_or(ConnectError::Stalled { to }));
             }
@@ -55,7 +55,7 @@ pub(super) fn ask(
     }
 }
 
-fn of_oneself(interior: &Interior, shown: &str, item: &Name) -> Result<Vec<u8>, Setback> {
+fn of_loopback(interior: &Interior, shown: &str, item: &Name) -> Result<Vec<u8>, AttemptError> {
     let given = interior
         .offers
         .hand_over(item, |bytes| Ok::<_, Infallible>(bytes.to_vec()));
@@ -65,23 +65,23 @@ fn of_oneself(interior: &Interior, shown: &str, item: &Name) -> Result<Vec<u8>, 
     }
 }
 
-/// What somebody else offers, and its user, by the kernel's word.
+/// The offer of another interface, and its user as the kernel reports it.
 fn of_another(
     interior: &Interior,
     target: &Target,
     item: &Name,
     deadline_ns: u64,
-) -> Result<(Vec<u8>, u32), Setback> {
+) -> Result<(Vec<u8>, u32), AttemptError> {
     let Some(contact) = target.greeted(interior, deadline_ns)? else {
-        let bytes = of_oneself(interior, target.shown(), item)?;
+        let bytes = of_loopback(interior, target.shown(), item)?;
         return Ok((bytes, interior.identity.user));
     };
     let ask = Message::Ask { item: item.clone() };
     contact.say(&ask, &[])?;
     let message = match contact.await_message(deadline_ns) {
         Ok(arrived) => arrived.message,
-        Err(Setback::Late) => look_for_the_last_time(&contact)?,
-        Err(setback) => return Err(setback),
+        Err(AttemptError::Late) => look_for_the_last_time(&contact)?,
+        Err(attempt_error) => return Err(attempt_error),
     };
     match message {
         Message::Answer { bytes } => Ok((bytes, contact.credentials.user)),
@@ -93,35 +93,35 @@ fn of_another(
     }
 }
 
-fn of_abroad(
+fn of_remote(
     interior: &Interior,
-    abroad: &Abroad,
+    remote: &RemoteTarget,
     item: &Name,
     deadline_ns: u64,
-) -> Result<Vec<u8>, Setback> {
+) -> Result<Vec<u8>, AttemptError> {
     let Some(network) = &interior.network else {
         unreachable!("without a network nobody is abroad");
     };
-    let setback = |why| abroad.setback(why);
-    let found = network.find(abroad, deadline_ns).map_err(setback)?;
-    let said = network.ask(&found, abroad, item, deadline_ns);
-    match said.map_err(setback)? {
+    let attempt_error = |why| remote.attempt_error(why);
+    let found = network.find(remote, deadline_ns).map_err(attempt_error)?;
+    let said = network.ask(&found, remote, item, deadline_ns);
+    match said.map_err(attempt_error)? {
         Answer::Given(bytes) => Ok(bytes),
         Answer::Refused {
             reason: Answer::NOT_OFFERED,
-        } => Err(not_offered(&abroad.shown, item)),
-        Answer::Refused { reason } => Err(Setback::Final(ConnectError::Refused {
-            to: abroad.shown.clone(),
+        } => Err(not_offered(&remote.shown, item)),
+        Answer::Refused { reason } => Err(AttemptError::Final(ConnectError::Refused {
+            to: remote.shown.clone(),
             reason: RefusedBecause(reason),
         })),
-        _ => Err(Setback::Final(ConnectError::Invalid {
-            to: abroad.shown.clone(),
+        _ => Err(AttemptError::Final(ConnectError::Invalid {
+            to: remote.shown.clone(),
             what: "it answered with something else than was asked for",
         })),
     }
 }
 
-/// What a neighbour offers under that name, and its user, if it says so in time.
+/// The offer of a neighbour under that name, and the neighbour's user, if it answers in time.
 pub(crate) fn ask_neighbour(
     interior: &Interior,
     namespace: &Namespace,
@@ -134,19 +134,19 @@ pub(crate) fn ask_neighbour(
     of_another(interior, &target, &item, deadline_ns).ok()
 }
 
-fn look_for_the_last_time(contact: &Contact<'_>) -> Result<Message, Setback> {
+fn look_for_the_last_time(contact: &Contact<'_>) -> Result<Message, AttemptError> {
     // It fails only if the other end is gone, and then nothing more can come.
     let _ = shutdown(&contact.socket, Shutdown::Read);
     match contact.look() {
         Ok(Some(arrived)) => Ok(arrived.message),
         // A closed ear looks like the end of the other side.
-        Ok(None) | Err(Setback::Again(_)) => Err(Setback::Late),
-        Err(setback) => Err(setback),
+        Ok(None) | Err(AttemptError::Again(_)) => Err(AttemptError::Late),
+        Err(attempt_error) => Err(attempt_error),
     }
 }
 
-fn not_offered(shown: &str, item: &Name) -> Setback {
-    Setback::Again(ConnectError::NotOffered {
+fn not_offered(shown: &str, item: &Name) -> AttemptError {
+    AttemptError::Again(ConnectError::NotOffered {
         to: shown.to_owned(),
         item: item.as_str().to_owned(),
     })

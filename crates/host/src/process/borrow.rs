@@ -1,9 +1,9 @@
-//! Fetching pages that somebody lent to this interface (decision 0006), in the caller's thread.
+//! Fetches pages that a peer exported to this interface (decision 0006), in the caller's thread.
 
 use super::Interior;
 use super::codec::Message;
 use super::exchange::ReceivedMessage;
-use super::reach::{Setback, Target, Whom};
+use super::reach::{AttemptError, Route, Target};
 use crate::{Address, ConnectError, Destination, RefusedBecause};
 use hamlyn_ring::lending::Borrowed;
 use std::time::Duration;
@@ -14,12 +14,12 @@ pub(super) fn borrow(
     secret: u64,
     deadline_ns: u64,
 ) -> Result<Borrowed, ConnectError> {
-    let whom = Whom::of(interior, Address::Destination(from), deadline_ns)?;
+    let whom = Route::of(interior, Address::Destination(from), deadline_ns)?;
     let mut backoff = whom.backoff();
     let target = match whom {
-        Whom::Another(target) => target,
-        // Memory is lent within a host, and not to oneself.
-        whom @ (Whom::Oneself | Whom::Abroad(_)) => {
+        Route::Another(target) => target,
+        // Memory is exported within a host, and not to the same interface.
+        whom @ (Route::Loopback | Route::Remote(_)) => {
             return Err(ConnectError::NotLent {
                 to: whom.shown().to_owned(),
             });
@@ -28,9 +28,9 @@ pub(super) fn borrow(
     loop {
         let why = match attempt(interior, &target, secret, deadline_ns) {
             Ok(borrowed) => return Ok(borrowed),
-            Err(Setback::Again(why)) => why,
-            Err(Setback::Final(why)) => return Err(why),
-            Err(Setback::Late) => return Err(target.stalled()),
+            Err(AttemptError::Again(why)) => why,
+            Err(AttemptError::Final(why)) => return Err(why),
+            Err(AttemptError::Late) => return Err(target.stalled()),
         };
         let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
             return Err(why);
@@ -44,7 +44,7 @@ fn attempt(
     target: &Target,
     secret: u64,
     deadline_ns: u64,
-) -> Result<Borrowed, Setback> {
+) -> Result<Borrowed, AttemptError> {
     let not_lent = || ConnectError::NotLent {
         to: target.shown().to_owned(),
     };

@@ -29,7 +29,7 @@ pub(crate) fn instant(deadline_ns: u64) -> Timespec {
     }
 }
 
-/// Waits until `descriptor` has something to read, or its other end hung up.
+/// Waits until `descriptor` has something to read, or its other end closed.
 /// False when the deadline passed before.
 pub(crate) fn wait_readable(
     descriptor: impl AsFd,

@@ -1,6 +1,6 @@
 //! The messages of a handshake: bytes to values and back, nothing else.
 //!
-//! [`decode`] is total: whatever bytes a peer sends, it returns a message that
+//! [`decode`] is total: for any bytes it returns a message that
 //! obeys every rule of this version, or the reason why there is none. A
 //! message has exactly one encoding, so `encode(decode(bytes)) == bytes`.
 //!
@@ -95,7 +95,7 @@ pub enum Message {
         /// As in [`crate::RefusedBecause`]; any number.
         reason: u16,
     },
-    /// The connector wants no link, but what is offered under a name.
+    /// The connector wants no link, but an offer under a name.
     Ask {
         /// Which name.
         item: Name,

@@ -4,9 +4,9 @@ use super::Interior;
 use super::clock::now_ns;
 use super::codec::Message;
 use super::grant::Unlinkable;
-use super::reach::{Contact, Setback, Target, Whom};
-use super::registry::{Entrant, Outgoing, PeerKey};
-use crate::network::outside::{Abroad, Prospect};
+use super::reach::{AttemptError, Contact, Route, Target};
+use super::registry::{NewLink, Outgoing, PeerKey};
+use crate::network::resolver::{PendingConnection, RemoteTarget};
 use crate::{Address, ConnectError, Connected, HostError, Peer, RefusedBecause};
 use hamlyn_link::either::EitherLink;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ enum Attempt {
     /// The peer's own attempt is to be used.
     Incoming(PeerKey),
     /// It is ourselves.
-    Oneself,
+    Loopback,
 }
 
 pub(super) fn connect(
@@ -33,24 +33,24 @@ pub(super) fn connect(
     to: Address<'_>,
     deadline_ns: u64,
 ) -> Result<Connected<EitherLink>, ConnectError> {
-    let whom = Whom::of(interior, to, deadline_ns)?;
+    let whom = Route::of(interior, to, deadline_ns)?;
     let stalled = || ConnectError::Stalled {
         to: whom.shown().to_owned(),
     };
     let mut backoff = whom.backoff();
     loop {
         let made = match &whom {
-            Whom::Oneself => Ok(Attempt::Oneself),
-            Whom::Another(target) => attempt(interior, target, deadline_ns),
-            Whom::Abroad(abroad) => attempt_abroad(interior, abroad, deadline_ns),
+            Route::Loopback => Ok(Attempt::Loopback),
+            Route::Another(target) => attempt(interior, target, deadline_ns),
+            Route::Remote(remote) => attempt_remote(interior, remote, deadline_ns),
         };
         let (why, incoming) = match made {
             Ok(Attempt::Made(connected)) => return Ok(connected),
-            Ok(Attempt::Oneself) => return oneself(interior),
+            Ok(Attempt::Loopback) => return oneself(interior),
             Ok(Attempt::Incoming(key)) => (stalled(), Some(key)),
-            Err(Setback::Again(why)) => (why, None),
-            Err(Setback::Final(why)) => return Err(why),
-            Err(Setback::Late) => return Err(stalled()),
+            Err(AttemptError::Again(why)) => (why, None),
+            Err(AttemptError::Final(why)) => return Err(why),
+            Err(AttemptError::Late) => return Err(stalled()),
         };
         let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
             return Err(why);
@@ -73,7 +73,7 @@ pub(super) fn connect(
 fn oneself(interior: &Interior) -> Result<Connected<EitherLink>, ConnectError> {
     let link = interior
         .lender
-        .loopback(interior.registry.alarm_descriptor()?)?;
+        .loopback(interior.registry.waker_descriptor()?)?;
     let (token, is_new) = interior.registry.loopback(link.receive.wake_word());
     if !is_new {
         return Ok(Connected::Already { token });
@@ -101,56 +101,57 @@ impl Drop for Claim<'_> {
     }
 }
 
-fn attempt_abroad(
+fn attempt_remote(
     interior: &Interior,
-    abroad: &Abroad,
+    remote: &RemoteTarget,
     deadline_ns: u64,
-) -> Result<Attempt, Setback> {
+) -> Result<Attempt, AttemptError> {
     let Some(network) = &interior.network else {
         unreachable!("without a network nobody is abroad");
     };
-    let setback = |why| abroad.setback(why);
-    let found = network.find(abroad, deadline_ns).map_err(setback)?;
+    let attempt_error = |why| remote.attempt_error(why);
+    let found = network.find(remote, deadline_ns).map_err(attempt_error)?;
     let key = PeerKey::of(&found.who);
     if found.who.node == interior.identity.node {
         // This host by another name.
-        let here = Whom::of(interior, Address::Destination(found.who), deadline_ns)?;
+        let here = Route::of(interior, Address::Destination(found.who), deadline_ns)?;
         return match &here {
-            Whom::Another(target) => attempt(interior, target, deadline_ns),
-            Whom::Oneself | Whom::Abroad(_) => Ok(Attempt::Oneself),
+            Route::Another(target) => attempt(interior, target, deadline_ns),
+            Route::Loopback | Route::Remote(_) => Ok(Attempt::Loopback),
         };
     }
     if let Some(early) = claim(interior, key)? {
         return Ok(early);
     }
     let _claim = Claim(interior);
-    let own =
-        |prospect: &Prospect<'_>| prospect.side(interior.identity, interior.settings.name.clone());
-    let asked = network.ask_link(&found, abroad, own, deadline_ns);
-    match asked.map_err(setback)? {
+    let own = |pending: &PendingConnection<'_>| {
+        pending.side(interior.identity, interior.settings.name.clone())
+    };
+    let asked = network.ask_link(&found, remote, own, deadline_ns);
+    match asked.map_err(attempt_error)? {
         Ok((peer, link)) => {
             if !interior.allows_peer(&peer) {
-                return Err(Setback::Final(ConnectError::NotAllowed {
-                    to: abroad.shown.clone(),
+                return Err(AttemptError::Final(ConnectError::NotAllowed {
+                    to: remote.shown.clone(),
                     user: peer.destination.user,
                 }));
             }
-            enter(interior, Entrant::remote(peer, link))
+            enter(interior, NewLink::remote(peer, link))
         }
         Err(RefusedBecause::SIMULTANEOUS) => Ok(Attempt::Incoming(key)),
         Err(reason) => {
-            let to = abroad.shown.clone();
+            let to = remote.shown.clone();
             let error = ConnectError::Refused { to, reason };
             Err(match reason {
-                RefusedBecause::BUSY => Setback::Again(error),
-                _ => Setback::Final(error),
+                RefusedBecause::BUSY => AttemptError::Again(error),
+                _ => AttemptError::Final(error),
             })
         }
     }
 }
 
-/// Says that we are about to connect to somebody; or that there is a link, or will be. Must be followed by a [`Claim`].
-fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, Setback> {
+/// Claims a connection to a peer; or says that there is a link, or will be. Must be followed by a [`Claim`].
+fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, AttemptError> {
     match interior.registry.begin_outgoing(key) {
         Outgoing::Begun => Ok(None),
         Outgoing::Linked(token) => Ok(Some(Attempt::Made(Connected::Already { token }))),
@@ -162,18 +163,22 @@ fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, Setback> 
     }
 }
 
-fn enter(interior: &Interior, entrant: Entrant) -> Result<Attempt, Setback> {
+fn enter(interior: &Interior, new_link: NewLink) -> Result<Attempt, AttemptError> {
     Ok(Attempt::Made(
-        match interior.registry.enter_outgoing(entrant)? {
+        match interior.registry.enter_outgoing(new_link)? {
             Ok((peer, link)) => Connected::New(peer, link),
             Err(token) => Connected::Already { token },
         },
     ))
 }
 
-fn attempt(interior: &Interior, target: &Target, deadline_ns: u64) -> Result<Attempt, Setback> {
+fn attempt(
+    interior: &Interior,
+    target: &Target,
+    deadline_ns: u64,
+) -> Result<Attempt, AttemptError> {
     let Some(contact) = target.greeted(interior, deadline_ns)? else {
-        return Ok(Attempt::Oneself);
+        return Ok(Attempt::Loopback);
     };
     let key = contact.key();
     if let Some(early) = claim(interior, key)? {
@@ -218,5 +223,5 @@ fn attempt(interior: &Interior, target: &Target, deadline_ns: u64) -> Result<Att
         })?;
     let process = credentials.open_process(&control);
     let peer = credentials.peer(&offer);
-    enter(interior, Entrant::local(peer, control, process, link))
+    enter(interior, NewLink::local(peer, control, process, link))
 }

@@ -26,7 +26,7 @@ pub struct RendezvousCounters {
     pub too_many: u64,
     /// We were out of memory or descriptors.
     pub resources: u64,
-    /// What was sent is no handshake, or what it lent could not be used.
+    /// The message is an invalid handshake, or its memory could not be used.
     pub invalid: u64,
     /// There was a link already, or both sides connected at once.
     pub simultaneous: u64,
@@ -34,8 +34,8 @@ pub struct RendezvousCounters {
     pub busy: u64,
     /// The peer did not complete the handshake in time.
     pub stalled: u64,
-    /// The peer hung up before the handshake was complete.
-    pub hung_up: u64,
+    /// The peer closed before the handshake was complete.
+    pub peer_closed: u64,
 }
 
 /// How a handshake ended.
@@ -54,11 +54,11 @@ pub(crate) enum Outcome {
     Simultaneous,
     Busy,
     Stalled,
-    HungUp,
+    PeerClosed,
 }
 
 impl Outcome {
-    /// What somebody is told who is refused so.
+    /// The reason that a refused peer is told.
     pub(crate) fn reason(self) -> Option<RefusedBecause> {
         Some(match self {
             Self::NotAllowed => RefusedBecause::NOT_ALLOWED,
@@ -74,14 +74,14 @@ impl Outcome {
             | Self::Lent
             | Self::NotLent
             | Self::Stalled
-            | Self::HungUp => return None,
+            | Self::PeerClosed => return None,
         })
     }
 }
 
-const OUTCOMES: usize = Outcome::HungUp as usize + 1;
+const OUTCOMES: usize = Outcome::PeerClosed as usize + 1;
 
-/// Written by the attendant, read by the owner.
+/// Written by the control thread, read by the owner.
 #[derive(Debug, Default)]
 pub(crate) struct Tally([AtomicU64; OUTCOMES]);
 
@@ -111,7 +111,7 @@ impl Tally {
             simultaneous: of(Outcome::Simultaneous),
             busy: of(Outcome::Busy),
             stalled: of(Outcome::Stalled),
-            hung_up: of(Outcome::HungUp),
+            peer_closed: of(Outcome::PeerClosed),
         }
     }
 }
@@ -160,9 +160,9 @@ mod tests {
     fn every_outcome_has_its_counter() {
         let tally = Tally::default();
         tally.count(Outcome::Stalled);
-        tally.count(Outcome::HungUp);
-        tally.count(Outcome::HungUp);
+        tally.count(Outcome::PeerClosed);
+        tally.count(Outcome::PeerClosed);
         let read = tally.read();
-        assert_eq!((read.stalled, read.hung_up, read.accepted), (1, 2, 0));
+        assert_eq!((read.stalled, read.peer_closed, read.accepted), (1, 2, 0));
     }
 }

@@ -1,10 +1,10 @@
-//! Closing descriptors that strangers sent.
+//! Closes descriptors that peers sent.
 //!
-//! To close is to call into whatever the descriptor stands for, and that may
+//! To close a descriptor is to call its file system or driver, and that may
 //! take as long as its owner likes: a file of a file system that the sender
 //! itself serves, or a connection that lingers. So only memory files are closed
 //! where they are received; everything else is closed by a thread that nobody
-//! waits for, and whoever has several of them busy is not served meanwhile.
+//! waits for, and a user with several of them busy is not served meanwhile.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::fcntl_get_seals;

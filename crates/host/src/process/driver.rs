@@ -1,5 +1,5 @@
-//! The part of the process host that whoever drives the interface has: events of the
-//! registry, and sleeping until a peer rings.
+//! The part of the process host for the thread that drives the interface: events of the
+//! registry, and sleeping until a peer wakes it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -31,10 +31,10 @@ pub struct ProcessDriver {
     has_words: bool,
     /// The system does not let us wait at words.
     no_words: bool,
-    /// How often the alarm had been rung.
-    alarm_rings: u32,
-    /// What comes to the wire ends a sleep.
-    hears_wire: bool,
+    /// The waker's count at the last check.
+    wakes_seen: u32,
+    /// A datagram at the endpoint ends a sleep.
+    polls_udp: bool,
     /// The process that opened the interface.
     process: u32,
 }
@@ -48,14 +48,14 @@ impl ProcessDriver {
             lookout: Lookout::new(),
             has_words: false,
             no_words: false,
-            alarm_rings: 0,
-            hears_wire: false,
+            wakes_seen: 0,
+            polls_udp: false,
             process: std::process::id(),
         }
     }
 
-    fn take_rings(&self) -> Result<(), HostError> {
-        match self.interior.registry.take_rings() {
+    fn drain_doorbells(&self) -> Result<(), HostError> {
+        match self.interior.registry.drain_doorbells() {
             Ok(()) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(HostError::system("epoll_wait", 0, errno)),
         }
@@ -64,8 +64,8 @@ impl ProcessDriver {
     fn sleep_here(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         let deadline_ns = deadline_ns.into_iter().chain(self.sleep_until_ns()).min();
         if self.has_words {
-            let own = self.interior.registry.alarm().word();
-            match self.lookout.sleep(own, self.alarm_rings, deadline_ns) {
+            let own = self.interior.registry.waker().word();
+            match self.lookout.sleep(own, self.wakes_seen, deadline_ns) {
                 Ok(()) => return Ok(()),
                 // Before Linux 5.16, or in a sandbox.
                 Err(Errno::NOSYS | Errno::PERM) => self.no_words = true,
@@ -73,10 +73,10 @@ impl ProcessDriver {
                 Err(_) => {}
             }
         }
-        // Nobody was found at a word, so whoever rings does so here.
-        let bells = self.interior.registry.bells().as_fd();
+        // Peers found nobody at a word, so they ring the doorbell socket.
+        let doorbells = self.interior.registry.doorbells().as_fd();
         // What was rung for is looked at first; the rings themselves are taken before the next sleep.
-        match clock::wait_for_events(bells, deadline_ns) {
+        match clock::wait_for_events(doorbells, deadline_ns) {
             Ok(()) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(HostError::system("epoll_wait", 0, errno)),
         }
@@ -99,12 +99,12 @@ impl Driver for ProcessDriver {
         if self.rung {
             // Of the sleep before this one. What cannot be taken now only makes this one short.
             self.rung = false;
-            let _ = self.take_rings();
+            let _ = self.drain_doorbells();
         }
         // The sleep is announced after this, so all rings for it change these.
         let registry = &self.interior.registry;
         self.lookout.clear();
-        self.alarm_rings = registry.alarm().rings();
+        self.wakes_seen = registry.waker().wakes();
         self.has_words = !self.no_words && registry.add_words(&mut self.lookout);
     }
 
@@ -114,7 +114,7 @@ impl Driver for ProcessDriver {
         // For those that do not, if there are any: it interrupts every processor that runs a process like us.
         let interior = &self.interior;
         self.unannounced = interior.lender.takes_barriers()
-            && interior.registry.has_rings()
+            && interior.registry.has_doorbells()
             && membarrier(MembarrierCommand::GlobalExpedited).is_err();
     }
 
@@ -135,17 +135,17 @@ impl Driver for ProcessDriver {
             return self.sleep_here(deadline_ns);
         };
         let has_links = network.endpoint.has_links();
-        if has_links != self.hears_wire {
-            let bells = interior.registry.bells().as_fd();
-            let heard = watch_udp(bells, &network.endpoint, has_links);
+        if has_links != self.polls_udp {
+            let doorbells = interior.registry.doorbells().as_fd();
+            let heard = watch_udp(doorbells, &network.endpoint, has_links);
             heard.map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
-            self.hears_wire = has_links;
+            self.polls_udp = has_links;
         }
         if !has_links {
-            // The keeper looks after it.
+            // The endpoint driver polls it.
             return self.sleep_here(deadline_ns);
         }
-        // What the wire wants at a time, whoever wakes for it sees to.
+        // The thread that wakes at the endpoint's deadline runs its timers.
         network.endpoint.note_asleep(true);
         let wants_ns = network.endpoint.deadline_ns();
         let deadline_ns = deadline_ns.into_iter().chain(wants_ns).min();
@@ -158,9 +158,9 @@ impl Driver for ProcessDriver {
         self.lookout.clear();
         self.rung = true;
     }
-    fn alarm(&self) -> Box<dyn Fn() + Send + Sync> {
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
         let interior = Arc::clone(&self.interior);
-        Box::new(move || interior.registry.alarm().ring())
+        Box::new(move || interior.registry.waker().wake())
     }
 
     fn now_ns(&self) -> u64 {
@@ -168,10 +168,10 @@ impl Driver for ProcessDriver {
     }
 
     fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
-        Some(self.interior.registry.bells())
+        Some(self.interior.registry.doorbells())
     }
 
-    fn stand_back(&mut self, span_ns: u64) {
+    fn park(&mut self, span_ns: u64) {
         // Each look has paused for itself.
         if span_ns > 0 {
             std::thread::park_timeout(Duration::from_nanos(span_ns));

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 /// lends for receiving, and the page in which its peers leave notes.
 pub(super) const DESCRIPTORS: usize = 2;
 
-/// Sent before a socket is closed on purpose. Every other byte is a ring of the bell.
+/// Sent before a socket is closed on purpose. Every other byte is a ring of the doorbell.
 pub(super) const GOODBYE: u8 = 0xff;
 
 /// What arrived.
@@ -27,13 +27,13 @@ pub(super) struct ReceivedMessage {
     pub(super) pages: Option<OwnedFd>,
 }
 
-/// Why nothing useful arrived. Whatever descriptors came are closed.
+/// Why no valid message arrived. Descriptors that came are closed.
 #[derive(Debug)]
-pub(super) enum Mishap {
+pub(super) enum ReceiveError {
     /// Nothing is there yet.
     NotYet,
-    /// The other end hung up.
-    HungUp,
+    /// The other end closed.
+    PeerClosed,
     /// It is no message of this version.
     NotAMessage(NotAMessage),
     /// We have no room for the descriptors.
@@ -71,12 +71,12 @@ pub(super) fn receive(
     socket: impl AsFd,
     user: u32,
     disposal: &Disposal,
-) -> Result<ReceivedMessage, Mishap> {
+) -> Result<ReceivedMessage, ReceiveError> {
     match receive_once(&socket, user, disposal) {
-        // A receiver that finds nothing looks afterwards whether the other end hung up; what it
-        // sent in between is still there. Once it has hung up, nothing comes in between.
-        Err(Mishap::HungUp) => match receive_once(&socket, user, disposal) {
-            Err(Mishap::NotYet) => Err(Mishap::HungUp),
+        // A receiver that finds nothing looks afterwards whether the other end closed; messages that it
+        // sent in between are still there. Once it has closed, nothing comes in between.
+        Err(ReceiveError::PeerClosed) => match receive_once(&socket, user, disposal) {
+            Err(ReceiveError::NotYet) => Err(ReceiveError::PeerClosed),
             arrived => arrived,
         },
         arrived => arrived,
@@ -87,7 +87,7 @@ fn receive_once(
     socket: impl AsFd,
     user: u32,
     disposal: &Disposal,
-) -> Result<ReceivedMessage, Mishap> {
+) -> Result<ReceivedMessage, ReceiveError> {
     // One byte more than the longest message has, and one descriptor more: what is longer
     // is seen to be longer.
     let mut bytes = [0u8; MESSAGE_BYTES_MAX + 1];
@@ -102,9 +102,11 @@ fn receive_once(
     }
     let received = match received {
         Ok(received) => received,
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Err(Mishap::NotYet),
-        Err(rustix::io::Errno::CONNRESET) => return Err(Mishap::HungUp),
-        Err(errno) => return Err(Mishap::System(Errno(errno.raw_os_error()))),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+            return Err(ReceiveError::NotYet);
+        }
+        Err(rustix::io::Errno::CONNRESET) => return Err(ReceiveError::PeerClosed),
+        Err(errno) => return Err(ReceiveError::System(Errno(errno.raw_os_error()))),
     };
     let mut descriptors = Vec::with_capacity(DESCRIPTORS + 1);
     for ancillary in control.drain() {
@@ -114,20 +116,20 @@ fn receive_once(
     }
     let (mut descriptors, had_others) = disposal.sift(user, descriptors);
     if received.bytes == 0 {
-        return Err(Mishap::HungUp);
+        return Err(ReceiveError::PeerClosed);
     }
     let bytes = bytes.get(..received.bytes).unwrap_or(&bytes);
-    let message = codec::decode(bytes).map_err(Mishap::NotAMessage)?;
+    let message = codec::decode(bytes).map_err(ReceiveError::NotAMessage)?;
     // The kernel cuts a list of descriptors short for two reasons.
     if received.flags.contains(ReturnFlags::CTRUNC)
         && descriptors.len() <= DESCRIPTORS
         && !had_others
     {
-        return Err(Mishap::OutOfDescriptors);
+        return Err(ReceiveError::OutOfDescriptors);
     }
     if had_others {
         let what = "it lent something that is not a memory file";
-        return Err(Mishap::NotAMessage(NotAMessage::Invalid(what)));
+        return Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what)));
     }
     let wanted = match message {
         Message::Hello(_) | Message::Welcome(_) => DESCRIPTORS,
@@ -136,7 +138,7 @@ fn receive_once(
     };
     if descriptors.len() != wanted {
         let what = "it came with the wrong number of descriptors";
-        return Err(Mishap::NotAMessage(NotAMessage::Invalid(what)));
+        return Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what)));
     }
     let mut pages = None;
     if wanted == 1 {
@@ -149,8 +151,8 @@ fn receive_once(
     })
 }
 
-/// Takes all rings of the bell, up to a bound. Says whether the other end said
-/// goodbye, and whether it hung up.
+/// Drains the doorbell, up to a bound. Says whether the other end said
+/// goodbye, and whether it closed.
 pub(super) fn drain(socket: impl AsFd) -> Drained {
     // A peer that obeys the rules rings once for each time that we go to sleep.
     const TURNS: usize = 64;
@@ -159,13 +161,13 @@ pub(super) fn drain(socket: impl AsFd) -> Drained {
         let mut byte = [0u8; 1];
         match rustix::net::recv(&socket, &mut byte, RecvFlags::DONTWAIT) {
             Ok((_, 0)) => {
-                drained.hung_up = true;
+                drained.peer_closed = true;
                 break;
             }
             Ok(_) if byte == [GOODBYE] => drained.goodbye = true,
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             // Reported once, before what the peer sent last.
-            Err(rustix::io::Errno::CONNRESET) => drained.hung_up = true,
+            Err(rustix::io::Errno::CONNRESET) => drained.peer_closed = true,
             Err(_) => break,
         }
     }
@@ -176,12 +178,12 @@ pub(super) fn drain(socket: impl AsFd) -> Drained {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drained {
     pub(super) goodbye: bool,
-    pub(super) hung_up: bool,
+    pub(super) peer_closed: bool,
 }
 
 /// Tells the other end that we close on purpose, and closes, even if a link
 /// still holds the socket.
-pub(super) fn hang_up(socket: impl AsFd) {
+pub(super) fn close_control(socket: impl AsFd) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     // Either may fail if the other end is gone, and then nobody needs it.
     let _ = rustix::net::send(&socket, &[GOODBYE], flags);

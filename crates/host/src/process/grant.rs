@@ -153,11 +153,11 @@ impl Lender {
             .map_err(|_| Unlinkable::Invalid("its memory does not fit its own description"))
     }
 
-    /// A link of the interface with itself, whose doorbell is `alarm`.
-    pub(super) fn loopback(&self, alarm: OwnedFd) -> Result<PairLink, HostError> {
+    /// A link of the interface with itself, whose doorbell is `waker`.
+    pub(super) fn loopback(&self, waker: OwnedFd) -> Result<PairLink, HostError> {
         let payload_max_bytes = self.payload_max_bytes as usize;
         let fence = self.fence(true);
-        PairLink::to_itself(self.geometry, payload_max_bytes, fence, alarm).map_err(|error| {
+        PairLink::to_itself(self.geometry, payload_max_bytes, fence, waker).map_err(|error| {
             match error {
                 LinkError::Memory(error) => memory(error),
                 LinkError::Map(errno) => {
@@ -168,7 +168,7 @@ impl Lender {
         })
     }
 
-    /// Who pays for barriers on a link with somebody who takes them, or does not.
+    /// Which side pays for barriers on a link.
     fn fence(&self, peer_takes_barriers: bool) -> Fence {
         if self.takes_barriers && peer_takes_barriers {
             Fence::Light

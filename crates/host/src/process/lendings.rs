@@ -1,8 +1,8 @@
 //! Pages that are lent to a peer and wait for it to fetch them (decision 0006).
 //!
 //! They are fetched, never pushed: nobody is sent descriptors that it did not ask for. What the
-//! owner was given when it lent them, a number that nobody can guess, goes to the peer in a message. The attendant
-//! hands the file over once, to whoever names that number and is, by the kernel's word, the user and process
+//! owner was given when it lent them, a number that nobody can guess, goes to the peer in a message. The control thread
+//! hands the file over once, to a peer that names that number and that the kernel reports as the user and process
 //! at the other end of the link that they were lent to.
 
 use super::credentials::Credentials;
@@ -59,7 +59,7 @@ impl Lendings {
         self.lock().remove(&secret);
     }
 
-    /// Has `send` hand the file and its length over, if they are for whoever asks. It stays if that fails.
+    /// Has `send` hand the file and its length over, if they are for the asker. The file stays if that fails.
     pub(super) fn hand_over(
         &self,
         secret: u64,

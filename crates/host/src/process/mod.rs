@@ -2,20 +2,20 @@
 //!
 //! * [`name`]: published names and their abstract socket addresses.
 //! * [`codec`]: the messages of a handshake.
-//! * `offers`: what is kept for whoever asks for it.
+//! * `offers`: bytes that are kept for askers.
 //! * `exchange`: one message and its descriptors over a socket.
-//! * `disposal`: closing what strangers sent, without waiting for them.
+//! * `disposal`: closes descriptors that peers sent, without waiting for them.
 //! * `grant`: the memory that each side of a link lends to the other.
 //! * `credentials`: who the kernel says is at the other end.
 //! * `lendings`: pages that wait to be fetched by whom they were lent to.
 //! * `reach`, `connect`, `ask`, `borrow`: the side of a handshake that begins it.
-//! * `attendant`: the other side; it also notices deaths.
-//! * `driver`: events and sleep, for whoever drives the interface.
-//! * `registry`: the links, shared by the owner's thread and the attendant.
+//! * `control_thread`: the other side; it also notices deaths.
+//! * `driver`: events and sleep, for the thread that drives the interface.
+//! * `registry`: the links, shared by the owner's thread and the control thread.
 //!
 //! # Trust
 //!
-//! Whoever connects, and whoever is connected to, may send anything at any time. Who it is,
+//! Both sides of a connection may send anything at any time. Who they are,
 //! is the kernel's word (`SO_PEERCRED`), never the peer's. A handshake is a
 //! few messages of bounded size, parsed by a total function, and has a deadline. Memory that a peer
 //! lends is used only if the kernel confirms that it cannot shrink. All that a peer can cause is bounded: handshakes at a time
@@ -32,15 +32,15 @@
 //!
 //! # Forking
 //!
-//! A child that was forked without `exec` has neither the attendant nor the rings;
+//! A child that was forked without `exec` has neither the control thread nor the rings;
 //! it must not use the host. `exec` closes everything.
 
 mod ask;
-mod attendant;
 mod borrow;
 pub(crate) mod clock;
 pub mod codec;
 mod connect;
+mod control_thread;
 pub(crate) mod counters;
 mod credentials;
 mod disposal;
@@ -60,15 +60,16 @@ pub use counters::RendezvousCounters;
 pub use driver::ProcessDriver;
 pub use options::{Access, NetworkUse, Options};
 
-use crate::bell::Bell;
-use crate::network::door::{Door, ENDPOINT_ITEM, located};
-use crate::network::outside::Network;
+use crate::network::name_service::{ENDPOINT_ITEM, NameService, located};
+use crate::network::resolver::Network;
 use crate::offers::Offers;
 use crate::sharing::{AnyThread, OneThread, Sharing};
+use crate::waiter::Waiter;
 use crate::{
-    Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
+    Address, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
+    ThreadHandle,
 };
-use attendant::Attendant;
+use control_thread::ControlThread;
 use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
@@ -86,14 +87,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Connections that the kernel keeps for us until the attendant accepts them.
+/// Connections that the kernel keeps for us until the control thread accepts them.
 const BACKLOG: i32 = 4096;
 /// How long the end of a host may take until what was sent to other hosts is acknowledged.
 const SETTLE_NS: u64 = 2_000_000_000;
-/// The attendant needs little; a subscriber of its log may need more.
+/// The control thread needs little; a subscriber of its log may need more.
 const ATTENDANT_STACK_BYTES: usize = 512 * 1024;
 
-/// What the owner's thread and the attendant both need.
+/// What the owner's thread and the control thread both need.
 pub(crate) struct Interior {
     pub(crate) settings: Settings,
     pub(crate) identity: Destination,
@@ -130,9 +131,9 @@ pub struct ProcessHost<S = OneThread> {
     driver: Option<ProcessDriver>,
     /// Until the owner takes them.
     notes: Option<Notes>,
-    attendant: Option<JoinHandle<()>>,
+    control_thread: Option<JoinHandle<()>>,
     /// Taken out first: it uses the local sockets.
-    door: Option<Door>,
+    name_service: Option<NameService>,
     sharing: PhantomData<fn() -> S>,
 }
 
@@ -172,7 +173,7 @@ impl<S> ProcessHost<S> {
         let registry = Registry::new(own_key, settings.links_max)?;
         let network = match settings.network.clone() {
             Some(options) => {
-                let tell = registry.caller();
+                let tell = registry.control_waker();
                 let namespace = settings.namespace.clone();
                 Some(Network::open(options, interface, namespace, tell)?)
             }
@@ -193,27 +194,27 @@ impl<S> ProcessHost<S> {
             offers: Offers::default(),
             lendings: Lendings::default(),
         });
-        let attendant = Attendant::new(Arc::clone(&interior), listeners)?;
-        let attendant = std::thread::Builder::new()
-            .name("hamlyn-attendant".to_owned())
+        let control_thread = ControlThread::new(Arc::clone(&interior), listeners)?;
+        let control_thread = std::thread::Builder::new()
+            .name("hamlyn-control".to_owned())
             .stack_size(ATTENDANT_STACK_BYTES)
-            .spawn(|| attendant.run())
+            .spawn(|| control_thread.run())
             .map_err(no_thread)?;
         let driver = Some(ProcessDriver::new(Arc::clone(&interior)));
         let mut host = Self {
             interior,
             driver,
             notes: Some(notes),
-            attendant: Some(attendant),
-            door: None,
+            control_thread: Some(control_thread),
+            name_service: None,
             sharing: PhantomData,
         };
-        host.open_door()?;
+        host.open_name_service()?;
         Ok(host)
     }
 
     /// Lets others find this interface, if it is on the network.
-    fn open_door(&mut self) -> Result<(), HostError> {
+    fn open_name_service(&mut self) -> Result<(), HostError> {
         let interior = &self.interior;
         let Some(network) = &interior.network else {
             return Ok(());
@@ -224,8 +225,8 @@ impl<S> ProcessHost<S> {
         interior
             .offers
             .offer(item, Supply::Always, &place.to_bytes())?;
-        let at = SocketAddr::new(local.ip(), network.options.door_port);
-        self.door = Some(Door::open(Arc::clone(interior), at)?);
+        let at = SocketAddr::new(local.ip(), network.options.name_service_port);
+        self.name_service = Some(NameService::open(Arc::clone(interior), at)?);
         Ok(())
     }
 
@@ -261,14 +262,14 @@ impl<S> std::fmt::Debug for ProcessHost<S> {
 
 impl<S> Drop for ProcessHost<S> {
     fn drop(&mut self) {
-        self.door = None;
+        self.name_service = None;
         self.interior.registry.close();
         if let Some(network) = &self.interior.network {
             network.endpoint.drain(clock::now_ns() + SETTLE_NS);
         }
-        if let Some(attendant) = self.attendant.take() {
+        if let Some(control_thread) = self.control_thread.take() {
             // It does not panic; if it did, there is nothing left to end.
-            let _ = attendant.join();
+            let _ = control_thread.join();
         }
     }
 }
@@ -325,7 +326,7 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn withdraw(&mut self, item: &str) {
-        // Under what is no name, nothing is offered.
+        // Nothing is offered under an invalid name.
         if let Ok(name) = Name::new(item) {
             self.interior.offers.withdraw(&name);
         }
@@ -348,15 +349,15 @@ impl<S: Sharing> Host for ProcessHost<S> {
         self.driver.take()
     }
 
-    fn new_bell(&mut self) -> Result<Bell, HostError> {
-        Bell::new().map_err(|errno| HostError::system("eventfd", 1, errno))
+    fn new_waiter(&mut self) -> Result<Waiter, HostError> {
+        Waiter::new().map_err(|errno| HostError::system("eventfd", 1, errno))
     }
 
     fn spawn(
         &mut self,
         name: &str,
         body: Box<dyn FnOnce() + Send>,
-    ) -> Result<Box<dyn Companion>, HostError> {
+    ) -> Result<Box<dyn ThreadHandle>, HostError> {
         let thread = std::thread::Builder::new().name(name.to_owned());
         let thread = thread.spawn(body).map_err(no_thread)?;
         Ok(Box::new(Thread(thread)))
@@ -386,7 +387,7 @@ pub(crate) fn no_thread(error: std::io::Error) -> HostError {
 
 struct Thread(JoinHandle<()>);
 
-impl Companion for Thread {
+impl ThreadHandle for Thread {
     fn unpark(&self) {
         self.0.thread().unpark();
     }

@@ -9,7 +9,7 @@ use hamlyn_ring::geometry::{BULK_MAX_BYTES, BadGeometry, Geometry};
 use hamlyn_ring::shared::PAGE_BYTES;
 use std::time::Duration;
 
-/// Who may be linked to this interface, in either direction. The kernel says who somebody is.
+/// Who may be linked to this interface, in either direction. The kernel vouches for each peer's identity.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Access {
     /// The effective user of this process, and root.

@@ -1,4 +1,4 @@
-//! How every handshake begins: somebody is looked for, found, judged, and
+//! The beginning of every handshake: the peer is looked for, found, checked, and
 //! says who it is.
 //!
 //! Every wait is bounded by the caller's deadline. A name that nobody holds is
@@ -9,11 +9,11 @@ use super::Interior;
 use super::clock::{now_ns, wait_readable};
 use super::codec::{Message, NotAMessage, VERSION};
 use super::credentials::Credentials;
-use super::exchange::{self, Mishap, ReceivedMessage};
+use super::exchange::{self, ReceiveError, ReceivedMessage};
 use super::name::{Name, Namespace};
 use super::registry::PeerKey;
 use crate::network::handshake_payload::Sought;
-use crate::network::outside::{Abroad, Unanswered};
+use crate::network::resolver::{RemoteTarget, Unanswered};
 use crate::{Address, ConnectError, Destination, Errno, HostError, RefusedBecause};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -22,12 +22,12 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 /// of both sides, the peer's notes and its process.
 const DESCRIPTORS: u32 = 5;
 
-/// Whom an address means.
-pub(super) enum Whom {
-    Oneself,
+/// The route that an address means.
+pub(super) enum Route {
+    Loopback,
     Another(Target),
     /// An interface of another host.
-    Abroad(Abroad),
+    Remote(RemoteTarget),
 }
 
 /// Somebody else.
@@ -38,11 +38,11 @@ pub(super) struct Target {
     shown: String,
     /// Where it is if it is not here.
     or_else: Elsewhere,
-    /// It is asked where its wire is, whoever runs it, and nothing else.
+    /// It is only asked for the address of its UDP endpoint, whatever its user.
     only_sought: bool,
 }
 
-/// Where somebody may be who is not on this host.
+/// Where a peer may be that is not on this host.
 enum Elsewhere {
     /// Nowhere.
     Nowhere,
@@ -53,7 +53,7 @@ enum Elsewhere {
 }
 
 /// Why an attempt came to nothing.
-pub(super) enum Setback {
+pub(super) enum AttemptError {
     /// Trying again cannot help.
     Final(ConnectError),
     /// Worth trying again; if there is no time left, this is the error.
@@ -62,29 +62,31 @@ pub(super) enum Setback {
     Late,
 }
 
-impl<E: Into<ConnectError>> From<E> for Setback {
+impl<E: Into<ConnectError>> From<E> for AttemptError {
     fn from(error: E) -> Self {
         Self::Final(error.into())
     }
 }
 
-impl Abroad {
+impl RemoteTarget {
     /// What it means that nobody answered.
-    pub(super) fn setback(&self, why: Unanswered) -> Setback {
+    pub(super) fn attempt_error(&self, why: Unanswered) -> AttemptError {
         let to = self.shown.clone();
         match why {
-            Unanswered::Failed(error) => Setback::Final(error),
-            Unanswered::Late => Setback::Again(ConnectError::Stalled { to }),
+            Unanswered::Failed(error) => AttemptError::Final(error),
+            Unanswered::Late => AttemptError::Again(ConnectError::Stalled { to }),
             // An interface that is gone does not come back; a name may be published yet.
             Unanswered::Gone if self.destination.is_some() => {
-                Setback::Final(ConnectError::Gone { to })
+                AttemptError::Final(ConnectError::Gone { to })
             }
-            Unanswered::Gone | Unanswered::Absent => Setback::Again(ConnectError::Absent { to }),
+            Unanswered::Gone | Unanswered::Absent => {
+                AttemptError::Again(ConnectError::Absent { to })
+            }
         }
     }
 }
 
-/// Somebody who has greeted us, and whom we may deal with.
+/// A peer that has greeted us and is allowed.
 pub(super) struct Contact<'a> {
     interior: &'a Interior,
     target: &'a Target,
@@ -104,7 +106,7 @@ impl Backoff {
     /// On this host, where an attempt costs two microseconds.
     const MAX_NS: u64 = 16_000_000;
     /// Elsewhere, where it costs four datagrams and another thread's time.
-    const ABROAD_MAX_NS: u64 = 250_000_000;
+    const REMOTE_MAX_NS: u64 = 250_000_000;
 
     /// How long to pause now. Nothing if the deadline has passed.
     pub(super) fn next_ns(&mut self, deadline_ns: u64) -> Option<u64> {
@@ -119,7 +121,7 @@ fn bad(errno: rustix::io::Errno) -> HostError {
     HostError::system("bind", 0, errno)
 }
 
-impl Whom {
+impl Route {
     /// May look for a host's addresses, until that instant at most.
     pub(super) fn of(
         interior: &Interior,
@@ -128,9 +130,9 @@ impl Whom {
     ) -> Result<Self, ConnectError> {
         let namespace = &interior.settings.namespace;
         if let Some(network) = &interior.network
-            && let Some(abroad) = network.abroad(to, deadline_ns)?
+            && let Some(remote) = network.resolve(to, deadline_ns)?
         {
-            return Ok(Self::Abroad(abroad));
+            return Ok(Self::Remote(remote));
         }
         match to {
             Address::Name(to) => {
@@ -140,7 +142,7 @@ impl Whom {
                 };
                 let name = Name::checked(to)?;
                 if interior.settings.name.as_ref() == Some(&name) {
-                    return Ok(Self::Oneself);
+                    return Ok(Self::Loopback);
                 }
                 Ok(Self::Another(Target {
                     address: namespace.name_address(&name).map_err(bad)?,
@@ -153,7 +155,7 @@ impl Whom {
             }
             Address::Destination(destination) => {
                 if destination.is_same(&interior.identity) {
-                    return Ok(Self::Oneself);
+                    return Ok(Self::Loopback);
                 }
                 let Destination {
                     node,
@@ -184,7 +186,7 @@ impl Whom {
 }
 
 impl Target {
-    /// A neighbour, in whichever namespace, to be asked where its wire is.
+    /// A neighbour, in any namespace, to be asked for the address of its UDP endpoint.
     pub(super) fn neighbour(namespace: &Namespace, sought: &Sought) -> Result<Self, ConnectError> {
         let (address, shown) = match sought {
             Sought::Name(name) => (namespace.name_address(name), format!("{:?}", name.as_str())),
@@ -203,22 +205,22 @@ impl Target {
     }
 }
 
-impl Whom {
+impl Route {
     /// Pauses between attempts at it.
     pub(super) fn backoff(&self) -> Backoff {
         Backoff {
             pause_ns: Backoff::FIRST_NS,
             max_ns: match self {
-                Self::Oneself | Self::Another(_) => Backoff::MAX_NS,
-                Self::Abroad(_) => Backoff::ABROAD_MAX_NS,
+                Self::Loopback | Self::Another(_) => Backoff::MAX_NS,
+                Self::Remote(_) => Backoff::REMOTE_MAX_NS,
             },
         }
     }
 
     pub(super) fn shown(&self) -> &str {
         match self {
-            Self::Oneself => "this interface",
-            Self::Abroad(abroad) => &abroad.shown,
+            Self::Loopback => "this interface",
+            Self::Remote(remote) => &remote.shown,
             Self::Another(target) => &target.shown,
         }
     }
@@ -230,19 +232,19 @@ impl Target {
         &self.shown
     }
 
-    /// Connects, judges who is there, and waits for the greeting. Nobody if it is ourselves.
+    /// Connects, checks the peer's credentials, and waits for the greeting. Nothing if the peer is this interface.
     pub(super) fn greeted<'a>(
         &'a self,
         interior: &'a Interior,
         deadline_ns: u64,
-    ) -> Result<Option<Contact<'a>>, Setback> {
+    ) -> Result<Option<Contact<'a>>, AttemptError> {
         let socket = self.connected()?;
         let credentials = Credentials::of(&socket)?;
         let is_expected = self
             .destination
             .is_none_or(|destination| destination.user == credentials.user);
         if !is_expected || !self.only_sought && !interior.allows(&credentials) {
-            return Err(Setback::Final(ConnectError::NotAllowed {
+            return Err(AttemptError::Final(ConnectError::NotAllowed {
                 to: self.shown.clone(),
                 user: credentials.user,
             }));
@@ -276,7 +278,7 @@ impl Target {
         Ok(Some(contact))
     }
 
-    fn connected(&self) -> Result<OwnedFd, Setback> {
+    fn connected(&self) -> Result<OwnedFd, AttemptError> {
         let socket = rustix::net::socket_with(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -289,32 +291,34 @@ impl Target {
             Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => {
                 let to = self.shown.clone();
                 Err(match (self.destination, &self.or_else) {
-                    (_, Elsewhere::NoNetwork) => Setback::Final(ConnectError::NoNetwork { to }),
+                    (_, Elsewhere::NoNetwork) => {
+                        AttemptError::Final(ConnectError::NoNetwork { to })
+                    }
                     (_, Elsewhere::UnknownHost(host)) => {
                         let host = host.clone();
-                        Setback::Again(ConnectError::UnknownHost { host })
+                        AttemptError::Again(ConnectError::UnknownHost { host })
                     }
-                    (Some(_), Elsewhere::Nowhere) => Setback::Final(ConnectError::Gone { to }),
-                    (None, Elsewhere::Nowhere) => Setback::Again(ConnectError::Absent { to }),
+                    (Some(_), Elsewhere::Nowhere) => AttemptError::Final(ConnectError::Gone { to }),
+                    (None, Elsewhere::Nowhere) => AttemptError::Again(ConnectError::Absent { to }),
                 })
             }
             // So many wait already that there is no room to wait.
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
-                Err(Setback::Again(self.stalled()))
+                Err(AttemptError::Again(self.stalled()))
             }
             Err(errno) => Err(HostError::system("connect", DESCRIPTORS, errno).into()),
         }
     }
 
     /// It would not have us. Some reasons pass.
-    pub(super) fn refused(&self, reason: RefusedBecause) -> Setback {
+    pub(super) fn refused(&self, reason: RefusedBecause) -> AttemptError {
         let error = ConnectError::Refused {
             to: self.shown.clone(),
             reason,
         };
         match reason {
-            RefusedBecause::BUSY => Setback::Again(error),
-            _ => Setback::Final(error),
+            RefusedBecause::BUSY => AttemptError::Again(error),
+            _ => AttemptError::Final(error),
         }
     }
 
@@ -345,7 +349,7 @@ impl Contact<'_> {
         let Err(Errno(errno)) = exchange::send(&self.socket, message, descriptors) else {
             return Ok(());
         };
-        // A listener that hung up may have said why before.
+        // A listener that closed may have said why before.
         if errno == rustix::io::Errno::PIPE.raw_os_error()
             || errno == rustix::io::Errno::CONNRESET.raw_os_error()
         {
@@ -358,7 +362,7 @@ impl Contact<'_> {
         .into())
     }
 
-    pub(super) fn await_message(&self, deadline_ns: u64) -> Result<ReceivedMessage, Setback> {
+    pub(super) fn await_message(&self, deadline_ns: u64) -> Result<ReceivedMessage, AttemptError> {
         loop {
             if let Some(arrived) = self.look()? {
                 return Ok(arrived);
@@ -366,36 +370,36 @@ impl Contact<'_> {
             let ready = wait_readable(&self.socket, deadline_ns)
                 .map_err(|errno| HostError::system("ppoll", 0, errno))?;
             if !ready {
-                return Err(Setback::Late);
+                return Err(AttemptError::Late);
             }
         }
     }
 
     /// The message that has come, if one has.
-    pub(super) fn look(&self) -> Result<Option<ReceivedMessage>, Setback> {
+    pub(super) fn look(&self) -> Result<Option<ReceivedMessage>, AttemptError> {
         let target = self.target;
         let (user, disposal) = (self.credentials.user, &self.interior.disposal);
         let error = match exchange::receive(&self.socket, user, disposal) {
             Ok(arrived) => return Ok(Some(arrived)),
-            Err(Mishap::NotYet) => return Ok(None),
+            Err(ReceiveError::NotYet) => return Ok(None),
             // It ended just now. Whether somebody takes its place is for the next attempt to see.
-            Err(Mishap::HungUp) => return Err(Setback::Again(target.stalled())),
-            Err(Mishap::NotAMessage(NotAMessage::Version(theirs))) => ConnectError::Version {
+            Err(ReceiveError::PeerClosed) => return Err(AttemptError::Again(target.stalled())),
+            Err(ReceiveError::NotAMessage(NotAMessage::Version(theirs))) => ConnectError::Version {
                 to: target.shown.clone(),
                 theirs,
                 ours: VERSION,
             },
-            Err(Mishap::NotAMessage(NotAMessage::Invalid(what))) => target.invalid(what),
-            Err(Mishap::OutOfDescriptors) => HostError::Descriptors {
+            Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what))) => target.invalid(what),
+            Err(ReceiveError::OutOfDescriptors) => HostError::Descriptors {
                 needed: exchange::DESCRIPTORS as u32,
             }
             .into(),
-            Err(Mishap::System(errno)) => HostError::System {
+            Err(ReceiveError::System(errno)) => HostError::System {
                 call: "recvmsg",
                 errno,
             }
             .into(),
         };
-        Err(Setback::Final(error))
+        Err(AttemptError::Final(error))
     }
 }

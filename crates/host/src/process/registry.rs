@@ -1,5 +1,5 @@
 //! The links of an interface, and what its owner is yet to be told of them:
-//! the one place that the owner's thread and the attendant share.
+//! the one place that the owner's thread and the control thread share.
 //!
 //! A link is known by the interface and the kernel's word for the user at its
 //! other end, so nobody of another user can take the place of a peer. Of two
@@ -8,9 +8,9 @@
 
 use super::clock::{self, now_ns};
 use super::counters::{Outcome, Tally};
-use super::exchange::{drain, hang_up};
+use super::exchange::{close_control, drain};
 use super::source::Source;
-use crate::alarm::{Alarm, Event as Signal};
+use crate::waker::{EventFd, Waker};
 use crate::{Destination, Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Who is at the other end of a link.
+/// The peer of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PeerKey {
     pub(crate) interface: u64,
@@ -54,11 +54,11 @@ impl PeerKey {
 }
 
 /// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine it may not come
-/// to that at once. Who is dead is known at once.
-const VERDICT_NS: u64 = 500_000_000;
-/// How long a link over the wire must have been silent to count as given up when its peer asks for another: longer than two
+/// to that at once. The death of a process is known at once.
+const LOSS_GRACE_NS: u64 = 500_000_000;
+/// How long a link to another host must have been silent to be aborted when its peer asks for another: longer than two
 /// requests that cross take.
-const FORSAKEN_NS: u64 = 1_000_000_000;
+const SILENT_NS: u64 = 1_000_000_000;
 
 struct Entry {
     key: PeerKey,
@@ -84,11 +84,11 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    /// Takes what came at its socket; whether it hung up.
-    fn heed(&mut self) -> bool {
+    /// Drains its control socket; returns whether the peer closed.
+    fn drain_control(&mut self) -> bool {
         let drained = drain(&self.control);
         self.goodbye |= drained.goodbye;
-        drained.hung_up
+        drained.peer_closed
     }
 
     /// Why it is gone.
@@ -108,9 +108,9 @@ impl Entry {
         }
     }
 
-    fn hang_up(&self) {
+    fn close_control(&self) {
         match &self.tie {
-            Tie::Local(neighbour) => hang_up(&neighbour.control),
+            Tie::Local(neighbour) => close_control(&neighbour.control),
             Tie::Remote(connection) => connection.close(),
         }
     }
@@ -123,12 +123,12 @@ struct State {
     by_key: HashMap<PeerKey, u64>,
     /// Whom the owner is shaking hands with.
     connecting: Option<PeerKey>,
-    /// Whom the attendant is about to link.
+    /// Whom the control thread is about to link.
     accepting: Option<PeerKey>,
     loopback: Option<(u64, WakeWord)>,
-    /// Links whose sockets ended without goodbye, and when each counts as closed
+    /// Links whose control sockets ended without goodbye, and when each counts as closed
     /// by a process that lives on; the earliest first.
-    verdicts: VecDeque<(u64, u64)>,
+    pending_losses: VecDeque<(u64, u64)>,
     tokens: u64,
     stopping: bool,
 }
@@ -146,20 +146,20 @@ pub(crate) enum Outgoing {
     Begun,
     /// There is a link already.
     Linked(u64),
-    /// The attendant is about to complete one.
+    /// The control thread is about to complete one.
     Incoming,
     /// As many links as allowed are there.
     Full,
 }
 
 /// A new link, ready to be entered.
-pub(crate) struct Entrant {
+pub(crate) struct NewLink {
     peer: Peer,
     tie: Tie,
     link: EitherLink,
 }
 
-impl Entrant {
+impl NewLink {
     /// Of this host.
     pub(crate) fn local(
         peer: Peer,
@@ -194,12 +194,12 @@ pub(crate) struct Registry {
     attention: Arc<AtomicBool>,
     state: Mutex<State>,
     linked: Condvar,
-    /// What an owner waits for that does not sleep at words: rings of the bell, and the alarm's.
-    bells: Arc<OwnedFd>,
-    alarm: Alarm,
-    /// What the attendant waits for.
+    /// What an owner waits for that does not sleep at words: doorbell sockets, and the waker.
+    doorbells: Arc<OwnedFd>,
+    waker: Waker,
+    /// What the control thread waits for.
     watch: OwnedFd,
-    command: Arc<Signal>,
+    command: Arc<EventFd>,
     pub(crate) tally: Tally,
 }
 
@@ -210,12 +210,12 @@ impl Registry {
     pub(crate) fn new(own: PeerKey, links_max: usize) -> Result<Self, HostError> {
         let failed = |call| move |errno| HostError::system(call, DESCRIPTORS, errno);
         let set = || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll_create1"));
-        let alarm = Alarm::new().map_err(failed("eventfd"))?;
-        let command = Arc::new(Signal::new().map_err(failed("eventfd"))?);
-        let (bells, watch) = (set()?, set()?);
+        let waker = Waker::new().map_err(failed("eventfd"))?;
+        let command = Arc::new(EventFd::new().map_err(failed("eventfd"))?);
+        let (doorbells, watch) = (set()?, set()?);
         let readable = epoll::EventFlags::IN;
         for (set, source) in [
-            (&bells, alarm.event.descriptor()),
+            (&doorbells, waker.event.descriptor()),
             (&watch, command.descriptor()),
         ] {
             epoll::add(set, source, Source::Command.data(), readable)
@@ -227,8 +227,8 @@ impl Registry {
             attention: Arc::default(),
             state: Mutex::default(),
             linked: Condvar::new(),
-            bells: Arc::new(bells),
-            alarm,
+            doorbells: Arc::new(doorbells),
+            waker,
             watch,
             command,
             tally: Tally::default(),
@@ -248,24 +248,24 @@ impl Registry {
         &self.attention
     }
 
-    /// A descriptor to ring that alarm with.
-    pub(crate) fn alarm_descriptor(&self) -> Result<OwnedFd, HostError> {
-        self.alarm
+    /// A descriptor to call the waker with.
+    pub(crate) fn waker_descriptor(&self) -> Result<OwnedFd, HostError> {
+        self.waker
             .event
             .descriptor()
             .try_clone_to_owned()
             .map_err(|_| HostError::Descriptors { needed: 1 })
     }
 
-    /// Calls the attendant.
-    pub(crate) fn caller(&self) -> Box<dyn Fn() + Send + Sync> {
+    /// Calls the control thread.
+    pub(crate) fn control_waker(&self) -> Box<dyn Fn() + Send + Sync> {
         let command = Arc::clone(&self.command);
-        Box::new(move || command.ring())
+        Box::new(move || command.signal())
     }
 
     /// Ends the owner's sleep, or the next one.
-    pub(crate) fn alarm(&self) -> &Alarm {
-        &self.alarm
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.waker
     }
 
     /// Adds the words of all links to what the owner is to sleep at. False if there are too many.
@@ -293,34 +293,34 @@ impl Registry {
         event
     }
 
-    /// What becomes readable when a peer rings or an event comes.
-    pub(crate) fn bells(&self) -> &Arc<OwnedFd> {
-        &self.bells
+    /// Readable when a peer rings its doorbell or an event comes.
+    pub(crate) fn doorbells(&self) -> &Arc<OwnedFd> {
+        &self.doorbells
     }
 
-    /// Takes the rings that have come, so that the next sleep is not disturbed by them.
-    pub(crate) fn take_rings(&self) -> rustix::io::Result<()> {
+    /// Drains the doorbells, so that old rings do not disturb the next sleep.
+    pub(crate) fn drain_doorbells(&self) -> rustix::io::Result<()> {
         let mut room = [const { std::mem::MaybeUninit::uninit() }; 64];
         let at_once = rustix::event::Timespec::default();
-        let (rung, _) = epoll::wait(&self.bells, &mut room, Some(&at_once))?;
+        let (rung, _) = epoll::wait(&self.doorbells, &mut room, Some(&at_once))?;
         for event in rung {
             match Source::of(event.data) {
-                Some(Source::Command) => self.alarm.event.clear(),
-                Some(Source::Control(token)) => self.answer_bell(token),
+                Some(Source::Command) => self.waker.event.clear(),
+                Some(Source::Control(token)) => self.drain_doorbell(token),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn answer_bell(&self, token: u64) {
+    fn drain_doorbell(&self, token: u64) {
         let mut state = self.lock();
         if let Some(entry) = state.links.get_mut(&token)
             && let Some(neighbour) = entry.neighbour()
-            && neighbour.heed()
+            && neighbour.drain_control()
         {
-            // The attendant tells of it; here it would only keep us awake.
-            let _ = epoll::delete(&self.bells, &neighbour.control);
+            // The control thread tells of it; here it would only keep us awake.
+            let _ = epoll::delete(&self.doorbells, &neighbour.control);
         }
     }
 
@@ -338,7 +338,7 @@ impl Registry {
     }
 
     /// Whether anything comes by rings: from other processes, or from this one.
-    pub(crate) fn has_rings(&self) -> bool {
+    pub(crate) fn has_doorbells(&self) -> bool {
         let state = self.lock();
         let is_local = |entry: &Entry| !entry.lost && matches!(entry.tie, Tie::Local(_));
         state.loopback.is_some() || state.links.values().any(is_local)
@@ -370,15 +370,15 @@ impl Registry {
     /// link's token is the error, and this one is dropped.
     pub(crate) fn enter_outgoing(
         &self,
-        entrant: Entrant,
+        new_link: NewLink,
     ) -> Result<Result<(Peer, EitherLink), u64>, HostError> {
         let mut state = self.lock();
-        let key = PeerKey::of(&entrant.peer.destination);
+        let key = PeerKey::of(&new_link.peer.destination);
         state.connecting = None;
         if let Some(token) = self.linked_to(&mut state, key) {
             return Ok(Err(token));
         }
-        self.enter(&mut state, entrant).map(Ok)
+        self.enter(&mut state, new_link).map(Ok)
     }
 
     /// Waits until there is a link to `key`.
@@ -403,7 +403,7 @@ impl Registry {
         let entry = state.links.remove(&token);
         if let Some(entry) = entry.filter(|entry| !entry.lost) {
             self.unwatch(&mut state, token, &entry);
-            entry.hang_up();
+            entry.close_control();
         }
         let of_token = |event: &Event<EitherLink>| match event {
             Event::Linked(peer, _) => peer.token == token,
@@ -414,19 +414,19 @@ impl Registry {
             .store(!state.events.is_empty(), Ordering::Relaxed);
     }
 
-    /// Ends all links, and tells the attendant to end.
+    /// Ends all links, and tells the control thread to end.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.stopping = true;
         for (_, entry) in state.links.drain() {
             if !entry.lost {
-                entry.hang_up();
+                entry.close_control();
             }
         }
-        self.command.ring();
+        self.command.signal();
     }
 
-    // The attendant's side.
+    // The control thread's side.
 
     pub(crate) fn watch(&self) -> BorrowedFd<'_> {
         self.watch.as_fd()
@@ -457,14 +457,14 @@ impl Registry {
         Ok(())
     }
 
-    /// The link over the wire to somebody who asks for one, if nothing was heard over it for long: whoever has a link does not ask, so
+    /// The link to a remote peer that asks for one, if the link has been silent for long: a peer that has a link does not ask, so
     /// its other end is gone, or never was, because the answer to its request came too late.
-    pub(crate) fn forsaken(&self, key: PeerKey, now_ns: u64) -> Option<Arc<Connection>> {
+    pub(crate) fn silent_connection(&self, key: PeerKey, now_ns: u64) -> Option<Arc<Connection>> {
         let state = self.lock();
         let token = state.by_key.get(&key)?;
         match &state.links.get(token)?.tie {
             Tie::Remote(connection)
-                if now_ns.saturating_sub(connection.received_ns()) >= FORSAKEN_NS =>
+                if now_ns.saturating_sub(connection.received_ns()) >= SILENT_NS =>
             {
                 Some(Arc::clone(connection))
             }
@@ -472,12 +472,12 @@ impl Registry {
         }
     }
 
-    /// The attendant's handshake is over, with or without success.
-    pub(crate) fn end_incoming(&self, entrant: Option<Entrant>) -> Result<(), HostError> {
+    /// The control thread's handshake is over, with or without success.
+    pub(crate) fn end_incoming(&self, new_link: Option<NewLink>) -> Result<(), HostError> {
         let mut state = self.lock();
         state.accepting = None;
-        if let Some(entrant) = entrant {
-            let (peer, link) = self.enter(&mut state, entrant)?;
+        if let Some(new_link) = new_link {
+            let (peer, link) = self.enter(&mut state, new_link)?;
             self.tally.count(Outcome::Accepted);
             self.tell(&mut state, Event::Linked(peer, link));
         }
@@ -486,8 +486,8 @@ impl Registry {
         Ok(())
     }
 
-    /// The socket of a link ended. Why is said at once, if it can be known at once.
-    pub(crate) fn hung_up(&self, token: u64) {
+    /// The control socket of a link ended. The cause is reported at once, if it can be known at once.
+    pub(crate) fn peer_closed(&self, token: u64) {
         let mut state = self.lock();
         let Some(entry) = state.links.get_mut(&token) else {
             return;
@@ -496,7 +496,7 @@ impl Registry {
         let Some(neighbour) = entry.neighbour() else {
             return;
         };
-        neighbour.heed();
+        neighbour.drain_control();
         let ended = match &neighbour.process {
             Some(process) => clock::shows(process, PollFlags::IN),
             None => true,
@@ -507,10 +507,10 @@ impl Registry {
         }
         // A process that is killed loses its sockets a moment before it is dead.
         let control = Arc::clone(&neighbour.control);
-        let due_ns = now_ns().saturating_add(VERDICT_NS);
-        state.verdicts.push_back((due_ns, token));
+        let due_ns = now_ns().saturating_add(LOSS_GRACE_NS);
+        state.pending_losses.push_back((due_ns, token));
         let _ = epoll::delete(&self.watch, &control);
-        let _ = epoll::delete(&self.bells, &control);
+        let _ = epoll::delete(&self.doorbells, &control);
         release(&mut state, key, token);
     }
 
@@ -519,26 +519,26 @@ impl Registry {
         let mut state = self.lock();
         let neighbour = state.links.get_mut(&token).and_then(Entry::neighbour);
         if let Some(neighbour) = neighbour {
-            neighbour.heed();
+            neighbour.drain_control();
             let cause = neighbour.cause();
             self.lose(&mut state, token, cause);
         }
     }
 
-    /// Decides where the decision was put off, and says when to come again.
-    pub(crate) fn pass_verdicts(&self) -> Option<u64> {
+    /// Reports losses whose grace period is over, and returns the next deadline.
+    pub(crate) fn report_due_losses(&self) -> Option<u64> {
         let mut state = self.lock();
-        while let Some((due_ns, token)) = state.verdicts.front().copied() {
+        while let Some((due_ns, token)) = state.pending_losses.front().copied() {
             if due_ns > now_ns() {
                 return Some(due_ns);
             }
-            state.verdicts.pop_front();
+            state.pending_losses.pop_front();
             self.lose(&mut state, token, LossCause::Closed);
         }
         None
     }
 
-    /// Clears what woke the attendant.
+    /// Clears what woke the control thread.
     pub(crate) fn take_command(&self) {
         self.command.clear();
     }
@@ -557,8 +557,8 @@ impl Registry {
             && state.links.values().filter(of_user).count() >= self.links_max.div_ceil(2)
     }
 
-    /// The link to `key`, unless its other end has already hung up: then the
-    /// place is free, and the attendant will tell of the loss.
+    /// The link to `key`, unless its other end has already closed: then the
+    /// place is free, and the control thread will tell of the loss.
     fn linked_to(&self, state: &mut State, key: PeerKey) -> Option<u64> {
         let token = *state.by_key.get(&key)?;
         let entry = state.links.get(&token)?;
@@ -575,12 +575,12 @@ impl Registry {
         Some(token)
     }
 
-    fn enter(&self, state: &mut State, entrant: Entrant) -> Result<(Peer, EitherLink), HostError> {
-        let Entrant {
+    fn enter(&self, state: &mut State, new_link: NewLink) -> Result<(Peer, EitherLink), HostError> {
+        let NewLink {
             mut peer,
             tie,
             link,
-        } = entrant;
+        } = new_link;
         let key = PeerKey::of(&peer.destination);
         let token = state.new_token();
         peer.token = token;
@@ -591,7 +591,7 @@ impl Registry {
         };
         if let Err(errno) = self.watch_over(token, &entry) {
             self.unwatch(state, token, &entry);
-            entry.hang_up();
+            entry.close_control();
             return Err(HostError::system("epoll_ctl", 0, errno));
         }
         state.links.insert(token, entry);
@@ -601,12 +601,12 @@ impl Registry {
 
     fn watch_over(&self, token: u64, entry: &Entry) -> rustix::io::Result<()> {
         let Tie::Local(neighbour) = &entry.tie else {
-            // The wire's socket is watched for all of them.
+            // The endpoint's socket is watched for all of them.
             return Ok(());
         };
         let (readable, ended) = (epoll::EventFlags::IN, epoll::EventFlags::RDHUP);
         let of_link = Source::Control(token).data();
-        epoll::add(&self.bells, &neighbour.control, of_link, readable)?;
+        epoll::add(&self.doorbells, &neighbour.control, of_link, readable)?;
         epoll::add(&self.watch, &neighbour.control, of_link, ended)?;
         if let Some(process) = &neighbour.process {
             epoll::add(
@@ -622,7 +622,7 @@ impl Registry {
     fn unwatch(&self, state: &mut State, token: u64, entry: &Entry) {
         if let Tie::Local(neighbour) = &entry.tie {
             // Errors only say that something was not there.
-            let _ = epoll::delete(&self.bells, &neighbour.control);
+            let _ = epoll::delete(&self.doorbells, &neighbour.control);
             let _ = epoll::delete(&self.watch, &neighbour.control);
             if let Some(process) = &neighbour.process {
                 let _ = epoll::delete(&self.watch, process);
@@ -648,8 +648,8 @@ impl Registry {
         state.links.insert(token, entry);
     }
 
-    /// Notes which links over the wire have ended.
-    pub(crate) fn note_wire_ends(&self) {
+    /// Notes which links to other hosts have ended.
+    pub(crate) fn note_ended_connections(&self) {
         let mut state = self.lock();
         let ended = state
             .links
@@ -668,11 +668,11 @@ impl Registry {
     fn tell(&self, state: &mut State, event: Event<EitherLink>) {
         state.events.push_back(event);
         self.attention.store(true, Ordering::Relaxed);
-        self.alarm.ring();
+        self.waker.wake();
     }
 }
 
-/// Has who waits at that set wake when something comes to the wire, or not.
+/// Adds the endpoint's socket to that set, or removes it.
 pub(crate) fn watch_udp(
     set: BorrowedFd<'_>,
     endpoint: &UdpEndpoint,

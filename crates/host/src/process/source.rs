@@ -15,7 +15,7 @@ pub(crate) enum Source {
     Control(u64),
     /// The process at the other end of a link, by the link's token.
     Process(u64),
-    /// The socket of the wire.
+    /// The socket of the UDP endpoint.
     Udp,
 }
 

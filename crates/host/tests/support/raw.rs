@@ -44,7 +44,7 @@ impl Raw {
         rustix::net::sendmsg(&self.0, &bytes, &mut control, SendFlags::NOSIGNAL).is_ok()
     }
 
-    /// The next message, or nothing if the other end hung up. Descriptors that
+    /// The next message, or nothing if the other end closed. Descriptors that
     /// come with it are dropped by the kernel.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
         let patience = Timespec {
@@ -72,7 +72,7 @@ impl Raw {
         self.receive().map(|bytes| codec::decode(&bytes).unwrap())
     }
 
-    /// The reason for which the listener hangs up.
+    /// The reason for which the listener closes.
     pub(crate) fn refusal(&self) -> u16 {
         loop {
             match self.message() {

@@ -67,7 +67,7 @@ impl Driver for SimDriver {
 
     fn end_sleep(&mut self) {}
 
-    fn alarm(&self) -> Box<dyn Fn() + Send + Sync> {
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
         let interface = self.interface;
         Box::new(move || kernel::with_if_any(|kernel| kernel.ring(interface)))
     }
@@ -80,7 +80,7 @@ impl Driver for SimDriver {
         None
     }
 
-    fn stand_back(&mut self, span_ns: u64) {
+    fn park(&mut self, span_ns: u64) {
         match span_ns {
             0 => super::relax(self.interface),
             _ => task::wait(Some(world::now() + Span::from_ns(span_ns))),

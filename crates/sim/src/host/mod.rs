@@ -7,10 +7,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hamlyn::{Manager, ManagerOptions, OpenError};
-use hamlyn_host::bell::{Bell, Rest};
 use hamlyn_host::process::name::Name;
+use hamlyn_host::waiter::{Parker, Waiter};
 use hamlyn_host::{
-    Address, Companion, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
+    Address, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
+    ThreadHandle,
 };
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::notes::Notes;
@@ -251,15 +252,15 @@ impl Host for SimHost {
         self.driver.take()
     }
 
-    fn new_bell(&mut self) -> Result<Bell, HostError> {
-        Ok(Bell::elsewhere(Box::new(Bed::default())))
+    fn new_waiter(&mut self) -> Result<Waiter, HostError> {
+        Ok(Waiter::elsewhere(Box::new(Bed::default())))
     }
 
     fn spawn(
         &mut self,
         name: &str,
         body: Box<dyn FnOnce() + Send>,
-    ) -> Result<Box<dyn Companion>, HostError> {
+    ) -> Result<Box<dyn ThreadHandle>, HostError> {
         let task = world::begin_task(name, body).ok_or(HostError::System {
             call: "spawn",
             errno: Errno(0),
@@ -311,7 +312,7 @@ impl Bed {
     }
 }
 
-impl Rest for Bed {
+impl Parker for Bed {
     fn sleep(&self, deadline_ns: Option<u64>) {
         self.set(kernel::with(|kernel| kernel.tasks.running()));
         task::wait(deadline_ns.map(Time::from_ns));
@@ -328,7 +329,7 @@ impl Rest for Bed {
 /// A task beside a program.
 struct Fellow(u32);
 
-impl Companion for Fellow {
+impl ThreadHandle for Fellow {
     fn unpark(&self) {
         kernel::with_if_any(|kernel| kernel.wake(self.0));
     }

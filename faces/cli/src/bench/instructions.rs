@@ -67,7 +67,7 @@ fn profile_of(protocol: Protocol) -> Result<String> {
 
 fn callgrind(program: &Path, profile: &Path, protocol: Protocol) -> Result<String> {
     let mut child = Command::new("valgrind")
-        // Threads take turns, or one that polls can keep its attendant waiting for seconds.
+        // Threads take turns, or one that polls can keep its control thread waiting for seconds.
         .args([
             "--tool=callgrind",
             "--compress-strings=no",

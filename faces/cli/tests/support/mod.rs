@@ -87,7 +87,10 @@ impl Pair {
         }
         arguments.extend(["--host-name".to_owned(), NAMES[host].to_owned()]);
         arguments.extend(["--listen-at".to_owned(), Self::address(host)]);
-        arguments.extend(["--door".to_owned(), self.doors[host].to_string()]);
+        arguments.extend([
+            "--name-service-port".to_owned(),
+            self.doors[host].to_string(),
+        ]);
         arguments
     }
 }

@@ -90,7 +90,7 @@ fn shortened_and_extended_payloads_are_invalid() {
 }
 
 proptest! {
-    /// Whatever comes is refused, or is the one encoding of what it was taken for.
+    /// Any bytes are refused, or are the one encoding of their meaning.
     #[test]
     fn any_bytes_are_a_payload_or_invalid(
         which in any::<prop::sample::Index>(),

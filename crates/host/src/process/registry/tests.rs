@@ -51,9 +51,9 @@ fn no_other_user_has_more_than_half_of_the_links() {
     assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
     // A link that ended counts until the application has heard of it.
     others.remove(0);
-    registry.hung_up(1);
+    registry.peer_closed(1);
     assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
-    registry.lock().verdicts.clear();
+    registry.lock().pending_losses.clear();
     let mut state = registry.lock();
     registry.lose(&mut state, 1, LossCause::Closed);
     drop(state);
@@ -91,10 +91,10 @@ fn the_only_link_may_be_anybodys() {
 #[test]
 fn senders_must_pass_a_barrier_only_if_there_are_any_on_this_host() {
     let alone = Registry::new(OWN, 5).unwrap();
-    assert!(!alone.has_rings());
+    assert!(!alone.has_doorbells());
     alone.loopback(&wake_word());
-    assert!(alone.has_rings());
+    assert!(alone.has_doorbells());
     let linked = Registry::new(OWN, 5).unwrap();
     let _peer = enter(&linked, key(10, 7));
-    assert!(linked.has_rings());
+    assert!(linked.has_doorbells());
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// The first port at which doorkeepers listen; each way of protection has one for each host, so that they can
 /// also share a host.
-const DOOR_PORT: u16 = 27_407;
+const NAME_SERVICE_PORT: u16 = 27_407;
 
 /// What protects the frames of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -143,10 +143,10 @@ impl Entry {
             _ => bail!("a secret is for what is encrypted"),
         };
         let mut options = NetworkOptions::new(security);
-        let door = |side: Side| DOOR_PORT + 2 * self.protection as u16 + side as u16;
+        let door = |side: Side| NAME_SERVICE_PORT + 2 * self.protection as u16 + side as u16;
         options.host = Some(HostName::new(self.side.name())?);
         options.listen = (self.addresses[self.side as usize], 0).into();
-        options.door_port = door(self.side);
+        options.name_service_port = door(self.side);
         let mut hosts = Hosts::new();
         for side in Side::BOTH {
             let at = (self.addresses[side as usize], door(side)).into();

@@ -31,7 +31,7 @@ fn with_keys_a_host_speaks_for_itself_only() {
 #[test]
 fn tickets_find_hosts_by_the_list_of_keys() {
     let file = |what, text: String| {
-        let name = format!("hamlyn-outside-{what}-{}", std::process::id());
+        let name = format!("hamlyn-resolver-{what}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let mut open = std::fs::OpenOptions::new();
         open.write(true).create(true).truncate(true).mode(0o600);
@@ -59,9 +59,9 @@ fn tickets_find_hosts_by_the_list_of_keys() {
         interface: 1,
     };
     let deadline_ns = now_ns() + 20_000_000_000;
-    let abroad = network.by_destination(to, deadline_ns).unwrap();
-    assert_eq!(abroad.host, "localhost");
-    assert!(!abroad.doors.is_empty());
+    let remote = network.by_destination(to, deadline_ns).unwrap();
+    assert_eq!(remote.host, "localhost");
+    assert!(!remote.name_services.is_empty());
     let stranger = Destination { node: 1, ..to };
     assert!(network.by_destination(stranger, deadline_ns).is_none());
     for path in [own, known] {

@@ -1,7 +1,7 @@
-//! Somebody is asked over the network, in the caller's thread.
+//! The connector: shakes hands with an interface of another host and sends it one request, in the caller's thread.
 //!
-//! It is asked from the wire's port, so that one port is enough for a firewall; what it says comes to whoever looks at the wire, from whatever
-//! address: a host with several may answer from another than was asked, and what is authentic is the answer. If nobody
+//! The request leaves from the endpoint's port, so that one port is enough for a firewall. The polling thread receives the answer, from any
+//! address: a host with several addresses may answer from another one, and the authentic message is the answer. If nobody
 //! answers for long, all begins anew from another port: a network, or a host whose port several processes serve, may lead it elsewhere.
 
 use std::io::ErrorKind;
@@ -11,12 +11,12 @@ use std::time::Duration;
 use hamlyn_link::udp::handshake::{Answered, Initiator, MESSAGE_BYTES_MAX, Taken};
 use hamlyn_link::udp_endpoint::UdpEndpoint;
 
-use super::outside::Unanswered;
+use super::resolver::Unanswered;
 use crate::HostError;
 use crate::process::clock::now_ns;
 
 /// Asks there until there is an answer, or that instant.
-pub(super) fn knock(
+pub(super) fn connect(
     endpoint: &UdpEndpoint,
     mut initiator: Initiator,
     own: SocketAddr,
@@ -73,7 +73,7 @@ pub(super) fn knock(
                 came.ok().map(|length| room[..length].to_vec())
             }
         };
-        // What is no answer changes nothing.
+        // An invalid answer changes nothing.
         match message.map(|message| initiator.take(now_ns, &message)) {
             Some(Ok(Taken::Answered(answered))) => return Ok(*answered),
             Some(Ok(Taken::Again)) => is_refused = false,

@@ -1,7 +1,7 @@
-//! The interfaces of other hosts, as this one reaches them: finding them, asking them, linking to them, in the caller's thread.
+//! The remote resolver: finds, asks and links interfaces of other hosts, in the caller's thread.
 //!
-//! Every wait is bounded by the caller's deadline. A handshake payload that is not answered is sent again; whoever gets it twice answers
-//! the same.
+//! Every wait is bounded by the caller's deadline. A request that is not answered is sent again; a peer that gets it twice gives
+//! the same answer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -15,14 +15,14 @@ use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
 use hamlyn_link::udp::socket::{Socket, SocketSettings};
 use hamlyn_link::udp_endpoint::{UdpEndpoint, UdpLink};
 
-mod prospect;
+mod pending_connection;
 
-pub(crate) use prospect::Prospect;
+pub(crate) use pending_connection::PendingConnection;
 
 use super::NetworkError;
+use super::connector::connect;
 use super::handshake_payload::{Answer, Request, Side, Sought};
 use super::hosts::HostName;
-use super::knock::knock;
 use super::options::{NetworkOptions, SILENCE_MAX, Security};
 use super::trace::of_this_process;
 use crate::process::clock::now_ns;
@@ -40,11 +40,11 @@ const ACKNOWLEDGE_FRAMES: u16 = 40;
 /// Full frames that wait to be sent: two calls full.
 const READY_FRAMES_MAX: u16 = 88;
 
-/// An interface of another host, as somebody looks for it.
-pub(crate) struct Abroad {
+/// An interface of another host that is looked for.
+pub(crate) struct RemoteTarget {
     host: String,
-    /// Where its doorkeeper may be.
-    doors: Vec<SocketAddr>,
+    /// The possible addresses of its name service.
+    name_services: Vec<SocketAddr>,
     sought: Sought,
     /// Who it must be, if that is known.
     pub(crate) destination: Option<Destination>,
@@ -76,7 +76,7 @@ impl<E: Into<ConnectError>> From<E> for Unanswered {
     }
 }
 
-/// What a process has on the network.
+/// The network side of a process.
 pub(crate) struct Network {
     pub(crate) options: NetworkOptions,
     host: HostName,
@@ -85,20 +85,20 @@ pub(crate) struct Network {
     credentials: Credentials,
     responder: Mutex<Responder>,
     trace: Option<Arc<Trace>>,
-    /// Hosts that were found by their names and that the table does not name.
-    met: Mutex<BTreeMap<u32, SocketAddr>>,
-    /// What was asked for and not answered, and by which number.
+    /// The address cache: hosts that were found by their names and that the table does not name.
+    address_cache: Mutex<BTreeMap<u32, SocketAddr>>,
+    /// Requests without an answer, and their numbers.
     unanswered: Mutex<VecDeque<((String, Name), u64)>>,
     given: Mutex<VecDeque<Given>>,
 }
 
-/// What was given to whom: who asked for what, by which number; and the bytes.
+/// An answer: who asked for which item, by which number; and the bytes.
 type Given = ((Identity, Name, u64), Vec<u8>);
 
-/// How long one of several doors of a host is asked.
-const DOOR_NS: u64 = 300_000_000;
-/// Hosts that are remembered beside the table.
-const HOSTS_MET_MAX: usize = 4096;
+/// How long one of several name services of a host is asked.
+const NAME_SERVICE_NS: u64 = 300_000_000;
+/// Hosts in the address cache.
+const ADDRESS_CACHE_MAX: usize = 4096;
 /// Requests that were not answered and may be made again.
 const UNANSWERED_MAX: usize = 256;
 
@@ -121,7 +121,7 @@ fn listening(at: SocketAddr) -> SocketAddr {
 }
 
 impl Network {
-    /// Goes on the network. `tell` is called by anybody when a stranger came or a link ended.
+    /// Joins the network. `tell` is called, from any thread, when an unassociated datagram has come or a link has ended.
     pub(crate) fn open(
         options: NetworkOptions,
         interface: u64,
@@ -161,7 +161,7 @@ impl Network {
             credentials,
             options,
             trace: of_this_process()?,
-            met: Mutex::default(),
+            address_cache: Mutex::default(),
             unanswered: Mutex::default(),
             given: Mutex::default(),
         })
@@ -192,22 +192,22 @@ impl Network {
         SocketAddr::new(ip, 0)
     }
 
-    /// Who answers strangers at the wire's port.
+    /// The responder for handshakes at the endpoint's port.
     pub(crate) fn responder(&self) -> MutexGuard<'_, Responder> {
         lock(&self.responder)
     }
 
-    /// What was given lately.
+    /// Recent answers.
     pub(crate) fn given(&self) -> MutexGuard<'_, VecDeque<Given>> {
         lock(&self.given)
     }
 
     /// Where an address leads, if it leads to another host.
-    pub(crate) fn abroad(
+    pub(crate) fn resolve(
         &self,
         to: Address<'_>,
         deadline_ns: u64,
-    ) -> Result<Option<Abroad>, ConnectError> {
+    ) -> Result<Option<RemoteTarget>, ConnectError> {
         match to {
             Address::Name(name) => self.by_name(name, deadline_ns),
             Address::Destination(to) => Ok(self.by_destination(to, deadline_ns)),
@@ -228,25 +228,25 @@ impl Network {
         }
     }
 
-    fn by_name(&self, name: &str, deadline_ns: u64) -> Result<Option<Abroad>, ConnectError> {
+    fn by_name(&self, name: &str, deadline_ns: u64) -> Result<Option<RemoteTarget>, ConnectError> {
         let Some((host, rest)) = parts(name).filter(|(host, _)| *host != self.host) else {
             return Ok(None);
         };
-        let doors = self.options.hosts.addresses(&host, deadline_ns);
-        if doors.is_empty() {
+        let name_services = self.options.hosts.addresses(&host, deadline_ns);
+        if name_services.is_empty() {
             // See `unknown_host`.
             return Ok(None);
         }
-        Ok(Some(Abroad {
+        Ok(Some(RemoteTarget {
             host: host.as_str().to_owned(),
-            doors,
+            name_services,
             sought: Sought::Name(Name::checked(rest)?),
             destination: None,
             shown: format!("{name:?}"),
         }))
     }
 
-    fn by_destination(&self, to: Destination, deadline_ns: u64) -> Option<Abroad> {
+    fn by_destination(&self, to: Destination, deadline_ns: u64) -> Option<RemoteTarget> {
         if to.node == 0 || to.node == self.node() {
             return None;
         }
@@ -258,23 +258,23 @@ impl Network {
             }),
             Credentials::Secret(_) | Credentials::Insecure => None,
         };
-        let (host, doors) = match hosts.by_node(to.node).cloned().or(listed) {
+        let (host, name_services) = match hosts.by_node(to.node).cloned().or(listed) {
             Some(host) => {
-                let doors = hosts.addresses(&host, deadline_ns);
-                (host.as_str().to_owned(), doors)
+                let name_services = hosts.addresses(&host, deadline_ns);
+                (host.as_str().to_owned(), name_services)
             }
             None => {
-                let door = *lock(&self.met).get(&to.node)?;
-                (format!("{:08x}", to.node), vec![door])
+                let name_service = *lock(&self.address_cache).get(&to.node)?;
+                (format!("{:08x}", to.node), vec![name_service])
             }
         };
-        if doors.is_empty() {
+        if name_services.is_empty() {
             return None;
         }
         let shown = format!("{:016x} of user {} on {host}", to.interface, to.user);
-        Some(Abroad {
+        Some(RemoteTarget {
             host,
-            doors,
+            name_services,
             sought: Sought::Interface(to.interface),
             destination: Some(to),
             shown,
@@ -283,32 +283,36 @@ impl Network {
 
     /// The host of that number is there: what a ticket of it needs if the table does not name it. Only of a host that was
     /// looked for by the name that its number is made of: where a host is, nobody is believed who says it of himself.
-    fn meet(&self, host: &str, node: u32, at: IpAddr) {
+    fn cache_address(&self, host: &str, node: u32, at: IpAddr) {
         if !HostName::new(host).is_ok_and(|name| name.node() == node) {
             return;
         }
-        let mut met = lock(&self.met);
-        let door = SocketAddr::new(at, self.options.door_port);
-        if met.len() < HOSTS_MET_MAX || met.contains_key(&node) {
-            met.insert(node, door);
+        let mut address_cache = lock(&self.address_cache);
+        let name_service = SocketAddr::new(at, self.options.name_service_port);
+        if address_cache.len() < ADDRESS_CACHE_MAX || address_cache.contains_key(&node) {
+            address_cache.insert(node, name_service);
         }
     }
 
-    /// Asks the doorkeepers of a host where somebody is.
-    pub(crate) fn find(&self, abroad: &Abroad, deadline_ns: u64) -> Result<Found, Unanswered> {
+    /// Asks the name services of a host for an interface.
+    pub(crate) fn find(
+        &self,
+        remote: &RemoteTarget,
+        deadline_ns: u64,
+    ) -> Result<Found, Unanswered> {
         let request = Request::Locate {
             namespace: self.namespace.clone(),
-            sought: abroad.sought.clone(),
+            sought: remote.sought.clone(),
         };
         let mut why = None;
-        for (number, &door) in abroad.doors.iter().enumerate() {
+        for (number, &name_service) in remote.name_services.iter().enumerate() {
             // An address that nobody answers at must not use up the time of the next.
-            let is_last = number + 1 == abroad.doors.len();
+            let is_last = number + 1 == remote.name_services.len();
             let until_ns = match is_last {
                 true => deadline_ns,
-                false => deadline_ns.min(now_ns().saturating_add(DOOR_NS)),
+                false => deadline_ns.min(now_ns().saturating_add(NAME_SERVICE_NS)),
             };
-            match self.say(door, &abroad.host, 0, &request, until_ns) {
+            match self.request_of(name_service, &remote.host, 0, &request, until_ns) {
                 Ok(Answer::Located {
                     interface,
                     node,
@@ -316,7 +320,7 @@ impl Network {
                     port,
                 }) => {
                     return Ok(Found {
-                        at: SocketAddr::new(door.ip(), port),
+                        at: SocketAddr::new(name_service.ip(), port),
                         who: Destination {
                             node,
                             user,
@@ -331,7 +335,7 @@ impl Network {
                     why = Some(Unanswered::Absent);
                 }
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
-                Ok(_) => return Err(Unanswered::Failed(abroad.invalid())),
+                Ok(_) => return Err(Unanswered::Failed(remote.invalid())),
                 // Somebody may still come where nobody was; a way that there is not, hardly.
                 Err(Unanswered::Failed(_)) if why.is_some() => {}
                 Err(error) => why = Some(error),
@@ -344,11 +348,11 @@ impl Network {
     pub(crate) fn ask(
         &self,
         found: &Found,
-        abroad: &Abroad,
+        remote: &RemoteTarget,
         item: &Name,
         deadline_ns: u64,
     ) -> Result<Answer, Unanswered> {
-        let asked = (abroad.shown.clone(), item.clone());
+        let asked = (remote.shown.clone(), item.clone());
         let before = {
             let mut unanswered = lock(&self.unanswered);
             let at = unanswered.iter().position(|(known, _)| *known == asked);
@@ -365,7 +369,7 @@ impl Network {
             number,
         };
         let interface = found.who.interface;
-        let answer = self.say(found.at, &abroad.host, interface, &request, deadline_ns);
+        let answer = self.request_of(found.at, &remote.host, interface, &request, deadline_ns);
         if matches!(answer, Err(Unanswered::Late)) {
             let mut unanswered = lock(&self.unanswered);
             if unanswered.len() == UNANSWERED_MAX {
@@ -376,8 +380,8 @@ impl Network {
         answer
     }
 
-    /// Says something that needs no link to an interface, or to who knows the names of its host (0), and hears the answer.
-    fn say(
+    /// Sends a request that needs no link to an interface, or to the name service of its host (0), and returns the answer.
+    fn request_of(
         &self,
         to: SocketAddr,
         host: &str,
@@ -385,7 +389,7 @@ impl Network {
         request: &Request,
         deadline_ns: u64,
     ) -> Result<Answer, Unanswered> {
-        let answered = self.knock(to, host, interface, request, deadline_ns)?;
+        let answered = self.handshake(to, host, interface, request, deadline_ns)?;
         let answer = self.read(&answered, to)?;
         match answer {
             // Each host speaks for itself.
@@ -408,8 +412,8 @@ impl Network {
         })
     }
 
-    /// Shakes hands, and says something.
-    fn knock(
+    /// Shakes hands and sends a request.
+    fn handshake(
         &self,
         to: SocketAddr,
         host: &str,
@@ -430,13 +434,16 @@ impl Network {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
-        let answered = knock(&self.endpoint, initiator, self.own_for(to), to, deadline_ns);
+        let answered = connect(&self.endpoint, initiator, self.own_for(to), to, deadline_ns);
         self.endpoint.end_handshake();
         answered
     }
 
-    /// Makes ready for a link to whoever takes frames there.
-    pub(crate) fn prospect(&self, to: SocketAddr) -> Result<Prospect<'_>, HostError> {
+    /// Prepares a connection to the interface that receives at that address.
+    pub(crate) fn pending_connection(
+        &self,
+        to: SocketAddr,
+    ) -> Result<PendingConnection<'_>, HostError> {
         let settings = SocketSettings::default();
         // From the port at which we take frames, if the system lets us: then one port is enough for a firewall.
         let mut sockets = Vec::from_iter(self.endpoint.socket_to(to, &settings).ok().flatten());
@@ -453,7 +460,7 @@ impl Network {
             .min(DATAGRAM_BYTES_MAX);
         let frame_bytes =
             datagram_bytes.saturating_sub(hamlyn_link::udp::protection::OVERHEAD_BYTES_MAX);
-        Ok(Prospect {
+        Ok(PendingConnection {
             network: self,
             number,
             sockets,
@@ -466,42 +473,46 @@ impl Network {
     pub(crate) fn ask_link(
         &self,
         found: &Found,
-        abroad: &Abroad,
-        own: impl FnOnce(&Prospect<'_>) -> Side,
+        remote: &RemoteTarget,
+        own: impl FnOnce(&PendingConnection<'_>) -> Side,
         deadline_ns: u64,
     ) -> Result<Result<(Peer, UdpLink), RefusedBecause>, Unanswered> {
-        let prospect = self.prospect(found.at)?;
-        let request = Request::Link(own(&prospect));
-        let (host, interface) = (&abroad.host, found.who.interface);
-        let answered = self.knock(found.at, host, interface, &request, deadline_ns)?;
+        let pending = self.pending_connection(found.at)?;
+        let request = Request::Link(own(&pending));
+        let (host, interface) = (&remote.host, found.who.interface);
+        let answered = self.handshake(found.at, host, interface, &request, deadline_ns)?;
         let side = match self.read(&answered, found.at)? {
             Answer::Linked(side) => side,
             Answer::Refused { reason } => return Ok(Err(RefusedBecause(reason))),
-            _ => return Err(Unanswered::Failed(abroad.invalid())),
+            _ => return Err(Unanswered::Failed(remote.invalid())),
         };
         let is_expected = side.destination == found.who
-            && abroad
+            && remote
                 .destination
                 .is_none_or(|wanted| wanted == side.destination)
             && is_of_host(&answered.identity, side.destination.node);
         if !is_expected {
-            return Err(Unanswered::Failed(abroad.invalid()));
+            return Err(Unanswered::Failed(remote.invalid()));
         }
-        self.meet(&abroad.host, side.destination.node, found.at.ip());
+        self.cache_address(&remote.host, side.destination.node, found.at.ip());
         let peer = peer_of(&side);
-        let link = prospect.link(&answered.keys, &side)?;
+        let link = pending.link(&answered.keys, &side)?;
         Ok(Ok((peer, link)))
     }
 
-    /// Grants a link to whoever asks for one from there, if there is room: it, and what it is to be told.
-    pub(crate) fn grant_link(&self, from: IpAddr, side: &Side) -> Result<Prospect<'_>, HostError> {
-        let mut prospect = self.prospect(SocketAddr::new(from, side.port))?;
-        prospect.frame_bytes = prospect.frame_bytes.min(side.frame_bytes as usize);
-        Ok(prospect)
+    /// Prepares a connection for a peer that asks for a link from that address, if there is room.
+    pub(crate) fn grant_link(
+        &self,
+        from: IpAddr,
+        side: &Side,
+    ) -> Result<PendingConnection<'_>, HostError> {
+        let mut pending = self.pending_connection(SocketAddr::new(from, side.port))?;
+        pending.frame_bytes = pending.frame_bytes.min(side.frame_bytes as usize);
+        Ok(pending)
     }
 }
 
-impl Abroad {
+impl RemoteTarget {
     fn invalid(&self) -> ConnectError {
         ConnectError::Invalid {
             to: self.shown.clone(),
@@ -521,7 +532,7 @@ pub(crate) fn peer_of(side: &Side) -> Peer {
     }
 }
 
-/// Whether whoever proved that it is this may speak for the host of that number.
+/// Whether a peer with this proved identity may speak for the host of that number.
 pub(crate) fn is_of_host(identity: &Identity, node: u32) -> bool {
     match identity {
         Identity::Host(name) => HostName::new(name).is_ok_and(|name| name.node() == node),

@@ -1,4 +1,4 @@
-//! A link to be: what this side has ready for it.
+//! A pending connection: what this side has prepared for a link.
 
 use hamlyn_engine::limits::FRAME_BYTES_MIN;
 use hamlyn_engine::transport::{Association, Settings};
@@ -13,7 +13,7 @@ use crate::process::name::Name;
 use crate::{Destination, HostError};
 
 /// See the module.
-pub(crate) struct Prospect<'a> {
+pub(crate) struct PendingConnection<'a> {
     pub(super) network: &'a Network,
     pub(super) number: u32,
     pub(super) sockets: Vec<Socket>,
@@ -21,7 +21,7 @@ pub(crate) struct Prospect<'a> {
     pub(super) is_taken: bool,
 }
 
-impl Drop for Prospect<'_> {
+impl Drop for PendingConnection<'_> {
     fn drop(&mut self) {
         if !self.is_taken {
             self.network.endpoint.release(self.number);
@@ -29,8 +29,8 @@ impl Drop for Prospect<'_> {
     }
 }
 
-impl Prospect<'_> {
-    /// What this side brings to the link.
+impl PendingConnection<'_> {
+    /// This side's half of the agreement.
     pub(crate) fn side(&self, destination: Destination, name: Option<Name>) -> Side {
         Side {
             destination,
@@ -59,7 +59,7 @@ impl Prospect<'_> {
         }))
     }
 
-    /// The link, to who brings that.
+    /// Makes the link to a peer with that half.
     pub(crate) fn link(mut self, keys: &Keys, side: &Side) -> Result<UdpLink, HostError> {
         let options = &self.network.options;
         let frame_bytes = self.frame_bytes.min(side.frame_bytes as usize);

@@ -1,8 +1,8 @@
-//! The doorkeeper: a thread that answers at the host's known port on which port somebody is.
+//! The name service: a thread that tells other hosts, at the host's known port, the port of an interface.
 //!
-//! All processes of one user that are on the network share the port, and the system spreads those who ask over them: one that is stopped
-//! lets some wait, who ask again from another port and are led elsewhere. Processes of other users wait until the port is free. A doorkeeper asks its
-//! neighbours over the local sockets, where the kernel says who they are; one that stalls costs those who look for it their time, and
+//! All processes of one user that are on the network share the port, and the system spreads requests over them: a stopped process
+//! delays some requests, which come again from another port and reach another process. Processes of other users wait until the port is free. The name service asks its
+//! neighbours over the local sockets, where the kernel vouches for them. A neighbour that stalls delays only those who look for it.
 //! nobody else.
 
 use std::net::{SocketAddr, UdpSocket};
@@ -16,28 +16,28 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::handshake_payload::{Answer, Request, Sought};
-use super::outside::wall_ms;
-use crate::alarm::Event as Signal;
+use super::resolver::wall_ms;
 use crate::process::clock::now_ns;
 use crate::process::name::Namespace;
 use crate::process::{Interior, ask_neighbour, no_thread};
+use crate::waker::EventFd;
 use crate::{Destination, HostError, RefusedBecause};
 
-/// Under which name a process offers where its wire is.
+/// The item under which a process offers the address of its UDP endpoint.
 pub(crate) const ENDPOINT_ITEM: &str = "hamlyn/wire";
-/// How often somebody who has not the port tries to have it.
+/// How often a process tries to bind the port that another user holds.
 const RETRY_MS: i64 = 500;
-/// How long a neighbour may take to say where its wire is.
+/// How long a neighbour may take to answer.
 const NEIGHBOUR_NS: u64 = 100_000_000;
-/// So many strangers one after the other, none of whom had to be waited for, are more than can be believed unproved.
+/// After this many datagrams without a pause, initiators must prove their address with a cookie.
 const LOADED: u32 = 32;
-/// So many are heard before anything else has its turn.
+/// Datagrams handled before anything else has its turn.
 const MESSAGES_PER_TURN: u32 = 256;
 /// Neighbours that are asked at a time.
 const LOOKUPS_MAX: usize = 16;
 const STACK_BYTES: usize = 256 * 1024;
 
-/// Where the wire of that interface is: what a process offers under [`ENDPOINT_ITEM`].
+/// The address of that interface's UDP endpoint: what a process offers under [`ENDPOINT_ITEM`].
 pub(crate) fn located(identity: Destination, port: u16) -> Answer {
     Answer::Located {
         interface: identity.interface,
@@ -48,19 +48,19 @@ pub(crate) fn located(identity: Destination, port: u16) -> Answer {
 }
 
 /// See the module. Dropping it ends the thread.
-pub(crate) struct Door {
-    stop: Arc<Signal>,
+pub(crate) struct NameService {
+    stop: Arc<EventFd>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Door {
+impl NameService {
     /// Begins to try for the port.
     pub(crate) fn open(interior: Arc<Interior>, at: SocketAddr) -> Result<Self, HostError> {
         let failed = |errno| HostError::system("eventfd", 1, errno);
-        let stop = Arc::new(Signal::new().map_err(failed)?);
+        let stop = Arc::new(EventFd::new().map_err(failed)?);
         let heard = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
-            .name("hamlyn-door".to_owned())
+            .name("hamlyn-names".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || keep(&interior, at, &heard))
             .map_err(no_thread)?;
@@ -71,9 +71,9 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for NameService {
     fn drop(&mut self) {
-        self.stop.ring();
+        self.stop.signal();
         if let Some(thread) = self.thread.take() {
             // It does not panic; if it did, there is nothing left to end.
             let _ = thread.join();
@@ -82,7 +82,7 @@ impl Drop for Door {
 }
 
 /// Waits until one of these is readable, or so long; whether it is time to stop.
-fn wait(stop: &Signal, others: &[BorrowedFd<'_>], milliseconds: Option<i64>) -> bool {
+fn wait(stop: &EventFd, others: &[BorrowedFd<'_>], milliseconds: Option<i64>) -> bool {
     let all = [stop.descriptor()]
         .into_iter()
         .chain(others.iter().copied());
@@ -97,12 +97,12 @@ fn wait(stop: &Signal, others: &[BorrowedFd<'_>], milliseconds: Option<i64>) -> 
     polled[0].revents().intersects(PollFlags::IN)
 }
 
-fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &Signal) {
+fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &EventFd) {
     let Some(network) = &interior.network else {
         return;
     };
-    let (Some(responder), Ok(bell)) = (network.new_responder(), Signal::new()) else {
-        tracing::error!("no randomness, or no descriptor: this process keeps no door");
+    let (Some(responder), Ok(bell)) = (network.new_responder(), EventFd::new()) else {
+        tracing::error!("no randomness, or no descriptor: this process serves no names");
         return;
     };
     let settings = SocketSettings {
@@ -133,7 +133,7 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &Signal) {
             }) => {}
             Err(CallFailed { call, errno }) if !has_warned => {
                 has_warned = true;
-                tracing::warn!(%errno, call, address = %at, "the door cannot be kept: names of this host are not found by others, unless another process keeps it");
+                tracing::warn!(%errno, call, address = %at, "the name service cannot listen: other hosts do not find names of this host, unless another process serves them");
             }
             Err(_) => {}
         }
@@ -143,12 +143,12 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &Signal) {
     }
 }
 
-/// Whom somebody looks for.
+/// The interface that a peer looks for.
 type Wanted = (Namespace, Sought);
-/// What a neighbour said; nothing yet, if it did not answer in time.
+/// The answer of a neighbour; nothing if it did not answer in time.
 type Found = Option<Answer>;
 
-/// A neighbour that is asked, in a thread of its own, so that one that is stopped keeps nobody else waiting.
+/// A query to a neighbour, in its own thread, so that a stopped neighbour keeps nobody else waiting.
 struct Lookup {
     wanted: Wanted,
     /// The handshakes of those who wait for it.
@@ -161,15 +161,15 @@ struct Service<'a> {
     interior: &'a Arc<Interior>,
     responder: Responder,
     socket: UdpSocket,
-    /// Rung when a neighbour has been asked.
-    bell: Arc<Signal>,
+    /// Signalled when a query to a neighbour is done.
+    bell: Arc<EventFd>,
     lookups: Vec<Lookup>,
     tell: mpsc::Sender<(Wanted, Found)>,
     told: mpsc::Receiver<(Wanted, Found)>,
 }
 
 impl Service<'_> {
-    fn serve(&mut self, stop: &Signal) {
+    fn serve(&mut self, stop: &EventFd) {
         let bell = Arc::clone(&self.bell);
         while !wait(stop, &[bell.descriptor(), self.socket.as_fd()], None) {
             bell.clear();
@@ -241,7 +241,7 @@ impl Service<'_> {
             .spawn(move || {
                 let found = ask(&interior, &asked);
                 let _ = tell.send((asked, found));
-                bell.ring();
+                bell.signal();
             });
         match thread {
             Ok(thread) => self.lookups.push(Lookup {
@@ -276,7 +276,7 @@ fn refused(reason: u16) -> Answer {
     Answer::Refused { reason }
 }
 
-/// Asks a neighbour where its wire is.
+/// Asks a neighbour for the address of its UDP endpoint.
 fn ask(interior: &Interior, (namespace, sought): &Wanted) -> Found {
     let deadline_ns = now_ns().saturating_add(NEIGHBOUR_NS);
     let place = ask_neighbour(interior, namespace, sought, ENDPOINT_ITEM, deadline_ns);
@@ -285,7 +285,7 @@ fn ask(interior: &Interior, (namespace, sought): &Wanted) -> Found {
     }
     let answer = place.and_then(|(bytes, its_user)| {
         let answer = Answer::from_bytes(&bytes).ok()?;
-        // It speaks for itself only, and whoever is asked for by its number must be it.
+        // A neighbour speaks only for itself, and must be the interface that was asked for.
         let is_its = matches!(answer, Answer::Located { interface, node, user, .. }
             if (user, node) == (its_user, interior.identity.node)
                 && sought.is_or_may_be(interface));

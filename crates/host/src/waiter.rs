@@ -1,10 +1,10 @@
-//! A bell between two threads of a process: one waits, the other rings if it does.
+//! A waiter: one thread of a process waits, another wakes it.
 //!
 //! The waiting side announces itself, looks once more at what it waits for, and only then
-//! sleeps; the ringing side changes that first and then looks whether anybody waits. Both pass a full barrier
+//! sleeps; the waking side changes that first and then looks whether anybody waits. Both pass a full barrier
 //! in between, so at least one of them sees the other.
 //!
-//! A thread sleeps at a futex, or at a descriptor. Where there are no threads, the host says how one sleeps ([`Rest`]).
+//! A thread sleeps at a futex, or at a descriptor. Where there are no threads, the host says how one sleeps ([`Parker`]).
 
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
@@ -15,17 +15,17 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 
 use crate::HostError;
-use crate::alarm::Event;
 use crate::process::clock;
+use crate::waker::EventFd;
 
 /// Nobody waits.
 const IDLE: u32 = 0;
-/// Somebody waits, or is about to, and was not rung for yet.
+/// Somebody waits, or is about to, and was not woken yet.
 const AWAITED: u32 = 1;
 
 /// How one sleeps where there are no threads.
-pub trait Rest: Send + Sync {
-    /// Sleeps until [`Rest::wake`], or `deadline_ns` of the host's clock. May end early.
+pub trait Parker: Send + Sync {
+    /// Sleeps until [`Parker::wake`], or `deadline_ns` of the host's clock. May end early.
     fn sleep(&self, deadline_ns: Option<u64>);
 
     /// Ends the sleep, if there is one.
@@ -35,25 +35,25 @@ pub trait Rest: Send + Sync {
 /// Where the waiting side sleeps.
 enum Place {
     /// At the state, which is a futex; or at this descriptor. Only in the process with that identifier.
-    Here(Event, u32),
-    Elsewhere(Box<dyn Rest>),
+    Here(EventFd, u32),
+    Elsewhere(Box<dyn Parker>),
 }
 
 /// See the module.
-pub struct Bell {
+pub struct Waiter {
     state: AtomicU32,
     place: Place,
-    /// The last wait was ended by being woken, so the descriptor was not rung. The waiting side's own affair.
+    /// The last wait ended at the futex, so the descriptor was not signalled. Only the waiting side uses this.
     woken: AtomicBool,
 }
 
-impl Bell {
+impl Waiter {
     pub(crate) fn new() -> Result<Self, Errno> {
-        Ok(Self::at(Place::Here(Event::new()?, std::process::id())))
+        Ok(Self::at(Place::Here(EventFd::new()?, std::process::id())))
     }
 
-    /// A bell at which one sleeps in another way than threads do.
-    pub fn elsewhere(rest: Box<dyn Rest>) -> Self {
+    /// A waiter that sleeps in another way than threads do.
+    pub fn elsewhere(rest: Box<dyn Parker>) -> Self {
         Self::at(Place::Elsewhere(rest))
     }
 
@@ -77,7 +77,7 @@ impl Bell {
         self.state.load(Ordering::Relaxed) == AWAITED
     }
 
-    /// Waits until the bell is rung or `deadline_ns` passes. May return early.
+    /// Waits until it is woken or `deadline_ns` passes. May return early.
     pub fn wait(&self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         match &self.place {
             Place::Elsewhere(rest) => {
@@ -86,7 +86,7 @@ impl Bell {
                 }
                 return Ok(());
             }
-            // The thread that rings is in the other process.
+            // The thread that wakes is in the other process.
             Place::Here(_, process) if *process != std::process::id() => {
                 return Err(HostError::Forked);
             }
@@ -105,7 +105,7 @@ impl Bell {
         }
     }
 
-    /// Ends what [`Bell::prepare`] began.
+    /// Ends what [`Waiter::prepare`] began.
     pub fn end(&self) {
         self.state.store(IDLE, Ordering::Relaxed);
         if let Place::Here(event, _) = &self.place
@@ -115,17 +115,17 @@ impl Bell {
         }
     }
 
-    /// Rings if the other side waits, or is about to. To be called after what it waits for was changed.
+    /// Wakes the other side if it waits, or is about to. To be called after what it waits for was changed.
     #[inline]
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.is_awaited() {
-            self.ring_now();
+            self.wake_now();
         }
     }
 
     #[cold]
-    fn ring_now(&self) {
+    fn wake_now(&self) {
         // Once for each wait.
         if self.state.swap(IDLE, Ordering::Release) != AWAITED {
             return;
@@ -134,14 +134,14 @@ impl Bell {
             Place::Here(event, _) => {
                 if !matches!(futex::wake(&self.state, futex::Flags::PRIVATE, 1), Ok(1..)) {
                     // It waits at the descriptor, or is only about to wait.
-                    event.ring();
+                    event.signal();
                 }
             }
             Place::Elsewhere(rest) => rest.wake(),
         }
     }
 
-    /// Readable when rung. None where there are no descriptors.
+    /// Readable when woken. None where there are no descriptors.
     pub fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         match &self.place {
             Place::Here(event, _) => Some(event.shared()),

@@ -1,4 +1,4 @@
-//! The attendant: one thread per interface that accepts, shakes hands and
+//! The control thread: one thread per interface that accepts, shakes hands and
 //! notices deaths, while the application computes (`Hamlyn 3.1`, `6.3`).
 //!
 //! It sleeps in one `epoll` on everything at once and never waits for anybody:
@@ -9,13 +9,13 @@ use super::clock::{now_ns, until};
 use super::codec::{Message, NotAMessage, Offer};
 use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
-use super::exchange::{self, DESCRIPTORS, Mishap};
+use super::exchange::{self, DESCRIPTORS, ReceiveError};
 use super::grant::Unlinkable;
 use super::name::Name;
-use super::registry::{Entrant, PeerKey};
+use super::registry::{NewLink, PeerKey};
 use super::source::Source;
-use crate::network::door::ENDPOINT_ITEM;
-use crate::network::keeper::Keeper;
+use crate::network::endpoint_driver::EndpointDriver;
+use crate::network::name_service::ENDPOINT_ITEM;
 use crate::{Errno, HostError, RefusedBecause};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -31,32 +31,32 @@ const EVENTS_PER_TURN: usize = 64;
 /// How long no connection is accepted after the system had no room for one.
 const PAUSE_NS: u64 = 50_000_000;
 
-/// A handshake that somebody began.
+/// A handshake that a peer began.
 struct Handshake {
     socket: OwnedFd,
     credentials: Credentials,
-    /// It may not be linked, but ask where the wire is: whoever has the door of this host asks that of all, whose users may differ.
+    /// The peer may not be linked, but may ask for the address of the UDP endpoint: the name service of this host asks all processes, whose users may differ.
     only_seeks: bool,
     deadline_ns: u64,
 }
 
 /// See the module.
-pub(super) struct Attendant {
+pub(super) struct ControlThread {
     interior: Arc<Interior>,
     listeners: Vec<OwnedFd>,
     handshakes: HashMap<u64, Handshake>,
     handshakes_begun: u64,
     paused_until_ns: Option<u64>,
     log: LogBudget,
-    /// Of the wire, if this interface is on the network.
-    keeper: Option<Keeper>,
+    /// The endpoint driver, if this interface is on the network.
+    endpoint_driver: Option<EndpointDriver>,
 }
 
-impl Attendant {
-    /// An attendant of these listening sockets.
+impl ControlThread {
+    /// A control thread for these listening sockets.
     pub(super) fn new(interior: Arc<Interior>, listeners: Vec<OwnedFd>) -> Result<Self, HostError> {
-        let attendant = Self {
-            keeper: interior.network.as_ref().map(|_| Keeper::default()),
+        let control_thread = Self {
+            endpoint_driver: interior.network.as_ref().map(|_| EndpointDriver::default()),
             interior,
             listeners,
             handshakes: HashMap::new(),
@@ -64,10 +64,10 @@ impl Attendant {
             paused_until_ns: None,
             log: LogBudget::default(),
         };
-        attendant
+        control_thread
             .listen()
             .map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
-        Ok(attendant)
+        Ok(control_thread)
     }
 
     fn listen(&self) -> rustix::io::Result<()> {
@@ -92,7 +92,7 @@ impl Attendant {
             match epoll::wait(watch, spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(errno) => {
-                    tracing::error!(%errno, "the attendant cannot wait: no more links, and no news of deaths");
+                    tracing::error!(%errno, "the control thread cannot wait: no more links, and no news of deaths");
                     return;
                 }
             }
@@ -106,14 +106,14 @@ impl Attendant {
                     }
                     Some(Source::Listener(place)) => self.accept(place),
                     Some(Source::Handshake(number)) => self.proceed(number),
-                    Some(Source::Control(token)) => self.interior.registry.hung_up(token),
+                    Some(Source::Control(token)) => self.interior.registry.peer_closed(token),
                     Some(Source::Process(token)) => self.interior.registry.process_ended(token),
                     // It is looked at below.
                     Some(Source::Udp) | None => {}
                 }
             }
-            if let Some(keeper) = &mut self.keeper {
-                keeper.tend(&self.interior);
+            if let Some(endpoint_driver) = &mut self.endpoint_driver {
+                endpoint_driver.drive(&self.interior);
             }
             self.drop_the_stalled();
             self.resume();
@@ -126,9 +126,12 @@ impl Attendant {
             .handshakes
             .values()
             .map(|handshake| handshake.deadline_ns);
-        let verdict = self.interior.registry.pass_verdicts();
-        let keeper = self.keeper.as_ref().and_then(Keeper::deadline_ns);
-        let others = self.paused_until_ns.into_iter().chain(keeper);
+        let verdict = self.interior.registry.report_due_losses();
+        let endpoint_driver = self
+            .endpoint_driver
+            .as_ref()
+            .and_then(EndpointDriver::deadline_ns);
+        let others = self.paused_until_ns.into_iter().chain(endpoint_driver);
         handshakes.chain(verdict).chain(others).min()
     }
 
@@ -189,7 +192,7 @@ impl Attendant {
     /// Judges who connects, says who we are, and gives them a place among the handshakes.
     fn greet(&mut self, socket: OwnedFd) {
         let Ok(credentials) = Credentials::of(&socket) else {
-            return self.note(Outcome::HungUp, None);
+            return self.note(Outcome::PeerClosed, None);
         };
         let interior = &self.interior;
         let only_seeks = !interior.allows(&credentials);
@@ -208,7 +211,7 @@ impl Attendant {
         }
         let interface = interior.identity.interface;
         if exchange::send(&socket, &Message::Greeting { interface }, &[]).is_err() {
-            return self.note(Outcome::HungUp, Some(&credentials));
+            return self.note(Outcome::PeerClosed, Some(&credentials));
         }
         self.handshakes_begun += 1;
         let number = self.handshakes_begun;
@@ -231,7 +234,7 @@ impl Attendant {
         self.handshakes.insert(number, handshake);
     }
 
-    /// The hello or the ask has come, or what somebody takes for one.
+    /// A message has come: a hello, an ask, or invalid bytes.
     fn proceed(&mut self, number: u64) {
         let Some(handshake) = self.handshakes.remove(&number) else {
             return;
@@ -241,7 +244,7 @@ impl Attendant {
             handshake.credentials.user,
             &self.interior.disposal,
         ) {
-            Err(Mishap::NotYet) => {
+            Err(ReceiveError::NotYet) => {
                 self.handshakes.insert(number, handshake);
                 return;
             }
@@ -274,12 +277,14 @@ impl Attendant {
                 }
                 _ => Outcome::Invalid,
             },
-            Err(Mishap::NotAMessage(NotAMessage::Version(_))) => Outcome::Version,
-            Err(Mishap::NotAMessage(NotAMessage::Invalid(_))) => Outcome::Invalid,
-            Err(Mishap::HungUp) => return self.note(Outcome::HungUp, Some(&credentials)),
-            Err(Mishap::OutOfDescriptors | Mishap::System(_) | Mishap::NotYet) => {
-                Outcome::Resources
+            Err(ReceiveError::NotAMessage(NotAMessage::Version(_))) => Outcome::Version,
+            Err(ReceiveError::NotAMessage(NotAMessage::Invalid(_))) => Outcome::Invalid,
+            Err(ReceiveError::PeerClosed) => {
+                return self.note(Outcome::PeerClosed, Some(&credentials));
             }
+            Err(
+                ReceiveError::OutOfDescriptors | ReceiveError::System(_) | ReceiveError::NotYet,
+            ) => Outcome::Resources,
         };
         self.refuse(&socket, &credentials, outcome);
     }
@@ -295,7 +300,7 @@ impl Attendant {
         self.note_given(socket, credentials, given, Outcome::NotOffered);
     }
 
-    /// Hands over pages that were lent to whoever asks. What cannot be sent stays.
+    /// Hands over pages that were lent to the asker. Pages that cannot be sent stay.
     fn lend(&mut self, socket: &OwnedFd, credentials: &Credentials, interface: u64, secret: u64) {
         let send = |file: BorrowedFd<'_>, length_bytes| {
             exchange::send(socket, &Message::Lent { length_bytes }, &[file])
@@ -317,7 +322,7 @@ impl Attendant {
         let refuse = || (absent, exchange::send(socket, &Message::NotOffered, &[]));
         let outcome = match given.unwrap_or_else(refuse) {
             (outcome, Ok(())) => outcome,
-            (_, Err(_)) => Outcome::HungUp,
+            (_, Err(_)) => Outcome::PeerClosed,
         };
         self.note(outcome, Some(credentials));
     }
@@ -334,11 +339,11 @@ impl Attendant {
         let key = PeerKey::neighbour(offer.interface, credentials.user);
         registry.begin_incoming(key)?;
         let made = self.make(socket, credentials, offer, descriptors);
-        let (entrant, outcome) = match made {
-            Ok(entrant) => (Some(entrant), Ok(())),
+        let (new_link, outcome) = match made {
+            Ok(new_link) => (Some(new_link), Ok(())),
             Err(outcome) => (None, Err(outcome)),
         };
-        let entered = self.interior.registry.end_incoming(entrant);
+        let entered = self.interior.registry.end_incoming(new_link);
         outcome.and(entered.map_err(|_| Outcome::Resources))
     }
 
@@ -348,7 +353,7 @@ impl Attendant {
         credentials: &Credentials,
         offer: &Offer,
         descriptors: [OwnedFd; DESCRIPTORS],
-    ) -> Result<Entrant, Outcome> {
+    ) -> Result<NewLink, Outcome> {
         let lender = &self.interior.lender;
         let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;
         let welcome = Message::Welcome(lender.offer(&lent));
@@ -359,13 +364,13 @@ impl Attendant {
                 Unlinkable::Host(_) => Outcome::Resources,
             })?;
         exchange::send(socket, &welcome, &lender.descriptors(&file))
-            .map_err(|Errno(_)| Outcome::HungUp)?;
+            .map_err(|Errno(_)| Outcome::PeerClosed)?;
         let process = credentials.open_process(socket);
         let peer = credentials.peer(offer);
-        Ok(Entrant::local(peer, Arc::clone(socket), process, link))
+        Ok(NewLink::local(peer, Arc::clone(socket), process, link))
     }
 
-    /// Tells somebody why not. Dropping the socket does the rest.
+    /// Tells the peer why it is refused. Dropping the socket does the rest.
     fn refuse(&mut self, socket: &OwnedFd, credentials: &Credentials, outcome: Outcome) {
         self.note(outcome, Some(credentials));
         if let Some(RefusedBecause(reason)) = outcome.reason() {

@@ -1,8 +1,8 @@
-//! The keeper of the wire: what the attendant does about it, beside the application.
+//! The endpoint driver: what the control thread does for the UDP endpoint, beside the application.
 //!
-//! It answers strangers at the wire's port. And when the application does not look for a while, because it computes, it takes
-//! its place: what was lost is sent again, what came is taken in as far as there is room, peers are answered. As long as the
-//! application looks, or sleeps at the socket itself, the keeper leaves the wire alone.
+//! It answers handshakes at the endpoint's port. When the application does not poll for a while, because it computes, it takes
+//! its place: it retransmits lost frames, receives as far as there is room, and answers peers. As long as the
+//! application polls, or sleeps at the socket itself, the endpoint driver leaves the endpoint alone.
 
 use std::net::SocketAddr;
 
@@ -10,52 +10,52 @@ use hamlyn_link::udp::handshake::{Heard, Said};
 use hamlyn_link::udp_endpoint::UdpEndpoint;
 
 use super::handshake_payload::{Answer, Request, Side};
-use super::outside::{Network, is_of_host, peer_of, wall_ms};
+use super::resolver::{Network, is_of_host, peer_of, wall_ms};
 use crate::process::Interior;
 use crate::process::clock::now_ns;
 use crate::process::counters::{LogBudget, Outcome};
 use crate::process::name::Name;
-use crate::process::registry::{Entrant, PeerKey, watch_udp};
+use crate::process::registry::{NewLink, PeerKey, watch_udp};
 use crate::{Errno, RefusedBecause};
 
-/// How long the application may not look before the keeper does.
+/// The endpoint driver polls after the application has not polled for this time.
 const ABSENT_NS: u64 = 10_000_000;
-/// How often that is looked at while the application sleeps.
+/// How often that is checked while the application sleeps.
 const ASLEEP_NS: u64 = 200_000_000;
 /// How late it is at the soonest.
 const LATE_NS: u64 = 500_000;
-/// Strangers answered at a time.
-const STRANGERS_PER_TURN: usize = 16;
-/// Of what was given, so much is kept to be given again.
+/// Unassociated datagrams answered at a time.
+const DATAGRAMS_PER_TURN: usize = 16;
+/// Answers that are kept to be given again.
 const GIVEN_MAX: usize = 1_024;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Keeper {
-    /// Whether the keeper looks after the wire, so that its socket wakes the attendant.
-    is_watching: bool,
-    /// How often the application had looked.
+pub(crate) struct EndpointDriver {
+    /// Whether the endpoint driver polls, so that the socket wakes the control thread.
+    is_driving: bool,
+    /// The application's count of polls at the last check.
     looks: u64,
-    /// When that is compared.
+    /// Time of the next check.
     due_ns: u64,
-    /// When the wire wants something, while the keeper looks after it.
+    /// The endpoint's deadline, while the endpoint driver polls.
     deadline_ns: Option<u64>,
-    /// What a stranger says.
+    /// An unassociated datagram.
     message: Vec<u8>,
     log: LogBudget,
 }
 
-impl Keeper {
-    /// When [`Keeper::tend`] is to be called though nothing happens.
+impl EndpointDriver {
+    /// When [`EndpointDriver::drive`] is to be called though nothing happens.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
-        match self.is_watching {
+        match self.is_driving {
             true => self.deadline_ns,
             false => Some(self.due_ns),
         }
     }
 
     /// To be called when anything happened, and at the deadline.
-    pub(crate) fn tend(&mut self, interior: &Interior) {
+    pub(crate) fn drive(&mut self, interior: &Interior) {
         let Some(network) = &interior.network else {
             return;
         };
@@ -64,48 +64,48 @@ impl Keeper {
         let is_looking = core::mem::replace(&mut self.looks, looks) != looks;
         let now_ns = now_ns();
         let is_asking = endpoint.is_handshaking();
-        if self.is_watching {
+        if self.is_driving {
             if is_looking && !is_asking {
                 self.watch(interior, endpoint, false);
                 self.due_ns = now_ns + ABSENT_NS;
             } else if endpoint.poll() {
                 // The application may sleep, and what it waits for is not at the socket any more.
-                interior.registry.alarm().ring();
+                interior.registry.waker().wake();
             }
         } else if endpoint.is_asleep() {
-            // The sleeper wakes for what comes, and for what it knew of; another thread may have sent since.
+            // The sleeper wakes for datagrams and for the deadline that it knew; another thread may have sent since.
             let wants_ns = endpoint.deadline_ns().unwrap_or(u64::MAX);
             if wants_ns <= now_ns && endpoint.poll() {
-                interior.registry.alarm().ring();
+                interior.registry.waker().wake();
             }
             self.due_ns = wants_ns.max(now_ns + LATE_NS).min(now_ns + ASLEEP_NS);
         } else if now_ns >= self.due_ns || is_asking {
             self.due_ns = now_ns + ABSENT_NS;
-            // Who asks waits for what others find.
+            // A pending handshake waits for the answers that the polling thread finds.
             if !is_looking || is_asking {
                 self.watch(interior, endpoint, true);
                 endpoint.poll();
             }
         }
-        for _ in 0..STRANGERS_PER_TURN {
+        for _ in 0..DATAGRAMS_PER_TURN {
             let Some(from) = endpoint.next_unassociated(&mut self.message) else {
                 break;
             };
             hear(interior, network, &mut self.log, from, &self.message);
         }
-        interior.registry.note_wire_ends();
+        interior.registry.note_ended_connections();
         self.deadline_ns = endpoint.deadline_ns();
     }
 
     fn watch(&mut self, interior: &Interior, endpoint: &UdpEndpoint, watch: bool) {
-        // If the system has no room for it, the keeper looks again when it is due.
+        // If the system has no room for it, the next check tries again.
         if watch_udp(interior.registry.watch(), endpoint, watch).is_ok() {
-            self.is_watching = watch;
+            self.is_driving = watch;
         }
     }
 }
 
-/// Hears what a stranger says; `log` bounds what is written about it.
+/// Handles an unassociated datagram; `log` bounds the log lines about it.
 fn hear(
     interior: &Interior,
     network: &Network,
@@ -152,7 +152,7 @@ fn hear(
     }
 }
 
-/// Gives somebody what is offered; the same again if its first answer was lost.
+/// Gives a peer an offer; the same again if the first answer was lost.
 fn give(
     interior: &Interior,
     network: &Network,
@@ -181,7 +181,7 @@ fn give(
     Ok(Answer::Given(bytes))
 }
 
-/// Links somebody who asked for it, and has proved that it is alive.
+/// Links a peer that asked for a link and has proved that it is alive.
 fn welcome(
     interior: &Interior,
     network: &Network,
@@ -191,7 +191,7 @@ fn welcome(
     side: &Side,
 ) -> Result<Answer, Outcome> {
     let peer = peer_of(side);
-    // Whoever is on this host comes another way, where the kernel says who it is.
+    // A peer on this host must connect through the kernel, which vouches for its identity.
     let is_elsewhere = side.destination.node != interior.identity.node;
     let is_itself = is_of_host(&said.identity, side.destination.node);
     if !interior.allows_peer(&peer) || !is_itself || !is_elsewhere {
@@ -199,17 +199,17 @@ fn welcome(
     }
     let key = PeerKey::of(&side.destination);
     let registry = &interior.registry;
-    if let Some(connection) = registry.forsaken(key, now_ns()) {
+    if let Some(connection) = registry.silent_connection(key, now_ns()) {
         connection.abort(&network.endpoint);
     }
     registry.begin_incoming(key)?;
-    let granted = network.grant_link(from.ip(), side).and_then(|prospect| {
-        let own = prospect.side(interior.identity, interior.settings.name.clone());
-        let link = prospect.link(&said.keys, side)?;
-        Ok((own, Entrant::remote(peer, link)))
+    let granted = network.grant_link(from.ip(), side).and_then(|pending| {
+        let own = pending.side(interior.identity, interior.settings.name.clone());
+        let link = pending.link(&said.keys, side)?;
+        Ok((own, NewLink::remote(peer, link)))
     });
-    let entered = granted.and_then(|(own, entrant)| {
-        registry.end_incoming(Some(entrant))?;
+    let entered = granted.and_then(|(own, new_link)| {
+        registry.end_incoming(Some(new_link))?;
         Ok(Answer::Linked(own))
     });
     entered.map_err(|error| {
