@@ -6,7 +6,7 @@ use hamlyn_engine::packet::ShortInPlace;
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
     BARE, DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, WORDED,
-    decode, decode_short, encode,
+    decode, decode_short, encode, is_fence,
 };
 
 /// Bytes of a cell.
@@ -26,6 +26,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
     let judged = decode(&cell, bulk_bytes, payload_max_bytes);
+    assert!(!is_fence(&cell) || judged.is_err(), "a fence is no packet");
     let short = match cell[0] >> 32 << 32 {
         BARE => decode_short::<_, false>(cell).map(|short| short.copied()),
         WORDED => decode_short::<_, true>(cell).map(|short| short.copied()),

@@ -263,6 +263,15 @@ impl Backlog {
         self.waiting
     }
 
+    /// Whether a message waits that was accepted as one of the first `accepted`.
+    pub(crate) fn waits_before(&self, accepted: u64) -> bool {
+        let first = |lane: &Lane| lane.queue.front().map(|work| work.sequence);
+        self.lanes
+            .iter()
+            .filter_map(first)
+            .any(|first| first <= accepted)
+    }
+
     /// Messages of that terminus that wait.
     pub(crate) fn waiting_of(&self, terminus: TerminusId) -> usize {
         self.lane_of(terminus).map_or(0, |lane| lane.queue.len())

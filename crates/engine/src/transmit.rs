@@ -177,6 +177,19 @@ impl<A: Area> Transmitter<A> {
         self.waiting != 0 && self.backlog(link).is_some()
     }
 
+    /// How many messages were accepted so far.
+    pub fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    /// Whether any of the first `accepted` messages waits for that link.
+    pub fn waits_before(&self, link: LinkId, accepted: u64) -> bool {
+        self.waiting != 0
+            && self
+                .backlog(link)
+                .is_some_and(|backlog| backlog.waits_before(accepted))
+    }
+
     /// What waits for that link, if anything does.
     fn backlog(&self, link: LinkId) -> Option<&Backlog> {
         let backlog = self.backlogs.get(link.index as usize)?;

@@ -14,7 +14,7 @@ use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
 
-use crate::error::{GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
 use crate::place::{Came, Place};
@@ -278,7 +278,7 @@ impl<H: Host> Sender<H> {
     }
 
     /// Sends `data` to `offset` in the buffer, with a ticket for the answer if one is
-    /// wanted. Whether the receiver was ready is not reported: it answers, or it does not.
+    /// wanted. If the receiver was not ready, the datagram is refused, which [`Sender::fence`] tells.
     #[inline(always)]
     pub fn send(
         &self,
@@ -306,5 +306,11 @@ impl<H: Host> Sender<H> {
                 manager.send_msg(&self.target, &message, wait)
             }
         }
+    }
+
+    /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
+    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
+    pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
+        self.manager.enter().fence_to(&self.target, wait)
     }
 }

@@ -2,7 +2,7 @@
 
 use hamlyn_engine::metadata::BadEntryCount;
 use hamlyn_engine::notification::{Overrun, QueueError};
-use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::packet::{Header, SlotName};
 use hamlyn_engine::slot::SlotError;
 use hamlyn_engine::terminus::{PostError, TerminusError};
 use hamlyn_engine::transport::Return;
@@ -35,7 +35,7 @@ pub struct PeerLost {
     pub end: LinkEnd,
 }
 
-/// A packet that was sent to another host and came back (`virtual-networks 3.1`: return to sender). A message of several
+/// A packet that was refused by its receiver, or came back (`virtual-networks 3.1`: return to sender). A message of several
 /// packets may come back in several parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{length_bytes} bytes for {slot} of {} came back: {reason}", to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
@@ -54,6 +54,56 @@ pub struct Undelivered {
     pub word: u64,
     /// Why.
     pub reason: Return,
+}
+
+impl Undelivered {
+    pub(crate) fn new(to: Option<Destination>, header: &Header, reason: Return) -> Self {
+        Self {
+            to,
+            slot: header.slot,
+            metadata_index: header.metadata_index,
+            offset: header.offset,
+            length_bytes: header.length_bytes,
+            word: header.word,
+            reason,
+        }
+    }
+}
+
+/// Not everything that was sent before a fence is known to be in its place.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// Packets were refused, which were sent since the fence before. All that was asked for is known of them: what was
+    /// sent to the same interfaces and not refused is in its place, unless the next fence says otherwise.
+    #[error("{count} of the packets that were sent were refused, the last: {last}")]
+    Refused {
+        /// How many packets. A message may have several.
+        count: u64,
+        /// The last of one link; [`crate::Interface::next_undelivered`] tells of the others.
+        last: Undelivered,
+    },
+    /// The peer is gone, and it is not known what it has taken.
+    #[error(transparent)]
+    PeerLost(#[from] PeerLost),
+    /// The peer had not taken everything when the time was over.
+    #[error(
+        "{} had not taken everything that was sent to it when the time was over: wait longer, or see whether it still receives",
+        PeerName(*peer)
+    )]
+    TimedOut {
+        /// Who; of several, one.
+        peer: Destination,
+    },
+    /// The link ended so long ago that it is not known whither it led.
+    #[error("there is no such link: it ended, and another has its place")]
+    NoSuchLink,
+    /// What waited could not be sent, as its sender says.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// Waiting failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
 }
 
 /// Something could not be opened or set up.

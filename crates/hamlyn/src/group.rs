@@ -12,7 +12,7 @@ use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
 
-use crate::error::{GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
 use crate::manager::{Holder, Manager};
 use crate::message::{Message, Target};
 use crate::place::{Came, Place};
@@ -251,6 +251,12 @@ impl<H: Host> Sender<H> {
         let handle = self.send_share(offset, data, self.left, wait)?;
         self.left = None;
         Ok(handle)
+    }
+
+    /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
+    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
+    pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
+        self.manager.enter().fence_to(&self.target, wait)
     }
 
     fn send_share(

@@ -5,6 +5,7 @@
 //! takes `&mut self`. A program with several threads opens one for each. Who moves the packets,
 //! that thread or a network processor, is its [`Strategy`].
 
+mod fencing;
 mod granting;
 mod peers;
 mod receiving;
@@ -98,6 +99,7 @@ pub struct Interface<H: Host> {
     host: H,
 }
 
+pub(crate) use fencing::Fence;
 pub use sending::Sent;
 pub(crate) use sleepers::Joined;
 

@@ -66,7 +66,7 @@ pub mod ticket;
 mod wait;
 mod watching;
 
-pub use error::{GrowError, OpenError, PeerLost, ReceiveError, SendError, Undelivered};
+pub use error::{FenceError, GrowError, OpenError, PeerLost, ReceiveError, SendError, Undelivered};
 pub use event_loop::{Look, Sleep, Waiting};
 pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_engine as engine;

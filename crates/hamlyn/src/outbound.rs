@@ -38,12 +38,16 @@ impl<T: TransmitEnd> Outbound<T> {
                 returned: VecDeque::new(),
                 forgotten: 0,
                 holding: Vec::new(),
+                ended: Ended::default(),
             },
         }
     }
 
     /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.
     pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
+        if self.transmitter.is_waiting_for(id) {
+            self.outlets.ended.note_unplaced(to);
+        }
         self.outlets.remove(id, to);
         self.transmitter.link_ended(id);
     }
@@ -79,6 +83,10 @@ struct Way<T> {
     link: u64,
     /// A packet found no room, and none has come since.
     starving: bool,
+    /// The first fence that somebody waits for.
+    fence: Option<u64>,
+    /// Refused packets that fences have told of.
+    told: u64,
     end: T,
 }
 
@@ -97,17 +105,95 @@ pub(crate) struct Outlets<T> {
     forgotten: u64,
     /// Links in which packets wait for others.
     holding: Vec<LinkId>,
+    pub(crate) ended: Ended,
+}
+
+/// Packets that were refused and that no fence has told of: how many, and the last.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct NewlyRefused {
+    pub(crate) packets: u64,
+    pub(crate) last: Option<(Header, Return)>,
+}
+
+/// What was refused since a fence told of it. Nothing while the peer overwrites its reports faster than they can be read.
+fn newly_refused<T: TransmitEnd>(way: &mut Way<T>) -> Option<NewlyRefused> {
+    let refused = way.end.refused();
+    let packets = refused.packets.saturating_sub(way.told);
+    if packets > 0 && refused.last.is_none() {
+        return None;
+    }
+    way.told += packets;
+    let last = refused.last.filter(|_| packets > 0);
+    Some(NewlyRefused { packets, last })
+}
+
+/// Of links that have ended: what a fence is to tell of them.
+#[derive(Default)]
+pub(crate) struct Ended {
+    /// Fences that had been answered when their link ended, and that nobody knew of yet.
+    answered: VecDeque<(LinkId, u64)>,
+    /// Interfaces that were gone before they had taken all that was sent to them.
+    unplaced: VecDeque<Destination>,
+    /// Refused packets, and the last of them.
+    refused: u64,
+    last: Option<(Option<Destination>, Header, Return)>,
+}
+
+/// Ended links that are remembered, each way.
+const ENDED_MAX: usize = 64;
+
+impl Ended {
+    fn note<T: TransmitEnd>(&mut self, way: &mut Way<T>, to: Option<Destination>) {
+        if let Some(fence) = way.fence
+            && way.end.is_answered(fence) == Ok(true)
+        {
+            self.answered.truncate(ENDED_MAX - 1);
+            self.answered
+                .push_front((LinkId::from_bits(way.link), fence));
+        }
+        if let Some(refused) = newly_refused(way)
+            && let Some((header, reason)) = refused.last
+        {
+            self.refused += refused.packets;
+            self.last = Some((to, header, reason));
+        }
+        if !way.end.is_all_taken() {
+            self.note_unplaced(to);
+        }
+    }
+
+    fn note_unplaced(&mut self, to: Option<Destination>) {
+        if let Some(to) = to
+            && !self.unplaced.contains(&to)
+        {
+            self.unplaced.truncate(ENDED_MAX - 1);
+            self.unplaced.push_front(to);
+        }
+    }
+
+    fn was_answered(&self, link: LinkId, fence: u64) -> bool {
+        let is_it = |&(ended, answered): &(LinkId, u64)| ended == link && fence <= answered;
+        self.answered.iter().any(is_it)
+    }
+
+    /// Refused packets that no fence has told of.
+    pub(crate) fn take_refused(&mut self) -> (u64, Option<(Option<Destination>, Header, Return)>) {
+        (std::mem::take(&mut self.refused), self.last.take())
+    }
+
+    /// An interface that was gone before it had taken all that was sent to it, and that no fence has told of.
+    pub(crate) fn unplaced(&self) -> Option<Destination> {
+        self.unplaced.back().copied()
+    }
+
+    /// A fence tells of that one.
+    pub(crate) fn forget(&mut self, to: &Destination) {
+        self.unplaced.retain(|unplaced| unplaced != to);
+    }
 }
 
 /// Packets that came back over ended links and are kept; of more, the oldest are forgotten and counted.
 const RETURNED_MAX: usize = 1_024;
-
-/// The same, of one link.
-fn forgotten<T: TransmitEnd>(way: &Way<T>) -> u64 {
-    way.end
-        .connection_state()
-        .map_or(0, |state| state.forgotten)
-}
 
 impl<T: TransmitEnd> Outlets<T> {
     /// A new link, under the name that the receive half gave it.
@@ -115,6 +201,8 @@ impl<T: TransmitEnd> Outlets<T> {
         let way = Way {
             link: id.to_bits(),
             starving: false,
+            fence: None,
+            told: 0,
             end,
         };
         self.ways.put(id.index as usize, way);
@@ -126,7 +214,7 @@ impl<T: TransmitEnd> Outlets<T> {
         if self.way(id).is_some()
             && let Some(mut way) = self.ways.take(id.index as usize)
         {
-            self.forgotten += forgotten(&way);
+            self.ended.note(&mut way, to);
             while let Some((header, reason)) = way.end.next_returned() {
                 if self.returned.len() == RETURNED_MAX {
                     self.returned.pop_front();
@@ -135,6 +223,49 @@ impl<T: TransmitEnd> Outlets<T> {
                 // Whither it went nobody could tell once the link's place is another's.
                 self.returned.push_back((to, header, reason));
             }
+            self.forgotten += way.end.forgotten();
+        }
+    }
+
+    /// The links.
+    pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
+        self.ways.iter().map(|way| LinkId::from_bits(way.link))
+    }
+
+    /// Asks the peer of that link to say when it has taken what was sent so far ([`TransmitEnd::fence`]).
+    pub(crate) fn fence(&mut self, link: LinkId) -> Result<u64, Unsent> {
+        let way = self.reach(link).ok_or(Unsent::Gone)?;
+        way.end.fence().map_err(|reason| self.not_sent(reason))
+    }
+
+    /// Whether the peer has taken what was sent before that fence; if so, what it refused since a fence was answered last.
+    pub(crate) fn answer(
+        &mut self,
+        link: LinkId,
+        fence: u64,
+    ) -> Result<Option<NewlyRefused>, Unsent> {
+        let Some(way) = self.reach(link) else {
+            let was_answered = self.ended.was_answered(link, fence);
+            // What it refused was noted when it ended.
+            return was_answered
+                .then(|| Some(NewlyRefused::default()))
+                .ok_or(Unsent::Gone);
+        };
+        let answered = way.end.is_answered(fence);
+        match answered {
+            Ok(true) => {
+                way.fence.take_if(|awaited| *awaited <= fence);
+                let refused = newly_refused(way);
+                if way.end.fault().is_some() {
+                    return Err(self.not_sent(Unsent::Gone));
+                }
+                Ok(refused)
+            }
+            Ok(false) => {
+                way.fence = Some(way.fence.map_or(fence, |awaited| awaited.min(fence)));
+                Ok(None)
+            }
+            Err(reason) => Err(self.not_sent(reason)),
         }
     }
 
@@ -162,7 +293,7 @@ impl<T: TransmitEnd> Outlets<T> {
 
     /// How many packets came back and were forgotten.
     pub(crate) fn forgotten(&self) -> u64 {
-        self.forgotten + self.ways.iter().map(forgotten).sum::<u64>()
+        self.forgotten + self.ways.iter().map(|way| way.end.forgotten()).sum::<u64>()
     }
 
     /// A packet that was sent and came back; `leads_to` says where links that there are lead.
@@ -217,24 +348,32 @@ impl<T: TransmitEnd> Outlets<T> {
         !self.broken.is_empty()
     }
 
-    /// For who is about to sleep: those links that had no room are to wake him when they have. True if
-    /// one has room already: then there is something to do.
+    /// For who is about to sleep: those links that had no room are to wake him when they have, and those that are asked for
+    /// an answer when they give it. True if one has done so already: then there is something to do.
     pub(crate) fn await_credit(&mut self) -> bool {
         let mut came = false;
-        for way in self.ways.iter_mut().filter(|way| way.starving) {
-            if way.end.credit_came() {
-                way.starving = false;
+        let waited_for = |way: &&mut Way<T>| way.starving || way.fence.is_some();
+        for way in self.ways.iter_mut().filter(waited_for) {
+            let has_room = way.starving && way.end.credit_came();
+            let answered = way.fence.take_if(|fence| way.end.may_be_answered(*fence));
+            if has_room || answered.is_some() {
+                way.starving &= !has_room;
                 came = true;
             } else {
-                way.end.await_credit();
+                way.end.await_credit(way.starving, way.fence);
             }
         }
         came
     }
 
-    /// Whether a link that had no room may have some.
+    /// Whether a link that had no room may have some, or one that was asked may have answered.
     pub(crate) fn credit_came(&self) -> bool {
-        let came = |way: &Way<T>| way.starving && way.end.credit_came();
+        let came = |way: &Way<T>| {
+            way.starving && way.end.credit_came()
+                || way
+                    .fence
+                    .is_some_and(|fence| way.end.may_be_answered(fence))
+        };
         self.ways.iter().any(came)
     }
 
@@ -274,7 +413,7 @@ impl<T: TransmitEnd> Outlets<T> {
                 Unsent::Gone => {
                     if let Some(fault) = way.end.fault() {
                         self.broken.push((link, fault));
-                        // A link over which things come back has no such faults.
+                        // What such a peer has reported is worth nothing, so it does not matter whither it led.
                         self.remove(link, None);
                     }
                 }

@@ -13,7 +13,7 @@ use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_ring::area::Area;
 
-use crate::error::{GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
 use crate::interface::Queue;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
@@ -240,5 +240,11 @@ impl<H: Host> Sender<H> {
     ) -> Result<SendHandle, SendError> {
         let message = Message::new(data).at(offset).word(tag);
         self.manager.enter().send_msg(&self.target, &message, wait)
+    }
+
+    /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
+    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
+    pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
+        self.manager.enter().fence_to(&self.target, wait)
     }
 }

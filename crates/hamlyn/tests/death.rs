@@ -10,8 +10,8 @@ use hamlyn::host::LossCause;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{
-    LinkEnd, Manager, Message, NewSlot, PeerLost, ReceiveError, SendError, Target, Ticket, Wait,
-    datagram, group, tagged_write,
+    FenceError, LinkEnd, Manager, Message, NewSlot, PeerLost, ReceiveError, SendError, Target,
+    Ticket, Wait, datagram, group, tagged_write,
 };
 use support::actor::{Actor, listen, role, say};
 use support::{LONG, Random, namespace, open, until};
@@ -314,6 +314,85 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
     );
     assert!(known[known.len() - 1] < KNOWN_WITHIN, "{known:?}");
     bystander.end(&survivor, &mut friend);
+}
+
+/// Whoever waits at a fence for a peer that is killed learns of that, and of nothing else; another peer is waited for as before.
+#[test]
+fn a_fence_ends_when_its_peer_is_killed() {
+    let _alone = alone();
+    let namespace = namespace();
+    let survivor = open(&namespace);
+    let mut tags = tagged_write::Receiver::new(&survivor, 64, 16).unwrap();
+    let itself = tagged_write::Sender::grow(&survivor, &tags.ticket(), LONG).unwrap();
+    for round in 0..8 {
+        let mut actor = Actor::start("idle", &namespace);
+        let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
+        let seed = StreamSeed::from_bytes(&actor.hear()).unwrap();
+        let _stream = Sender::grow(&survivor, &seed, LONG).unwrap();
+        assert_eq!(actor.hear(), b"deaf");
+        let peer = ticket.destination;
+        let target = survivor.interface().target(&ticket, LONG).unwrap();
+        let terminus = survivor.terminus();
+        let message = Message::new(b"never taken");
+        let sent = survivor
+            .interface()
+            .send_msg(terminus, &target, &message, LONG);
+        sent.unwrap();
+        itself.send(0, b"taken", round, LONG).unwrap();
+        let short = Wait::millis(1);
+        let timed_out = Err(FenceError::TimedOut { peer });
+        assert_eq!(survivor.fence(short), timed_out);
+        assert_eq!(itself.fence(LONG), Ok(()));
+        let fenced = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut random = Random::new(round);
+                random.dawdle(Duration::from_micros(500));
+                actor.kill();
+            });
+            match round % 2 {
+                0 => survivor.interface().fence_link(target.link(), LONG),
+                _ => survivor.fence(LONG),
+            }
+        });
+        match fenced {
+            Err(FenceError::PeerLost(lost)) => {
+                assert_eq!(lost.peer, peer);
+                died(lost);
+            }
+            other => panic!("{other:?}"),
+        }
+        // It is told once.
+        assert_eq!(survivor.fence(LONG), Ok(()));
+        assert_eq!(tags.get_tag(LONG), Ok(Some(round)));
+    }
+}
+
+/// What a peer had not taken when it died is told by the next fence, though its link has ended long ago.
+#[test]
+fn a_fence_tells_of_peers_that_died_with_messages_under_way() {
+    let _alone = alone();
+    let namespace = namespace();
+    let survivor = open(&namespace);
+    let mut actor = Actor::start("idle", &namespace);
+    let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
+    let seed = StreamSeed::from_bytes(&actor.hear()).unwrap();
+    let stream = Sender::grow(&survivor, &seed, LONG).unwrap();
+    assert_eq!(actor.hear(), b"deaf");
+    let outbox = tagged_write::Sender::grow(&survivor, &ticket, LONG).unwrap();
+    outbox.send(0, b"never taken", 1, LONG).unwrap();
+    actor.kill();
+    let lost = survivor.interface().wait_for_loss(LONG);
+    died(lost.expect("no error").expect("the loss"));
+    drop(stream);
+    match survivor.fence(LONG) {
+        Err(FenceError::PeerLost(lost)) => {
+            assert_eq!(lost.peer, ticket.destination);
+            died(lost);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(survivor.fence(LONG), Ok(()));
+    assert!(matches!(outbox.fence(LONG), Err(FenceError::PeerLost(_))));
 }
 
 fn loses(what: &str, mut send: impl FnMut() -> Result<(), SendError>) {

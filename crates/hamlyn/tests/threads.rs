@@ -3,6 +3,7 @@
 mod support;
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;
@@ -114,6 +115,51 @@ fn all_to_all() {
                 done.wait();
             });
         }
+    });
+}
+
+/// Threads that share a manager send and wait at fences at the same time; when a fence of one returns, what it sent is in its place.
+#[test]
+fn threads_wait_at_fences_side_by_side() {
+    const THREADS: u64 = 3;
+    const ROUNDS: u64 = 200;
+    let namespace = namespace();
+    let there = open_shared(&namespace);
+    let receiver = tagged_write::Receiver::new(&there, 8 * THREADS, 4096).unwrap();
+    let here = open_shared(&namespace);
+    let sender = tagged_write::Sender::grow(&here, &receiver.ticket(), LONG).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (there, stop) = (&there, &stop);
+        let taker = scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                there.wait(hamlyn::Wait::millis(1)).unwrap();
+            }
+        });
+        let senders: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (here, sender, area) = (here.clone(), sender.clone(), receiver.area().clone());
+                scope.spawn(move || {
+                    for round in 1..=ROUNDS {
+                        let data = round.to_le_bytes();
+                        sender.send(8 * thread, &data, round, LONG).unwrap();
+                        let fenced = match round % 2 {
+                            0 => here.fence(LONG),
+                            _ => sender.fence(LONG),
+                        };
+                        assert_eq!(fenced, Ok(()));
+                        let mut found = [0; 8];
+                        area.read_at(8 * thread, &mut found).unwrap();
+                        assert_eq!(found, data);
+                    }
+                })
+            })
+            .collect();
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+        taker.join().unwrap();
     });
 }
 

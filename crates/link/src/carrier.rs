@@ -10,17 +10,20 @@ use std::sync::Arc;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{self, Denied, Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::cells::{SharedCell, SharedCells};
+use hamlyn_ring::cells::{Cell, SharedCell, SharedCells};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer};
+use hamlyn_ring::reports::{Miscounted, ReportReader, Reporter, SharedReports};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, Way, ticks};
 use hamlyn_ring::stretch::Stretch;
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement, ShortInCell};
 use crate::crossing::Crossing;
-use crate::{LinkError, LinkFault};
+use crate::{LinkError, LinkFault, Refused, report};
 
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
     if (PACKET_PAYLOAD_MIN..=PACKET_PAYLOAD_MAX).contains(&payload_max) {
@@ -37,6 +40,11 @@ pub(crate) struct Outgoing {
     bulk_offset: usize,
     payload_max: usize,
     crossing: Crossing,
+    reports: ReportReader<SharedReports>,
+    /// How many cells were sent when a fence was the last of them.
+    fenced: u64,
+    /// What the peer did wrong.
+    fault: Option<LinkFault>,
 }
 
 impl Outgoing {
@@ -47,12 +55,16 @@ impl Outgoing {
         file: Option<std::os::fd::OwnedFd>,
     ) -> Result<Self, OutOfRange> {
         let cells = SharedCells::new(&mapping, geometry, file)?;
+        let reports = ReportReader::new(SharedReports::new(&mapping, geometry)?);
         Ok(Self {
             producer: Producer::new(cells, geometry, geometry.window_bytes(payload_max)),
             mapping,
             bulk_offset: geometry.bulk_offset(),
             payload_max,
             crossing: Crossing::new(),
+            reports,
+            fenced: 0,
+            fault: None,
         })
     }
 
@@ -62,16 +74,77 @@ impl Outgoing {
         self.payload_max.min(self.producer.longest() - LINE_BYTES)
     }
 
-    pub(crate) fn await_credit(&self) {
-        self.producer.await_credit();
+    pub(crate) fn await_credit(&self, is_needed: bool, fence: Option<u64>) {
+        self.producer.await_credit(is_needed, fence);
     }
 
     pub(crate) fn credit_came(&self) -> bool {
         self.producer.credit_came()
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.producer.is_closed()
+    /// What the peer did wrong, if the direction has ended.
+    pub(crate) fn fault(&self) -> Option<LinkFault> {
+        let is_closed = self.producer.is_closed();
+        is_closed.then(|| self.fault.unwrap_or(LinkFault::Credit))
+    }
+
+    /// Sends a fence, unless nothing was sent since the last one, or all is known to be taken. Its number: how many cells
+    /// must be returned until it is answered; and whether it was sent.
+    pub(crate) fn fence(&mut self) -> Result<(u64, bool), Unsent> {
+        let sent = self.producer.sent();
+        if sent == self.fenced || self.producer.has_returned(sent).map_err(unsent)? {
+            return Ok((sent, false));
+        }
+        let room = self.producer.room().map_err(unsent)?;
+        room.publish(cell::fence());
+        self.fenced = self.producer.sent();
+        Ok((self.fenced, true))
+    }
+
+    pub(crate) fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
+        self.producer.has_returned(fence).map_err(unsent)
+    }
+
+    pub(crate) fn may_be_answered(&self, fence: u64) -> bool {
+        self.producer.may_have_returned(fence)
+    }
+
+    /// What the peer's reports say. If they cannot be true, the direction ends.
+    pub(crate) fn refused(&mut self) -> Refused {
+        let sent = self.producer.sent();
+        let packets = self.reports.count(sent);
+        let last = self.reports.last(sent);
+        match (packets, last) {
+            (Ok(packets), Ok(last)) => Refused {
+                packets,
+                last: last.map(|last| report::decode(&last)),
+            },
+            _ => {
+                self.miscounted();
+                Refused::default()
+            }
+        }
+    }
+
+    pub(crate) fn next_returned(&mut self) -> Option<(Header, Return)> {
+        match self.reports.next(self.producer.sent()) {
+            Ok(report) => report.map(|report| report::decode(&report)),
+            Err(Miscounted) => {
+                self.miscounted();
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn miscounted(&mut self) {
+        self.fault.get_or_insert(LinkFault::Report);
+        self.producer.close();
+    }
+
+    /// Reports that were overwritten before they were fetched.
+    pub(crate) fn missed(&self) -> u64 {
+        self.reports.missed()
     }
 
     /// Gives memory back that an idle ring does not need; how many bytes.
@@ -285,6 +358,32 @@ pub(crate) struct Incoming {
     bulk_bytes: usize,
     payload_max: usize,
     stretch: Stretch,
+    reporter: Reporter<SharedReports>,
+    /// How many cells had been taken when a fence was the last of them.
+    fenced: u64,
+}
+
+/// A packet that is there: in the copy of its cell, and perhaps in the bulk.
+pub(crate) struct Found {
+    header: Header,
+    placement: Placement,
+}
+
+/// Why a cell is no packet.
+pub(crate) enum Stopped {
+    /// It was a fence, which is answered; the next cell may be a packet.
+    Fence {
+        /// Whether the sender must be rung for.
+        rings: bool,
+    },
+    /// The peer broke the rules.
+    Fault(LinkFault),
+}
+
+impl From<LinkFault> for Stopped {
+    fn from(fault: LinkFault) -> Self {
+        Self::Fault(fault)
+    }
 }
 
 impl Incoming {
@@ -294,7 +393,10 @@ impl Incoming {
         payload_max: usize,
     ) -> Result<Self, OutOfRange> {
         let cells = SharedCells::new(&mapping, geometry, None)?;
+        let reporter = Reporter::new(SharedReports::new(&mapping, geometry)?);
         Ok(Self {
+            reporter,
+            fenced: u64::MAX,
             consumer: Consumer::new(cells, geometry),
             mapping,
             bulk_offset: geometry.bulk_offset(),
@@ -334,17 +436,46 @@ impl Incoming {
         self.consumer.taken()
     }
 
-    /// What `take` made of the next packet; and whether the sender must be rung for,
-    /// because it waits for the room.
-    #[inline]
-    pub(crate) fn receive<R>(
-        &mut self,
-        take: impl FnOnce(&Header, &Carried<'_>) -> R,
-    ) -> Result<Option<(R, bool)>, LinkFault> {
+    /// The next packet, if there is one. It is to be [taken](Incoming::take).
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Result<Option<Found>, Stopped> {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        let (header, placement) = cell::decode(&cell, self.bulk_bytes, self.payload_max)?;
+        match cell::decode(&cell, self.bulk_bytes, self.payload_max) {
+            Ok((header, placement)) => Ok(Some(Found { header, placement })),
+            Err(fault) => Err(self.stopped(&cell, fault)),
+        }
+    }
+
+    /// A cell is no packet.
+    #[cold]
+    #[inline(never)]
+    fn stopped(&mut self, cell: &Cell, fault: LinkFault) -> Stopped {
+        if !cell::is_fence(cell) {
+            return Stopped::Fault(fault);
+        }
+        if self.consumer.taken() == self.fenced {
+            // No correct sender does that, and whoever did it for ever would keep us here.
+            return Stopped::Fault(LinkFault::Fence);
+        }
+        let rings = self.consumer.done(0);
+        self.fenced = self.consumer.taken();
+        Stopped::Fence {
+            rings: self.consumer.settle() || rings,
+        }
+    }
+
+    /// What `take` made of that packet; and whether the sender must be rung for, because it waits for the room. `judge` says
+    /// whether the interface would not have it; then the sender is told.
+    #[inline(always)]
+    pub(crate) fn take<R>(
+        &mut self,
+        found: Found,
+        take: impl FnOnce(&Header, &Carried<'_>) -> R,
+        judge: impl FnOnce(&R) -> Option<Refusal>,
+    ) -> (R, bool) {
+        let Found { header, placement } = found;
         let length = header.length_bytes;
         let carried = Carried {
             mapping: &self.mapping,
@@ -354,11 +485,21 @@ impl Incoming {
             stretch: &self.stretch,
         };
         let result = take(&header, &carried);
+        if let Some(refusal) = judge(&result) {
+            // By value, so that on the other way the header need not be in memory.
+            self.report(header, refusal);
+        }
         // Metadata alone take a place there too.
         let in_bulk = matches!(placement.data, Data::Bulk(_));
         let bulk_bytes = if in_bulk { (length as usize).max(1) } else { 0 };
         let rings = self.consumer.done(bulk_bytes);
-        Ok(Some((result, rings)))
+        (result, rings)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report(&mut self, header: Header, refusal: Refusal) {
+        self.reporter.add(&report::encode(&header, refusal));
     }
 
     #[inline]

@@ -10,6 +10,9 @@
 //! | 5 | the word; or metadata |
 //! | 6, 7 | up to 16 bytes of data |
 //!
+//! A cell whose placement is 4, and which says nothing else, is no packet but a *fence*: the receiving end returns the room
+//! of all cells before it, so that the sender knows that they were taken (decision 0020).
+//!
 //! [`decode`] is a parser of foreign bytes: it is total, reads nothing but its
 //! arguments, and refuses whatever would lead outside the bulk or beyond what was
 //! agreed. It does not judge kinds, flags, slots or keys; the engine does.
@@ -17,8 +20,8 @@
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
-use hamlyn_ring::cells::{Cell, CellInPlace};
-use hamlyn_ring::shared::LINE_BYTES;
+use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
+use hamlyn_ring::shared::{LINE_BYTES, LINE_WORDS};
 
 use crate::LinkFault;
 
@@ -34,6 +37,21 @@ pub const DATA_ALIGNMENT_BYTES: usize = 16;
 const BULK: u8 = 1;
 /// Placement bit: the word is metadata, and the header's word is zero.
 const METADATA_IN_WORD: u8 = 2;
+
+/// Placement bit: a fence.
+const FENCE: u8 = 4;
+
+/// The cell of a fence. The flag is left to the ring.
+pub const fn fence() -> Cell {
+    let mut cell = [0; LINE_WORDS];
+    cell[0] = (FENCE as u64) << 56;
+    cell
+}
+
+/// Whether the cell is a fence.
+pub fn is_fence(cell: &Cell) -> bool {
+    cell[0] & !FLAG_MASK == fence()[0] && cell[1..] == fence()[1..]
+}
 
 /// Where a packet's data are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

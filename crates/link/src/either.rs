@@ -14,7 +14,7 @@ use hamlyn_ring::area::Area;
 use crate::carrier::Carried;
 use crate::pair::{PairLink, PairReceive, PairTransmit};
 use crate::udp_endpoint::{ConnectionState, ReceivedPayload, UdpLink, UdpReceive, UdpTransmit};
-use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
+use crate::{Link, LinkFault, ReceiveEnd, Refused, TransmitEnd};
 
 /// See the module.
 #[expect(
@@ -132,8 +132,8 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.fault())
     }
 
-    fn await_credit(&mut self) {
-        either!(self, end => end.await_credit());
+    fn await_credit(&mut self, is_needed: bool, fence: Option<u64>) {
+        either!(self, end => end.await_credit(is_needed, fence));
     }
 
     fn credit_came(&self) -> bool {
@@ -152,8 +152,32 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.sent())
     }
 
+    fn fence(&mut self) -> Result<u64, Unsent> {
+        either!(self, end => end.fence())
+    }
+
+    fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
+        either!(self, end => end.is_answered(fence))
+    }
+
+    fn may_be_answered(&self, fence: u64) -> bool {
+        either!(self, end => end.may_be_answered(fence))
+    }
+
+    fn is_all_taken(&mut self) -> bool {
+        either!(self, end => end.is_all_taken())
+    }
+
+    fn refused(&mut self) -> Refused {
+        either!(self, end => end.refused())
+    }
+
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         either!(self, end => end.next_returned())
+    }
+
+    fn forgotten(&self) -> u64 {
+        either!(self, end => end.forgotten())
     }
 
     fn connection_state(&self) -> Option<ConnectionState> {

@@ -11,6 +11,7 @@ pub mod cell;
 mod crossing;
 pub mod either;
 pub mod pair;
+mod report;
 pub mod trace;
 pub mod udp;
 pub mod udp_endpoint;
@@ -43,6 +44,21 @@ pub enum LinkFault {
     /// The peer returned credit for cells that it never received, or took some back.
     #[error("the peer returned impossible credit")]
     Credit,
+    /// The peer sent two fences with nothing in between.
+    #[error("the peer sent two fences with nothing in between")]
+    Fence,
+    /// The peer reported more refused packets than were sent to it, or took a report back.
+    #[error("the peer reported impossible refusals")]
+    Report,
+}
+
+/// What a peer has refused of the packets that were sent to it.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Refused {
+    /// How many packets, since the link began.
+    pub packets: u64,
+    /// The last of them: its header, and why.
+    pub last: Option<(Header, Return)>,
 }
 
 /// A link could not be made.
@@ -120,10 +136,10 @@ pub trait TransmitEnd {
     /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
     fn fault(&self) -> Option<LinkFault>;
 
-    /// Announces that the caller is about to sleep until a packet that was [`Unsent::Full`]
-    /// can be sent. The caller must pass a full barrier, ask [`TransmitEnd::credit_came`], and sleep only
-    /// if that says no.
-    fn await_credit(&mut self);
+    /// Announces that the caller is about to sleep until a packet that was [`Unsent::Full`] can be sent, if that
+    /// `is_needed`, or until that `fence` is answered. The caller must pass a full barrier, ask
+    /// [`TransmitEnd::credit_came`] or [`TransmitEnd::may_be_answered`], and sleep only if that says no.
+    fn await_credit(&mut self, is_needed: bool, fence: Option<u64>);
 
     /// Whether there may be more room than when a packet was last [`Unsent::Full`].
     fn credit_came(&self) -> bool;
@@ -139,11 +155,29 @@ pub trait TransmitEnd {
     /// How many packets were sent.
     fn sent(&self) -> u64;
 
-    /// A packet that was sent and came back, each once: its header, and why. Never, where what is sent is in the peer's
-    /// memory at once.
-    fn next_returned(&mut self) -> Option<(Header, Return)> {
-        None
-    }
+    /// Asks the peer to say when it has taken everything that was sent so far; the number of this fence, for
+    /// [`TransmitEnd::is_answered`]. [`Unsent::Full`] if there is no room for the question. Does not block.
+    fn fence(&mut self) -> Result<u64, Unsent>;
+
+    /// Whether the peer has taken everything that was sent before that fence: each packet was deposited, or refused and
+    /// counted in [`TransmitEnd::refused`]. Does not block.
+    fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent>;
+
+    /// Whether [`TransmitEnd::is_answered`] is worth asking.
+    fn may_be_answered(&self, fence: u64) -> bool;
+
+    /// Whether the peer is known to have taken everything that was sent.
+    fn is_all_taken(&mut self) -> bool;
+
+    /// What the peer has refused so far.
+    fn refused(&mut self) -> Refused;
+
+    /// A packet that was sent and refused, or came back, each once: its header, and why. On one host key, flags and metadata
+    /// are not told.
+    fn next_returned(&mut self) -> Option<(Header, Return)>;
+
+    /// How many of those were not fetched in time, and forgotten.
+    fn forgotten(&self) -> u64;
 
     /// What is known of the way to the peer, if it leads over the wire. Allocates.
     fn connection_state(&self) -> Option<udp_endpoint::ConnectionState> {
@@ -178,13 +212,11 @@ pub trait ReceiveEnd {
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault>;
 
-    /// As [`ReceiveEnd::receive`], for who may refuse the packet: a link to another host tells its sender.
+    /// As [`ReceiveEnd::receive`], for who may refuse the packet: the link tells its sender.
     fn receive_judged<R>(
         &mut self,
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
-    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
-        self.receive(take)
-    }
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault>;
 
     /// Whether `receive` would find something (a packet or a fault).
     fn is_pending(&self) -> bool;

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
@@ -21,8 +23,8 @@ use hamlyn_ring::shared::{Access, Mapping};
 use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
 
-use crate::carrier::{Bare, Carried, Incoming, Outgoing, Worded, check_payload_max};
-use crate::{Link, LinkError, LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
+use crate::carrier::{Bare, Carried, Incoming, Outgoing, Stopped, Worded, check_payload_max};
+use crate::{Link, LinkError, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
 pub const PAYLOAD_MAX_DEFAULT_BYTES: usize = 64 << 10;
@@ -265,12 +267,46 @@ impl TransmitEnd for PairTransmit {
     }
 
     fn fault(&self) -> Option<LinkFault> {
-        self.outgoing.is_closed().then_some(LinkFault::Credit)
+        self.outgoing.fault()
     }
 
     #[cold]
-    fn await_credit(&mut self) {
-        self.outgoing.await_credit();
+    fn await_credit(&mut self, is_needed: bool, fence: Option<u64>) {
+        self.outgoing.await_credit(is_needed, fence);
+    }
+
+    #[cold]
+    fn fence(&mut self) -> Result<u64, Unsent> {
+        let (fence, is_sent) = self.outgoing.fence()?;
+        if is_sent {
+            self.wake();
+        }
+        Ok(fence)
+    }
+
+    fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
+        self.outgoing.is_answered(fence)
+    }
+
+    fn may_be_answered(&self, fence: u64) -> bool {
+        self.outgoing.may_be_answered(fence)
+    }
+
+    fn is_all_taken(&mut self) -> bool {
+        let sent = self.outgoing.sent();
+        self.outgoing.is_answered(sent) == Ok(true)
+    }
+
+    fn refused(&mut self) -> Refused {
+        self.outgoing.refused()
+    }
+
+    fn next_returned(&mut self) -> Option<(Header, Return)> {
+        self.outgoing.next_returned()
+    }
+
+    fn forgotten(&self) -> u64 {
+        self.outgoing.missed()
     }
 
     fn credit_came(&self) -> bool {
@@ -313,6 +349,41 @@ impl PairReceive {
     fn ring_if(&mut self, rings: bool) {
         if rings {
             self.doorbell.ring();
+        }
+    }
+
+    #[inline(always)]
+    fn receive_by<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Carried<'_>) -> R,
+        judge: impl FnOnce(&R) -> Option<Refusal>,
+    ) -> Result<Option<R>, LinkFault> {
+        self.settle_due();
+        let found = loop {
+            match self.incoming.next() {
+                Ok(found) => break found,
+                Err(stopped) => self.go_on(stopped)?,
+            }
+        };
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let (result, rings) = self.incoming.take(found, take, judge);
+        self.ring_if(rings);
+        Ok(Some(result))
+    }
+
+    /// What came was no packet. An error if it broke the rules; two fences in a row do, so this ends.
+    #[cold]
+    #[inline(never)]
+    fn go_on(&mut self, stopped: Stopped) -> Result<(), LinkFault> {
+        match stopped {
+            Stopped::Fence { rings } => {
+                self.ring_if(rings);
+                self.settle_due();
+                Ok(())
+            }
+            Stopped::Fault(fault) => Err(self.condemn(fault)),
         }
     }
 
@@ -371,15 +442,15 @@ impl ReceiveEnd for PairReceive {
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
-        self.settle_due();
-        match self.incoming.receive(take) {
-            Ok(Some((result, rings))) => {
-                self.ring_if(rings);
-                Ok(Some(result))
-            }
-            Ok(None) => Ok(None),
-            Err(fault) => Err(self.condemn(fault)),
-        }
+        self.receive_by(take, |_| None)
+    }
+
+    #[inline]
+    fn receive_judged<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Carried<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        self.receive_by(take, |result| result.as_ref().err().copied())
     }
 
     #[inline]
@@ -429,6 +500,8 @@ impl ReceiveEnd for PairReceive {
     }
 }
 
+#[cfg(test)]
+mod fence_tests;
 #[cfg(test)]
 mod loopback_tests;
 #[cfg(test)]

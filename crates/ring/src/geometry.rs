@@ -1,6 +1,6 @@
 //! How the memory of one direction is laid out.
 //!
-//! A control page (the consumer's count of cells), then cells of one line, then
+//! A control page (the consumer's counts and its reports, and what either end waits for), then cells of one line, then
 //! bulk bytes. Whoever receives makes the memory; both sides compute the same
 //! layout from the two numbers of [`Geometry`] and trust nothing else about it.
 //!
@@ -127,6 +127,11 @@ impl Geometry {
         0
     }
 
+    /// Where the consumer's count of reports lies: beside its other count, as the same end writes both.
+    pub const fn refused_offset(self) -> usize {
+        self.consumed_offset() + 8
+    }
+
     /// Where the producer says what count it waits for: on a line of its own, as the
     /// other end writes it.
     pub const fn awaited_offset(self) -> usize {
@@ -143,6 +148,11 @@ impl Geometry {
     /// is touched only by sleepers and those that wake them.
     pub const fn wake_offset(self) -> usize {
         6 * LINE_BYTES
+    }
+
+    /// Where the consumer's reports lie ([`crate::reports`]): the second half of the control page.
+    pub const fn reports_offset(self) -> usize {
+        PAGE_BYTES / 2
     }
 
     /// Where the cells begin.

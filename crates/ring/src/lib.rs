@@ -14,6 +14,7 @@
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
 //! * [`lending`]: pages of an area that a peer stores into by itself.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
+//! * [`reports`]: what the receiving end refused.
 //! * [`caches`]: how far copies may spread.
 //! * [`stretch`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
@@ -34,6 +35,7 @@ pub mod lending;
 pub mod memfd;
 pub mod notes;
 pub mod producer;
+pub mod reports;
 #[allow(
     unsafe_code,
     reason = "the one module that touches memory others may touch"

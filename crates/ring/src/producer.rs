@@ -339,15 +339,32 @@ impl<M: CellMemory> Producer<M> {
         given
     }
 
-    /// Announces that we are about to sleep until there is more room: until half of what is out has come
-    /// back, so that a sleep is worth it, and there is still something to take when we wake. The caller must
-    /// then pass a full barrier, ask [`Producer::credit_came`], and sleep only if
-    /// that says no.
+    /// Announces that we are about to sleep until there is more room, if that `is_needed`: until half of what is out has
+    /// come back, so that a sleep is worth it, and there is still something to take when we wake; or until so many cells
+    /// were `returned`. The caller must then pass a full barrier, ask [`Producer::credit_came`] or
+    /// [`Producer::may_have_returned`], and sleep only if that says no.
     #[cold]
-    pub fn await_credit(&self) {
+    pub fn await_credit(&self, is_needed: bool, returned: Option<u64>) {
         let outstanding = self.sent() - self.lap.known;
-        let awaited = self.lap.known + (outstanding / 2).max(1);
-        self.memory.store_awaited(awaited);
+        let half = self.lap.known + (outstanding / 2).max(1);
+        let awaited = is_needed.then_some(half).into_iter().chain(returned).min();
+        self.memory.store_awaited(awaited.unwrap_or(0));
+    }
+
+    /// Whether the consumer has returned the first `count` cells. What it has done before that is done.
+    pub fn has_returned(&mut self, count: u64) -> Result<bool, NoRoom> {
+        if self.lap.closed {
+            return Err(NoRoom::Corrupt);
+        }
+        if self.lap.known < count {
+            self.collect()?;
+        }
+        Ok(self.lap.known >= count)
+    }
+
+    /// Whether [`Producer::has_returned`] is worth asking.
+    pub fn may_have_returned(&self, count: u64) -> bool {
+        self.lap.closed || self.memory.load_consumed() >= count
     }
 
     /// Whether the consumer returned anything since we last looked.

@@ -305,6 +305,21 @@ impl Association {
         self.complete_frame();
     }
 
+    /// A mark behind everything that was accepted so far, for [`Association::is_settled`]. What waits to fill a frame need
+    /// not wait any longer.
+    pub fn mark(&mut self) -> u64 {
+        self.complete_frame();
+        self.drop_empty_frame();
+        let (round, next_channel) = self.send.position();
+        u64::from(round) << 16 | u64::from(next_channel)
+    }
+
+    /// Whether everything that was accepted before that mark is acknowledged, which the peer does after its interface has
+    /// taken or refused it, or has come back. Looks at every channel.
+    pub fn is_settled(&self, mark: u64) -> bool {
+        self.send.is_free_before((mark >> 16) as u32, mark as u16)
+    }
+
     /// Full frames that wait to be sent for the first time.
     pub fn ready(&self) -> usize {
         self.send.count(ListId::READY)
@@ -393,13 +408,16 @@ impl Association {
 
     /// Gives the memory of buffers back, if none is in use. They are allocated again when they are needed.
     pub fn give_back(&mut self) {
-        if self.open.as_ref().is_some_and(|open| open.packets == 0)
-            && let Some(open) = self.open.take()
-        {
+        self.drop_empty_frame();
+        self.buffers.give_back();
+    }
+
+    /// A frame that was begun and has no packets yet gives back its channel.
+    fn drop_empty_frame(&mut self) {
+        if let Some(open) = self.open.take_if(|open| open.packets == 0) {
             let buffer = self.send.release(open.channel);
             self.buffers.put_back(buffer);
         }
-        self.buffers.give_back();
     }
 
     /// Bytes of buffers that are allocated.

@@ -59,7 +59,7 @@ impl fmt::Display for CloseReason {
     }
 }
 
-/// Why a packet comes back to its sender.
+/// Why a packet comes back to its sender, or is reported to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Return {
@@ -73,7 +73,8 @@ pub enum Return {
 }
 
 impl Return {
-    pub(super) fn of_code(code: u8) -> Self {
+    /// Refused for the reason of that number, as it travels.
+    pub fn of_code(code: u8) -> Self {
         match Refusal::ALL.get(usize::from(code)) {
             Some(&reason) => Self::Refused(reason),
             None => Self::RefusedOtherwise(code),

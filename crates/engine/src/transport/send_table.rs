@@ -183,6 +183,17 @@ impl SendTable {
         (self.round, self.next_channel)
     }
 
+    /// Whether every frame that was begun before that position is gone from its channel.
+    pub(super) fn is_free_before(&self, round: u32, next_channel: u16) -> bool {
+        (0..self.channels())
+            .filter(|&channel| !self.free.contains(channel))
+            .all(|channel| {
+                let sequence = self.entries[usize::from(channel)].sequence;
+                let age = round.wrapping_sub(sequence) as i32;
+                age < 0 || age == 0 && channel >= next_channel
+            })
+    }
+
     /// Goes on where another table stopped: channels of this one have had numbers up to there.
     pub(super) fn go_to(&mut self, round: u32, next_channel: u16) {
         (self.round, self.next_channel) = (round, next_channel);

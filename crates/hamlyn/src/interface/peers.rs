@@ -170,14 +170,19 @@ impl<H: Host> Interface<H> {
     }
 
     pub(crate) fn lost(&self, target: &Target) -> PeerLost {
+        let peer = target.ticket.destination;
         PeerLost {
-            peer: target.ticket.destination,
-            end: self
-                .links
-                .end_to(target.link, &target.ticket.destination)
-                .or_else(|| self.end_on_wire(target.link))
-                .unwrap_or(LinkEnd::ClosedHere),
+            peer,
+            end: self.why_gone(target.link, &peer),
         }
+    }
+
+    /// Why nothing goes over that link, which led there.
+    pub(super) fn why_gone(&self, link: LinkId, to: &Destination) -> LinkEnd {
+        self.links
+            .end_to(link, to)
+            .or_else(|| self.end_on_wire(link))
+            .unwrap_or(LinkEnd::ClosedHere)
     }
 
     /// A sender may find a link ended before anybody has told of it.
@@ -186,24 +191,20 @@ impl<H: Host> Interface<H> {
         LossCause::of(end).map(LinkEnd::Lost)
     }
 
-    /// A packet that was sent to an interface of another host and was not delivered: refused there, or without an
-    /// acknowledgement when its link ended (then it may have been delivered). Each comes back once; of those that nobody fetches the newest 1,024 of each link
-    /// are kept, and the others counted ([`Interface::undelivered_forgotten`]). On one host nothing comes back: what is refused there is counted there.
+    /// A packet that was sent and not delivered: its receiver refused it, or (between hosts) its link ended before it was
+    /// acknowledged; then it may have been delivered. Each is told once, on one host and between hosts, at the latest when
+    /// a fence that follows it is answered ([`Interface::fence`]). Does not block.
+    ///
+    /// Of those that nobody fetches the newest of each link are kept, 1,024 between hosts and 63 on one host, and the others
+    /// counted ([`Interface::undelivered_forgotten`]). On one host the receiver itself reports what it refused; a receiver that
+    /// lies can hide or invent refusals of what was sent to it, and nothing else.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
         let links = &self.links;
         let (to, header, reason) = self.outbound.with(|outbound| {
             let leads_to = |link| links.destination(link);
             outbound.outlets.next_returned(leads_to)
         })?;
-        Some(Undelivered {
-            to,
-            slot: header.slot,
-            metadata_index: header.metadata_index,
-            offset: header.offset,
-            length_bytes: header.length_bytes,
-            word: header.word,
-            reason,
-        })
+        Some(Undelivered::new(to, &header, reason))
     }
 
     /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`], and were forgotten because there were too many. Allocates; not for the path of

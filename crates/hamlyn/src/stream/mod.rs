@@ -22,7 +22,7 @@ use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Destination, Host};
 
-use crate::error::{GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
 use crate::manager::{Holder, Manager};
 use crate::wait::Wait;
 
@@ -119,6 +119,13 @@ impl<H: Host> Sender<H> {
     /// Sends what was held back.
     pub fn flush(&mut self, wait: Wait) -> Result<(), SendError> {
         self.end.flush(&mut self.manager.enter(), wait)
+    }
+
+    /// Sends what was held back, and waits until every record that was accepted is in its place at the receiver's interface,
+    /// whether its program has taken it or not; or says what was refused since the fence before. Blocks for as long as `wait`
+    /// says. See [`crate::Interface::fence`].
+    pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
+        self.end.fence(&mut self.manager.enter(), wait)
     }
 
     /// Flushes and closes. The receiver learns of it after the last record. When the call returns,

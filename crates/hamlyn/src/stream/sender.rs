@@ -15,7 +15,7 @@ use super::wire::{
     CREDIT_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes, piece_word,
 };
 use crate::core::Core;
-use crate::error::{GrowError, OpenError, SendError};
+use crate::error::{FenceError, GrowError, OpenError, SendError};
 use crate::interface::Queue;
 use crate::manager::Entered;
 use crate::message::{Message, Target};
@@ -207,6 +207,24 @@ impl Sender {
         let result = self.flush_all(manager, &mut Patience::new(wait));
         self.note_way();
         result
+    }
+
+    pub(in crate::stream) fn fence<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        wait: Wait,
+    ) -> Result<(), FenceError> {
+        let mut patience = Patience::new(wait);
+        let flushed = self.flush_all(manager, &mut patience);
+        self.note_way();
+        match flushed {
+            Ok(()) => {}
+            Err(SendError::WouldBlock { peer }) => return Err(FenceError::TimedOut { peer }),
+            Err(SendError::PeerLost(lost)) => return Err(lost.into()),
+            Err(error) => return Err(error.into()),
+        }
+        let left = manager.interface().left(&mut patience);
+        manager.fence_to(&self.target, left)
     }
 
     fn flush_all<H: Host>(

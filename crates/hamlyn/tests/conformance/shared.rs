@@ -6,6 +6,11 @@ mod table;
 
 mod board;
 mod datagrams;
+#[allow(
+    dead_code,
+    reason = "the rest is for parties with interfaces of their own"
+)]
+mod fences;
 mod gathering;
 mod groups;
 mod harm;

@@ -5,6 +5,7 @@
 mod table;
 
 mod datagrams;
+mod fences;
 mod gathering;
 mod groups;
 mod harm;

@@ -60,6 +60,11 @@ macro_rules! everything {
             harm::a_silent_datagram_is_received_as_any_other
             harm::a_datagram_shows_nothing_but_what_landed
             harm::an_end_point_that_is_dropped_leaves_nothing
+            fences::a_datagram_to_nobody_is_known_at_the_fence
+            fences::a_refused_write_is_known_at_the_fence
+            fences::what_was_sent_before_a_fence_is_in_its_place
+            fences::more_refusals_than_are_kept_are_counted
+            fences::records_are_in_their_place_after_a_fence
             tagged_writes::tags_arrive_with_their_data
             tagged_writes::a_specific_tag_is_found_and_the_others_wait
             tagged_writes::an_overrun_is_counted_and_hurts_no_other_receiver
@@ -119,6 +124,7 @@ macro_rules! among_several {
     ($name:ident, $layout:ident, $strategy:ident) => {
         in_world! { $name, $layout, $strategy,
             independence::a_peer_that_takes_nothing_holds_up_no_other
+            fences::a_stopped_peer_is_named_and_no_other_waits
         }
     };
 }

@@ -15,14 +15,14 @@ use super::*;
 use crate::carrier::tests::{Packet, bytes, carries_everything, header, receive};
 
 /// One side of a link, and what its peer can do to it.
-struct Side {
-    link: PairLink,
+pub(super) struct Side {
+    pub(super) link: PairLink,
     /// Rings arrive here.
     socket: UnixStream,
     /// The memory it receives in, as its peer has it.
-    receives_in: Mapping,
+    pub(super) receives_in: Mapping,
     /// The memory it sends to, as its peer has it.
-    sends_to: Mapping,
+    pub(super) sends_to: Mapping,
 }
 
 fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
@@ -61,11 +61,11 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
     (left, right)
 }
 
-fn pair() -> (Side, Side) {
+pub(super) fn pair() -> (Side, Side) {
     pair_of(Geometry::DEFAULT, PAYLOAD_MAX_DEFAULT_BYTES, Fence::Light)
 }
 
-fn send(side: &mut Side, metadata: &[u8], data: &[u8]) -> Result<(), Unsent> {
+pub(super) fn send(side: &mut Side, metadata: &[u8], data: &[u8]) -> Result<(), Unsent> {
     side.link.transmit.try_send(
         &header(metadata.len(), data.len()),
         metadata,
@@ -73,7 +73,7 @@ fn send(side: &mut Side, metadata: &[u8], data: &[u8]) -> Result<(), Unsent> {
     )
 }
 
-fn rings(side: &mut Side) -> usize {
+pub(super) fn rings(side: &mut Side) -> usize {
     let mut buffer = [0; 64];
     side.socket.read(&mut buffer).unwrap_or(0)
 }
@@ -209,7 +209,7 @@ fn a_ring_that_failed_is_tried_again_without_another_message() {
 fn rings_for_those_that_sleep_for_room() {
     let (mut left, mut right) = pair();
     while send(&mut left, &[], &[1]).is_ok() {}
-    left.link.transmit.await_credit();
+    left.link.transmit.await_credit(true, None);
     assert!(!left.link.transmit.credit_came());
     for _ in 0..100 {
         assert!(receive(&mut right.link).unwrap().is_some());

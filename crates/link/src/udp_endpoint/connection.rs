@@ -23,6 +23,7 @@ use run::Run;
 use super::probing::Probing;
 use super::state::ConnectionState;
 use super::{UdpEndpoint, lock};
+use crate::Refused;
 use crate::trace::Tap;
 use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch, Datagram, Inbox};
@@ -126,6 +127,12 @@ struct State {
     /// Returned packets, the oldest first; and how many were forgotten.
     returned: VecDeque<(Header, Return)>,
     forgotten: u64,
+    /// What the peer refused, and whether anything came back because the link ended.
+    refused: Refused,
+    has_lost: bool,
+    /// A fence that somebody waits for, and the last of those that were answered.
+    fence: Option<u64>,
+    answered_fence: Option<u64>,
 }
 
 impl Connection {
@@ -184,6 +191,10 @@ impl Connection {
                 is_closing: false,
                 returned: VecDeque::new(),
                 forgotten: 0,
+                refused: Refused::default(),
+                has_lost: false,
+                fence: None,
+                answered_fence: None,
             }),
         }
     }
@@ -427,7 +438,22 @@ impl Connection {
                 state.forgotten += 1;
             }
             let back = (returned.header, returned.reason);
+            if let Return::Ended(_) = back.1 {
+                state.has_lost = true;
+            } else {
+                state.refused.packets += 1;
+                state.refused.last = Some(back);
+            }
             state.returned.push_back(back);
+            endpoint.signal();
+        }
+        // After what came back, which an answered fence must know of.
+        if let Some(fence) = state.fence
+            && state.association.close_reason().is_none()
+            && state.association.is_settled(fence)
+        {
+            state.fence = None;
+            state.answered_fence = Some(fence);
             endpoint.signal();
         }
         let payload_max_bytes = state.association.payload_max_bytes();
@@ -495,6 +521,48 @@ impl Connection {
 
     pub(super) fn next_returned(&self) -> Option<(Header, Return)> {
         lock(&self.state).returned.pop_front()
+    }
+
+    pub(super) fn forgotten(&self) -> u64 {
+        lock(&self.state).forgotten
+    }
+
+    pub(super) fn refused(&self) -> Refused {
+        lock(&self.state).refused
+    }
+
+    /// Sends what waits for more of its kind, and marks what was accepted so far.
+    pub(super) fn fence(&self, endpoint: &UdpEndpoint) -> Result<u64, Unsent> {
+        let mut state = lock(&self.state);
+        if state.association.close_reason().is_some() {
+            return Err(Unsent::Gone);
+        }
+        let fence = state.association.mark();
+        self.run_timers_locked(&mut state, endpoint, endpoint.now_ns());
+        Ok(fence)
+    }
+
+    /// Whether everything before that fence was acknowledged, or came back. If not, whoever looks is told when it is.
+    pub(super) fn is_answered(&self, fence: u64) -> Result<bool, Unsent> {
+        let mut state = lock(&self.state);
+        if state.answered_fence == Some(fence) {
+            return Ok(true);
+        }
+        if state.association.close_reason().is_some() {
+            return Err(Unsent::Gone);
+        }
+        let is_answered = state.association.is_settled(fence);
+        if !is_answered {
+            state.fence.get_or_insert(fence);
+        }
+        Ok(is_answered)
+    }
+
+    /// Whether everything that was sent is known to have been taken.
+    pub(super) fn is_all_taken(&self) -> bool {
+        let mut state = lock(&self.state);
+        let mark = state.association.mark();
+        !state.has_lost && state.association.is_settled(mark)
     }
 }
 

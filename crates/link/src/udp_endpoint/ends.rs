@@ -13,7 +13,7 @@ use hamlyn_ring::notes::NOTES_MAX;
 
 use super::connection::{Connection, ReceivedBatch};
 use super::{ConnectionState, UdpEndpoint};
-use crate::{Link, LinkFault, ReceiveEnd, TransmitEnd};
+use crate::{Link, LinkFault, ReceiveEnd, Refused, TransmitEnd};
 
 /// A link to an interface of another host.
 pub struct UdpLink {
@@ -124,8 +124,8 @@ impl TransmitEnd for UdpTransmit {
         None
     }
 
-    fn await_credit(&mut self) {
-        // What makes room comes by the socket, at which the driver sleeps.
+    fn await_credit(&mut self, _: bool, _: Option<u64>) {
+        // What makes room, or answers, comes by the socket, at which the driver sleeps.
     }
 
     fn credit_came(&self) -> bool {
@@ -144,8 +144,33 @@ impl TransmitEnd for UdpTransmit {
         self.sent
     }
 
+    fn fence(&mut self) -> Result<u64, Unsent> {
+        self.holds = false;
+        self.connection.fence(&self.endpoint)
+    }
+
+    fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
+        self.connection.is_answered(fence)
+    }
+
+    fn may_be_answered(&self, fence: u64) -> bool {
+        self.connection.is_answered(fence) != Ok(false)
+    }
+
+    fn is_all_taken(&mut self) -> bool {
+        self.connection.is_all_taken()
+    }
+
+    fn refused(&mut self) -> Refused {
+        self.connection.refused()
+    }
+
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         self.connection.next_returned()
+    }
+
+    fn forgotten(&self) -> u64 {
+        self.connection.forgotten()
     }
 
     fn connection_state(&self) -> Option<ConnectionState> {

@@ -307,6 +307,74 @@ fn what_comes_back_and_is_not_fetched_is_counted() {
     assert_eq!(endpoints[1].queued_bytes.load(Ordering::Relaxed), 0);
 }
 
+/// What was offered in any number of frames is taken or refused before the fence behind it is answered; what follows it is not
+/// waited for.
+#[test]
+fn a_fence_is_answered_when_all_before_it_is_acknowledged() {
+    let endpoints = endpoints();
+    let [(mut transmit, held), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
+    let (mut offered, mut taken, mut refused) = (0_u64, 0_u64, 0_u64);
+    for round in 0..40_u64 {
+        for _ in 0..round * 7 % 50 {
+            let header = Header {
+                offset: offered,
+                ..header(0, 16)
+            };
+            if transmit
+                .try_send(&header, &[], &[Part::Bytes(&[1; 16])])
+                .is_ok()
+            {
+                offered += 1;
+            }
+        }
+        let (fence, before) = (transmit.fence().unwrap(), offered);
+        // Behind it.
+        if transmit
+            .try_send(&header(0, 16), &[], &[Part::Bytes(&[1; 16])])
+            .is_ok()
+        {
+            offered += 1;
+        }
+        until(&endpoints, || {
+            let is_answered = transmit.is_answered(fence).unwrap();
+            assert!(!is_answered || taken >= before, "answered too early");
+            if !is_answered && taken < before {
+                let judged = receive.receive_judged(|_, _| match taken % 5 {
+                    0 => Err(Refusal::NoRight),
+                    _ => Ok(()),
+                });
+                if let Some(judged) = judged.unwrap() {
+                    taken += 1;
+                    refused += u64::from(judged.is_err());
+                }
+            } else if !is_answered {
+                // The rest of a frame is acknowledged with it.
+                let rest = receive.receive_judged(|_, _| Ok(()));
+                taken += u64::from(rest.unwrap().is_some());
+                receive.settle();
+            }
+            is_answered
+        });
+        assert_eq!(transmit.refused().packets, refused);
+        let last = transmit.refused().last.map(|(_, reason)| reason);
+        assert_eq!(
+            last,
+            (refused > 0).then_some(Return::Refused(Refusal::NoRight))
+        );
+    }
+    assert!(refused > 50, "{refused}");
+    // One that ends with packets under way is not answered.
+    transmit
+        .try_send(&header(0, 16), &[], &[Part::Bytes(&[1; 16])])
+        .unwrap();
+    let fence = transmit.fence().unwrap();
+    assert_eq!(transmit.is_answered(fence), Ok(false));
+    held.connection().abort(&endpoints[0]);
+    assert_eq!(transmit.is_answered(fence), Err(Unsent::Gone));
+    assert!(!transmit.is_all_taken());
+    assert_eq!(transmit.fence(), Err(Unsent::Gone));
+}
+
 /// Frames leave from the endpoint's port, so the system reports about them to the endpoint.
 #[test]
 fn a_peer_at_whose_port_nobody_listens_is_taken_for_dead() {

@@ -99,7 +99,7 @@ fn who_waits_for_credit_is_rung_for_once() {
     assert!(!ring.consumer.settle(), "nothing to give back");
     assert!(!ring.consumer.done(0));
     assert!(!ring.producer.credit_came());
-    ring.producer.await_credit();
+    ring.producer.await_credit(true, None);
     assert!(!ring.consumer.settle(), "not half of them yet");
     assert!(ring.producer.credit_came());
     let rings = (1..48).filter(|_| ring.consumer.done(0)).count();

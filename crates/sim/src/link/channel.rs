@@ -4,10 +4,13 @@
 //! not returned counts. The receiver's announcements and the sender's wish to be woken are kept here, as the ring keeps
 //! them in shared memory.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
+use hamlyn_engine::transport::Return;
+use hamlyn_link::Refused;
+use hamlyn_ring::reports::REPORTS_KEPT;
 use smallvec::SmallVec;
 
 use crate::machine::Way;
@@ -25,6 +28,8 @@ pub(crate) struct Packet {
     pub(crate) header: Header,
     /// Metadata, then data.
     pub(crate) bytes: SmallVec<[u8; 24]>,
+    /// The how manieth of its channel it is, from 1 on.
+    pub(crate) number: u64,
     /// How the message was sent that it announces, if a machine is to charge for that.
     pub(crate) announces: Option<Way>,
 }
@@ -69,6 +74,15 @@ pub(crate) struct Channel {
     rung: u64,
     /// The sender sleeps until there is room.
     awaited: bool,
+    /// The sender sleeps until packets with these numbers were taken.
+    fence: Option<u64>,
+    /// All packets up to that number were taken; and these, which overtook others.
+    taken: u64,
+    taken_ahead: BTreeSet<u64>,
+    /// What was refused and not fetched; and how much was forgotten.
+    reports: VecDeque<(Header, Return)>,
+    forgotten: u64,
+    refused: Refused,
     /// Nobody takes what arrives.
     deaf: bool,
     /// To be called when nothing is on the way any more.
@@ -116,6 +130,12 @@ impl Channels {
             announcements: 0,
             rung: 0,
             awaited: false,
+            fence: None,
+            taken: 0,
+            taken_ahead: BTreeSet::new(),
+            reports: VecDeque::new(),
+            forgotten: 0,
+            refused: Refused::default(),
             deaf: false,
             at_rest: None,
         });
@@ -160,10 +180,44 @@ impl Channels {
         self.get(channel).map_or(0, |channel| channel.returned)
     }
 
-    pub(crate) fn await_credit(&mut self, channel: u32) {
+    pub(crate) fn await_credit(&mut self, channel: u32, is_needed: bool, fence: Option<u64>) {
         if let Some(channel) = self.get_mut(channel) {
-            channel.awaited = true;
+            channel.awaited = is_needed;
+            channel.fence = fence;
         }
+    }
+
+    /// Whether all packets up to that number were taken.
+    pub(crate) fn is_taken(&self, channel: u32, number: u64) -> bool {
+        self.get(channel)
+            .is_some_and(|channel| channel.taken >= number)
+    }
+
+    /// A packet was refused.
+    pub(crate) fn report(&mut self, channel: u32, header: Header, reason: Return) {
+        let Some(channel) = self.get_mut(channel) else {
+            return;
+        };
+        if channel.reports.len() as u64 == REPORTS_KEPT {
+            channel.reports.pop_front();
+            channel.forgotten += 1;
+        }
+        channel.reports.push_back((header, reason));
+        channel.refused.packets += 1;
+        channel.refused.last = Some((header, reason));
+    }
+
+    pub(crate) fn refused(&self, channel: u32) -> Refused {
+        self.get(channel)
+            .map_or(Refused::default(), |channel| channel.refused)
+    }
+
+    pub(crate) fn next_returned(&mut self, channel: u32) -> Option<(Header, Return)> {
+        self.get_mut(channel)?.reports.pop_front()
+    }
+
+    pub(crate) fn forgotten(&self, channel: u32) -> u64 {
+        self.get(channel).map_or(0, |channel| channel.forgotten)
     }
 
     pub(crate) fn announce(&mut self, channel: u32, asleep: bool) {
@@ -207,7 +261,7 @@ impl Kernel {
     }
 
     /// Puts a packet on its way.
-    pub(crate) fn send(&mut self, number: u32, packet: Packet) -> Result<(), Unsent> {
+    pub(crate) fn send(&mut self, number: u32, mut packet: Packet) -> Result<(), Unsent> {
         self.charge(self.settings.costs.send);
         let local = self.local();
         let Channels { all, random, .. } = &mut self.channels;
@@ -218,6 +272,7 @@ impl Kernel {
             return Err(Unsent::Full);
         }
         channel.sent += 1;
+        packet.number = channel.sent;
         channel.on_the_way += 1;
         let length_bytes = HEADER_BYTES + packet.bytes.len() as u64;
         let offset = packet.header.offset;
@@ -302,6 +357,26 @@ impl Kernel {
         {
             let to = channel.to;
             self.ring(to);
+        }
+    }
+
+    /// The packet of that number was taken.
+    pub(crate) fn note_taken(&mut self, channel: u32, number: u64) {
+        let Some(channel) = self.channels.get_mut(channel) else {
+            return;
+        };
+        if number != channel.taken + 1 {
+            channel.taken_ahead.insert(number);
+            return;
+        }
+        channel.taken = number;
+        while channel.taken_ahead.remove(&(channel.taken + 1)) {
+            channel.taken += 1;
+        }
+        let (from, taken) = (channel.from, channel.taken);
+        if channel.fence.take_if(|fence| *fence <= taken).is_some() {
+            self.ring(from);
+            self.stir(from);
         }
     }
 

@@ -18,7 +18,7 @@ use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{ReceiveToken, Return};
-use hamlyn_link::{Link, LinkFault, ReceiveEnd, Shortcut, TransmitEnd};
+use hamlyn_link::{Link, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
 use hamlyn_ring::area::Area;
 use smallvec::SmallVec;
 
@@ -171,6 +171,7 @@ impl TransmitEnd for SimTransmit {
         self.send(Packet {
             header,
             bytes,
+            number: 0,
             announces: None,
         })
     }
@@ -194,11 +195,47 @@ impl TransmitEnd for SimTransmit {
         None
     }
 
-    fn await_credit(&mut self) {
+    fn await_credit(&mut self, is_needed: bool, fence: Option<u64>) {
         kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.channels.await_credit(channel),
-            Way::Post(post) => kernel.post_await_room(post),
+            Way::Channel(channel) => kernel.channels.await_credit(channel, is_needed, fence),
+            Way::Post(post) => kernel.post_await_room(post, is_needed, fence),
         });
+    }
+
+    fn fence(&mut self) -> Result<u64, Unsent> {
+        match self.way {
+            // All packets before it have these numbers; that they were taken is known at once.
+            Way::Channel(_) => Ok(self.sent),
+            Way::Post(post) => kernel::with(|kernel| kernel.post_fence(post)),
+        }
+    }
+
+    fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => Ok(kernel.channels.is_taken(channel, fence)),
+            Way::Post(post) => kernel.post_is_answered(post, fence),
+        })
+    }
+
+    fn may_be_answered(&self, fence: u64) -> bool {
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => kernel.channels.is_taken(channel, fence),
+            Way::Post(post) => kernel.post_is_answered(post, fence) != Ok(false),
+        })
+    }
+
+    fn is_all_taken(&mut self) -> bool {
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => kernel.channels.is_taken(channel, self.sent),
+            Way::Post(post) => kernel.post_is_all_taken(post),
+        })
+    }
+
+    fn refused(&mut self) -> Refused {
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => kernel.channels.refused(channel),
+            Way::Post(post) => kernel.post_refused(post),
+        })
     }
 
     fn credit_came(&self) -> bool {
@@ -222,9 +259,16 @@ impl TransmitEnd for SimTransmit {
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
         match self.way {
-            Way::Channel(_) => None,
+            Way::Channel(channel) => kernel::with(|kernel| kernel.channels.next_returned(channel)),
             Way::Post(post) => kernel::with(|kernel| kernel.post_next_returned(post)),
         }
+    }
+
+    fn forgotten(&self) -> u64 {
+        kernel::with(|kernel| match self.way {
+            Way::Channel(channel) => kernel.channels.forgotten(channel),
+            Way::Post(post) => kernel.post_forgotten(post),
+        })
     }
 }
 
@@ -237,6 +281,7 @@ fn packet_of(short: &Short) -> Packet {
     Packet {
         header,
         bytes,
+        number: 0,
         announces: None,
     }
 }
@@ -279,7 +324,8 @@ impl SimReceive {
         self.taken += 1;
         kernel::with(|kernel| kernel.charge_receiving(packet.announces));
         match self.way {
-            Way::Channel(_) => {
+            Way::Channel(channel) => {
+                kernel::with(|kernel| kernel.note_taken(channel, packet.number));
                 self.held += 1;
                 if self.held >= self.held_max {
                     self.settle();
@@ -436,8 +482,14 @@ impl ReceiveEnd for SimReceive {
             return Ok(None);
         };
         let result = take(&packet.header, &Carried(packet));
-        if let (Way::Post(_), Err(refusal)) = (self.way, &result) {
-            self.refused.push((self.index, *refusal));
+        if let Err(refusal) = &result {
+            match self.way {
+                Way::Post(_) => self.refused.push((self.index, *refusal)),
+                Way::Channel(channel) => {
+                    let (header, reason) = (packet.header, Return::Refused(*refusal));
+                    kernel::with(|kernel| kernel.channels.report(channel, header, reason));
+                }
+            }
         }
         self.take_first();
         Ok(Some(result))

@@ -17,6 +17,7 @@ use hamlyn_engine::transport::{
     self, Association, Incoming, NackReason, Packets, ReceiveToken, Return, Settings,
 };
 use hamlyn_host::LossCause;
+use hamlyn_link::Refused;
 use hamlyn_ring::area::Area;
 use smallvec::SmallVec;
 
@@ -53,12 +54,17 @@ struct Post {
     /// For so many frames there is room until they are taken.
     frames_max: usize,
     returned: VecDeque<(Header, Return)>,
+    forgotten: u64,
+    refused: Refused,
+    has_lost: bool,
     /// When it is looked after next.
     due: Option<Time>,
     /// Programs are ahead of the world; here time does not go back.
     clock: Time,
     /// The program sleeps until there is room.
     awaited: bool,
+    /// The program sleeps until that fence is answered.
+    fence: Option<u64>,
     /// The program has no link any more.
     is_left: bool,
     /// The process was killed.
@@ -165,9 +171,13 @@ impl Kernel {
                 frames: VecDeque::new(),
                 frames_max: usize::from(settings.channels / 2).max(1),
                 returned: VecDeque::new(),
+                forgotten: 0,
+                refused: Refused::default(),
+                has_lost: false,
                 due: None,
                 clock: now,
                 awaited: false,
+                fence: None,
                 is_left: false,
                 is_silent: false,
                 is_told: false,
@@ -213,10 +223,50 @@ impl Kernel {
     }
 
     /// The program is about to sleep until there is room.
-    pub(crate) fn post_await_room(&mut self, number: u32) {
+    pub(crate) fn post_await_room(&mut self, number: u32, is_needed: bool, fence: Option<u64>) {
         if let Some(post) = self.post(number) {
-            post.awaited = true;
+            post.awaited = is_needed;
+            post.fence = fence;
         }
+    }
+
+    /// Marks what was accepted so far.
+    pub(crate) fn post_fence(&mut self, number: u32) -> Result<u64, Unsent> {
+        let post = self.post(number).ok_or(Unsent::Gone)?;
+        if post.association.close_reason().is_some() {
+            return Err(Unsent::Gone);
+        }
+        let fence = post.association.mark();
+        self.send_due(number);
+        Ok(fence)
+    }
+
+    /// Whether everything before that fence was acknowledged, or came back.
+    pub(crate) fn post_is_answered(&mut self, number: u32, fence: u64) -> Result<bool, Unsent> {
+        let post = self.post(number).ok_or(Unsent::Gone)?;
+        match post.association.close_reason() {
+            Some(_) => Err(Unsent::Gone),
+            None => Ok(post.association.is_settled(fence)),
+        }
+    }
+
+    /// Whether everything that was sent is known to have been taken.
+    pub(crate) fn post_is_all_taken(&mut self, number: u32) -> bool {
+        self.post(number).is_some_and(|post| {
+            let mark = post.association.mark();
+            !post.has_lost && post.association.is_settled(mark)
+        })
+    }
+
+    /// What the peer refused.
+    pub(crate) fn post_refused(&mut self, number: u32) -> Refused {
+        self.post(number)
+            .map_or(Refused::default(), |post| post.refused)
+    }
+
+    /// How much came back and was forgotten.
+    pub(crate) fn post_forgotten(&mut self, number: u32) -> u64 {
+        self.post(number).map_or(0, |post| post.forgotten)
     }
 
     /// What came back.
@@ -391,9 +441,20 @@ impl Kernel {
         while let Some(returned) = post.association.next_return() {
             if post.returned.len() == RETURNED_MAX {
                 post.returned.pop_front();
+                post.forgotten += 1;
             }
-            post.returned.push_back((returned.header, returned.reason));
+            let back = (returned.header, returned.reason);
+            if let Return::Ended(_) = back.1 {
+                post.has_lost = true;
+            } else {
+                post.refused.packets += 1;
+                post.refused.last = Some(back);
+            }
+            post.returned.push_back(back);
         }
+        let association = &post.association;
+        let is_answered = |fence: &mut u64| association.is_settled(*fence);
+        let is_answered = post.fence.take_if(is_answered).is_some();
         let (interface, token) = (post.interface, post.token);
         let has_room = post.awaited && post.association.has_room();
         if has_room {
@@ -409,7 +470,7 @@ impl Kernel {
             post.due = Some(at);
             self.schedule(at, What::Post { post: number });
         }
-        if has_room {
+        if has_room || is_answered {
             self.ring(interface);
             self.stir(interface);
         }
@@ -445,6 +506,7 @@ fn packet_of(packet: &transport::Packet<'_>) -> Packet {
     Packet {
         header,
         bytes,
+        number: 0,
         announces: None,
     }
 }

@@ -74,6 +74,75 @@ fn numbers_may_wrap() {
     assert_eq!(sender.send.position().0, 13);
 }
 
+/// Frames and acknowledgements are lost and come in any order, and sequence numbers go round: what lies before a mark that is
+/// settled was taken, and a mark is settled when all before it was.
+#[test]
+fn what_lies_before_a_settled_mark_was_taken() {
+    let settings = Settings {
+        channels: 7,
+        ..Settings::default()
+    };
+    let (mut sender, mut receiver) = (new(settings), new(settings));
+    sender.send.go_to(u32::MAX - 20, 0);
+    receiver.receive.set_taken(u32::MAX - 21);
+    let mut state = 1_u64;
+    let mut random = |bound: usize| {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        (state >> 33) as usize % bound
+    };
+    let (mut now_ns, mut offered) = (0, 0_u64);
+    let (mut taken, mut marks, mut under_way) = (vec![], Vec::new(), Vec::new());
+    let mut settled = 0;
+    for round in 0..4_000 {
+        now_ns += 20_000;
+        let is_over = round > 3_500;
+        if !is_over && random(3) > 0 && sender.offer_short(&short(offered)).is_ok() {
+            offered += 1;
+            taken.push(false);
+        }
+        if !is_over && random(5) == 0 {
+            marks.push((sender.mark(), offered));
+        }
+        under_way.extend(frames(&mut sender, now_ns));
+        while under_way.len() > random(4) {
+            let frame = under_way.swap_remove(random(under_way.len()));
+            if is_over || random(4) > 0 {
+                for word in take(&mut receiver, now_ns, &frame) {
+                    taken[word as usize] = true;
+                }
+            }
+        }
+        for frame in frames(&mut receiver, now_ns) {
+            if is_over || random(4) > 0 {
+                take(&mut sender, now_ns, &frame);
+            }
+        }
+        marks.retain(|&(mark, before)| {
+            let is_settled = sender.is_settled(mark);
+            assert!(!is_settled || taken[..before as usize].iter().all(|taken| *taken));
+            settled += usize::from(is_settled);
+            !is_settled
+        });
+    }
+    assert!(sender.close_reason().is_none() && marks.is_empty());
+    assert!(
+        settled > 300 && sender.send.position().0 < 1_000,
+        "{settled}"
+    );
+    // Room that was looked for and not used is nobody's packet.
+    assert!(sender.has_room());
+    let mark = sender.mark();
+    assert!(sender.is_settled(mark));
+    sender.offer_short(&short(1)).unwrap();
+    assert!(
+        sender.is_settled(mark)
+            && !{
+                let mark = sender.mark();
+                sender.is_settled(mark)
+            }
+    );
+}
+
 #[test]
 fn an_idle_association_waits_for_nothing_and_gives_its_memory_back() {
     let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));

@@ -112,7 +112,7 @@ fn nobody_sleeps_beside_credit(barrier: bool) {
             let at_once = consumer.done(0);
             at_once | consumer.settle()
         });
-        producer.await_credit();
+        producer.await_credit(true, None);
         loom::sync::atomic::fence(Ordering::SeqCst);
         let came = producer.credit_came();
         let rung = consumer.join().unwrap();
@@ -130,6 +130,29 @@ fn no_wake_up_for_credit_is_lost() {
 fn without_the_barrier_the_checker_finds_a_sleeper_beside_credit() {
     let found = std::panic::catch_unwind(|| nobody_sleeps_beside_credit(false));
     assert!(found.is_err());
+}
+
+/// A producer goes to sleep until one cell is returned, beside room for others.
+#[test]
+fn no_wake_up_for_a_returned_cell_is_lost() {
+    loom::model(|| {
+        let memory = modelled(true);
+        let geometry = Geometry::new(CELLS as u32, BULK_MIN_BYTES).unwrap();
+        let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
+        producer.room().unwrap().publish([0; 8]);
+        let consumer = loom::thread::spawn(move || {
+            let mut consumer = Consumer::new(memory, geometry);
+            assert!(consumer.peek().unwrap().is_some());
+            let at_once = consumer.done(0);
+            at_once | consumer.settle()
+        });
+        producer.await_credit(false, Some(1));
+        loom::sync::atomic::fence(Ordering::SeqCst);
+        let came = producer.may_have_returned(1);
+        let rung = consumer.join().unwrap();
+        assert!(came || rung, "slept beside an answer");
+        assert_eq!(producer.has_returned(1), Ok(true));
+    });
 }
 
 /// Two cells, room for one payload, three messages of which two have one: bulk

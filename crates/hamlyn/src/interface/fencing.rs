@@ -1,0 +1,199 @@
+//! Fences: completion at the receiver (decision 0020; `Hamlyn 6.2` has completion at the sender only).
+//!
+//! A fence first waits until what was queued is handed to the links, then asks each peer to say when it has taken all
+//! that was sent, and waits for the answers. Peers answer apart: one that does not keeps the fence from ending well,
+//! and holds up nothing else.
+
+use hamlyn_engine::memory::{LinkId, Unsent};
+use hamlyn_host::{Destination, Host};
+
+use super::Interface;
+use crate::error::{FenceError, PeerLost, Undelivered};
+use crate::links::LinkEnd;
+use crate::outbound::Outbound;
+use crate::wait::{Patience, Wait};
+
+/// A fence under way.
+pub(crate) struct Fence {
+    /// Messages that had been accepted when it began: those that wait are waited for.
+    accepted: u64,
+    /// Links whose peers have not answered.
+    legs: Vec<Leg>,
+    /// Whether it is to all links, also to those that ended since the fence before.
+    is_to_all: bool,
+    refused: u64,
+    last: Option<Undelivered>,
+    lost: Option<PeerLost>,
+}
+
+struct Leg {
+    link: LinkId,
+    to: Destination,
+    /// The number of the question, once it is put.
+    asked: Option<u64>,
+}
+
+/// What became of a leg.
+enum Step {
+    Waits,
+    Answered,
+    Gone,
+}
+
+impl<H: Host> Interface<H> {
+    /// Waits until everything that was accepted before is in its place at its receivers, whoever they are: each packet was
+    /// deposited and counted there, or refused. An error says what was refused since the fence before, or who did not answer
+    /// in time, or was gone before it had taken everything; if several of these are so, the first of them is told, and the
+    /// others by the next fence. What was stored into granted pages is in its place when its announcement is.
+    ///
+    /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver answers when its interface
+    /// takes packets: in its program's calls, or whenever with a network processor. Allocates.
+    pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
+        self.attend_if_asked();
+        let fence = self.begin_fence();
+        self.run_fence(fence, wait)
+    }
+
+    /// As [`Interface::fence`], for what was sent to that link. Refusals are told whichever sender of this interface sent to
+    /// that link.
+    pub fn fence_link(&mut self, link: LinkId, wait: Wait) -> Result<(), FenceError> {
+        self.attend_if_asked();
+        let to = self.links.destination(link).ok_or(FenceError::NoSuchLink)?;
+        let fence = self.begin_fence_to(link, to);
+        self.run_fence(fence, wait)
+    }
+
+    fn run_fence(&mut self, mut fence: Fence, wait: Wait) -> Result<(), FenceError> {
+        let mut patience = Patience::new(wait);
+        while !self.continue_fence(&mut fence) && self.pause(&mut patience)? {}
+        self.end_fence(fence)
+    }
+
+    /// A fence to all links.
+    pub(crate) fn begin_fence(&mut self) -> Fence {
+        let links = &self.links;
+        let (accepted, legs, (refused, last)) = self.outbound.with(|outbound| {
+            let leg = |link| {
+                let to = links.destination(link)?;
+                Some(Leg {
+                    link,
+                    to,
+                    asked: None,
+                })
+            };
+            let legs: Vec<Leg> = outbound.outlets.links().filter_map(leg).collect();
+            let refused = outbound.outlets.ended.take_refused();
+            (outbound.transmitter.accepted(), legs, refused)
+        });
+        Fence {
+            accepted,
+            legs,
+            is_to_all: true,
+            refused,
+            last: last.map(|(to, header, reason)| Undelivered::new(to, &header, reason)),
+            lost: None,
+        }
+    }
+
+    /// A fence to one link, which leads there.
+    pub(crate) fn begin_fence_to(&mut self, link: LinkId, to: Destination) -> Fence {
+        let accepted = self
+            .outbound
+            .look(|outbound| outbound.transmitter.accepted());
+        Fence {
+            accepted,
+            legs: vec![Leg {
+                link,
+                to,
+                asked: None,
+            }],
+            is_to_all: false,
+            refused: 0,
+            last: None,
+            lost: None,
+        }
+    }
+
+    /// Moves packets, and looks who has answered; true if everybody has.
+    pub(crate) fn continue_fence(&mut self, fence: &mut Fence) -> bool {
+        self.poll();
+        let mut legs = std::mem::take(&mut fence.legs);
+        legs.retain_mut(|leg| match self.advance_leg(fence, leg) {
+            Step::Waits => true,
+            Step::Answered => false,
+            Step::Gone => {
+                let (peer, end) = (leg.to, self.why_gone(leg.link, &leg.to));
+                fence.lost.get_or_insert(PeerLost { peer, end });
+                false
+            }
+        });
+        fence.legs = legs;
+        fence.legs.is_empty()
+    }
+
+    fn advance_leg(&mut self, fence: &mut Fence, leg: &mut Leg) -> Step {
+        let accepted = fence.accepted;
+        let stepped = self
+            .outbound
+            .with(|outbound| leg.advance(accepted, outbound));
+        match stepped {
+            Ok(None) => Step::Waits,
+            Ok(Some(refused)) => {
+                fence.refused += refused.packets;
+                if let Some((header, reason)) = refused.last {
+                    fence.last = Some(Undelivered::new(Some(leg.to), &header, reason));
+                }
+                Step::Answered
+            }
+            Err(Unsent::Full) => Step::Waits,
+            Err(Unsent::Gone) => {
+                // If its peer broke the rules, the link ends now.
+                self.end_broken();
+                Step::Gone
+            }
+        }
+    }
+
+    /// What is to be said of a fence; those who have not answered were given all the time that there was.
+    pub(crate) fn end_fence(&mut self, fence: Fence) -> Result<(), FenceError> {
+        if let Some(last) = fence.last {
+            let count = fence.refused;
+            return Err(FenceError::Refused { count, last });
+        }
+        if let Some(lost) = fence.lost.or_else(|| self.unplaced(fence.is_to_all)) {
+            let forget = |outbound: &mut Outbound<_>| outbound.outlets.ended.forget(&lost.peer);
+            self.outbound.with(forget);
+            return Err(lost.into());
+        }
+        match fence.legs.first() {
+            Some(leg) => Err(FenceError::TimedOut { peer: leg.to }),
+            None => Ok(()),
+        }
+    }
+
+    /// A peer that was gone before it had taken everything, and that no fence has told of.
+    fn unplaced(&self, is_to_all: bool) -> Option<PeerLost> {
+        let unplaced = |outbound: &Outbound<_>| outbound.outlets.ended.unplaced();
+        let peer = self.outbound.look(unplaced).filter(|_| is_to_all)?;
+        let known = self.links.recent_loss(&peer);
+        let end = known.map_or(LinkEnd::ClosedHere, |lost| lost.end);
+        Some(PeerLost { peer, end })
+    }
+}
+
+impl Leg {
+    /// Asks when nothing of it waits any more, then looks for the answer.
+    fn advance<T: hamlyn_link::TransmitEnd>(
+        &mut self,
+        accepted: u64,
+        outbound: &mut Outbound<T>,
+    ) -> Result<Option<crate::outbound::NewlyRefused>, Unsent> {
+        let outlets = &mut outbound.outlets;
+        let asked = match self.asked {
+            Some(asked) => asked,
+            None if outbound.transmitter.waits_before(self.link, accepted) => return Ok(None),
+            None => *self.asked.insert(outlets.fence(self.link)?),
+        };
+        outlets.answer(self.link, asked)
+    }
+}

@@ -1,0 +1,317 @@
+//! Fences: what was sent is in its place when they return, and what was refused is known (decision 0020).
+
+use hamlyn::datagram::{Receiver, Sender};
+use hamlyn::engine::key::Key;
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::transport::Return;
+use hamlyn::{FenceError, Message, Ticket, Undelivered, Wait, tagged_write};
+
+use crate::low_level::{Inlet, send, sizes, target};
+use crate::party::{Party, pattern};
+use crate::{Host, World};
+
+const GROW: Wait = Wait::millis(10_000);
+/// How long a peer that is stopped is waited for.
+const SHORT: Wait = Wait::millis(20);
+
+/// Fences until that is not over before it is answered.
+fn fence(
+    party: &Party,
+    mut call: impl FnMut(Wait) -> Result<(), FenceError>,
+) -> Result<(), FenceError> {
+    party.until("a fence", |_, wait| match call(wait) {
+        Err(FenceError::TimedOut { .. }) => None,
+        other => Some(other),
+    })
+}
+
+fn fence_all(party: &Party) -> Result<(), FenceError> {
+    party.until("a fence", |manager, wait| match manager.fence(wait) {
+        Err(FenceError::TimedOut { .. }) => None,
+        other => Some(other),
+    })
+}
+
+fn next_undelivered(party: &Party) -> Option<Undelivered> {
+    party.with(|manager| manager.interface().next_undelivered())
+}
+
+/// The last packet of an error that says that so many were refused.
+fn last_refused(fenced: Result<(), FenceError>, packets: u64) -> Undelivered {
+    match fenced {
+        Err(FenceError::Refused { count, last }) => {
+            assert_eq!(count, packets, "{last}");
+            last
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn a_datagram_to_nobody_is_known_at_the_fence(world: &World) {
+    world.run(&[
+        &|party| {
+            let mut inbox = party.with(|manager| Receiver::<Host>::new(manager, 100).unwrap());
+            party.tell_ticket("ticket", &inbox.ticket());
+            party.hear("knows");
+            inbox.ready();
+            party.tell("ready", &[]);
+            party.hear("fenced");
+            // All that a fence was waited for is here: nothing is taken in any more.
+            let came = party.receive("a datagram", |_, _| {
+                let came = inbox.receive(Wait::Poll)?;
+                Ok(came.map(|datagram| datagram.data.to_vec()))
+            });
+            assert_eq!(came, b"heard");
+        },
+        &|party| {
+            let ticket = party.hear_ticket("ticket");
+            let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
+            let send = |data: &[u8]| {
+                party.send(|_, _| outbox.send(7, data, None, GROW)).unwrap();
+            };
+            assert_eq!(fence(party, |wait| outbox.fence(wait)), Ok(()));
+            for data in [&b"too early"[..], &[1; 16]] {
+                send(data);
+                let last = last_refused(fence(party, |wait| outbox.fence(wait)), 1);
+                assert_eq!(last.to, Some(ticket.destination));
+                assert_eq!((last.slot, last.offset), (ticket.slot, ticket.base + 7));
+                assert_eq!(last.length_bytes, data.len() as u32);
+                assert_eq!(last.reason, Return::Refused(Refusal::EntrySpent));
+                // Told once by fences, and once each.
+                assert_eq!(fence(party, |wait| outbox.fence(wait)), Ok(()));
+                assert_eq!(next_undelivered(party), Some(last));
+                assert_eq!(next_undelivered(party), None);
+            }
+            party.tell("knows", &[]);
+            party.hear("ready");
+            send(b"heard");
+            assert_eq!(fence_all(party), Ok(()));
+            party.tell("fenced", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn a_refused_write_is_known_at_the_fence(world: &World) {
+    world.run(&[
+        &|party| {
+            let tags = party
+                .with(|manager| tagged_write::Receiver::<Host>::new(manager, 1000, 64).unwrap());
+            party.tell_ticket("ticket", &tags.ticket());
+            party.hear("done");
+            assert_eq!(tags.info().unwrap().refusals.total(), 4);
+        },
+        &|party| {
+            let honest = party.hear_ticket("ticket");
+            let wrong_key = Ticket {
+                key: Key::from_bits(!honest.key.to_bits()),
+                ..honest
+            };
+            let beyond = Ticket {
+                length_bytes: honest.length_bytes + 1,
+                ..honest
+            };
+            let sender = |ticket: &Ticket| {
+                party.with(|manager| tagged_write::Sender::grow(manager, ticket, GROW).unwrap())
+            };
+            let good = sender(&honest);
+            let mut undelivered = Vec::new();
+            let cases = [
+                (wrong_key, 0, vec![1; 16], Refusal::BadKey),
+                (wrong_key, 3, vec![1; 40], Refusal::BadKey),
+                (beyond, 985, vec![1; 16], Refusal::OutOfBounds),
+                (beyond, 1, vec![1; 1000], Refusal::OutOfBounds),
+            ];
+            for (tag, (ticket, offset, data, reason)) in cases.into_iter().enumerate() {
+                let bad = sender(&ticket);
+                let tag = tag as u64;
+                party.send(|_, _| good.send(0, b"fine", tag, GROW)).unwrap();
+                party
+                    .send(|_, _| bad.send(offset, &data, tag, GROW))
+                    .unwrap();
+                party.send(|_, _| good.send(0, b"fine", tag, GROW)).unwrap();
+                // Whoever sent it, it went to the same interface.
+                let fenced = match tag % 2 {
+                    0 => fence(party, |wait| good.fence(wait)),
+                    _ => fence_all(party),
+                };
+                let last = last_refused(fenced, 1);
+                assert_eq!((last.word, last.offset), (tag, offset));
+                assert_eq!(last.reason, Return::Refused(reason));
+                undelivered.push(last);
+            }
+            // They were kept.
+            for last in undelivered {
+                assert_eq!(next_undelivered(party), Some(last));
+            }
+            assert_eq!(next_undelivered(party), None);
+            assert_eq!(fence_all(party), Ok(()));
+            party.tell("done", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn what_was_sent_before_a_fence_is_in_its_place(world: &World) {
+    /// Bytes for a message.
+    const ROOM: u64 = 160 << 10;
+    const ROUNDS: u64 = 3;
+    let sizes = || {
+        let sizes = sizes().into_iter().filter(|&size| size as u64 <= ROOM);
+        sizes
+            .enumerate()
+            .map(|(number, size)| (number as u64, size))
+    };
+    world.run(&[
+        &|party| {
+            let count = sizes().count() as u64;
+            let mut inlet = Inlet::new(party, ROOM * count, |slot| slot.entries(count as usize));
+            for (number, _) in sizes() {
+                let ticket = inlet
+                    .slot
+                    .ticket(number as u16, number * ROOM, ROOM)
+                    .unwrap();
+                party.tell_ticket(&format!("ticket {number}"), &ticket);
+            }
+            for round in 0..ROUNDS {
+                party.hear(&format!("fenced {round}"));
+                for (number, size) in sizes() {
+                    let bytes = inlet.bytes(number * ROOM, size);
+                    assert!(bytes == pattern(round * 1000 + number, size), "{size}");
+                }
+                // Announced, too.
+                for _ in sizes() {
+                    let told = party.with(|manager| manager.interface().rcv(&mut inlet.queue));
+                    assert!(told.unwrap().is_some());
+                }
+                party.tell(&format!("seen {round}"), &[]);
+            }
+        },
+        &|party| {
+            let targets: Vec<_> = sizes()
+                .map(|(number, _)| target(party, &party.hear_ticket(&format!("ticket {number}"))))
+                .collect();
+            for round in 0..ROUNDS {
+                for (number, size) in sizes() {
+                    let data = pattern(round * 1000 + number, size);
+                    send(party, &targets[number as usize], &Message::new(&data));
+                }
+                assert_eq!(fence_all(party), Ok(()));
+                party.tell(&format!("fenced {round}"), &[]);
+                party.hear(&format!("seen {round}"));
+            }
+        },
+    ]);
+}
+
+pub(crate) fn more_refusals_than_are_kept_are_counted(world: &World) {
+    /// More than are kept of a link.
+    const SENT: u64 = 1_500;
+    world.run(&[
+        &|party| {
+            let inbox = party.with(|manager| Receiver::<Host>::new(manager, 64).unwrap());
+            party.tell_ticket("ticket", &inbox.ticket());
+            party.hear("done");
+        },
+        &|party| {
+            let ticket = party.hear_ticket("ticket");
+            let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
+            for number in 0..SENT {
+                let offset = (number % 40) as u32;
+                party
+                    .send(|_, _| outbox.send(offset, b"nobody", None, GROW))
+                    .unwrap();
+            }
+            last_refused(fence(party, |wait| outbox.fence(wait)), SENT);
+            let mut fetched = 0;
+            while next_undelivered(party).is_some() {
+                fetched += 1;
+            }
+            assert!((1..SENT).contains(&fetched), "{fetched}");
+            let forgotten = party.with(|manager| manager.interface().undelivered_forgotten());
+            assert_eq!(fetched + forgotten, SENT);
+            party.tell("done", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn records_are_in_their_place_after_a_fence(world: &World) {
+    const RECORDS: usize = 40;
+    let length = |number: usize| number * 97 % 3000;
+    world.run(&[
+        &|party| {
+            let mut stream = party.with(|manager| {
+                hamlyn::stream::Receiver::<Host>::new(manager, Default::default()).unwrap()
+            });
+            party.tell("seed", &stream.make_seed().to_bytes());
+            // Only the interface takes anything until then, but for what it needs to know who sends.
+            for number in 0..RECORDS {
+                let record = party.receive("a record", |_, wait| stream.receive(wait));
+                assert_eq!(
+                    stream.bytes(&record).unwrap(),
+                    pattern(number as u64, length(number))
+                );
+                party.with(|_| stream.release(&record));
+            }
+            party.hear("fenced");
+        },
+        &|party| {
+            let seed = hamlyn::stream::StreamSeed::from_bytes(&party.hear("seed")).unwrap();
+            let mut stream = party.with(|manager| {
+                hamlyn::stream::Sender::<Host>::grow(manager, &seed, GROW).unwrap()
+            });
+            for number in 0..RECORDS {
+                let data = pattern(number as u64, length(number));
+                party.send(|_, wait| stream.send(&data, wait)).unwrap();
+            }
+            assert_eq!(fence(party, |wait| stream.fence(wait)), Ok(()));
+            party.tell("fenced", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn a_stopped_peer_is_named_and_no_other_waits(world: &World) {
+    world.run(&[
+        // It takes nothing until it is told to.
+        &|party| {
+            let inlet = Inlet::new(party, 64, |slot| slot);
+            party.tell_ticket("stopped", &inlet.slot.fast_ticket(0, 64).unwrap());
+            party.hear_only("go on");
+            party.hear("all fenced");
+            inlet.refused(party, Refusal::BadKey, 0);
+        },
+        &|party| {
+            let inlet = Inlet::new(party, 64, |slot| slot);
+            party.tell_ticket("live", &inlet.slot.fast_ticket(0, 64).unwrap());
+            party.hear("all fenced");
+            assert_eq!(inlet.bytes(0, 16), [5; 16]);
+        },
+        &|party| {
+            let stopped_ticket = party.hear_ticket("stopped");
+            let stopped = target(party, &stopped_ticket);
+            let live = target(party, &party.hear_ticket("live"));
+            let message = Message::new(&[5; 16]);
+            send(party, &stopped, &message);
+            send(party, &live, &message);
+            let fence_live = || {
+                fence(party, |wait| {
+                    party.manager.interface().fence_link(live.link(), wait)
+                })
+            };
+            assert_eq!(fence_live(), Ok(()));
+            if !party.receives_unasked() {
+                let peer = stopped_ticket.destination;
+                let timed_out = Err(FenceError::TimedOut { peer });
+                let fence_stopped =
+                    |wait| party.manager.interface().fence_link(stopped.link(), wait);
+                for wait in [Wait::Poll, SHORT] {
+                    assert_eq!(fence_stopped(wait), timed_out);
+                    assert_eq!(party.manager.fence(wait), timed_out);
+                }
+                send(party, &live, &message);
+                assert_eq!(fence_live(), Ok(()));
+            }
+            party.tell("go on", &[]);
+            assert_eq!(fence_all(party), Ok(()));
+            party.tell("all fenced", &[]);
+        },
+    ]);
+}
