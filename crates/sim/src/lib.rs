@@ -6,7 +6,7 @@
 //! ```
 //! use hamlyn::host::{Address, Supply};
 //! use hamlyn::{Host, Manager, ManagerOptions, Ticket, Wait, datagram};
-//! use hamlyn_sim::network::{Mesh, Part};
+//! use hamlyn_sim::network::{Mesh, Impairment};
 //! use hamlyn_sim::random::Random;
 //! use hamlyn_sim::time::{Span, Time};
 //! use hamlyn_sim::world::{Settings, Simulation};
@@ -38,8 +38,8 @@
 //!     let options = ManagerOptions::default();
 //!     let mut world = Simulation::new(Settings { seed: 7, ..Settings::default() });
 //!     let (one, other) = (world.node(2), world.node(2));
-//!     let parts = [Part::Delay { delay_ps: 2_000_000 }, Part::Lose { per_million: 200_000, run_frames: 1 }];
-//!     let network = Mesh::new(2, &parts, &mut Random::new(7))?;
+//!     let impairments = [Impairment::Delay { delay_ps: 2_000_000 }, Impairment::Lose { per_million: 200_000, run_frames: 1 }];
+//!     let network = Mesh::new(2, &impairments, &mut Random::new(7))?;
 //!     world.set_network(Box::new(network), Span::from_us(20_000));
 //!     world.process(one, "alice", || serve(hamlyn_sim::host::open(Some("alice"), options).unwrap()).unwrap());
 //!     world.process(other, "bob", || greet(hamlyn_sim::host::open(None, options).unwrap()).unwrap());
@@ -52,7 +52,7 @@
 
 #![forbid(unsafe_code)]
 
-mod agenda;
+mod event_queue;
 pub mod host;
 pub mod link;
 pub mod machine;

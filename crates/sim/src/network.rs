@@ -3,7 +3,7 @@
 //! Nothing here reads a clock, waits, or does I/O. A [`Network`] is told the time; it answers with what happens and
 //! when it is to be asked again. It carries frames and knows nothing of what is in them.
 //!
-//! From small to large: a [`part`] does one thing to frames, a [`pipe`] is a row of parts, a [`mesh`] has a pipe for
+//! From small to large: an [`impairment`] does one thing to frames, an [`impairment_chain`] is a row of impairments, a [`mesh`] has a chain for
 //! each pair of hosts, and a [`fabric`] has switches and cables after a [`topology`] and sends frames by [`routing`].
 //! [`saturation`] loads a fabric until it takes no more (Hamlyn 1 and 6.1: what adaptive routing gains).
 //!
@@ -16,17 +16,17 @@ use crate::random::Random;
 use crate::time::Time;
 
 pub mod fabric;
+pub mod impairment;
+pub mod impairment_chain;
 pub mod mesh;
-pub mod part;
-pub mod pipe;
 pub mod routing;
 pub mod saturation;
 pub mod topology;
 
 pub use fabric::Fabric;
+pub use impairment::Impairment;
+pub use impairment_chain::ImpairmentChain;
 pub use mesh::Mesh;
-pub use part::Part;
-pub use pipe::Pipe;
 pub use routing::Routing;
 pub use topology::Topology;
 
@@ -101,13 +101,13 @@ impl<P> Frame<P> {
 /// Why a frame did not come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 pub enum Loss {
-    /// [`Part::Lose`], or a cable that loses.
+    /// [`Impairment::Lose`], or a cable that loses.
     #[error("lost by chance")]
     Chance,
     /// A full buffer that drops.
     #[error("no room in a buffer")]
     Overflow,
-    /// [`Part::Partition`].
+    /// [`Impairment::Partition`].
     #[error("the network is partitioned")]
     Partition,
     /// A link or a cable that was down.

@@ -5,17 +5,17 @@ use std::sync::Mutex;
 use hamlyn::engine::key::Key;
 use hamlyn::host::{Address, Supply};
 use hamlyn::{ManagerOptions, Message, NewSlot, Ticket, Wait};
-use hamlyn_sim::network::part::Cut;
-use hamlyn_sim::network::{HostId, Mesh, Part};
+use hamlyn_sim::network::impairment::Cut;
+use hamlyn_sim::network::{HostId, Impairment, Mesh};
 use hamlyn_sim::random::Random;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, ProcessId, Settings, Simulation};
 
 const PATIENCE: Span = Span::from_us(5_000);
-const WAY: Part = Part::Delay {
+const WAY: Impairment = Impairment::Delay {
     delay_ps: 2_000_000,
 };
-const LOSS: Part = Part::Lose {
+const LOSS: Impairment = Impairment::Lose {
     per_million: 100_000,
     run_frames: 1,
 };
@@ -41,7 +41,7 @@ struct Seen {
 /// A program that sends so many words to one of another host; `befall` is what happens to them, `wrong` a word that is sent
 /// with a wrong key.
 fn send_words(
-    parts: &[Part],
+    parts: &[Impairment],
     words: u64,
     wrong: Option<u64>,
     then: Then,
@@ -198,7 +198,7 @@ fn a_stopped_program_is_slow_and_not_dead() {
 
 #[test]
 fn a_partition_that_heals_is_not_noticed_and_a_long_one_is() {
-    let apart = |for_ps| Part::Partition {
+    let apart = |for_ps| Impairment::Partition {
         cuts: vec![Cut {
             from_ps: 500_000_000,
             until_ps: 500_000_000 + for_ps,

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use hamlyn::{ManagerOptions, Message, NewSlot, SendError, Strategy, Ticket, Wait, datagram};
-use hamlyn_sim::network::{Fabric, Mesh, Part, Routing, Topology};
+use hamlyn_sim::network::{Fabric, Impairment, Mesh, Routing, Topology};
 use hamlyn_sim::random::Random;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, Outcome, Path, Settings, Simulation};
@@ -133,7 +133,7 @@ fn programs_that_fail_or_wait_for_nothing_are_named() {
 
 /// A sender that floods a receiver on another node over a network of these parts: how many messages came, how the
 /// sender's last call ended, and the outcome.
-fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
+fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
     let (came, ended) = (Mutex::new(0), Mutex::new(Ok(())));
     let settings = Settings {
         seed,
@@ -207,7 +207,7 @@ fn flood(parts: &[Part], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
 
 const PATIENCE: Span = Span::from_us(20_000);
 
-const WAY: Part = Part::Delay {
+const WAY: Impairment = Impairment::Delay {
     delay_ps: 2_000_000,
 };
 
@@ -215,11 +215,11 @@ const WAY: Part = Part::Delay {
 fn a_network_that_overtakes_and_doubles_is_not_noticed() {
     let parts = [
         WAY,
-        Part::Reorder {
+        Impairment::Reorder {
             per_million: 300_000,
             up_to_ps: 20_000_000,
         },
-        Part::Duplicate {
+        Impairment::Duplicate {
             per_million: 300_000,
         },
     ];
@@ -234,11 +234,11 @@ fn a_network_that_overtakes_and_doubles_is_not_noticed() {
 #[test]
 fn a_network_that_loses_and_damages_is_not_noticed() {
     for part in [
-        Part::Lose {
+        Impairment::Lose {
             per_million: 200_000,
             run_frames: 1,
         },
-        Part::Damage {
+        Impairment::Damage {
             per_million: 200_000,
         },
     ] {
@@ -246,7 +246,7 @@ fn a_network_that_loses_and_damages_is_not_noticed() {
             let (came, ended, outcome) = flood(&[WAY, part.clone()], seed);
             assert_eq!((came, ended), (ROUNDS, Ok(())));
             let happened = match part {
-                Part::Lose { .. } => "lost by chance",
+                Impairment::Lose { .. } => "lost by chance",
                 _ => "is damaged",
             };
             assert!(outcome.trace.contains(happened));

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use hamlyn_sim::network::Part;
+use hamlyn_sim::network::Impairment;
 use hamlyn_sim::scenario::{Plan, Verdict, run, shrink};
 
 const SEEDS: u64 = 300;
@@ -13,11 +13,11 @@ const THREADS: usize = 2;
 /// A plan of which no network can be made.
 fn broken() -> Plan {
     let plans = (0..SEEDS).map(Plan::of_seed);
-    let mut calm = plans.filter(|plan| plan.is_lossless() && plan.lines.len() > 2);
+    let mut calm = plans.filter(|plan| plan.is_lossless() && plan.flows.len() > 2);
     let mut plan = calm.next().expect("most plans are");
     // More than always.
-    plan.network.push(Part::Bandwidth { ps_per_byte: 10 });
-    plan.network.push(Part::Lose {
+    plan.network.push(Impairment::Bandwidth { ps_per_byte: 10 });
+    plan.network.push(Impairment::Lose {
         per_million: 2_000_000,
         run_frames: 1,
     });
@@ -83,7 +83,7 @@ fn what_was_wrong_is_right() {
         let verdict = run(&plan, false);
         assert_eq!(verdict.violations, Vec::<String>::new(), "{path:?}");
         // What attackers send is not delivered.
-        let mut kinds = text.lines().filter(|line| line.starts_with("kind = "));
+        let mut kinds = text.lines().filter(|flow| flow.starts_with("kind = "));
         let delivers = kinds.any(|kind| kind != "kind = \"hostile\"");
         assert!(verdict.messages > 0 || !delivers, "{path:?}");
         count += 1;
@@ -98,8 +98,8 @@ fn what_is_wrong_is_made_smaller_and_stays_wrong() {
     let mut steps = 0;
     let small = shrink(&plan, |_| steps += 1);
     assert!(!run(&small, false).violations.is_empty());
-    assert!(steps > 0 && small.lines.len() < plan.lines.len());
+    assert!(steps > 0 && small.flows.len() < plan.flows.len());
     // What made it wrong is all that is left of the network.
-    let loses = |part: &Part| matches!(part, Part::Lose { .. });
-    assert!(small.network.iter().any(loses) && small.lines.is_empty());
+    let loses = |part: &Impairment| matches!(part, Impairment::Lose { .. });
+    assert!(small.network.iter().any(loses) && small.flows.is_empty());
 }

@@ -169,12 +169,12 @@ fn summary(report: &Report) {
             .count()
     };
     println!(
-        "{within} of {} numbers within {} %. {} of them come out, {} were used to choose parameters, {} are parameters.",
+        "{within} of {} numbers within {} %. {} of them are predicted, {} calibrated, {} inputs.",
         figures.len(),
         report.within_percent,
-        of(Origin::Emergent),
-        of(Origin::Fitted),
-        of(Origin::Parameter),
+        of(Origin::Predicted),
+        of(Origin::Calibrated),
+        of(Origin::Input),
     );
     let counts: Vec<String> = VERDICTS
         .iter()
@@ -204,9 +204,9 @@ fn verdict(verdict: Verdict) -> &'static str {
 fn judgement(figure: &Comparison) -> &'static str {
     match (figure.is_within, figure.origin) {
         (false, _) => "NOT REACHED",
-        (true, Origin::Emergent) => "reached",
-        (true, Origin::Fitted) => "fitted",
-        (true, Origin::Parameter) => "parameter",
+        (true, Origin::Predicted) => "predicted",
+        (true, Origin::Calibrated) => "calibrated",
+        (true, Origin::Input) => "input",
     }
 }
 

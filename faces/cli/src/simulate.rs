@@ -211,9 +211,9 @@ fn explain(arguments: &Arguments, seed: u64, plan: Plan) -> Result<Failure> {
         let smallest = scenario::shrink(&plan, |smaller| {
             bar.inc(1);
             bar.set_message(format!(
-                "making seed {seed} smaller: {} lines, {} parties",
-                smaller.lines.len(),
-                smaller.parties.len()
+                "making seed {seed} smaller: {} flows, {} processes",
+                smaller.flows.len(),
+                smaller.processes.len()
             ));
         });
         bar.finish_and_clear();

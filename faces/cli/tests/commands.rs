@@ -321,7 +321,7 @@ fn the_papers_measurements_are_reproduced() {
     };
     assert_eq!(of("H-294")["verdict"], "reached");
     assert_eq!(of("H-360")["verdict"], "cited");
-    assert_eq!(of("H-294")["figures"][0]["origin"], "fitted");
+    assert_eq!(of("H-294")["figures"][0]["origin"], "calibrated");
     for figure in 7..=10 {
         let plot = std::fs::read_to_string(directory.join(format!("figure-{figure}.svg")));
         let plot = plot.expect("a plot");

@@ -88,7 +88,7 @@ const OUT_OF_REACH: &[(Mutation, &str)] = &[
 ];
 
 /// What is wrong in the history of a seed, if anything is. A panic counts: an assertion of what runs has seen it first.
-fn judge(level: Level, seed: u64) -> Option<String> {
+fn check(level: Level, seed: u64) -> Option<String> {
     let run = || match level {
         Level::Engine => match driver::run(seed, EVENTS) {
             Ok(_) => None,
@@ -115,7 +115,7 @@ fn hunt(level: Level) -> Option<(u64, String)> {
         Level::Library => LIBRARY_SEEDS,
         Level::World | Level::Transport => 0,
     };
-    (0..seeds).find_map(|seed| Some((seed, judge(level, seed)?)))
+    (0..seeds).find_map(|seed| Some((seed, check(level, seed)?)))
 }
 
 fn is_wrong(seed: u64) -> Option<String> {
@@ -174,7 +174,7 @@ fn every_mutation_is_found() {
     for level in [Level::Engine, Level::Library] {
         assert_eq!(hunt(level), None, "a bug without any mutation");
     }
-    // Assertions may fail here; a line says so.
+    // Assertions may fail here; a flow says so.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let mut missed = Vec::new();

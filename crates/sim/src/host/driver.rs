@@ -1,4 +1,4 @@
-//! The part of the simulated host that whoever drives the interface has.
+//! The part of the simulated host for the thread that drives the interface.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The simulated host: what an interface has around it in the world.
+//! The simulated host: implements the host contract in the world.
 
 mod driver;
 pub(crate) mod registry;
@@ -253,7 +253,7 @@ impl Host for SimHost {
     }
 
     fn new_waiter(&mut self) -> Result<Waiter, HostError> {
-        Ok(Waiter::elsewhere(Box::new(Bed::default())))
+        Ok(Waiter::elsewhere(Box::new(TaskParker::default())))
     }
 
     fn spawn(
@@ -265,7 +265,7 @@ impl Host for SimHost {
             call: "spawn",
             errno: Errno(0),
         })?;
-        Ok(Box::new(Fellow(task)))
+        Ok(Box::new(TaskHandle(task)))
     }
 
     fn notes(&mut self) -> Option<Notes> {
@@ -298,11 +298,11 @@ fn relax(interface: u32) {
     kernel::with(|kernel| kernel.end_relax(interface));
 }
 
-/// Where a task of the world sleeps that waits for another one.
+/// The parker of a task that waits for another task.
 #[derive(Default)]
-struct Bed(std::sync::Mutex<Option<u32>>);
+struct TaskParker(std::sync::Mutex<Option<u32>>);
 
-impl Bed {
+impl TaskParker {
     fn set(&self, task: Option<u32>) -> Option<u32> {
         let mut sleeper = self
             .0
@@ -312,7 +312,7 @@ impl Bed {
     }
 }
 
-impl Parker for Bed {
+impl Parker for TaskParker {
     fn sleep(&self, deadline_ns: Option<u64>) {
         self.set(kernel::with(|kernel| kernel.tasks.running()));
         task::wait(deadline_ns.map(Time::from_ns));
@@ -326,10 +326,10 @@ impl Parker for Bed {
     }
 }
 
-/// A task beside a program.
-struct Fellow(u32);
+/// The handle of a task beside a program.
+struct TaskHandle(u32);
 
-impl ThreadHandle for Fellow {
+impl ThreadHandle for TaskHandle {
     fn unpark(&self) {
         kernel::with_if_any(|kernel| kernel.wake(self.0));
     }

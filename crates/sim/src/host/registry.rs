@@ -217,7 +217,7 @@ impl Kernel {
         };
         let is_near = node_of(from)? == node_of(to)?;
         let (here, there) = (self.registry.new_token(), self.registry.new_token());
-        let ways = if is_near || self.desk.is_some() || self.frames.is_none() {
+        let ways = if is_near || self.cost_model.is_some() || self.frames.is_none() {
             let path = match (is_near, &self.frames) {
                 (true, _) => Some(self.settings.near),
                 (false, None) => Some(self.settings.far),
@@ -260,7 +260,7 @@ impl Kernel {
             known.attention.store(true, Ordering::Relaxed);
         }
         self.ring(interface);
-        self.stir(interface);
+        self.wake_interface(interface);
     }
 
     pub(crate) fn tell_lost(&mut self, interface: u32, token: u64, cause: LossCause) {
@@ -389,7 +389,7 @@ impl Kernel {
     }
 
     /// Something happened that who looks often has seen at once.
-    pub(crate) fn stir(&mut self, interface: u32) {
+    pub(crate) fn wake_interface(&mut self, interface: u32) {
         let relaxing = self
             .registry
             .get_mut(interface)

@@ -326,7 +326,7 @@ impl Kernel {
             )
         });
         if heard {
-            self.stir(to);
+            self.wake_interface(to);
             let delay = self.settings.ring_delay;
             if delay == Span::ZERO {
                 self.ring_if_asleep(number);
@@ -376,7 +376,7 @@ impl Kernel {
         let (from, taken) = (channel.from, channel.taken);
         if channel.fence.take_if(|fence| *fence <= taken).is_some() {
             self.ring(from);
-            self.stir(from);
+            self.wake_interface(from);
         }
     }
 
@@ -390,6 +390,6 @@ impl Kernel {
         if awaited {
             self.ring(from);
         }
-        self.stir(from);
+        self.wake_interface(from);
     }
 }

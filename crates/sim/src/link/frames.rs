@@ -9,8 +9,8 @@ use std::rc::Rc;
 use crate::link::channel::Packet;
 use crate::link::post::Posts;
 use crate::machine::Way;
-use crate::machine::carrier::Marked;
-use crate::machine::desk::Mark;
+use crate::machine::carrier::Classified;
+use crate::machine::cost_model::PacketClass;
 use crate::network::{Event, Frame, HostId, Network, Payload, Refusal};
 use crate::time::{Span, Time};
 use crate::world::kernel::{self, Kernel, What};
@@ -27,16 +27,16 @@ enum Content {
     Packet {
         channel: u32,
         packet: Rc<Packet>,
-        mark: Mark,
+        class: PacketClass,
     },
 }
 
 impl Payload for Parcel {}
 
-impl Marked for Parcel {
-    fn mark(&self) -> Option<Mark> {
+impl Classified for Parcel {
+    fn class(&self) -> Option<PacketClass> {
         match self.0 {
-            Content::Packet { mark, .. } => Some(mark),
+            Content::Packet { class, .. } => Some(class),
             Content::Bytes { .. } => None,
         }
     }
@@ -114,15 +114,17 @@ impl Kernel {
     /// Gives a packet of that channel to the machine, then.
     pub(crate) fn send_packet(&mut self, channel: u32, ends: [u32; 2], bytes: u64, packet: Packet) {
         let payload_bytes = packet.bytes.len() as u64;
-        let Some(desk) = &mut self.desk else { return };
-        let mark = desk.mark(ends[1], &packet.header, payload_bytes);
-        let takes = desk.sending(&mark);
+        let Some(cost_model) = &mut self.cost_model else {
+            return;
+        };
+        let class = cost_model.class(ends[1], &packet.header, payload_bytes);
+        let takes = cost_model.sending(&class);
         self.charge(takes);
         let packet = Rc::new(packet);
         let content = Content::Packet {
             channel,
             packet,
-            mark,
+            class,
         };
         let frame = self.frame(ends, channel, bytes as usize, content);
         self.hand_over_at(self.local(), frame);
@@ -218,10 +220,10 @@ impl Kernel {
             Content::Packet {
                 channel,
                 packet,
-                mark,
+                class,
             } => {
                 let mut packet = Rc::try_unwrap(packet).unwrap_or_else(|shared| (*shared).clone());
-                packet.announces = mark.is_announced.then_some(mark.way);
+                packet.announces = class.is_announced.then_some(class.way);
                 self.come(channel, packet);
             }
         }
@@ -237,9 +239,9 @@ impl Kernel {
         };
         let (node, now) = (self.processes[process as usize].node, self.local());
         let takes = self
-            .desk
+            .cost_model
             .as_mut()
-            .map(|desk| desk.receiving(node, now, way));
+            .map(|cost_model| cost_model.receiving(node, now, way));
         self.charge(takes.unwrap_or(Span::ZERO));
     }
 }

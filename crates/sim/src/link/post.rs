@@ -388,7 +388,7 @@ impl Kernel {
             format!("frame {frame}, for post {number}, {fate}")
         });
         if heard {
-            self.stir(interface);
+            self.wake_interface(interface);
             self.ring(interface);
         }
         self.send_due(number);
@@ -472,7 +472,7 @@ impl Kernel {
         }
         if has_room || is_answered {
             self.ring(interface);
-            self.stir(interface);
+            self.wake_interface(interface);
         }
         if let Some(close_reason) = ended {
             self.trace

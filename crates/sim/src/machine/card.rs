@@ -65,9 +65,9 @@ impl Step {
     }
 }
 
-/// What the card has to know of a packet.
+/// The transfer descriptor of a packet: what the card needs to know of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Load {
+pub struct TransferDescriptor {
     /// Bytes of metadata.
     pub metadata_bytes: u64,
     /// Bytes of data.
@@ -80,14 +80,14 @@ pub struct Load {
     pub is_counted: bool,
 }
 
-impl Load {
+impl TransferDescriptor {
     /// Bytes of metadata and data.
     pub fn payload_bytes(&self) -> u64 {
         self.metadata_bytes + self.data_bytes
     }
 }
 
-impl From<&Packet> for Load {
+impl From<&Packet> for TransferDescriptor {
     fn from(packet: &Packet) -> Self {
         let header = &packet.header;
         Self {
@@ -122,14 +122,14 @@ pub fn fetch(machine: &Parameters, is_first: bool) -> Vec<Step> {
 
 /// Until the packet was asked for; it is on the card [`super::parameters::Crossing::read`] later. Direct I/O has brought it
 /// there already.
-pub fn pull(machine: &Parameters, load: &Load) -> Vec<Step> {
+pub fn pull(machine: &Parameters, descriptor: &TransferDescriptor) -> Vec<Step> {
     let mut steps = Vec::with_capacity(3);
-    if load.is_pulled {
-        if load.metadata_bytes != 0 {
+    if descriptor.is_pulled {
+        if descriptor.metadata_bytes != 0 {
             steps.push(Step::lanai(machine.send_metadata));
-            steps.push(Step::out_of_host(machine, load.metadata_bytes));
+            steps.push(Step::out_of_host(machine, descriptor.metadata_bytes));
         }
-        steps.push(Step::out_of_host(machine, load.data_bytes));
+        steps.push(Step::out_of_host(machine, descriptor.data_bytes));
     }
     steps
 }
@@ -148,20 +148,20 @@ pub fn check(machine: &Parameters) -> Vec<Step> {
 }
 
 /// What follows upon the engine's verdict.
-pub fn take(machine: &Parameters, load: &Load, verdict: Verdict) -> Vec<Step> {
+pub fn take(machine: &Parameters, descriptor: &TransferDescriptor, verdict: Verdict) -> Vec<Step> {
     if !verdict.is_let_in {
         return vec![Step::lanai(machine.discard)];
     }
     let mut steps = vec![Step::lanai(machine.deposit)];
-    if !load.is_fast {
+    if !descriptor.is_fast {
         steps.push(Step::lanai(machine.find_entry));
     }
-    if load.metadata_bytes != 0 {
+    if descriptor.metadata_bytes != 0 {
         steps.push(Step::lanai(machine.receive_metadata));
-        steps.push(Step::into_host(machine, load.metadata_bytes));
+        steps.push(Step::into_host(machine, descriptor.metadata_bytes));
     }
-    steps.push(Step::into_host(machine, load.data_bytes));
-    if load.is_counted {
+    steps.push(Step::into_host(machine, descriptor.data_bytes));
+    if descriptor.is_counted {
         let accumulate = Step::lanai(machine.accumulate);
         if machine.keeps_accumulators {
             steps.push(accumulate);

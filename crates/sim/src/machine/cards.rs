@@ -1,22 +1,22 @@
 //! Cards around a switch: which step is whose turn, and what is on the wire.
 //!
-//! Who makes packets, judges them and is told of them is a [`Station`]: the hosts of [`super::system`], which drive the engine
+//! A [`Station`] makes packets, checks them and learns of them: the hosts of [`super::system`], which drive the engine
 //! themselves, or the world's programs ([`super::carrier`]).
 
 use std::collections::VecDeque;
 
-use super::card::{self, Load, Place, Step, Verdict};
-use super::component::{Component, Ledger};
+use super::card::{self, Place, Step, TransferDescriptor, Verdict};
+use super::component::{Component, ComponentTimes};
 use super::parameters::{HEADER_BYTES, Parameters};
 use super::resource::{Grant, Resource};
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::time::{Span, Time};
 
-/// A packet, as it is cut.
+/// A segment of a message.
 #[derive(Debug)]
-pub(super) struct Cut<P> {
+pub(super) struct Segment<P> {
     pub(super) to: usize,
-    pub(super) load: Load,
+    pub(super) descriptor: TransferDescriptor,
     pub(super) packet: P,
     /// Whether it is the last of its message.
     pub(super) is_last: bool,
@@ -30,10 +30,10 @@ pub(super) trait Station: Sized {
     type Event: std::fmt::Debug;
 
     /// Since when a message waits at that host, and what it has cost by then.
-    fn waiting(&self, host: usize) -> Option<(Time, Ledger)>;
+    fn waiting(&self, host: usize) -> Option<(Time, ComponentTimes)>;
 
     /// The next packet of it.
-    fn cut(&mut self, host: usize) -> Option<Cut<Self::Packet>>;
+    fn segment(&mut self, host: usize) -> Option<Segment<Self::Packet>>;
 
     /// Whether that packet is let in, and announces a message.
     fn judge(&mut self, host: usize, packet: &Self::Packet) -> Verdict;
@@ -44,7 +44,7 @@ pub(super) trait Station: Sized {
         host: usize,
         packet: Self::Packet,
         verdict: Verdict,
-        ledger: Ledger,
+        times: ComponentTimes,
     );
 
     /// What the station foresaw happens.
@@ -59,11 +59,11 @@ pub(super) enum Event<S: Station> {
     /// The next step can begin.
     GoOn(usize, Half),
     /// A packet is on its sender's card.
-    Pulled(usize, Launch<S::Packet>),
+    Pulled(usize, InFlightPacket<S::Packet>),
     /// A packet has left, all of it.
-    Left(usize, Launch<S::Packet>),
+    Left(usize, InFlightPacket<S::Packet>),
     /// A packet is on its receiver's card.
-    Arrived(usize, Launch<S::Packet>),
+    Arrived(usize, InFlightPacket<S::Packet>),
     /// Something of the station's.
     Station(S::Event),
 }
@@ -77,17 +77,17 @@ pub(super) enum Half {
     Receiving,
 }
 
-/// What a job is for, and what it needs at its end.
+/// The kind of a job, and what its end needs.
 #[derive(Debug)]
-enum Doing<P> {
+enum JobKind<P> {
     /// Cutting a packet.
     Fetch,
     /// Bringing it onto the card.
-    Pull(Launch<P>),
+    Pull(InFlightPacket<P>),
     /// Telling the sender that a message is out.
     Complete,
     /// Whether a packet is let in.
-    Check(Load, P),
+    Check(TransferDescriptor, P),
     /// What follows from that; the packet takes up so much of the card's memory until then.
     Take {
         bytes: u64,
@@ -100,29 +100,29 @@ enum Doing<P> {
 #[derive(Debug)]
 struct Job<P> {
     steps: VecDeque<Step>,
-    ledger: Ledger,
-    doing: Doing<P>,
+    times: ComponentTimes,
+    kind: JobKind<P>,
 }
 
 impl<P> Job<P> {
     /// The step that was at work.
     fn step_is_done(&mut self) -> Option<Step> {
         let step = self.steps.pop_front()?;
-        self.ledger.add(step.component(), step.span);
-        self.ledger.add(Component::Crossing, step.then);
+        self.times.add(step.component(), step.span);
+        self.times.add(Component::Crossing, step.then);
         Some(step)
     }
 }
 
-/// A packet between its sender's card and its receiver's.
+/// A packet in flight between two cards.
 #[derive(Debug)]
-pub(super) struct Launch<P> {
+pub(super) struct InFlightPacket<P> {
     to: usize,
-    load: Load,
+    descriptor: TransferDescriptor,
     packet: P,
     /// Whether it is the last of its message.
     is_last: bool,
-    ledger: Ledger,
+    times: ComponentTimes,
     /// Since when it is where it is.
     since: Time,
 }
@@ -142,12 +142,12 @@ struct Card<P> {
     outgoing_max: usize,
     /// Packets that were asked for and are not on the card yet.
     pulling: usize,
-    outgoing: VecDeque<Launch<P>>,
+    outgoing: VecDeque<InFlightPacket<P>>,
     link_taken: bool,
     link_busy: Span,
     /// Whether the switch's port to this host is taken.
     port_taken: bool,
-    inbox: VecDeque<Launch<P>>,
+    inbox: VecDeque<InFlightPacket<P>>,
     /// Otherwise what came waits, and when the card's memory is full the wire stands still.
     is_receiving: bool,
     /// Bytes of packets on this card, or on their way to it.
@@ -216,7 +216,7 @@ pub(super) struct Cards<S: Station> {
     pub(super) machine: Parameters,
     pub(super) station: S,
     now: Time,
-    events: Agenda<Event<S>>,
+    events: EventQueue<Event<S>>,
     happened: u64,
     cards: Vec<Card<S::Packet>>,
     /// Whose packet a port of the switch took last.
@@ -229,7 +229,7 @@ impl<S: Station> Cards<S> {
             machine,
             station,
             now: Time::ZERO,
-            events: Agenda::new(),
+            events: EventQueue::new(),
             happened: 0,
             cards: (0..hosts).map(|_| Card::new(&machine)).collect(),
             last_served: vec![0; hosts],
@@ -282,11 +282,11 @@ impl<S: Station> Cards<S> {
     pub(super) fn later(
         &mut self,
         latency: Span,
-        ledger: &mut Ledger,
-        event: impl FnOnce(Ledger) -> Event<S>,
+        times: &mut ComponentTimes,
+        event: impl FnOnce(ComponentTimes) -> Event<S>,
     ) {
-        ledger.add(Component::Crossing, latency);
-        let event = event(*ledger);
+        times.add(Component::Crossing, latency);
+        let event = event(*times);
         if latency == Span::ZERO {
             self.happen(event);
         } else {
@@ -331,13 +331,13 @@ impl<S: Station> Cards<S> {
         host: usize,
         half: Half,
         steps: Vec<Step>,
-        ledger: Ledger,
-        doing: Doing<S::Packet>,
+        times: ComponentTimes,
+        kind: JobKind<S::Packet>,
     ) {
         *self.cards[host].job(half) = Some(Job {
             steps: steps.into(),
-            ledger,
-            doing,
+            times,
+            kind,
         });
         self.go_on(host, half);
     }
@@ -365,7 +365,7 @@ impl<S: Station> Cards<S> {
     fn granted(&mut self, host: usize, granted: Option<Grant<Half>>) {
         if let Some(grant) = granted {
             if let Some(job) = self.cards[host].job(grant.who) {
-                job.ledger.add(Component::Waiting, grant.waited);
+                job.times.add(Component::Waiting, grant.waited);
             }
             self.foresee(grant.until, Event::StepDone(host, grant.who));
         }
@@ -391,64 +391,64 @@ impl<S: Station> Cards<S> {
 
     /// A job has no steps left.
     fn finished(&mut self, host: usize, job: Job<S::Packet>) {
-        let ledger = job.ledger;
-        match job.doing {
-            Doing::Fetch => {
-                if let Some(cut) = self.station.cut(host) {
-                    self.cards[host].at_first_packet = cut.is_last;
-                    let steps = card::pull(&self.machine, &cut.load);
-                    let launch = Launch {
-                        to: cut.to,
-                        load: cut.load,
-                        packet: cut.packet,
-                        is_last: cut.is_last,
-                        ledger,
+        let times = job.times;
+        match job.kind {
+            JobKind::Fetch => {
+                if let Some(segment) = self.station.segment(host) {
+                    self.cards[host].at_first_packet = segment.is_last;
+                    let steps = card::pull(&self.machine, &segment.descriptor);
+                    let launch = InFlightPacket {
+                        to: segment.to,
+                        descriptor: segment.descriptor,
+                        packet: segment.packet,
+                        is_last: segment.is_last,
+                        times,
                         since: self.now,
                     };
-                    self.begin(host, Half::Sending, steps, ledger, Doing::Pull(launch));
+                    self.begin(host, Half::Sending, steps, times, JobKind::Pull(launch));
                 } else {
                     self.consider_sending(host);
                 }
             }
-            Doing::Pull(launch) => {
-                let latency = if launch.load.is_pulled {
+            JobKind::Pull(launch) => {
+                let latency = if launch.descriptor.is_pulled {
                     self.machine.crossing.read
                 } else {
                     Span::ZERO
                 };
                 self.cards[host].pulling += 1;
-                let mut ledger = ledger;
-                self.later(latency, &mut ledger, |ledger| {
-                    Event::Pulled(host, Launch { ledger, ..launch })
+                let mut times = times;
+                self.later(latency, &mut times, |times| {
+                    Event::Pulled(host, InFlightPacket { times, ..launch })
                 });
                 self.consider_sending(host);
             }
-            Doing::Complete => self.consider_sending(host),
-            Doing::Check(load, packet) => {
+            JobKind::Complete => self.consider_sending(host),
+            JobKind::Check(descriptor, packet) => {
                 let verdict = self.station.judge(host, &packet);
-                let steps = card::take(&self.machine, &load, verdict);
-                let doing = Doing::Take {
-                    bytes: HEADER_BYTES + load.payload_bytes(),
+                let steps = card::take(&self.machine, &descriptor, verdict);
+                let kind = JobKind::Take {
+                    bytes: HEADER_BYTES + descriptor.payload_bytes(),
                     verdict,
                     packet,
                 };
-                self.begin(host, Half::Receiving, steps, ledger, doing);
+                self.begin(host, Half::Receiving, steps, times, kind);
             }
-            Doing::Take {
+            JobKind::Take {
                 bytes,
                 verdict,
                 packet,
             } => {
                 self.cards[host].arriving_bytes -= bytes;
-                S::taken(self, host, packet, verdict, ledger);
+                S::taken(self, host, packet, verdict, times);
                 self.serve_port(host);
                 self.consider_receiving(host);
             }
         }
     }
 
-    fn pulled(&mut self, host: usize, launch: Launch<S::Packet>) {
-        let launch = Launch {
+    fn pulled(&mut self, host: usize, launch: InFlightPacket<S::Packet>) {
+        let launch = InFlightPacket {
             since: self.now,
             ..launch
         };
@@ -466,14 +466,14 @@ impl<S: Station> Cards<S> {
         if node.completions_due > 0 {
             node.completions_due -= 1;
             let steps = card::complete(&self.machine);
-            let ledger = Ledger::default();
-            self.begin(host, Half::Sending, steps, ledger, Doing::Complete);
+            let times = ComponentTimes::default();
+            self.begin(host, Half::Sending, steps, times, JobKind::Complete);
         } else if node.has_room()
-            && let Some((doorbell, mut ledger)) = self.station.waiting(host)
+            && let Some((doorbell, mut times)) = self.station.waiting(host)
         {
-            ledger.add(Component::Waiting, self.now.since(doorbell));
+            times.add(Component::Waiting, self.now.since(doorbell));
             let steps = card::fetch(&self.machine, self.cards[host].at_first_packet);
-            self.begin(host, Half::Sending, steps, ledger, Doing::Fetch);
+            self.begin(host, Half::Sending, steps, times, JobKind::Fetch);
         }
     }
 
@@ -484,10 +484,10 @@ impl<S: Station> Cards<S> {
         }
         if let Some(mut launch) = node.inbox.pop_front() {
             let waited = self.now.since(launch.since);
-            launch.ledger.add(Component::Waiting, waited);
+            launch.times.add(Component::Waiting, waited);
             let steps = card::check(&self.machine);
-            let doing = Doing::Check(launch.load, launch.packet);
-            self.begin(host, Half::Receiving, steps, launch.ledger, doing);
+            let kind = JobKind::Check(launch.descriptor, launch.packet);
+            self.begin(host, Half::Receiving, steps, launch.times, kind);
         }
     }
 
@@ -498,7 +498,7 @@ impl<S: Station> Cards<S> {
         let Some(launch) = self.cards[host].outgoing.front() else {
             return;
         };
-        let (to, payload_bytes) = (launch.to, launch.load.payload_bytes());
+        let (to, payload_bytes) = (launch.to, launch.descriptor.payload_bytes());
         let bytes = HEADER_BYTES + payload_bytes;
         let receiver = &self.cards[to];
         let is_full = receiver.arriving_bytes + bytes > self.machine.arrivals_max_bytes;
@@ -510,8 +510,8 @@ impl<S: Station> Cards<S> {
         };
         let taken = self.machine.wire_start + self.machine.wire(payload_bytes);
         let waited = self.now.since(launch.since);
-        launch.ledger.add(Component::Waiting, waited);
-        launch.ledger.add(Component::Dma, taken);
+        launch.times.add(Component::Waiting, waited);
+        launch.times.add(Component::Dma, taken);
         self.cards[host].link_taken = true;
         self.cards[host].link_busy += taken;
         self.cards[to].port_taken = true;
@@ -531,14 +531,14 @@ impl<S: Station> Cards<S> {
         }
     }
 
-    fn left(&mut self, host: usize, mut launch: Launch<S::Packet>) {
+    fn left(&mut self, host: usize, mut launch: InFlightPacket<S::Packet>) {
         let to = launch.to;
         self.cards[host].link_taken = false;
         self.cards[to].port_taken = false;
-        launch.ledger.add(Component::Switch, self.machine.switch);
-        launch.ledger.add(Component::Dma, self.machine.wire_start);
+        launch.times.add(Component::Switch, self.machine.switch);
+        launch.times.add(Component::Dma, self.machine.wire_start);
         let crossing = self.machine.crossing.wire;
-        launch.ledger.add(Component::Crossing, crossing);
+        launch.times.add(Component::Crossing, crossing);
         let arrives = self.now + self.machine.switch + self.machine.wire_start + crossing;
         if launch.is_last {
             self.cards[host].completions_due += 1;
@@ -549,8 +549,8 @@ impl<S: Station> Cards<S> {
         self.consider_sending(host);
     }
 
-    fn arrived(&mut self, host: usize, launch: Launch<S::Packet>) {
-        let launch = Launch {
+    fn arrived(&mut self, host: usize, launch: InFlightPacket<S::Packet>) {
+        let launch = InFlightPacket {
             since: self.now,
             ..launch
         };

@@ -7,24 +7,24 @@
 use std::collections::VecDeque;
 
 use super::card::Verdict;
-use super::cards::{Cards, Cut, Event, Station};
-use super::component::Ledger;
-use super::desk::Mark;
+use super::cards::{Cards, Event, Segment, Station};
+use super::component::ComponentTimes;
+use super::cost_model::PacketClass;
 use super::parameters::Parameters;
 use crate::network::{self, Frame, HostId, Network, Payload, Refusal};
 use crate::time::Time;
 
 /// A frame that says what it is to a card.
-pub(crate) trait Marked: Payload + std::fmt::Debug {
+pub(crate) trait Classified: Payload + std::fmt::Debug {
     /// What it is; nothing if nobody marked it.
-    fn mark(&self) -> Option<Mark>;
+    fn class(&self) -> Option<PacketClass>;
 }
 
 /// What happens beside the cards.
 #[derive(Debug)]
 enum Happening<P> {
     /// The doorbell for a packet is heard.
-    Rung(Mark, Frame<P>),
+    Rung(PacketClass, Frame<P>),
     /// The receiver's processor can see what came.
     Seen(Frame<P>),
 }
@@ -32,33 +32,33 @@ enum Happening<P> {
 #[derive(Debug)]
 struct Programs<P> {
     /// By host: what waits for its card, and since when.
-    queues: Vec<VecDeque<(Time, Mark, Frame<P>)>>,
+    queues: Vec<VecDeque<(Time, PacketClass, Frame<P>)>>,
     told: Vec<network::Event<P>>,
 }
 
-impl<P: Marked> Station for Programs<P> {
-    type Packet = (Mark, Frame<P>);
+impl<P: Classified> Station for Programs<P> {
+    type Packet = (PacketClass, Frame<P>);
     type Event = Happening<P>;
 
-    fn waiting(&self, host: usize) -> Option<(Time, Ledger)> {
+    fn waiting(&self, host: usize) -> Option<(Time, ComponentTimes)> {
         let (since, ..) = self.queues[host].front()?;
-        Some((*since, Ledger::default()))
+        Some((*since, ComponentTimes::default()))
     }
 
-    fn cut(&mut self, host: usize) -> Option<Cut<Self::Packet>> {
-        let (_, mark, frame) = self.queues[host].pop_front()?;
-        Some(Cut {
+    fn segment(&mut self, host: usize) -> Option<Segment<Self::Packet>> {
+        let (_, class, frame) = self.queues[host].pop_front()?;
+        Some(Segment {
             to: frame.to.index(),
-            load: mark.load,
-            packet: (mark, frame),
-            is_last: mark.is_last,
+            descriptor: class.descriptor,
+            packet: (class, frame),
+            is_last: class.is_last,
         })
     }
 
-    fn judge(&mut self, _host: usize, (mark, _): &Self::Packet) -> Verdict {
+    fn judge(&mut self, _host: usize, (class, _): &Self::Packet) -> Verdict {
         Verdict {
             is_let_in: true,
-            is_announced: mark.is_announced,
+            is_announced: class.is_announced,
         }
     }
 
@@ -67,20 +67,18 @@ impl<P: Marked> Station for Programs<P> {
         _host: usize,
         (_, frame): Self::Packet,
         _verdict: Verdict,
-        mut ledger: Ledger,
+        mut times: ComponentTimes,
     ) {
         let seen = cards.machine.crossing.write;
-        cards.later(seen, &mut ledger, |_| {
-            Event::Station(Happening::Seen(frame))
-        });
+        cards.later(seen, &mut times, |_| Event::Station(Happening::Seen(frame)));
     }
 
     fn happen(cards: &mut Cards<Self>, event: Happening<P>) {
         let at = cards.now();
         match event {
-            Happening::Rung(mark, frame) => {
+            Happening::Rung(class, frame) => {
                 let host = frame.from.index();
-                cards.station.queues[host].push_back((at, mark, frame));
+                cards.station.queues[host].push_back((at, class, frame));
                 cards.consider_sending(host);
             }
             Happening::Seen(frame) => {
@@ -94,9 +92,9 @@ impl<P: Marked> Station for Programs<P> {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct MachineCarrier<P: Marked>(Cards<Programs<P>>);
+pub(crate) struct MachineCarrier<P: Classified>(Cards<Programs<P>>);
 
-impl<P: Marked> MachineCarrier<P> {
+impl<P: Classified> MachineCarrier<P> {
     /// The machine with so many hosts.
     pub(crate) fn new(machine: Parameters, hosts: usize) -> Self {
         let programs = Programs {
@@ -107,20 +105,20 @@ impl<P: Marked> MachineCarrier<P> {
     }
 }
 
-impl<P: Marked> Network<P> for MachineCarrier<P> {
+impl<P: Classified> Network<P> for MachineCarrier<P> {
     fn hosts(&self) -> usize {
         self.0.hosts()
     }
 
     fn send(&mut self, now: Time, frame: Frame<P>) -> Result<(), (Frame<P>, Refusal)> {
-        let mark = match (self.admits(&frame), frame.payload.mark()) {
-            (Ok(()), Some(mark)) => mark,
+        let class = match (self.admits(&frame), frame.payload.class()) {
+            (Ok(()), Some(class)) => class,
             (Err(refusal), _) => return Err((frame, refusal)),
             (_, None) => return Err((frame, Refusal::NoWay)),
         };
         let heard = now.max(self.0.now()) + self.0.machine.crossing.store;
         self.0
-            .foresee(heard, Event::Station(Happening::Rung(mark, frame)));
+            .foresee(heard, Event::Station(Happening::Rung(class, frame)));
         Ok(())
     }
 

@@ -41,9 +41,9 @@ impl Component {
 /// What a message's way has cost so far, by component. Of a message of several packets it is the way of the last one to be
 /// deposited, from the message's beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ledger([Span; Component::ALL.len()]);
+pub struct ComponentTimes([Span; Component::ALL.len()]);
 
-impl Ledger {
+impl ComponentTimes {
     /// So much more went to that.
     pub fn add(&mut self, component: Component, span: Span) {
         self.0[component as usize] += span;

@@ -89,16 +89,16 @@ impl Payload<Memory> for Packet {
     }
 }
 
-/// Takes from the engine the packet that it wants to send next, when the interface processor asks for it, and
+/// The source of packets: takes the next packet from the engine when the interface processor asks for it, and
 /// none otherwise.
 #[derive(Debug)]
-pub struct Tap {
+pub struct Source {
     packet_max_bytes: usize,
     is_open: bool,
     taken: Option<(LinkId, Packet)>,
 }
 
-impl Tap {
+impl Source {
     /// For packets with so much payload at most.
     pub fn new(packet_max_bytes: usize) -> Self {
         Self {
@@ -113,14 +113,14 @@ impl Tap {
         self.is_open = true;
     }
 
-    /// The packet, if one came; closes the tap.
+    /// The packet, if one came; closes the source.
     pub fn close(&mut self) -> Option<(LinkId, Packet)> {
         self.is_open = false;
         self.taken.take()
     }
 }
 
-impl Outlet<Memory> for Tap {
+impl Outlet<Memory> for Source {
     fn payload_max_bytes(&self, _: LinkId) -> Option<usize> {
         Some(self.packet_max_bytes)
     }

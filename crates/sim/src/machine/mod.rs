@@ -15,7 +15,7 @@ pub mod card;
 mod cards;
 pub(crate) mod carrier;
 pub mod component;
-pub(crate) mod desk;
+pub(crate) mod cost_model;
 pub mod memory;
 pub mod modern;
 pub mod named;
@@ -23,6 +23,6 @@ pub mod parameters;
 pub mod resource;
 pub mod system;
 
-pub use component::{Component, Ledger};
+pub use component::{Component, ComponentTimes};
 pub use parameters::Parameters;
-pub use system::{Arrival, Letter, System, Way};
+pub use system::{Arrival, OutgoingMessage, System, Way};

@@ -11,8 +11,8 @@ use hamlyn_engine::notification::Notification;
 use hamlyn_engine::terminus::PostError;
 
 use super::card::Verdict;
-use super::cards::{Cards, Cut, Event, Station};
-use super::component::{Component, Ledger};
+use super::cards::{Cards, Event, Segment, Station};
+use super::component::{Component, ComponentTimes};
 use super::memory::{Memory, Packet};
 use super::parameters::{Parameters, Software};
 use crate::random::Random;
@@ -43,7 +43,7 @@ impl Way {
 
 /// A message to be sent: the first bytes of the sender's area to the first bytes of the receiver's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Letter {
+pub struct OutgoingMessage {
     /// The host that it is for.
     pub to: usize,
     /// How.
@@ -58,7 +58,7 @@ pub struct Letter {
     pub is_silent: bool,
 }
 
-impl Letter {
+impl OutgoingMessage {
     /// A message with the right key and without metadata.
     pub const fn new(to: usize, way: Way, data_bytes: usize) -> Self {
         Self {
@@ -78,7 +78,7 @@ pub struct Arrival {
     /// When the application has it.
     pub at: Time,
     /// What its way cost.
-    pub ledger: Ledger,
+    pub times: ComponentTimes,
     /// What announced it.
     pub notification: Notification,
 }
@@ -87,11 +87,11 @@ pub struct Arrival {
 #[derive(Debug)]
 enum Happening {
     /// A message's doorbell is heard by the card, its way so far being this.
-    Rung(usize, Ledger),
+    Rung(usize, ComponentTimes),
     /// The processor can see a notification.
-    Told(usize, Ledger),
+    Told(usize, ComponentTimes),
     /// The application of that host has a message, its way being this.
-    Noticed(usize, Ledger),
+    Noticed(usize, ComponentTimes),
 }
 
 /// The hosts, and the engine in each.
@@ -175,41 +175,41 @@ impl System {
     }
 
     /// Sends a message, in the time that the processor needs for it; waits if the work queue is full.
-    pub fn send(&mut self, from: usize, letter: &Letter) -> Result<(), PostError> {
+    pub fn send(&mut self, from: usize, message: &OutgoingMessage) -> Result<(), PostError> {
         let began = self.now();
-        let work = letter.way.software(&self.0.machine).send
-            + if letter.metadata_bytes == 0 {
+        let work = message.way.software(&self.0.machine).send
+            + if message.metadata_bytes == 0 {
                 Span::ZERO
             } else {
                 self.0.machine.metadata_software
             };
-        let stores = if letter.way != Way::Datagram && letter.data_bytes <= DIRECT_BYTES_MAX {
-            self.0.machine.direct_stores(letter.data_bytes as u64)
+        let stores = if message.way != Way::Datagram && message.data_bytes <= DIRECT_BYTES_MAX {
+            self.0.machine.direct_stores(message.data_bytes as u64)
         } else {
-            let pieces = 1 + u64::from(letter.metadata_bytes != 0);
+            let pieces = 1 + u64::from(message.metadata_bytes != 0);
             self.0.machine.gather_stores(pieces)
         };
         let written = self.0.station.0[from].processor.work(began, work + stores);
         self.0.run_until(written);
         let (key, slot) = (
-            self.0.station.0[letter.to].key_for(letter),
-            self.0.station.0[letter.to].slot,
+            self.0.station.0[message.to].key_for(message),
+            self.0.station.0[message.to].slot,
         );
         loop {
-            match self.0.station.0[from].post(from, letter, slot, key) {
+            match self.0.station.0[from].post(from, message, slot, key) {
                 Err(PostError::QueueFull) if self.0.step() => {}
                 Err(error) => return Err(error),
                 Ok(()) => break,
             }
         }
-        let mut ledger = Ledger::default();
-        ledger.add(Component::HostSoftware, work);
-        ledger.add(Component::HostWrites, stores);
+        let mut times = ComponentTimes::default();
+        times.add(Component::HostSoftware, work);
+        times.add(Component::HostWrites, stores);
         let waited = self.now().since(began) - (work + stores);
-        ledger.add(Component::Waiting, waited);
+        times.add(Component::Waiting, waited);
         let heard = self.0.machine.crossing.store;
-        self.0.later(heard, &mut ledger, |ledger| {
-            Event::Station(Happening::Rung(from, ledger))
+        self.0.later(heard, &mut times, |times| {
+            Event::Station(Happening::Rung(from, times))
         });
         Ok(())
     }
@@ -236,12 +236,12 @@ impl Station for Engines {
     type Packet = Packet;
     type Event = Happening;
 
-    fn waiting(&self, host: usize) -> Option<(Time, Ledger)> {
+    fn waiting(&self, host: usize) -> Option<(Time, ComponentTimes)> {
         self.0[host].waiting()
     }
 
-    fn cut(&mut self, host: usize) -> Option<Cut<Packet>> {
-        self.0[host].cut()
+    fn segment(&mut self, host: usize) -> Option<Segment<Packet>> {
+        self.0[host].segment()
     }
 
     fn judge(&mut self, host: usize, packet: &Packet) -> Verdict {
@@ -253,14 +253,14 @@ impl Station for Engines {
         host: usize,
         _packet: Packet,
         verdict: Verdict,
-        ledger: Ledger,
+        times: ComponentTimes,
     ) {
         if verdict.is_announced {
             // A notification was written; the processor sees it.
             let seen = cards.machine.crossing.write;
-            let mut ledger = ledger;
-            cards.later(seen, &mut ledger, |ledger| {
-                Event::Station(Happening::Told(host, ledger))
+            let mut times = times;
+            cards.later(seen, &mut times, |times| {
+                Event::Station(Happening::Told(host, times))
             });
         }
     }
@@ -268,44 +268,49 @@ impl Station for Engines {
     fn happen(cards: &mut Cards<Self>, event: Happening) {
         let now = cards.now();
         match event {
-            Happening::Rung(host, ledger) => {
-                cards.station.0[host].posted.push_back((now, ledger));
+            Happening::Rung(host, times) => {
+                cards.station.0[host].posted.push_back((now, times));
                 cards.consider_sending(host);
             }
-            Happening::Told(host, ledger) => {
+            Happening::Told(host, times) => {
                 let machine = cards.machine;
-                let (at_hand, ledger) = cards.station.0[host].told(&machine, now, ledger);
-                let noticed = Event::Station(Happening::Noticed(host, ledger));
+                let (at_hand, times) = cards.station.0[host].told(&machine, now, times);
+                let noticed = Event::Station(Happening::Noticed(host, times));
                 cards.foresee(at_hand, noticed);
             }
-            Happening::Noticed(host, ledger) => cards.station.0[host].noticed(now, ledger),
+            Happening::Noticed(host, times) => cards.station.0[host].noticed(now, times),
         }
     }
 }
 
 impl Host {
     /// A notification can be seen: when the application has the message, and what it has cost.
-    fn told(&mut self, machine: &Parameters, now: Time, mut ledger: Ledger) -> (Time, Ledger) {
+    fn told(
+        &mut self,
+        machine: &Parameters,
+        now: Time,
+        mut times: ComponentTimes,
+    ) -> (Time, ComponentTimes) {
         let software = self.listens.software(machine);
         let mut wake_up = Span::ZERO;
         if self.is_asleep {
             self.is_asleep = false;
             wake_up = machine.interrupt + machine.context_switch;
             self.processor.work(now, wake_up);
-            ledger.add(Component::WakeUp, wake_up);
+            times.add(Component::WakeUp, wake_up);
         }
         let at_hand = self.processor.receive(now, software);
-        ledger.add(Component::HostSoftware, software.receive);
+        times.add(Component::HostSoftware, software.receive);
         let taken = at_hand.since(now);
-        ledger.add(Component::Waiting, taken - software.receive - wake_up);
-        (at_hand, ledger)
+        times.add(Component::Waiting, taken - software.receive - wake_up);
+        (at_hand, times)
     }
 
-    fn noticed(&mut self, now: Time, ledger: Ledger) {
+    fn noticed(&mut self, now: Time, times: ComponentTimes) {
         if let Ok(Some(notification)) = self.reader.pop() {
             self.arrivals.push_back(Arrival {
                 at: now,
-                ledger,
+                times,
                 notification,
             });
         }

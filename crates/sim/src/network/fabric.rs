@@ -1,31 +1,31 @@
-//! A fabric: crossbars and cables, with the frames as worms on them (Hamlyn 4: Myrinet).
+//! A fabric: crossbars and cables, with the frames as wormhole packets on them (Hamlyn 4: Myrinet).
 //!
-//! Frames are not cut into bytes, and still every byte is where it would be. A worm's head is granted one cable after
+//! Frames are not cut into bytes, and still every byte is where it would be. A wormhole packet's head is granted one cable after
 //! the other. Its bytes follow as fast as the slowest cable and the buffers allow: byte `n` is on a cable `k` not before
 //! its turn on it, not before it has come over the cable before, and not before byte `n - buffer` has left over the next. So
-//! when the last byte is off cable `k` follows from when the head was granted `k` and the next ones (`worm`), and is
-//! known as soon as what is left of the worm fits into the buffers up to its head. A worm that is stopped
+//! when the last byte is off cable `k` follows from when the head was granted `k` and the next ones (`packet`), and is
+//! known as soon as what is left of the packet fits into the buffers up to its head. A wormhole packet that is stopped
 //! keeps all cables on which it still has bytes, and what is behind it in an input's buffer waits, whatever its own way.
 //!
-//! A worm is granted a cable if that is free and the input at its end has room for all of it, or nothing in it that
+//! A wormhole packet is granted a cable if that is free and the input at its end has room for all of it, or nothing in it that
 //! could stop. Inputs that want the same output have turns (Hamlyn 2.8).
 //!
-//! A head takes no time on a cable but its delay, and the latency of a switch overlaps with waiting behind another worm.
+//! A head takes no time on a cable but its delay, and the latency of a switch overlaps with waiting behind another wormhole packet.
 
 use std::collections::VecDeque;
 
 use super::routing::Routes;
 use super::topology::{End, Switching, Topology, TopologyError};
 use super::{Event, Frame, HostId, Loss, Network, Payload, Refusal, Routing};
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::random::Random;
 use crate::time::Time;
 
 mod channel;
-mod worm;
+mod wormhole;
 
 use channel::{Channel, Wanted};
-use worm::{Leg, Worm};
+use wormhole::{Leg, WormholePacket};
 
 /// Frames that wait at a host besides the one that is leaving.
 pub const QUEUE_FRAMES: usize = 1;
@@ -40,9 +40,9 @@ pub struct Fabric<P> {
     routing: Routing,
     /// The longest frame that every switch that stores and forwards can hold.
     longest_bytes: u64,
-    worms: Vec<Worm<P>>,
+    packets: Vec<WormholePacket<P>>,
     vacant: Vec<u32>,
-    agenda: Agenda<Step>,
+    event_queue: EventQueue<Step>,
     /// Channels that may have become grantable.
     to_try: Vec<u32>,
     told: VecDeque<Event<P>>,
@@ -51,11 +51,11 @@ pub struct Fabric<P> {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The head of a worm can be at an output.
+    /// The head of a wormhole packet can be at an output.
     Head(u32),
-    /// The last byte of the worm that has it is off this channel.
+    /// The last byte of the packet that has it is off this channel.
     Clear(u32),
-    /// The last byte of a worm is at its host.
+    /// The last byte of a wormhole packet is at its host.
     Arrive(u32),
 }
 
@@ -72,7 +72,7 @@ struct Crossbar {
 struct HostPort {
     out: u32,
     into: u32,
-    /// Worms that have not begun to leave.
+    /// Wormhole packets that have not begun to leave.
     queue: VecDeque<u32>,
     wants_room: bool,
     is_receiving: bool,
@@ -112,9 +112,9 @@ impl<P: Payload> Fabric<P> {
             routes,
             routing,
             longest_bytes: u64::MAX,
-            worms: Vec::new(),
+            packets: Vec::new(),
             vacant: Vec::new(),
-            agenda: Agenda::new(),
+            event_queue: EventQueue::new(),
             to_try: Vec::new(),
             told: VecDeque::new(),
             random: random.fork(),
@@ -156,8 +156,8 @@ impl<P: Payload> Fabric<P> {
                 return;
             };
             channel.is_up = is_up;
-            if !is_up && let Some((worm, _)) = channel.user {
-                self.worms[worm as usize].doom.get_or_insert(Loss::Down);
+            if !is_up && let Some((packet, _)) = channel.user {
+                self.packets[packet as usize].doom.get_or_insert(Loss::Down);
             }
         }
     }
@@ -215,13 +215,13 @@ impl<P: Payload> Fabric<P> {
             return Err((frame, Refusal::Full));
         }
         let at = self.vacant.pop().unwrap_or_else(|| {
-            self.worms.push(Worm::default());
-            self.worms.len() as u32 - 1
+            self.packets.push(WormholePacket::default());
+            self.packets.len() as u32 - 1
         });
-        let worm = &mut self.worms[at as usize];
-        worm.bytes = frame.bytes.into();
-        worm.route.extend_from_slice(ports);
-        worm.frame = Some(frame);
+        let packet = &mut self.packets[at as usize];
+        packet.bytes = frame.bytes.into();
+        packet.route.extend_from_slice(ports);
+        packet.frame = Some(frame);
         host.queue.push_back(at);
         self.to_try.push(host.out);
         self.try_all(now);
@@ -230,59 +230,59 @@ impl<P: Payload> Fabric<P> {
 
     /// How many frames are in the fabric, and wait at its hosts.
     pub fn frames(&self) -> usize {
-        self.worms.len() - self.vacant.len()
+        self.packets.len() - self.vacant.len()
     }
 
     /// How many events there have been, and are to come.
     pub fn events(&self) -> u64 {
-        self.agenda.made()
+        self.event_queue.made()
     }
 
     fn step(&mut self, now: Time, step: Step) {
         match step {
-            Step::Head(worm) => {
-                let head = &mut self.worms[worm as usize];
+            Step::Head(packet) => {
+                let head = &mut self.packets[packet as usize];
                 head.is_head_ready = true;
                 if let Some(&Leg { channel, .. }) = head.legs.last()
-                    && self.channels[channel as usize].occupants.front() == Some(&worm)
+                    && self.channels[channel as usize].occupants.front() == Some(&packet)
                 {
                     self.request(channel);
                 }
             }
             Step::Clear(channel) => self.clear(channel),
-            Step::Arrive(worm) => self.arrive(now, worm),
+            Step::Arrive(packet) => self.arrive(now, packet),
         }
         self.try_all(now);
     }
 
-    /// The last byte of a worm is off a channel, and so out of the buffer before it.
+    /// The last byte of a wormhole packet is off a channel, and so out of the buffer before it.
     fn clear(&mut self, channel: u32) {
-        let Some((worm, leg)) = self.channels[channel as usize].user.take() else {
+        let Some((packet, leg)) = self.channels[channel as usize].user.take() else {
             return;
         };
         self.to_try.push(channel);
         if leg == 0 {
             return;
         }
-        let before = self.worms[worm as usize].legs[leg - 1];
+        let before = self.packets[packet as usize].legs[leg - 1];
         let input = &mut self.channels[before.channel as usize];
         input.occupants.pop_front();
         if !before.is_leaving {
-            input.release(self.worms[worm as usize].bytes);
+            input.release(self.packets[packet as usize].bytes);
         }
         self.to_try.push(before.channel);
         self.request(before.channel);
     }
 
     fn arrive(&mut self, at: Time, number: u32) {
-        let worm = &mut self.worms[number as usize];
-        let channel = worm.legs.last().map(|leg| leg.channel);
-        let doom = worm.doom.take();
-        let frame = worm.frame.take();
-        worm.legs.clear();
-        worm.route.clear();
-        worm.settled = 0;
-        worm.is_head_ready = false;
+        let packet = &mut self.packets[number as usize];
+        let channel = packet.legs.last().map(|leg| leg.channel);
+        let doom = packet.doom.take();
+        let frame = packet.frame.take();
+        packet.legs.clear();
+        packet.route.clear();
+        packet.settled = 0;
+        packet.is_head_ready = false;
         self.vacant.push(number);
         let (Some(frame), Some(End::Host(host))) =
             (frame, channel.map(|at| self.channels[at as usize].to))
@@ -304,15 +304,15 @@ impl<P: Payload> Fabric<P> {
         });
     }
 
-    /// The first worm in an input's buffer, if its head is there, asks for an output.
+    /// The first wormhole packet in an input's buffer, if its head is there, asks for an output.
     fn request(&mut self, input: u32) {
         let channel = &self.channels[input as usize];
         let (Some(&number), End::Switch(at, port)) = (channel.occupants.front(), channel.to) else {
             return;
         };
-        let worm = &self.worms[number as usize];
-        let is_here = worm.legs.last().is_some_and(|leg| leg.channel == input);
-        if !is_here || !worm.is_head_ready {
+        let packet = &self.packets[number as usize];
+        let is_here = packet.legs.last().is_some_and(|leg| leg.channel == input);
+        if !is_here || !packet.is_head_ready {
             return;
         }
         let wanted = self.wanted(number, at as usize, channel.is_down);
@@ -320,13 +320,13 @@ impl<P: Payload> Fabric<P> {
         self.mark(at as usize, port, wanted, true);
     }
 
-    /// Where a worm wants to go from a switch.
+    /// Where a wormhole packet wants to go from a switch.
     fn wanted(&mut self, number: u32, at: usize, came_down: bool) -> Wanted {
-        let worm = &self.worms[number as usize];
-        if let Some(&port) = worm.route.get(worm.legs.len() - 1) {
+        let packet = &self.packets[number as usize];
+        if let Some(&port) = packet.route.get(packet.legs.len() - 1) {
             return Wanted::Port(port);
         }
-        let Some(frame) = &worm.frame else {
+        let Some(frame) = &packet.frame else {
             return Wanted::Nothing;
         };
         let into = self.hosts[frame.to.index()].into;
@@ -345,7 +345,7 @@ impl<P: Payload> Fabric<P> {
             None if self.routing == Routing::Spray => {
                 self.random.below(ports.len() as u64) as usize
             }
-            None => match self.least_busy(at, list, worm.bytes) {
+            None => match self.least_busy(at, list, packet.bytes) {
                 Some(choice) => choice,
                 None => return Wanted::List(list),
             },
@@ -355,7 +355,7 @@ impl<P: Payload> Fabric<P> {
     }
 
     /// Of a list of outputs, one that can be had now, with the least behind it; in turn if there are several. If all
-    /// are taken, nothing: the worm waits for any of them.
+    /// are taken, nothing: the packet waits for any of them.
     fn least_busy(&mut self, at: usize, list: usize, bytes: u64) -> Option<usize> {
         let crossbar = &mut self.switches[at];
         let ports = self.routes.list(list);
@@ -416,15 +416,15 @@ impl<P: Payload> Fabric<P> {
         }
     }
 
-    /// Grants a channel to the worm whose turn it is, if that is possible.
+    /// Grants a channel to the packet whose turn it is, if that is possible.
     fn try_channel(&mut self, now: Time, number: u32) {
         let channel = &self.channels[number as usize];
         if channel.user.is_some() {
             return;
         }
-        let (worm, input) = match channel.from {
+        let (packet, input) = match channel.from {
             End::Host(host) => match self.hosts[host as usize].queue.front() {
-                Some(&worm) => (worm, None),
+                Some(&packet) => (packet, None),
                 None => return,
             },
             End::Switch(at, _) => {
@@ -433,10 +433,10 @@ impl<P: Payload> Fabric<P> {
                 };
                 let input = self.switches[at as usize].inputs[usize::from(port)];
                 let first = input.and_then(|at| self.channels[at as usize].occupants.front());
-                let (Some(input), Some(&worm)) = (input, first) else {
+                let (Some(input), Some(&packet)) = (input, first) else {
                     return;
                 };
-                (worm, Some((at as usize, port, input)))
+                (packet, Some((at as usize, port, input)))
             }
         };
         let is_room = match channel.to {
@@ -444,7 +444,7 @@ impl<P: Payload> Fabric<P> {
                 let host = &self.hosts[host as usize];
                 host.is_receiving || !host.is_on
             }
-            End::Switch(..) => channel.fits(self.worms[worm as usize].bytes),
+            End::Switch(..) => channel.fits(self.packets[packet as usize].bytes),
         };
         if !is_room {
             return;
@@ -466,7 +466,7 @@ impl<P: Payload> Fabric<P> {
             }
             (None, End::Switch(..)) => {}
         }
-        self.grant(now, worm, number);
+        self.grant(now, packet, number);
     }
 }
 
@@ -504,13 +504,13 @@ impl<P: Payload> Network<P> for Fabric<P> {
 
     fn next(&self) -> Option<Time> {
         let told = self.told.front().map(Event::at);
-        told.into_iter().chain(self.agenda.next()).min()
+        told.into_iter().chain(self.event_queue.next()).min()
     }
 
     fn advance(&mut self, now: Time, tell: &mut dyn FnMut(Event<P>)) {
         loop {
             self.told.drain(..).for_each(&mut *tell);
-            let Some((at, step)) = self.agenda.take(now) else {
+            let Some((at, step)) = self.event_queue.take(now) else {
                 return;
             };
             self.step(at, step);

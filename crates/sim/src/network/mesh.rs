@@ -1,22 +1,22 @@
-//! A mesh: from every host to every other, a pipe of its own.
+//! A mesh: from every host to every other, its own impairment chain.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::part::PartError;
-use super::{Event, Frame, HostId, Network, Part, Payload, Pipe, Refusal};
-use crate::agenda::Agenda;
+use super::impairment::ImpairmentError;
+use super::{Event, Frame, HostId, Impairment, ImpairmentChain, Network, Payload, Refusal};
+use crate::event_queue::EventQueue;
 use crate::random::Random;
 use crate::time::Time;
 
-/// A pipe for each ordered pair of hosts, all of the same parts unless told otherwise.
+/// A chain for each ordered pair of hosts, all of the same impairments unless told otherwise.
 #[derive(Clone, Debug)]
 pub struct Mesh<P> {
     hosts: usize,
-    parts: Vec<Part>,
+    impairments: Vec<Impairment>,
     seed: u64,
     ways: Vec<Way<P>>,
     places: BTreeMap<(HostId, HostId), usize>,
-    agenda: Agenda<usize>,
+    event_queue: EventQueue<usize>,
     told: VecDeque<Event<P>>,
     is_receiving: Vec<bool>,
 }
@@ -25,7 +25,7 @@ pub struct Mesh<P> {
 struct Way<P> {
     from: HostId,
     to: HostId,
-    pipe: Pipe<P>,
+    impairment_chain: ImpairmentChain<P>,
     /// Its entry in the agenda; others are out of date.
     due: Option<Time>,
     /// The length of a frame that was refused.
@@ -33,30 +33,39 @@ struct Way<P> {
 }
 
 impl<P: Payload> Mesh<P> {
-    /// A mesh of so many hosts, each pipe of these parts. What happens on one pipe does not depend on
+    /// A mesh of so many hosts, each chain of these impairments. What happens on one chain does not depend on
     /// the others.
-    pub fn new(hosts: u32, parts: &[Part], random: &mut Random) -> Result<Self, PartError> {
+    pub fn new(
+        hosts: u32,
+        impairments: &[Impairment],
+        random: &mut Random,
+    ) -> Result<Self, ImpairmentError> {
         let seed = random.bits();
         // Faults of the parts are told now and not by a frame.
-        Pipe::<P>::new(parts, &mut Random::new(seed))?;
+        ImpairmentChain::<P>::new(impairments, &mut Random::new(seed))?;
         Ok(Self {
             hosts: hosts as usize,
-            parts: parts.to_vec(),
+            impairments: impairments.to_vec(),
             seed,
             ways: Vec::new(),
             places: BTreeMap::new(),
-            agenda: Agenda::new(),
+            event_queue: EventQueue::new(),
             told: VecDeque::new(),
             is_receiving: vec![true; hosts as usize],
         })
     }
 
-    /// Other parts from this host to that one. What was in the old pipe is gone and not told; so this is for the
+    /// Other impairments from this host to that one. What was in the old chain is gone and not told; so this is for the
     /// beginning.
-    pub fn set_parts(&mut self, from: HostId, to: HostId, parts: &[Part]) -> Result<(), PartError> {
-        let pipe = Pipe::new(parts, &mut self.random_of(from, to))?;
+    pub fn set_impairments(
+        &mut self,
+        from: HostId,
+        to: HostId,
+        impairments: &[Impairment],
+    ) -> Result<(), ImpairmentError> {
+        let impairment_chain = ImpairmentChain::new(impairments, &mut self.random_of(from, to))?;
         let place = self.place(from, to)?;
-        self.ways[place].pipe = pipe;
+        self.ways[place].impairment_chain = impairment_chain;
         Ok(())
     }
 
@@ -65,15 +74,16 @@ impl<P: Payload> Mesh<P> {
         Random::new(self.seed ^ pair.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    fn place(&mut self, from: HostId, to: HostId) -> Result<usize, PartError> {
+    fn place(&mut self, from: HostId, to: HostId) -> Result<usize, ImpairmentError> {
         if let Some(&place) = self.places.get(&(from, to)) {
             return Ok(place);
         }
-        let pipe = Pipe::new(&self.parts, &mut self.random_of(from, to))?;
+        let impairment_chain =
+            ImpairmentChain::new(&self.impairments, &mut self.random_of(from, to))?;
         self.ways.push(Way {
             from,
             to,
-            pipe,
+            impairment_chain,
             due: None,
             wanted_bytes: None,
         });
@@ -81,30 +91,30 @@ impl<P: Payload> Mesh<P> {
         Ok(self.ways.len() - 1)
     }
 
-    /// Takes what comes out of a pipe, and says when to look again.
+    /// Takes what comes out of a chain, and says when to look again.
     fn serve(&mut self, place: usize, at: Time) {
         let way = &mut self.ways[place];
-        way.pipe.advance(at);
+        way.impairment_chain.advance(at);
         while self.is_receiving[way.to.index()]
-            && let Some(frame) = way.pipe.take(at)
+            && let Some(frame) = way.impairment_chain.take(at)
         {
             let host = way.to;
             self.told.push_back(Event::Delivered { at, host, frame });
         }
         if let Some(bytes) = way.wanted_bytes
-            && way.pipe.has_room(at, bytes)
+            && way.impairment_chain.has_room(at, bytes)
         {
             way.wanted_bytes = None;
             self.told.push_back(Event::Room { at, host: way.from });
         }
-        for (number, reason) in way.pipe.take_lost() {
+        for (number, reason) in way.impairment_chain.take_lost() {
             self.told.push_back(Event::Lost { at, number, reason });
         }
-        if let Some(next) = way.pipe.next()
+        if let Some(next) = way.impairment_chain.next()
             && way.due.is_none_or(|due| next < due)
         {
             way.due = Some(next);
-            self.agenda.enter(next, place);
+            self.event_queue.enter(next, place);
         }
     }
 }
@@ -122,7 +132,7 @@ impl<P: Payload> Network<P> for Mesh<P> {
             return Err((frame, Refusal::NoWay));
         };
         let way = &mut self.ways[place];
-        let result = way.pipe.offer(now, frame).map_err(|frame| {
+        let result = way.impairment_chain.offer(now, frame).map_err(|frame| {
             way.wanted_bytes = Some(frame.bytes);
             (frame, Refusal::Full)
         });
@@ -132,13 +142,13 @@ impl<P: Payload> Network<P> for Mesh<P> {
 
     fn next(&self) -> Option<Time> {
         let told = self.told.front().map(Event::at);
-        told.into_iter().chain(self.agenda.next()).min()
+        told.into_iter().chain(self.event_queue.next()).min()
     }
 
     fn advance(&mut self, now: Time, tell: &mut dyn FnMut(Event<P>)) {
         loop {
             self.told.drain(..).for_each(&mut *tell);
-            let Some((at, place)) = self.agenda.take(now) else {
+            let Some((at, place)) = self.event_queue.take(now) else {
                 return;
             };
             if self.ways[place].due == Some(at) {

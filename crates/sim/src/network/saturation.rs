@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Topology, TopologyError};
 use super::{Event, Fabric, Frame, HostId, Network, Payload, Refusal, Routing};
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::random::Random;
 use crate::time::{Span, Time};
 
@@ -153,7 +153,7 @@ struct Run<'a> {
     sources: Vec<Source>,
     /// Those of them that send.
     senders: u64,
-    makes: Agenda<u32>,
+    makes: EventQueue<u32>,
     /// Mean span between two frames of a host.
     mean_ps: u64,
     ps_per_byte: u64,
@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
             true => reversals(hosts as u32),
             false => partners(hosts as u32, &mut random),
         };
-        let mut makes = Agenda::new();
+        let mut makes = EventQueue::new();
         let mut sources = Vec::with_capacity(hosts);
         let mut senders = 0;
         for (host, partner) in partners.into_iter().enumerate() {

@@ -135,8 +135,8 @@ impl Bench {
     /// Microseconds of a row of Table 4: raw, tagged.
     pub fn row(&self, component: Component) -> (f64, f64) {
         (
-            us(self.raw.ledger.of(component)),
-            us(self.tagged.ledger.of(component)),
+            us(self.raw.times.of(component)),
+            us(self.tagged.times.of(component)),
         )
     }
 

@@ -2,7 +2,7 @@
 
 use hamlyn_engine::memory::Area;
 
-use crate::machine::{Ledger, Letter, Parameters, System, Way};
+use crate::machine::{ComponentTimes, OutgoingMessage, Parameters, System, Way};
 use crate::random::Random;
 use crate::time::Span;
 
@@ -74,11 +74,11 @@ impl Shape {
         }
     }
 
-    fn letter(&self, to: usize) -> Letter {
-        Letter {
+    fn message(&self, to: usize) -> OutgoingMessage {
+        OutgoingMessage {
             metadata_bytes: self.metadata_bytes,
             is_silent: self.is_silent,
-            ..Letter::new(to, self.way, self.data_bytes)
+            ..OutgoingMessage::new(to, self.way, self.data_bytes)
         }
     }
 
@@ -97,7 +97,7 @@ pub struct OneWay {
     /// There and back, on average.
     pub round_trip: Span,
     /// Where the time of the last message went.
-    pub ledger: Ledger,
+    pub times: ComponentTimes,
     /// How long both processors worked, per message.
     pub processors: Span,
 }
@@ -122,7 +122,7 @@ fn exchange(
             .map_err(|_| shape.lost())?;
         contents.push(bytes);
     }
-    let mut ledger = Ledger::default();
+    let mut times = ComponentTimes::default();
     let mut end = system.now();
     for message in 0..messages {
         let from = (message % hosts as u64) as usize;
@@ -130,9 +130,9 @@ fn exchange(
         if asleep {
             system.sleep(to);
         }
-        system.send(from, &shape.letter(to))?;
+        system.send(from, &shape.message(to))?;
         let arrival = system.await_message(to).ok_or_else(|| shape.lost())?;
-        (ledger, end) = (arrival.ledger, arrival.at);
+        (times, end) = (arrival.times, arrival.at);
     }
     for host in 0..hosts {
         let from = (host + hosts - 1) % hosts;
@@ -149,7 +149,7 @@ fn exchange(
     Ok(OneWay {
         span: per(all, messages),
         round_trip: per(all * 2, messages),
-        ledger,
+        times,
         processors: per(processors, messages),
     })
 }
@@ -212,12 +212,12 @@ pub fn flow(
         .sending_area(0)
         .write(0, &contents)
         .map_err(|_| shape.lost())?;
-    let letter = Letter {
+    let message = OutgoingMessage {
         has_key,
-        ..shape.letter(1)
+        ..shape.message(1)
     };
     for _ in 0..messages {
-        system.send(0, &letter)?;
+        system.send(0, &message)?;
     }
     let mut came = 0;
     while system.await_message(1).is_some() {

@@ -27,13 +27,13 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// It is one of the machine's parameters: the agreement says only that the parameter is in force.
-    Parameter,
-    /// Parameters were chosen so that it comes out, the paper giving one number for several steps: the agreement says that
+    /// Input: one of the machine's parameters. The agreement says only that the parameter is in force.
+    Input,
+    /// Calibrated: parameters were chosen to give it, as the paper has one number for several steps. The agreement says that
     /// the parameters can be reconciled with each other.
-    Fitted,
-    /// No parameter was chosen by it: it comes out.
-    Emergent,
+    Calibrated,
+    /// Predicted: no parameter was chosen by it.
+    Predicted,
 }
 
 /// A number of the paper, and how it is measured here.
@@ -298,7 +298,7 @@ fn table4(bench: &Bench) -> Vec<Table4Row> {
         paper_us: (raw, tagged),
         ours_us: bench.row(component),
     };
-    let total = |one_way: &super::measure::OneWay| one_way.ledger.total().as_us_f64();
+    let total = |one_way: &super::measure::OneWay| one_way.times.total().as_us_f64();
     vec![
         row(Component::Dma, "DMA", 3.3, 3.3),
         row(Component::Lanai, "LANai", 6.7, 6.7),

@@ -7,7 +7,7 @@ use super::measure::{Failure, MESSAGES, Shape, flow, loopback, ping_pong, ping_p
 use super::report::Treatment::{Figures, Judged};
 use super::*;
 use crate::machine::named::{NAMED, Place};
-use crate::machine::{Letter, Parameters, System, Way};
+use crate::machine::{OutgoingMessage, Parameters, System, Way};
 use crate::time::Span;
 
 /// Rows of those kinds in the paper: identifier and kind.
@@ -230,7 +230,7 @@ pub(super) fn figures(machine: &Parameters, crowded: &Parameters) -> Result<Vec<
     let mut crowded = System::new(*crowded, 4, 4096, 1);
     for _ in 0..120 {
         for from in 1..4 {
-            crowded.send(from, &Letter::new(0, Way::Datagram, 16 * 1024))?;
+            crowded.send(from, &OutgoingMessage::new(0, Way::Datagram, 16 * 1024))?;
         }
     }
     let posted = crowded.now();
@@ -328,13 +328,13 @@ fn the_document_says_what_is() {
             .count()
     };
     says(&format!(
-        "{} of {} numbers are within 5 %; {} of the {} come out, {} are fitted, {} are parameters.",
+        "{} of {} numbers are within 5 %; {} of the {} are predicted, {} calibrated, {} inputs.",
         figures.iter().filter(|figure| figure.is_within).count(),
         figures.len(),
-        of(Origin::Emergent),
+        of(Origin::Predicted),
         figures.len(),
-        of(Origin::Fitted),
-        of(Origin::Parameter),
+        of(Origin::Calibrated),
+        of(Origin::Input),
     ));
     says(&format!(
         "{} rows are supported by an experiment; {} are shown by tests elsewhere; {} are cited",

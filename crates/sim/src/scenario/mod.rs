@@ -1,14 +1,14 @@
 //! Scenarios: random programs over the library in a random world with random faults, judged by the reference model.
 //!
 //! A seed gives a [`Plan`]; a plan is run, and judged: what came is what was sent, where it was sent, once; what did not
-//! come was reported to somebody; nothing that a hostile party sends does anything; when faults are over everything comes to
+//! come was reported to somebody; nothing that a hostile process sends does anything; when faults are over everything comes to
 //! an end, and what was opened is closed. A plan in which something is wrong is made smaller as long as something stays
 //! wrong ([`shrink`]).
 
-mod ledger;
-mod line;
-mod party;
+mod flow;
+mod history;
 pub mod plan;
+mod process;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,12 +17,12 @@ use crate::network::Mesh;
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::{self, ProcessId, Settings, Simulation};
-use ledger::Ledger;
+use history::History;
 pub use plan::Plan;
 use plan::{Fault, PATIENCE};
 
-/// No scenario is under way for longer.
-const END: Time = Time::from_ns(4 * party::SETTLES_NS);
+/// No scenario is in flight for longer.
+const END: Time = Time::from_ns(4 * process::SETTLES_NS);
 /// Plans that are tried to make one smaller.
 const SHRINKS_MAX: u32 = 2_000;
 
@@ -45,7 +45,7 @@ pub struct Verdict {
 
 /// Runs a plan, and writes down what happens if it `records`.
 pub fn run(plan: &Plan, records: bool) -> Verdict {
-    let ledger = Mutex::new(Ledger::new(plan));
+    let history = Mutex::new(History::new(plan));
     let settings = Settings {
         seed: plan.seed,
         records,
@@ -65,45 +65,52 @@ pub fn run(plan: &Plan, records: bool) -> Verdict {
         Ok(network) => world.set_network(Box::new(network), PATIENCE),
         Err(error) => broken.push(error.to_string()),
     }
-    let mut processes = Vec::new();
-    for (number, party) in plan.parties.iter().enumerate() {
-        let node = nodes.get(party.node as usize).or(nodes.first());
+    let mut ids = Vec::new();
+    for (number, process) in plan.processes.iter().enumerate() {
+        let node = nodes.get(process.node as usize).or(nodes.first());
         let Some(&node) = node else { continue };
-        let ledger = &ledger;
-        processes.push(world.process(node, &party::name(number), move || {
-            party::run(plan, number, ledger);
+        let history = &history;
+        ids.push(world.process(node, &process::name(number), move || {
+            process::run(plan, number, history);
         }));
     }
-    for (party, again) in rebirths(plan) {
-        let node = plan.parties.get(party).map_or(0, |party| party.node);
+    for (process, again) in restarts(plan) {
+        let node = plan
+            .processes
+            .get(process)
+            .map_or(0, |process| process.node);
         let node = nodes.get(node as usize).or(nodes.first());
         let Some(&node) = node else { continue };
-        let ledger = &ledger;
-        world.process(node, &format!("{} again", party::name(party)), move || {
-            world::pause(again.since(Time::ZERO));
-            let lives = ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            let lives = { lives }.revive(plan, party);
-            if lives {
-                party::run(plan, party, ledger);
-            }
-        });
+        let history = &history;
+        world.process(
+            node,
+            &format!("{} again", process::name(process)),
+            move || {
+                world::pause(again.since(Time::ZERO));
+                let lives = history.lock().unwrap_or_else(PoisonError::into_inner);
+                let lives = { lives }.revive(plan, process);
+                if lives {
+                    process::run(plan, process, history);
+                }
+            },
+        );
     }
     for fault in &plan.faults {
-        befall(&mut world, &processes, fault);
+        inject_fault(&mut world, &ids, fault);
     }
     let outcome = world.run(END);
-    let mut ledger = ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for party in plan.killed() {
-        let concerned = |line: &plan::Line| line.concerns(party);
-        let lines = plan.lines.iter().enumerate();
-        lines
-            .filter(|(_, line)| concerned(line))
-            .for_each(|(line, _)| ledger.end(line));
+    let mut history = history.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for process in plan.killed() {
+        let concerned = |flow: &plan::Flow| flow.concerns(process);
+        let flows = plan.flows.iter().enumerate();
+        flows
+            .filter(|(_, flow)| concerned(flow))
+            .for_each(|(flow, _)| history.end(flow));
     }
-    let messages = ledger.count();
+    let messages = history.count();
     let mut violations = broken;
     violations.extend(outcome.failures);
-    violations.extend(ledger.judge());
+    violations.extend(history.check());
     Verdict {
         violations,
         messages,
@@ -115,40 +122,40 @@ pub fn run(plan: &Plan, records: bool) -> Verdict {
 }
 
 /// Who lives again, and when.
-fn rebirths(plan: &Plan) -> BTreeMap<usize, Time> {
-    let mut rebirths = BTreeMap::new();
+fn restarts(plan: &Plan) -> BTreeMap<usize, Time> {
+    let mut restarts = BTreeMap::new();
     for fault in &plan.faults {
         if let Fault::Restart {
-            party,
+            process,
             at_us,
             after_us,
         } = *fault
-            && plan.restarted().any(|restarted| restarted == party)
+            && plan.restarted().any(|restarted| restarted == process)
         {
             let at = Time::ZERO + Span::from_us(at_us.into()) + Span::from_us(after_us.into());
-            rebirths.entry(party).or_insert(at);
+            restarts.entry(process).or_insert(at);
         }
     }
-    rebirths
+    restarts
 }
 
-fn befall(world: &mut Simulation<'_>, processes: &[ProcessId], fault: &Fault) {
+fn inject_fault(world: &mut Simulation<'_>, ids: &[ProcessId], fault: &Fault) {
     let at = |us: u32| Time::ZERO + Span::from_us(us.into());
     match *fault {
         Fault::Stop {
-            party,
+            process,
             at_us,
             for_us,
         } => {
-            if let Some(&process) = processes.get(party) {
+            if let Some(&process) = ids.get(process) {
                 world.at(at(at_us), move || world::stop(process));
                 world.at(at(at_us) + Span::from_us(for_us.into()), move || {
                     world::resume(process);
                 });
             }
         }
-        Fault::Kill { party, at_us } | Fault::Restart { party, at_us, .. } => {
-            if let Some(&process) = processes.get(party) {
+        Fault::Kill { process, at_us } | Fault::Restart { process, at_us, .. } => {
+            if let Some(&process) = ids.get(process) {
                 world.at(at(at_us), move || world::kill(process));
             }
         }

@@ -4,7 +4,7 @@ mod chance;
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::Part;
+use crate::network::Impairment;
 use crate::random::Random;
 use crate::time::{Span, Time};
 
@@ -14,7 +14,7 @@ pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as
 /// Whoever answers nothing for so long is given up on.
 pub(crate) const PATIENCE: Span = Span::from_us(20_000);
 
-/// What a line carries, and how.
+/// What a flow carries, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -61,7 +61,7 @@ impl Kind {
         Self::Hostile,
     ];
 
-    /// The longest message that such a line carries, in bytes.
+    /// The longest message that such a flow carries, in bytes.
     pub(crate) const fn longest_bytes(self) -> u32 {
         match self {
             Self::Fast | Self::Tagged => 256,
@@ -103,7 +103,7 @@ impl Driven {
 /// A process with an interface.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Party {
+pub struct Process {
     /// On which node.
     pub node: u32,
     /// Who drives it.
@@ -122,15 +122,15 @@ pub struct Item {
     pub after_us: u32,
 }
 
-/// Messages from one party to another.
+/// Messages from one process to another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct Flow {
     /// How they are carried.
     pub kind: Kind,
-    /// The number of the party that sends.
+    /// The number of the process that sends.
     pub from: usize,
-    /// The number of the party that receives; both may be the same.
+    /// The number of the process that receives; both may be the same.
     pub to: usize,
     /// Who sends besides, in a group.
     #[serde(default)]
@@ -142,26 +142,26 @@ pub struct Line {
     pub items: Vec<Item>,
 }
 
-impl Line {
-    /// Whether a party is one of its ends.
-    pub fn concerns(&self, party: usize) -> bool {
-        self.to == party || self.sends(party)
+impl Flow {
+    /// Whether a process is one of its ends.
+    pub fn concerns(&self, process: usize) -> bool {
+        self.to == process || self.sends(process)
     }
 
-    /// Whether a party sends on it.
-    pub fn sends(&self, party: usize) -> bool {
-        self.from == party || self.with.contains(&party)
+    /// Whether a process sends on it.
+    pub fn sends(&self, process: usize) -> bool {
+        self.from == process || self.with.contains(&process)
     }
 }
 
-/// What befalls a party.
+/// A fault that is injected into a process.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "what", deny_unknown_fields)]
 pub enum Fault {
     /// It has no processor for a while.
     Stop {
-        /// Which party.
-        party: usize,
+        /// Which process.
+        process: usize,
         /// When.
         at_us: u32,
         /// How long.
@@ -169,15 +169,15 @@ pub enum Fault {
     },
     /// It is killed.
     Kill {
-        /// Which party.
-        party: usize,
+        /// Which process.
+        process: usize,
         /// When.
         at_us: u32,
     },
     /// It is killed, and a new process takes its name and its work.
     Restart {
-        /// Which party.
-        party: usize,
+        /// Which process.
+        process: usize,
         /// When.
         at_us: u32,
         /// How long nobody has the name.
@@ -186,12 +186,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whom it befalls.
-    pub fn party(&self) -> usize {
+    /// The process that it is injected into.
+    pub fn process(&self) -> usize {
         match self {
-            Self::Stop { party, .. } | Self::Kill { party, .. } | Self::Restart { party, .. } => {
-                *party
-            }
+            Self::Stop { process, .. }
+            | Self::Kill { process, .. }
+            | Self::Restart { process, .. } => *process,
         }
     }
 }
@@ -212,14 +212,14 @@ pub struct Plan {
     pub near_jitter_ns: u32,
     /// By how much senders may be late to ring for a receiver that sleeps.
     pub ring_delay_ns: u32,
-    /// Who there is.
-    pub parties: Vec<Party>,
-    /// Who sends what to whom.
-    pub lines: Vec<Line>,
-    /// What befalls them.
+    /// The processes.
+    pub processes: Vec<Process>,
+    /// The flows.
+    pub flows: Vec<Flow>,
+    /// Injected faults.
     pub faults: Vec<Fault>,
     /// What happens to frames between nodes.
-    pub network: Vec<Part>,
+    pub network: Vec<Impairment>,
 }
 
 impl Plan {
@@ -232,8 +232,8 @@ impl Plan {
     /// each other up. Whatever else the network does, what is lost is sent again.
     pub fn is_lossless(&self) -> bool {
         let kills = |fault: &Fault| !matches!(fault, Fault::Stop { .. });
-        let apart_ps = |part: &Part| match part {
-            Part::Partition { cuts } => cuts
+        let apart_ps = |part: &Impairment| match part {
+            Impairment::Partition { cuts } => cuts
                 .iter()
                 .map(|cut| cut.until_ps.saturating_sub(cut.from_ps))
                 .fold(0, u64::saturating_add),
@@ -244,28 +244,29 @@ impl Plan {
         !self.faults.iter().any(kills) && apart_ps < PATIENCE.as_ps()
     }
 
-    /// Parties that are to be killed for good.
+    /// Processes that are to be killed for good.
     pub fn killed(&self) -> impl Iterator<Item = usize> + '_ {
         let kills = |fault: &&Fault| matches!(fault, Fault::Kill { .. });
-        self.faults.iter().filter(kills).map(Fault::party)
+        self.faults.iter().filter(kills).map(Fault::process)
     }
 
-    /// When a party is killed for good; never, for most.
-    pub(crate) fn killed_at(&self, party: usize) -> Time {
+    /// When a process is killed for good; never, for most.
+    pub(crate) fn killed_at(&self, process: usize) -> Time {
         let at = self.faults.iter().filter_map(|fault| match *fault {
-            Fault::Kill { party: one, at_us } if one == party => {
-                Some(Time::ZERO + Span::from_us(at_us.into()))
-            }
+            Fault::Kill {
+                process: one,
+                at_us,
+            } if one == process => Some(Time::ZERO + Span::from_us(at_us.into())),
             _ => None,
         });
         at.min().unwrap_or(Time::NEVER)
     }
 
-    /// Parties that are to be killed, and to live again.
+    /// Processes that are to be killed, and to live again.
     pub fn restarted(&self) -> impl Iterator<Item = usize> + '_ {
         let restarts = |fault: &&Fault| matches!(fault, Fault::Restart { .. });
-        let killed = |party: &usize| !self.killed().any(|killed| killed == *party);
-        let all = self.faults.iter().filter(restarts).map(Fault::party);
+        let killed = |process: &usize| !self.killed().any(|killed| killed == *process);
+        let all = self.faults.iter().filter(restarts).map(Fault::process);
         all.filter(killed)
     }
 
@@ -279,8 +280,8 @@ impl Plan {
                 plans.push(plan);
             }
         };
-        for line in 0..self.lines.len() {
-            with(&|plan| drop(plan.lines.remove(line)));
+        for flow in 0..self.flows.len() {
+            with(&|plan| drop(plan.flows.remove(flow)));
         }
         with(&|plan| plan.faults.clear());
         for fault in 0..self.faults.len() {
@@ -291,46 +292,46 @@ impl Plan {
         for part in 1..self.network.len() {
             with(&|plan| drop(plan.network.remove(part)));
         }
-        for line in 0..self.lines.len() {
-            let count = self.lines[line].items.len();
-            with(&|plan| plan.lines[line].items.truncate(count / 2));
-            with(&|plan| drop(plan.lines[line].items.drain(..count / 2)));
+        for flow in 0..self.flows.len() {
+            let count = self.flows[flow].items.len();
+            with(&|plan| plan.flows[flow].items.truncate(count / 2));
+            with(&|plan| drop(plan.flows[flow].items.drain(..count / 2)));
             if count <= 8 {
                 for item in 0..count {
                     with(&|plan| {
-                        plan.lines[line].items.remove(item);
+                        plan.flows[flow].items.remove(item);
                     });
                 }
             }
         }
-        let last = self.parties.len().saturating_sub(1);
-        let uses = |line: &Line| line.concerns(last);
-        if last > 0 && !self.lines.iter().any(uses) {
+        let last = self.processes.len().saturating_sub(1);
+        let uses = |flow: &Flow| flow.concerns(last);
+        if last > 0 && !self.flows.iter().any(uses) {
             with(&|plan| {
-                plan.parties.truncate(last);
-                plan.faults.retain(|fault| fault.party() < last);
+                plan.processes.truncate(last);
+                plan.faults.retain(|fault| fault.process() < last);
             });
         }
-        for party in 0..self.parties.len() {
-            with(&|plan| plan.parties[party].driven = Driven::Proc);
-            with(&|plan| plan.parties[party].node = 0);
-            with(&|plan| plan.parties[party].work_queue = WORK_QUEUE);
+        for process in 0..self.processes.len() {
+            with(&|plan| plan.processes[process].driven = Driven::Proc);
+            with(&|plan| plan.processes[process].node = 0);
+            with(&|plan| plan.processes[process].work_queue = WORK_QUEUE);
         }
         with(&|plan| plan.near_jitter_ns = 0);
         with(&|plan| plan.ring_delay_ns = 0);
         with(&|plan| plan.link_packets = 64);
         with(&|plan| plan.packet_payload_bytes = 4096);
-        for line in 0..self.lines.len() {
-            with(&|plan| plan.lines[line].renewed_after = 0);
+        for flow in 0..self.flows.len() {
+            with(&|plan| plan.flows[flow].renewed_after = 0);
             with(&|plan| {
-                plan.lines[line].with.pop();
+                plan.flows[flow].with.pop();
             });
             with(&|plan| {
-                let items = &mut plan.lines[line].items;
+                let items = &mut plan.flows[flow].items;
                 items.iter_mut().for_each(|item| item.after_us = 0);
             });
             with(&|plan| {
-                let items = &mut plan.lines[line].items;
+                let items = &mut plan.flows[flow].items;
                 items.iter_mut().for_each(|item| item.length_bytes /= 2);
             });
         }

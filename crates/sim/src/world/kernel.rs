@@ -1,4 +1,4 @@
-//! What happens next: the one queue of events, and whose turn it is.
+//! The kernel of the world: the event queue, and the running task.
 //!
 //! Everything that happens is an entry of the queue with an instant and a number; the numbers decide among
 //! entries of one instant, so a seed decides all. A program that runs is at an instant of its own: what its calls cost is
@@ -6,14 +6,14 @@
 
 use std::cell::RefCell;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::host::registry::Registry;
 use crate::link::channel::Channels;
 use crate::link::frames::Frames;
-use crate::machine::desk::Desk;
+use crate::machine::cost_model::CostModel;
 use crate::random::Random;
 use crate::time::{Span, Time};
-use crate::world::task::{Newborn, Tasks};
+use crate::world::task::{PendingTask, Tasks};
 use crate::world::trace::Trace;
 use crate::world::{Node, Process, Settings};
 
@@ -24,7 +24,7 @@ pub(crate) enum What {
     Wake { task: u32, epoch: u32 },
     /// A packet comes to the end of its way.
     Arrive { channel: u32, packet: u32 },
-    /// Whoever sent into a channel looks whether its receiver sleeps.
+    /// The sender of a channel checks whether its receiver sleeps.
     Look { channel: u32 },
     /// The network is to be asked what happened.
     Network,
@@ -41,10 +41,10 @@ pub(crate) type Act = Box<dyn FnOnce()>;
 pub(crate) struct Kernel {
     pub(crate) settings: Settings,
     now: Time,
-    queue: Agenda<What>,
+    queue: EventQueue<What>,
     happened: u64,
     pub(crate) tasks: Tasks,
-    pub(crate) newborn: Vec<Newborn<'static>>,
+    pub(crate) pending_tasks: Vec<PendingTask<'static>>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) processes: Vec<Process>,
     pub(crate) registry: Registry,
@@ -52,7 +52,7 @@ pub(crate) struct Kernel {
     /// Of far links, if they go over a network of their own.
     pub(crate) frames: Option<Frames>,
     /// What a machine takes for packets of far links, if they go over one.
-    pub(crate) desk: Option<Desk>,
+    pub(crate) cost_model: Option<CostModel>,
     pub(crate) random: Random,
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
@@ -66,16 +66,16 @@ impl Kernel {
         let mut random = Random::new(settings.seed);
         Self {
             now: Time::ZERO,
-            queue: Agenda::new(),
+            queue: EventQueue::new(),
             happened: 0,
             tasks: Tasks::default(),
-            newborn: Vec::new(),
+            pending_tasks: Vec::new(),
             nodes: Vec::new(),
             processes: Vec::new(),
             registry: Registry::default(),
             channels: Channels::new(random.fork()),
             frames: None,
-            desk: None,
+            cost_model: None,
             random,
             trace: Trace::new(settings.records),
             acts: Vec::new(),
@@ -90,7 +90,7 @@ impl Kernel {
         self.now
     }
 
-    /// The instant at which whoever runs is: what it did since it last waited has taken time.
+    /// The instant of the running task: its work since it last waited has taken time.
     pub(crate) fn local(&self) -> Time {
         self.now + self.tasks.debt()
     }

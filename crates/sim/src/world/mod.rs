@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use crate::link::Carrier;
 use crate::link::frames::Frames;
 use crate::machine::carrier::MachineCarrier;
-use crate::machine::desk::Desk;
+use crate::machine::cost_model::CostModel;
 use crate::machine::{Parameters, Way};
 use crate::time::{Span, Time};
 use kernel::{Kernel, What};
-use task::{Coroutine, Newborn};
+use task::{Coroutine, PendingTask};
 
 /// What a world is made of.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -157,7 +157,7 @@ pub struct Outcome {
 /// A world with programs whose borrows outlive it.
 pub struct Simulation<'a> {
     kernel: Kernel,
-    newborn: Vec<Newborn<'a>>,
+    pending_tasks: Vec<PendingTask<'a>>,
 }
 
 impl<'a> Simulation<'a> {
@@ -165,7 +165,7 @@ impl<'a> Simulation<'a> {
     pub fn new(settings: Settings) -> Self {
         Self {
             kernel: Kernel::new(settings),
-            newborn: Vec::new(),
+            pending_tasks: Vec::new(),
         }
     }
 
@@ -184,7 +184,7 @@ impl<'a> Simulation<'a> {
         // It loses nothing, so there are no associations.
         let carrier = MachineCarrier::new(machine, hosts);
         self.set_network(Box::new(carrier), Span::ZERO);
-        self.kernel.desk = Some(Desk::new(machine, fast));
+        self.kernel.cost_model = Some(CostModel::new(machine, fast));
         self.kernel.settings.costs = Costs::NOTHING;
     }
 
@@ -206,7 +206,7 @@ impl<'a> Simulation<'a> {
     ) -> ProcessId {
         let (process, task) = enter_process(&mut self.kernel, node, name);
         let body = Box::new(body);
-        self.newborn.push(Newborn { task, body });
+        self.pending_tasks.push(PendingTask { task, body });
         process
     }
 
@@ -223,7 +223,7 @@ impl<'a> Simulation<'a> {
         assert!(installed, "one world at a time on a thread");
         let _end = End;
         let mut run = Run {
-            newborn: self.newborn,
+            pending_tasks: self.pending_tasks,
             coroutines: BTreeMap::new(),
         };
         run.go_on(until);
@@ -252,14 +252,14 @@ impl<'a> Simulation<'a> {
 
 /// The programs of a world that runs.
 struct Run<'a> {
-    newborn: Vec<Newborn<'a>>,
+    pending_tasks: Vec<PendingTask<'a>>,
     coroutines: BTreeMap<u32, Coroutine<'a>>,
 }
 
 impl Run<'_> {
     fn go_on(&mut self, until: Time) {
         loop {
-            self.take_in_newborn();
+            self.begin_pending_tasks();
             let Some(what) = kernel::with(|kernel| kernel.next(until)) else {
                 return;
             };
@@ -285,13 +285,13 @@ impl Run<'_> {
         }
     }
 
-    fn take_in_newborn(&mut self) {
-        if kernel::with(|kernel| kernel.newborn.is_empty()) && self.newborn.is_empty() {
+    fn begin_pending_tasks(&mut self) {
+        if kernel::with(|kernel| kernel.pending_tasks.is_empty()) && self.pending_tasks.is_empty() {
             return;
         }
-        let ours = std::mem::take(&mut self.newborn);
-        let theirs = kernel::with(|kernel| std::mem::take(&mut kernel.newborn));
-        for Newborn { task, body } in ours.into_iter().chain(theirs) {
+        let ours = std::mem::take(&mut self.pending_tasks);
+        let theirs = kernel::with(|kernel| std::mem::take(&mut kernel.pending_tasks));
+        for PendingTask { task, body } in ours.into_iter().chain(theirs) {
             self.coroutines.insert(task, Coroutine::new(task, body));
         }
     }
@@ -407,7 +407,7 @@ pub(crate) fn begin_task(name: &str, body: task::Body<'static>) -> Option<u32> {
     kernel::with(|kernel| {
         let process = kernel.tasks.process_of(kernel.tasks.running()?)?;
         let task = enter_task(kernel, process, name);
-        kernel.newborn.push(Newborn { task, body });
+        kernel.pending_tasks.push(PendingTask { task, body });
         Some(task)
     })
 }
@@ -445,7 +445,7 @@ pub fn begin_process(node: NodeId, name: &str, body: impl FnOnce() + Send + 'sta
     kernel::with(|kernel| {
         let (process, task) = enter_process(kernel, node, name);
         let body = Box::new(body);
-        kernel.newborn.push(Newborn { task, body });
+        kernel.pending_tasks.push(PendingTask { task, body });
         process
     })
 }

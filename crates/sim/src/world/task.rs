@@ -15,7 +15,7 @@ const STACK_WORDS: usize = 256 * 1024 / size_of::<usize>();
 pub(crate) type Body<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// A task that has not begun.
-pub(crate) struct Newborn<'a> {
+pub(crate) struct PendingTask<'a> {
     pub(crate) task: u32,
     pub(crate) body: Body<'a>,
 }

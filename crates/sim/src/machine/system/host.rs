@@ -14,11 +14,11 @@ use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::{Message, Transmitter};
 
-use super::{Arrival, Letter, Way};
-use crate::machine::card::{Load, Verdict};
-use crate::machine::cards::Cut;
-use crate::machine::component::Ledger;
-use crate::machine::memory::{Memory, Packet, Tap};
+use super::{Arrival, OutgoingMessage, Way};
+use crate::machine::card::{TransferDescriptor, Verdict};
+use crate::machine::cards::Segment;
+use crate::machine::component::ComponentTimes;
+use crate::machine::memory::{Memory, Packet, Source};
 use crate::machine::parameters::Software;
 use crate::random::Random;
 use crate::time::{Span, Time};
@@ -35,7 +35,7 @@ const NOTIFICATIONS: usize = 256;
 pub(super) struct Processor {
     free_at: Time,
     /// Work that is done when there is nothing else to do, but before the next message is looked at.
-    put_off: Span,
+    deferred: Span,
     pub(super) busy: Span,
 }
 
@@ -49,8 +49,8 @@ impl Processor {
 
     /// Receives a message: what was put off comes first, what this one leaves over comes later.
     pub(super) fn receive(&mut self, now: Time, software: Software) -> Time {
-        self.free_at += self.put_off;
-        self.put_off = software.afterwards;
+        self.free_at += self.deferred;
+        self.deferred = software.afterwards;
         self.busy += software.afterwards;
         self.work(now, software.receive)
     }
@@ -74,13 +74,13 @@ pub(super) struct Host {
     transmitter: Transmitter<Memory>,
     terminus: TerminusId,
     tag: SendTag,
-    tap: Tap,
+    source: Source,
     receiver: Receiver<Memory>,
     messages_sent: u64,
     pub(super) refused: u64,
 
     /// Messages in the work queue: when the doorbell rang, and what they had cost by then.
-    pub(super) posted: VecDeque<(Time, Ledger)>,
+    pub(super) posted: VecDeque<(Time, ComponentTimes)>,
 }
 
 impl Host {
@@ -130,7 +130,7 @@ impl Host {
             transmitter,
             terminus,
             tag,
-            tap: Tap::new(packet_bytes),
+            source: Source::new(packet_bytes),
             receiver,
             messages_sent: 0,
             refused: 0,
@@ -138,9 +138,9 @@ impl Host {
         }
     }
 
-    /// The key that the letter's sender shows.
-    pub(super) fn key_for(&self, letter: &Letter) -> Key {
-        if letter.has_key {
+    /// The key that the message's sender shows.
+    pub(super) fn key_for(&self, outgoing: &OutgoingMessage) -> Key {
+        if outgoing.has_key {
             self.key
         } else {
             Key::from_bits(!self.key.to_bits())
@@ -151,14 +151,14 @@ impl Host {
     pub(super) fn post(
         &mut self,
         from: usize,
-        letter: &Letter,
+        outgoing: &OutgoingMessage,
         slot: SlotName,
         key: Key,
     ) -> Result<(), PostError> {
-        let is_fast = letter.way != Way::Datagram;
+        let is_fast = outgoing.way != Way::Datagram;
         let message = Message {
             link: LinkId {
-                index: letter.to as u32,
+                index: outgoing.to as u32,
                 generation: 0,
             },
             header: Header {
@@ -174,7 +174,7 @@ impl Host {
                 length_bytes: 0,
                 word: self.messages_sent,
                 metadata_length_bytes: 0,
-                flags: if letter.is_silent {
+                flags: if outgoing.is_silent {
                     Flags::SILENT
                 } else {
                     Flags::NONE
@@ -184,35 +184,41 @@ impl Host {
             share: Share::whole(Counting::Bits32),
         };
         let metadata = [METADATA_BYTE; USER_METADATA_BYTES];
-        let metadata = metadata
-            .get(..letter.metadata_bytes)
-            .ok_or(PostError::MetadataTooLong {
-                length_bytes: letter.metadata_bytes,
-            })?;
+        let metadata =
+            metadata
+                .get(..outgoing.metadata_bytes)
+                .ok_or(PostError::MetadataTooLong {
+                    length_bytes: outgoing.metadata_bytes,
+                })?;
         let terminus = self.terminus;
-        if is_fast && letter.data_bytes <= DIRECT_BYTES_MAX {
+        if is_fast && outgoing.data_bytes <= DIRECT_BYTES_MAX {
             let mut data = [0; DIRECT_BYTES_MAX];
-            let data = &mut data[..letter.data_bytes];
+            let data = &mut data[..outgoing.data_bytes];
             self.sending_area
                 .read(0, data)
                 .map_err(|_| PostError::TooLong)?;
             self.transmitter
-                .post(terminus, &message, metadata, data, &mut self.tap)?;
+                .post(terminus, &message, metadata, data, &mut self.source)?;
         } else {
             let piece = GatherPiece {
                 tag: self.tag,
                 offset: 0,
-                length_bytes: letter.data_bytes as u64,
+                length_bytes: outgoing.data_bytes as u64,
             };
-            self.transmitter
-                .post_gather(terminus, &message, metadata, &[piece], &mut self.tap)?;
+            self.transmitter.post_gather(
+                terminus,
+                &message,
+                metadata,
+                &[piece],
+                &mut self.source,
+            )?;
         }
         self.messages_sent += 1;
         Ok(())
     }
 
     /// Since when a message waits, and what it has cost, if one waits.
-    pub(super) fn waiting(&self) -> Option<(Time, Ledger)> {
+    pub(super) fn waiting(&self) -> Option<(Time, ComponentTimes)> {
         if !self.transmitter.is_waiting() {
             return None;
         }
@@ -220,18 +226,18 @@ impl Host {
     }
 
     /// The next packet, from the engine.
-    pub(super) fn cut(&mut self) -> Option<Cut<Packet>> {
+    pub(super) fn segment(&mut self) -> Option<Segment<Packet>> {
         let before = self.transmitter.waiting();
-        self.tap.open();
-        self.transmitter.pump(&mut self.tap, 1);
-        let (link, packet) = self.tap.close()?;
+        self.source.open();
+        self.transmitter.pump(&mut self.source, 1);
+        let (link, packet) = self.source.close()?;
         let is_last = self.transmitter.waiting() != before;
         if is_last {
             self.posted.pop_front();
         }
-        Some(Cut {
+        Some(Segment {
             to: link.index as usize,
-            load: Load::from(&packet),
+            descriptor: TransferDescriptor::from(&packet),
             packet,
             is_last,
         })

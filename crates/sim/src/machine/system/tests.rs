@@ -11,7 +11,7 @@ fn pattern(system: &System, host: usize, bytes: usize) -> Vec<u8> {
 
 /// Everything that was charged on a message's way is its latency, neither more nor less, whoever waited for whom.
 #[test]
-fn the_ledger_of_a_message_is_its_latency() {
+fn the_component_times_of_a_message_sum_to_its_latency() {
     for (way, data_bytes, metadata_bytes, packet_bytes) in [
         (Way::Raw, 16, 0, 256),
         (Way::Tagged, 100, 0, 256),
@@ -29,17 +29,17 @@ fn the_ledger_of_a_message_is_its_latency() {
             let mut system = System::new(machine, hosts, packet_bytes, 1);
             let sent = pattern(&system, 0, data_bytes);
             system.listen(to, way);
-            let letter = Letter {
+            let message = OutgoingMessage {
                 metadata_bytes,
-                ..Letter::new(to, way, data_bytes)
+                ..OutgoingMessage::new(to, way, data_bytes)
             };
             let began = system.now();
-            system.send(0, &letter).unwrap();
+            system.send(0, &message).unwrap();
             let arrival = system.await_message(to).unwrap();
             assert_eq!(
-                arrival.ledger.total(),
+                arrival.times.total(),
                 arrival.at.since(began),
-                "{letter:?}"
+                "{message:?}"
             );
             let came = system.receiving_area(to).copy(0..data_bytes).unwrap();
             assert_eq!(came, sent);
@@ -56,11 +56,11 @@ fn the_ledger_of_a_message_is_its_latency() {
 fn a_wrong_key_is_refused_and_nothing_is_announced() {
     let mut system = System::new(Parameters::PAPER, 2, 256, 1);
     pattern(&system, 0, 64);
-    let letter = Letter {
+    let message = OutgoingMessage {
         has_key: false,
-        ..Letter::new(1, Way::Datagram, 64)
+        ..OutgoingMessage::new(1, Way::Datagram, 64)
     };
-    system.send(0, &letter).unwrap();
+    system.send(0, &message).unwrap();
     assert_eq!(system.await_message(1), None);
     assert_eq!(system.refused(1), 1);
     assert_eq!(system.receiving_area(1).copy(0..64).unwrap(), vec![0; 64]);
@@ -79,7 +79,7 @@ fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
     for _ in 0..100 {
         for from in 1..4 {
             system
-                .send(from, &Letter::new(0, Way::Datagram, 1_024))
+                .send(from, &OutgoingMessage::new(0, Way::Datagram, 1_024))
                 .unwrap();
         }
     }
@@ -101,7 +101,7 @@ fn the_same_twice() {
             system
                 .send(
                     round % 3,
-                    &Letter::new((round + 1) % 3, Way::Datagram, 900 * round),
+                    &OutgoingMessage::new((round + 1) % 3, Way::Datagram, 900 * round),
                 )
                 .unwrap();
         }

@@ -23,19 +23,19 @@ pub(super) struct Channel {
     /// Whether it leads down in the order of switches.
     pub(super) is_down: bool,
     pub(super) is_up: bool,
-    /// The worm that has it, and which leg of its way this is.
+    /// The wormhole packet that has it, and which leg of its way this is.
     pub(super) user: Option<(u32, usize)>,
-    /// Worms that are or will be in the buffer, the first one first.
+    /// Wormhole packets that are or will be in the buffer, the first one first.
     pub(super) occupants: VecDeque<u32>,
-    /// Bytes of the buffer that worms may need which could stop.
+    /// Bytes of the buffer that wormhole packets may need which could stop.
     pub(super) reserved_bytes: u64,
     /// Inputs of the switch at its beginning that wait for it.
     pub(super) waiting: Waiting,
-    /// What the first worm in its buffer waits for.
+    /// What the first wormhole packet in its buffer waits for.
     pub(super) wanted: Wanted,
 }
 
-/// What a worm waits for.
+/// What a wormhole packet waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     Nothing,
@@ -87,7 +87,7 @@ impl Channel {
         matches!(self.to, End::Host(_))
     }
 
-    /// Whether the buffer at its end has room for a worm: for all of it, or it is the only one that could stop there.
+    /// Whether the buffer at its end has room for a wormhole packet: for all of it, or it is the only one that could stop there.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         self.reserved_bytes == 0
             || self.reserved_bytes + bytes.min(self.buffer_bytes) <= self.buffer_bytes

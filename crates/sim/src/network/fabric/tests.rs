@@ -98,7 +98,7 @@ fn a_worm_that_is_stopped_holds_what_is_behind_it() {
         sends(),
     );
     let late = ns(1_000_000);
-    // With small buffers the worm for host 2 keeps the only way to host 3.
+    // With small buffers the packet for host 2 keeps the only way to host 3.
     let mut small = fabric(&pair_of_switches(256), Routing::Pair, 1);
     take_nothing(&mut small, 2);
     let outcome = drive_with(&mut small, sends(), [resume(late, 2)].into());

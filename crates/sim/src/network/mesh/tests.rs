@@ -1,25 +1,25 @@
 use proptest::prelude::*;
 
 use super::super::Loss;
-use super::super::part::WhenFull;
+use super::super::impairment::WhenFull;
 use super::super::tests::{Outcome, drive, drive_with, frame, ns, resume};
 use super::*;
 use crate::time::Span;
 
-fn mesh(hosts: u32, parts: &[Part], seed: u64) -> Mesh<u64> {
-    Mesh::new(hosts, parts, &mut Random::new(seed)).unwrap()
+fn mesh(hosts: u32, impairments: &[Impairment], seed: u64) -> Mesh<u64> {
+    Mesh::new(hosts, impairments, &mut Random::new(seed)).unwrap()
 }
 
-fn wire() -> Vec<Part> {
+fn wire() -> Vec<Impairment> {
     let when_full = WhenFull::Refuse;
     let limit_bytes = 200;
     vec![
-        Part::Buffer {
+        Impairment::Buffer {
             limit_bytes,
             when_full,
         },
-        Part::Bandwidth { ps_per_byte: 1_000 },
-        Part::delay(Span::from_ns(50)),
+        Impairment::Bandwidth { ps_per_byte: 1_000 },
+        Impairment::delay(Span::from_ns(50)),
     ]
 }
 
@@ -71,7 +71,7 @@ fn a_host_that_takes_nothing_stops_its_senders_and_then_gets_everything() {
 
 #[test]
 fn a_frame_that_may_not_leave_its_pipe_is_no_event() {
-    let mut mesh = mesh(2, &[Part::delay(Span::from_ns(9))], 1);
+    let mut mesh = mesh(2, &[Impairment::delay(Span::from_ns(9))], 1);
     mesh.set_receiving(ns(0), HostId(1), false);
     mesh.send(ns(0), frame(0, 0, 1, 100)).unwrap();
     mesh.advance(ns(9), &mut |event| panic!("{event:?}"));
@@ -81,11 +81,12 @@ fn a_frame_that_may_not_leave_its_pipe_is_no_event() {
 #[test]
 fn one_pair_may_have_other_parts() {
     let mut mesh = mesh(3, &[], 1);
-    let lose_all = Part::Lose {
+    let lose_all = Impairment::Lose {
         per_million: 1_000_000,
         run_frames: 1,
     };
-    mesh.set_parts(HostId(0), HostId(1), &[lose_all]).unwrap();
+    mesh.set_impairments(HostId(0), HostId(1), &[lose_all])
+        .unwrap();
     let sends = vec![
         (ns(0), frame(0, 0, 1, 1)),
         (ns(0), frame(1, 0, 2, 1)),
@@ -95,25 +96,29 @@ fn one_pair_may_have_other_parts() {
     assert_eq!(outcome.lost(), [(0, Loss::Chance)]);
     assert_eq!(outcome.counts().into_keys().collect::<Vec<_>>(), [1, 2]);
     assert!(
-        mesh.set_parts(HostId(0), HostId(1), &[Part::Bandwidth { ps_per_byte: 0 }])
-            .is_err()
+        mesh.set_impairments(
+            HostId(0),
+            HostId(1),
+            &[Impairment::Bandwidth { ps_per_byte: 0 }]
+        )
+        .is_err()
     );
 }
 
-fn noisy() -> Vec<Part> {
-    let mut parts = wire();
-    parts.push(Part::Lose {
+fn noisy() -> Vec<Impairment> {
+    let mut impairments = wire();
+    impairments.push(Impairment::Lose {
         per_million: 100_000,
         run_frames: 2,
     });
-    parts.push(Part::Reorder {
+    impairments.push(Impairment::Reorder {
         per_million: 100_000,
         up_to_ps: 400_000,
     });
-    parts.push(Part::Duplicate {
+    impairments.push(Impairment::Duplicate {
         per_million: 100_000,
     });
-    parts
+    impairments
 }
 
 /// What became of the frames of one pair.

@@ -150,14 +150,14 @@ pub fn pair() -> Result<(Pair, Vec<Plot>), Failure> {
     }
     let mut table4 = Vec::with_capacity(COMPONENTS.len() + 1);
     for (what, component) in COMPONENTS {
-        let values = of_each(&|bench| Ok(us(bench.tagged.ledger.of(component))))?;
+        let values = of_each(&|bench| Ok(us(bench.tagged.times.of(component))))?;
         table4.push(Row {
             what,
             unit: "µs",
             values,
         });
     }
-    let values = of_each(&|bench| Ok(us(bench.tagged.ledger.total())))?;
+    let values = of_each(&|bench| Ok(us(bench.tagged.times.total())))?;
     table4.push(Row {
         what: "Total",
         unit: "µs",

@@ -1,6 +1,6 @@
 //! Abstract, introduction, aims and assumptions (`Hamlyn 1` and `2`; slides 2 to 6).
 
-use super::{figures, fitted, judged, mb_per_s};
+use super::{calibrated, figures, judged, mb_per_s};
 use crate::machine::parameters::HEADER_BYTES;
 use crate::network::Routing;
 use crate::network::saturation::Traffic;
@@ -12,20 +12,20 @@ use crate::reproduce::report::Treatment;
 pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-001",
-        &[fitted("round trip", "µs", 28.0, |b| {
+        &[calibrated("round trip", "µs", 28.0, |b| {
             Ok(us(b.tagged.round_trip))
         })],
     ),
     figures(
         "H-002",
         &[
-            fitted("without data", "µs", 17.4, |b| b.single(0, 0)),
-            fitted("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
+            calibrated("without data", "µs", 17.4, |b| b.single(0, 0)),
+            calibrated("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
         ],
     ),
     figures(
         "H-003",
-        &[fitted("bandwidth of the slope", "MB/s", 30.7, |b| {
+        &[calibrated("bandwidth of the slope", "MB/s", 30.7, |b| {
             Ok(mb_per_s(b.slopes.mean))
         })],
     ),

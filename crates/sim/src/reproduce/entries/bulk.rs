@@ -1,6 +1,8 @@
 //! Normal messages, bandwidth, packet size, and the projection (`Hamlyn 4.2` to `4.4`; Figures 7 to 10; slides 21 to 24).
 
-use super::{figures, fitted, given, in_slope, judged, mb_per_s, measured, out_slope, wire_slope};
+use super::{
+    calibrated, figures, given, in_slope, judged, mb_per_s, measured, out_slope, wire_slope,
+};
 use crate::machine::Parameters;
 use crate::machine::parameters::{BUS_CYCLE, TRANSACTION_MAX_BYTES, transactions};
 use crate::reproduce::bench::{Bench, LARGE, LARGEST_BYTES, PACKET_BYTES, RECOMMENDED, SMALL, us};
@@ -33,7 +35,7 @@ fn two_against_four(b: &Bench, bytes_max: usize) -> Vec<(f64, f64)> {
 pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-308",
-        &[fitted("no data", "µs", 17.4, |b| b.single(0, 0))],
+        &[calibrated("no data", "µs", 17.4, |b| b.single(0, 0))],
     ),
     judged("H-309", |b| {
         let jumps = [b.jump(1)?, b.jump(2)?, b.jump(3)?];
@@ -48,8 +50,8 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-310",
         &[
-            fitted("first step of Figure 7", "µs", 12.5, |b| b.jump(1)),
-            fitted("receiving more than sending, as read", "µs", 2.5, |b| {
+            calibrated("first step of Figure 7", "µs", 12.5, |b| b.jump(1)),
+            calibrated("receiving more than sending, as read", "µs", 2.5, |b| {
                 Ok(b.small.receive - b.small.send)
             }),
         ],
@@ -105,7 +107,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-316",
         &[
-            fitted("the receiver's bus", "ns/byte", 11.7, |b| Ok(in_slope(b))),
+            calibrated("the receiver's bus", "ns/byte", 11.7, |b| Ok(in_slope(b))),
             given("limit of the bus", "ns/byte", 9.4, |b| {
                 let cycles = 8 + b.machine.in_overhead_cycles;
                 Ok(us(BUS_CYCLE * cycles) * 1e3 / TRANSACTION_MAX_BYTES as f64)
@@ -139,7 +141,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     ),
     figures(
         "H-319",
-        &[fitted("4 bytes of metadata", "µs", 7.7, metadata_us)],
+        &[calibrated("4 bytes of metadata", "µs", 7.7, metadata_us)],
     ),
     judged("H-320", |b| {
         let more_metadata = b.latency(SMALL, 128, 60)? - b.latency(SMALL, 128, 28)?;
@@ -183,11 +185,13 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     }),
     figures(
         "H-327",
-        &[fitted("mean slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean))],
+        &[calibrated("mean slope", "ns/byte", 32.6, |b| {
+            Ok(b.slopes.mean)
+        })],
     ),
     figures(
         "H-328",
-        &[fitted("no data, asleep", "µs", 78.0, Bench::asleep)],
+        &[calibrated("no data, asleep", "µs", 78.0, Bench::asleep)],
     ),
     figures(
         "H-330",
@@ -198,11 +202,13 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     judged("H-333", bottleneck),
     figures(
         "H-334",
-        &[fitted("4 KB packets", "MB/s", 30.7, |b| marginal(b, LARGE))],
+        &[calibrated("4 KB packets", "MB/s", 30.7, |b| {
+            marginal(b, LARGE)
+        })],
     ),
     figures(
         "H-335",
-        &[fitted("of 32 MB/s", "%", 96.0, |b| {
+        &[calibrated("of 32 MB/s", "%", 96.0, |b| {
             Ok(marginal(b, LARGE)? / 32.0 * 100.0)
         })],
     ),
@@ -219,7 +225,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     }),
     figures(
         "H-341",
-        &[fitted(
+        &[calibrated(
             "256-byte packets, card of the receiver",
             "µs",
             12.9,
@@ -289,7 +295,9 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     ),
     figures(
         "H-353",
-        &[fitted("4 bytes to itself", "µs", 19.1, |b| b.to_itself(4))],
+        &[calibrated("4 bytes to itself", "µs", 19.1, |b| {
+            b.to_itself(4)
+        })],
     ),
     figures(
         "H-354",

@@ -1,6 +1,6 @@
 //! Other systems, conclusions, and the slides' own figures (`Hamlyn 5` and `6`; slides 26 to 29).
 
-use super::{figures, fitted, judged, mb_per_s, measured};
+use super::{calibrated, figures, judged, mb_per_s, measured};
 use crate::machine::Component::HostSoftware;
 use crate::machine::Way;
 use crate::network::saturation::Traffic;
@@ -27,22 +27,22 @@ fn processors(b: &Bench, data_bytes: usize) -> Result<f64, Failure> {
 pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-365",
-        &[fitted("sender's processor", "cycles", 260.0, |b| {
+        &[calibrated("sender's processor", "cycles", 260.0, |b| {
             Ok(cycles(b)?.0)
         })],
     ),
     figures(
         "H-366",
-        &[fitted("receiver's processor", "cycles", 120.0, |b| {
+        &[calibrated("receiver's processor", "cycles", 120.0, |b| {
             Ok(cycles(b)?.1)
         })],
     ),
     figures(
         "H-370",
         &[
-            fitted("round trip", "µs", 28.0, |b| Ok(us(b.tagged.round_trip))),
-            fitted("without data", "µs", 17.4, |b| b.single(0, 0)),
-            fitted("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
+            calibrated("round trip", "µs", 28.0, |b| Ok(us(b.tagged.round_trip))),
+            calibrated("without data", "µs", 17.4, |b| b.single(0, 0)),
+            calibrated("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
         ],
     ),
     judged("H-371", |b| {
@@ -91,13 +91,13 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     ),
     figures(
         "H-394",
-        &[fitted("interface processor", "µs", 3.0, |b| {
+        &[calibrated("interface processor", "µs", 3.0, |b| {
             Ok(us(b.refused.receiving_lanai))
         })],
     ),
     figures(
         "H-395",
-        &[fitted("half of 2^64 trials", "years", 877_000.0, |b| {
+        &[calibrated("half of 2^64 trials", "years", 877_000.0, |b| {
             Ok(years(b))
         })],
     ),
@@ -129,7 +129,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-408",
         &[
-            fitted("round trip, raw", "µs", 26.0, |b| Ok(us(b.raw.round_trip))),
+            calibrated("round trip, raw", "µs", 26.0, |b| Ok(us(b.raw.round_trip))),
             measured("processors, library", "%", 26.0, |b| {
                 Ok(us(b.tagged.processors) / us(b.tagged.span) * 100.0)
             }),
@@ -152,7 +152,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     ),
     figures(
         "H-410",
-        &[fitted("4 KB packets, by the slope", "%", 96.0, |b| {
+        &[calibrated("4 KB packets, by the slope", "%", 96.0, |b| {
             Ok(mb_per_s(b.slopes.mean) / 32.0 * 100.0)
         })],
     ),

@@ -1,7 +1,7 @@
 //! Relations that a model of the prototype should satisfy.
 
 use super::comparisons::years;
-use super::{figures, fitted, given, in_slope, mb_per_s, measured, out_slope, wire_slope};
+use super::{calibrated, figures, given, in_slope, mb_per_s, measured, out_slope, wire_slope};
 use crate::machine::parameters::transactions;
 use crate::machine::{Component, Parameters};
 use crate::reproduce::bench::{Bench, LARGE, SMALL, us};
@@ -33,8 +33,8 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
             }),
             measured("outgoing DMA", "ns/byte", 31.25, |b| Ok(out_slope(b))),
             given("wire", "ns/byte", 12.5, |b| Ok(wire_slope(b))),
-            fitted("mean slope", "MB/s", 30.7, |b| Ok(mb_per_s(b.slopes.mean))),
-            fitted("of 32 MB/s", "%", 96.0, |b| {
+            calibrated("mean slope", "MB/s", 30.7, |b| Ok(mb_per_s(b.slopes.mean))),
+            calibrated("of 32 MB/s", "%", 96.0, |b| {
                 Ok(mb_per_s(b.slopes.mean) / 32.0 * 100.0)
             }),
         ],
@@ -42,10 +42,10 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "D-02",
         &[
-            fitted("raw", "µs", 12.7, |b| Ok(us(b.raw.ledger.total()))),
-            fitted("tagged", "µs", 14.1, |b| Ok(us(b.tagged.ledger.total()))),
-            fitted("raw, round trip", "µs", 25.4, |b| Ok(us(b.raw.round_trip))),
-            fitted("tagged, round trip", "µs", 28.2, |b| {
+            calibrated("raw", "µs", 12.7, |b| Ok(us(b.raw.times.total()))),
+            calibrated("tagged", "µs", 14.1, |b| Ok(us(b.tagged.times.total()))),
+            calibrated("raw, round trip", "µs", 25.4, |b| Ok(us(b.raw.round_trip))),
+            calibrated("tagged, round trip", "µs", 28.2, |b| {
                 Ok(us(b.tagged.round_trip))
             }),
             measured("rows that differ", "", 1.0, |b| {
@@ -65,13 +65,13 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "D-04",
         &[
-            fitted("both processors", "cycles", 380.0, |b| {
+            calibrated("both processors", "cycles", 380.0, |b| {
                 Ok(us(b.tagged.processors) * 100.0)
             }),
-            fitted("on the way", "µs", 3.6, |b| {
+            calibrated("on the way", "µs", 3.6, |b| {
                 Ok(b.row(Component::HostWrites).1 + b.row(Component::HostSoftware).1)
             }),
-            fitted("on the way, of the message", "%", 25.5, |b| {
+            calibrated("on the way, of the message", "%", 25.5, |b| {
                 let work = b.row(Component::HostWrites).1 + b.row(Component::HostSoftware).1;
                 Ok(work / us(b.tagged.span) * 100.0)
             }),
@@ -87,10 +87,10 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "D-05",
         &[
-            fitted("over 31.3 ns/byte", "µs", 5.3, |b| {
+            calibrated("over 31.3 ns/byte", "µs", 5.3, |b| {
                 Ok((b.slopes.mean - 31.3) * LARGE as f64 / 1e3)
             }),
-            fitted("a packet more", "µs", 133.5, |b| {
+            calibrated("a packet more", "µs", 133.5, |b| {
                 Ok(b.slopes.mean * LARGE as f64 / 1e3)
             }),
             measured("knee", "bytes", 2140.0, |b| Ok(b.slopes.knee_bytes)),
@@ -102,10 +102,10 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "D-06",
         &[
-            fitted("256 bytes", "MB/s", 19.8, |b| {
+            calibrated("256 bytes", "MB/s", 19.8, |b| {
                 Ok(SMALL as f64 / b.small.receive)
             }),
-            fitted("512 bytes in that time", "MB/s", 39.7, |b| {
+            calibrated("512 bytes in that time", "MB/s", 39.7, |b| {
                 Ok(2.0 * SMALL as f64 / b.small.receive)
             }),
         ],
@@ -116,14 +116,14 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
             given("1 KB on the wire", "µs", 12.8, |b| {
                 Ok(wire_slope(b) * 1.024)
             }),
-            fitted("a packet received", "µs", 12.9, |b| Ok(b.small.receive)),
+            calibrated("a packet received", "µs", 12.9, |b| Ok(b.small.receive)),
         ],
     ),
     figures(
         "D-08",
         &[
             given("wire", "µs", 51.2, |b| Ok(wire_slope(b) * 4.096)),
-            fitted("incoming DMA", "µs", 47.9, |b| Ok(in_slope(b) * 4.096)),
+            calibrated("incoming DMA", "µs", 47.9, |b| Ok(in_slope(b) * 4.096)),
             measured("outgoing DMA", "µs", 128.0, |b| Ok(out_slope(b) * 4.096)),
         ],
     ),
@@ -149,7 +149,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     ),
     figures(
         "D-11",
-        &[fitted("one after the other", "years", 876_800.0, |b| {
+        &[calibrated("one after the other", "years", 876_800.0, |b| {
             Ok(years(b))
         })],
     ),
@@ -179,10 +179,10 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "D-14",
         &[
-            fitted("normal, no data, less tagged", "µs", 3.3, |b| {
+            calibrated("normal, no data, less tagged", "µs", 3.3, |b| {
                 Ok(b.single(0, 0)? - us(b.tagged.span))
             }),
-            fitted("with metadata", "µs", 25.1, |b| b.single(0, 4)),
+            calibrated("with metadata", "µs", 25.1, |b| b.single(0, 4)),
         ],
     ),
 ];

@@ -93,17 +93,22 @@ type Judge = fn(&Bench) -> Result<(bool, String), Failure>;
 
 /// A number that comes out.
 const fn measured(what: &'static str, unit: &'static str, paper: f64, measure: Measure) -> Figure {
-    figure(what, unit, paper, Origin::Emergent, measure)
+    figure(what, unit, paper, Origin::Predicted, measure)
 }
 
 /// A number by which parameters were chosen.
-const fn fitted(what: &'static str, unit: &'static str, paper: f64, measure: Measure) -> Figure {
-    figure(what, unit, paper, Origin::Fitted, measure)
+const fn calibrated(
+    what: &'static str,
+    unit: &'static str,
+    paper: f64,
+    measure: Measure,
+) -> Figure {
+    figure(what, unit, paper, Origin::Calibrated, measure)
 }
 
 /// A number that went in, measured nevertheless.
 const fn given(what: &'static str, unit: &'static str, paper: f64, measure: Measure) -> Figure {
-    figure(what, unit, paper, Origin::Parameter, measure)
+    figure(what, unit, paper, Origin::Input, measure)
 }
 
 const fn figure(

@@ -1,6 +1,6 @@
 //! Set-up and short messages (`Hamlyn 4`, `4.1`; Figure 6, Table 4; slides 8 to 10, 19, 20).
 
-use super::{figures, fitted, given, judged};
+use super::{calibrated, figures, given, judged};
 use crate::machine::Component::{Dma, HostSoftware, HostWrites, Lanai, Switch};
 use crate::machine::Way;
 use crate::machine::parameters::{BUS_CYCLE, BUS_WORD_BYTES, TRANSACTION_MAX_BYTES};
@@ -21,7 +21,7 @@ fn store_ns(b: &Bench) -> Result<f64, Failure> {
             data_bytes,
             ..Shape::short(Way::Raw)
         };
-        Ok::<_, Failure>(ping_pong(&b.machine, &shape, 4)?.ledger.of(HostWrites))
+        Ok::<_, Failure>(ping_pong(&b.machine, &shape, 4)?.times.of(HostWrites))
     };
     Ok(us(of(32)? - of(16)?) * 1e3 / 2.0)
 }
@@ -62,35 +62,35 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-294",
         &[
-            fitted("one way", "µs", 12.7, |b| Ok(us(b.raw.span))),
-            fitted("round trip", "µs", 25.4, |b| Ok(us(b.raw.round_trip))),
+            calibrated("one way", "µs", 12.7, |b| Ok(us(b.raw.span))),
+            calibrated("round trip", "µs", 25.4, |b| Ok(us(b.raw.round_trip))),
         ],
     ),
     figures(
         "H-295",
-        &[fitted("added", "µs", 1.4, |b| {
+        &[calibrated("added", "µs", 1.4, |b| {
             Ok(us(b.tagged.span) - us(b.raw.span))
         })],
     ),
     figures(
         "H-296",
         &[
-            fitted("one way", "µs", 14.1, |b| Ok(us(b.tagged.span))),
-            fitted("round trip", "µs", 28.2, |b| Ok(us(b.tagged.round_trip))),
+            calibrated("one way", "µs", 14.1, |b| Ok(us(b.tagged.span))),
+            calibrated("round trip", "µs", 28.2, |b| Ok(us(b.tagged.round_trip))),
         ],
     ),
     figures(
         "H-297",
         &[
-            fitted("raw", "µs", 3.3, |b| Ok(b.row(Dma).0)),
-            fitted("tagged", "µs", 3.3, |b| Ok(b.row(Dma).1)),
+            calibrated("raw", "µs", 3.3, |b| Ok(b.row(Dma).0)),
+            calibrated("tagged", "µs", 3.3, |b| Ok(b.row(Dma).1)),
         ],
     ),
     figures(
         "H-298",
         &[
-            fitted("raw", "µs", 6.7, |b| Ok(b.row(Lanai).0)),
-            fitted("tagged", "µs", 6.7, |b| Ok(b.row(Lanai).1)),
+            calibrated("raw", "µs", 6.7, |b| Ok(b.row(Lanai).0)),
+            calibrated("tagged", "µs", 6.7, |b| Ok(b.row(Lanai).1)),
         ],
     ),
     figures(
@@ -103,28 +103,28 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-300",
         &[
-            fitted("raw", "µs", 1.4, |b| Ok(b.row(HostWrites).0)),
-            fitted("tagged", "µs", 1.4, |b| Ok(b.row(HostWrites).1)),
+            calibrated("raw", "µs", 1.4, |b| Ok(b.row(HostWrites).0)),
+            calibrated("tagged", "µs", 1.4, |b| Ok(b.row(HostWrites).1)),
         ],
     ),
     figures(
         "H-301",
         &[
-            fitted("raw", "µs", 0.8, |b| Ok(b.row(HostSoftware).0)),
-            fitted("tagged", "µs", 2.2, |b| Ok(b.row(HostSoftware).1)),
+            calibrated("raw", "µs", 0.8, |b| Ok(b.row(HostSoftware).0)),
+            calibrated("tagged", "µs", 2.2, |b| Ok(b.row(HostSoftware).1)),
         ],
     ),
     figures(
         "H-302",
         &[
-            fitted("raw", "µs", 12.7, |b| Ok(us(b.raw.ledger.total()))),
-            fitted("tagged", "µs", 14.1, |b| Ok(us(b.tagged.ledger.total()))),
+            calibrated("raw", "µs", 12.7, |b| Ok(us(b.raw.times.total()))),
+            calibrated("tagged", "µs", 14.1, |b| Ok(us(b.tagged.times.total()))),
         ],
     ),
     figures(
         "H-303",
         &[
-            fitted("stores", "", 8.0, |b| {
+            calibrated("stores", "", 8.0, |b| {
                 Ok(b.row(HostWrites).0 * 1e3 / store_ns(b)?)
             }),
             given("a store", "ns", 175.0, store_ns),

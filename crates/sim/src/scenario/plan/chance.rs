@@ -1,9 +1,9 @@
 //! The plan of a seed: how often what is chosen.
 
-use crate::network::part::Cut;
-use crate::network::{HostId, Part};
+use crate::network::impairment::Cut;
+use crate::network::{HostId, Impairment};
 use crate::random::Random;
-use crate::scenario::plan::{Driven, Fault, Item, Kind, Line, PATIENCE, Party, Plan, WORK_QUEUE};
+use crate::scenario::plan::{Driven, Fault, Flow, Item, Kind, PATIENCE, Plan, Process, WORK_QUEUE};
 
 /// Most drive themselves, as most programs do.
 const DRIVEN: [Driven; 5] = [
@@ -22,24 +22,24 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
         0 => random.within(9..13),
         _ => random.within(2..6),
     };
-    let parties = (0..count)
-        .map(|_| Party {
+    let processes = (0..count)
+        .map(|_| Process {
             node: random.below(u64::from(nodes)) as u32,
             driven: *random.one_of(&DRIVEN).unwrap_or(&Driven::Proc),
             work_queue: *random.one_of(&[1, 2, 5, WORK_QUEUE]).unwrap_or(&WORK_QUEUE),
         })
         .collect::<Vec<_>>();
     let most = if count > 8 { 14 } else { 7 };
-    let lines = (0..random.within(1..most))
-        .map(|_| line(random, parties.len()))
+    let flows = (0..random.within(1..most))
+        .map(|_| flow(random, processes.len()))
         .collect::<Vec<_>>();
     // Pages are granted over links of one node, and those keep the order: the messages that grant and revoke rely on it.
-    let grants = lines.iter().any(|line| line.kind == Kind::Granted);
+    let grants = flows.iter().any(|flow| flow.kind == Kind::Granted);
     let is_calm = random.below(3) == 0;
     let (faults, network) = if is_calm {
         (Vec::new(), vec![delay(random)])
     } else {
-        (faults(random, parties.len()), parts(random, nodes))
+        (faults(random, processes.len()), impairments(random, nodes))
     };
     Plan {
         seed,
@@ -51,14 +51,14 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
             _ => 0,
         },
         ring_delay_ns: *random.one_of(&[0, 500, 20_000]).unwrap_or(&0),
-        parties,
-        lines,
+        processes,
+        flows,
         faults,
         network,
     }
 }
 
-fn line(random: &mut Random, parties: usize) -> Line {
+fn flow(random: &mut Random, processes: usize) -> Flow {
     let kind = *random.one_of(&Kind::ALL).unwrap_or(&Kind::Fast);
     let longest = u64::from(kind.longest_bytes());
     let paced = random.below(2) == 0;
@@ -72,17 +72,17 @@ fn line(random: &mut Random, parties: usize) -> Line {
             after_us: if paced { random.below(40) as u32 } else { 0 },
         })
         .collect();
-    let mut party = || random.below(parties as u64) as usize;
-    let (from, to) = (party(), party());
+    let mut process = || random.below(processes as u64) as usize;
+    let (from, to) = (process(), process());
     let with = match kind {
-        Kind::Group => vec![party(), party()],
+        Kind::Group => vec![process(), process()],
         _ => Vec::new(),
     };
     let renewed_after = match random.below(3) {
         0 => random.within(1..20) as u32,
         _ => 0,
     };
-    Line {
+    Flow {
         kind,
         from,
         to,
@@ -92,27 +92,27 @@ fn line(random: &mut Random, parties: usize) -> Line {
     }
 }
 
-fn faults(random: &mut Random, parties: usize) -> Vec<Fault> {
+fn faults(random: &mut Random, processes: usize) -> Vec<Fault> {
     (0..random.below(4))
         .map(|_| {
-            let party = random.below(parties as u64) as usize;
+            let process = random.below(processes as u64) as usize;
             let at_us = random.below(2_000) as u32;
             let span_us = random.below(3_000) as u32;
             match random.below(6) {
-                0 => Fault::Kill { party, at_us },
+                0 => Fault::Kill { process, at_us },
                 1 => Fault::Restart {
-                    party,
+                    process,
                     at_us,
                     after_us: span_us,
                 },
                 // Longer than anybody is waited for who does not answer: its keeper does.
                 2 if random.below(3) == 0 => Fault::Stop {
-                    party,
+                    process,
                     at_us,
                     for_us: 20 * span_us,
                 },
                 _ => Fault::Stop {
-                    party,
+                    process,
                     at_us,
                     for_us: span_us,
                 },
@@ -121,44 +121,44 @@ fn faults(random: &mut Random, parties: usize) -> Vec<Fault> {
         .collect()
 }
 
-fn delay(random: &mut Random) -> Part {
-    Part::Delay {
+fn delay(random: &mut Random) -> Impairment {
+    Impairment::Delay {
         delay_ps: random.within(100_000..5_000_000),
     }
 }
 
-fn parts(random: &mut Random, nodes: u32) -> Vec<Part> {
-    let mut parts = vec![delay(random)];
+fn impairments(random: &mut Random, nodes: u32) -> Vec<Impairment> {
+    let mut impairments = vec![delay(random)];
     for _ in 0..random.below(5) {
         let per_million = *random.one_of(&[1_000, 20_000, 200_000]).unwrap_or(&1_000);
-        parts.push(match random.below(10) {
-            0 => Part::Jitter {
+        impairments.push(match random.below(10) {
+            0 => Impairment::Jitter {
                 up_to_ps: random.within(1..10_000_000),
             },
-            1 => Part::Bandwidth {
+            1 => Impairment::Bandwidth {
                 ps_per_byte: random.within(10..13_000),
             },
-            2 => Part::Reorder {
+            2 => Impairment::Reorder {
                 per_million,
                 up_to_ps: random.within(1..50_000_000),
             },
-            3 => Part::Duplicate { per_million },
+            3 => Impairment::Duplicate { per_million },
             4..=6 => {
                 let run_frames = random.within(1..4) as u32;
-                Part::Lose {
+                Impairment::Lose {
                     per_million: per_million / run_frames,
                     run_frames,
                 }
             }
-            7 => Part::Damage { per_million },
+            7 => Impairment::Damage { per_million },
             _ => partition(random, nodes),
         });
     }
-    parts
+    impairments
 }
 
 /// Heals before anybody is given up, but for a few.
-fn partition(random: &mut Random, nodes: u32) -> Part {
+fn partition(random: &mut Random, nodes: u32) -> Impairment {
     let longest_ps = PATIENCE.as_ps() / 5;
     let from_ps = random.within(0..2_000_000_000);
     let for_ps = match random.below(16) {
@@ -167,7 +167,7 @@ fn partition(random: &mut Random, nodes: u32) -> Part {
     };
     let one = HostId(random.below(u64::from(nodes)) as u32);
     let others = (0..nodes).map(HostId).filter(|host| *host != one);
-    Part::Partition {
+    Impairment::Partition {
         cuts: vec![Cut {
             from_ps,
             until_ps: from_ps + for_ps,

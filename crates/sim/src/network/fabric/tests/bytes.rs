@@ -1,13 +1,13 @@
-//! The worms of the fabric against their bytes, one by one.
+//! The wormhole packets of the fabric against their bytes, one by one.
 //!
-//! The fabric says when the last byte of a worm is off a channel. Here all bytes are followed by the three rules
+//! The fabric says when the last byte of a wormhole packet is off a channel. Here all bytes are followed by the three rules
 //! that the fabric's documentation names, and the buffers are counted.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// When each byte of a worm is off each channel that it has been granted; [`Time::NEVER`] if that is not decided yet.
+/// When each byte of a wormhole packet is off each channel that it has been granted; [`Time::NEVER`] if that is not decided yet.
 fn offs(fabric: &Fabric<u64>, legs: &[super::super::Leg], bytes: usize) -> Vec<Vec<Time>> {
     let channel = |leg: usize| &fabric.channels[legs[leg].channel as usize];
     let mut offs = vec![vec![Time::NEVER; bytes + 1]; legs.len()];
@@ -38,9 +38,13 @@ fn offs(fabric: &Fabric<u64>, legs: &[super::super::Leg], bytes: usize) -> Vec<V
 fn held(fabric: &Fabric<u64>, now: Time) -> Vec<u64> {
     let count = |offs: &[Time]| offs[1..].partition_point(|off| *off <= now) as u64;
     let mut held = vec![0; fabric.channels.len()];
-    for worm in fabric.worms.iter().filter(|worm| worm.frame.is_some()) {
-        let offs = offs(fabric, &worm.legs, worm.bytes as usize);
-        for (at, leg) in worm.legs.iter().enumerate() {
+    for packet in fabric
+        .packets
+        .iter()
+        .filter(|packet| packet.frame.is_some())
+    {
+        let offs = offs(fabric, &packet.legs, packet.bytes as usize);
+        for (at, leg) in packet.legs.iter().enumerate() {
             let gone = offs.get(at + 1).map_or(0, |next| count(next));
             held[leg.channel as usize] += count(&offs[at]) - gone;
         }
@@ -48,7 +52,7 @@ fn held(fabric: &Fabric<u64>, now: Time) -> Vec<u64> {
     held
 }
 
-/// Small numbers, all times in whole nanoseconds and all cables alike, so that bytes of different worms end at the same instants.
+/// Small numbers, all times in whole nanoseconds and all cables alike, so that bytes of different wormhole packets end at the same instants.
 fn small(mut topology: Topology, buffers: &[u64], rates: &[u64]) -> Topology {
     for switch in &mut topology.switches {
         switch.latency = Span::from_ns(4);
@@ -81,8 +85,8 @@ proptest! {
             if now == stop_ns {
                 fabric.set_receiving(ns(now), HostId(1), true);
             }
-            if !fabric.worms[0].legs.is_empty() {
-                legs.clone_from(&fabric.worms[0].legs);
+            if !fabric.packets[0].legs.is_empty() {
+                legs.clone_from(&fabric.packets[0].legs);
             }
             fabric.advance(ns(now), &mut |_| ());
         }

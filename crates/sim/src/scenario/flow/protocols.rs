@@ -1,4 +1,4 @@
-//! The library's protocols as lines: datagrams, tagged writes, streams (Hamlyn 3.4).
+//! The library's protocols as flows: datagrams, tagged writes, streams (Hamlyn 3.4).
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use hamlyn::stream::{self, Record, StreamOptions, StreamSeed};
 use hamlyn::{ReceiveError, Wait, datagram, tagged_write};
 
 use super::{
-    Inlet, Outlet, PLACES, Program, Sent, Step, Turn, outcome, parts_of, send_message, tickets,
-    word_of, wrong,
+    FlowReceiver, FlowSender, PLACES, Program, Sent, Step, Turn, outcome, parts_of, send_message,
+    tickets, word_of, wrong,
 };
 use crate::host::SimHost;
 use crate::random::Random;
-use crate::scenario::ledger::{Desk, End, noise};
+use crate::scenario::history::{End, Oracle, noise};
 use crate::scenario::plan::Kind;
 
 const STREAM: StreamOptions = StreamOptions {
@@ -26,14 +26,14 @@ const HELD_MAX: usize = 3;
 const REFUSED_BYTES: usize = 16;
 
 /// A receiver of datagrams, which is not always ready at once.
-pub(super) struct DatagramInlet {
+pub(super) struct DatagramReceiver {
     receiver: datagram::Receiver<SimHost>,
     /// What lies in the buffer while a second datagram is to be refused.
     kept: Option<Vec<u8>>,
     refused: u64,
 }
 
-impl DatagramInlet {
+impl DatagramReceiver {
     pub(super) fn open(program: &Program) -> Result<Self, String> {
         let receiver = datagram::Receiver::new(program, Kind::Datagram.longest_bytes());
         let mut receiver = receiver.map_err(wrong("opening"))?;
@@ -46,12 +46,12 @@ impl DatagramInlet {
     }
 }
 
-impl Inlet for DatagramInlet {
+impl FlowReceiver for DatagramReceiver {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         Ok(self.receiver.ticket().to_bytes().to_vec())
     }
 
-    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         if let Some(kept) = &self.kept {
             program.interface().poll();
             let latest = self.receiver.latest();
@@ -62,7 +62,7 @@ impl Inlet for DatagramInlet {
             let info = self.receiver.info();
             let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
             let spent = refusals.count(Refusal::EntrySpent);
-            if spent < self.refused && !desk.is_ended() && !desk.is_old() {
+            if spent < self.refused && !oracle.is_ended() && !oracle.is_old() {
                 return Ok(false);
             }
             if spent > self.refused || refusals.total() != spent {
@@ -70,7 +70,7 @@ impl Inlet for DatagramInlet {
             }
             // Its sender goes on when it has come, so the receiver must be ready by then.
             self.receiver.ready();
-            desk.came_next(&self.kept.take().unwrap_or_default());
+            oracle.came_next(&self.kept.take().unwrap_or_default());
             return Ok(true);
         }
         let data = match self.receiver.receive(wait) {
@@ -78,32 +78,32 @@ impl Inlet for DatagramInlet {
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a datagram")(error)),
         };
-        if noise(desk.seed(), desk.sent(), 1)[0].is_multiple_of(3)
-            && !desk.is_ended()
-            && !desk.is_old()
+        if noise(oracle.seed(), oracle.sent(), 1)[0].is_multiple_of(3)
+            && !oracle.is_ended()
+            && !oracle.is_old()
         {
             self.refused += 1;
-            desk.tell(End::Sender, Vec::new());
+            oracle.tell(End::Sender, Vec::new());
             self.kept = Some(data);
         } else {
             self.receiver.ready();
-            desk.came_next(&data);
+            oracle.came_next(&data);
         }
         Ok(true)
     }
 
-    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, _: &Program, _: &Oracle<'_>) -> Result<(), String> {
         Ok(())
     }
 }
 
 /// Where datagrams begin.
-pub(super) struct DatagramOutlet {
+pub(super) struct DatagramSender {
     sender: datagram::Sender<SimHost>,
     heard: usize,
 }
 
-impl DatagramOutlet {
+impl DatagramSender {
     pub(super) fn grow(program: &Program, seed: &[u8]) -> Result<Option<Self>, String> {
         let ticket = tickets(seed)?[0];
         let sender = datagram::Sender::grow(program, &ticket, Wait::Forever);
@@ -111,11 +111,11 @@ impl DatagramOutlet {
     }
 }
 
-impl Outlet for DatagramOutlet {
+impl FlowSender for DatagramSender {
     fn step(&mut self, _: &Program, turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        if desk.told(End::Sender, self.heard).is_some() {
-            let data = noise(desk.seed(), u64::MAX, REFUSED_BYTES);
+        let oracle = turn.oracle;
+        if oracle.told(End::Sender, self.heard).is_some() {
+            let data = noise(oracle.seed(), u64::MAX, REFUSED_BYTES);
             let sent = self.sender.send(0, &data, None, Wait::Poll);
             return Ok(match outcome(sent)? {
                 Sent::Yes(_) => {
@@ -125,53 +125,53 @@ impl Outlet for DatagramOutlet {
                 other => other.step(),
             });
         }
-        let Some(number) = desk.next(1).filter(|_| turn.is_due) else {
+        let Some(number) = oracle.next(1).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };
         let sender = &self.sender;
         let most = Kind::Datagram.longest_bytes() as usize;
-        let sent = send_message(desk, number, |data| {
+        let sent = send_message(oracle, number, |data| {
             let offset = turn.random.below((most - data.len()) as u64 + 1) as u32;
             sender.send(offset, data, None, Wait::Forever)
         })?;
         Ok(sent.step())
     }
 
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
-        desk.is_ended() || desk.is_sent() && desk.told(End::Sender, self.heard).is_none()
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
+        oracle.is_ended() || oracle.is_sent() && oracle.told(End::Sender, self.heard).is_none()
     }
 }
 
 /// A receiver of tagged writes.
-pub(super) struct TaggedInlet {
+pub(super) struct TaggedReceiver {
     receiver: tagged_write::Receiver<SimHost>,
     random: Random,
 }
 
-impl TaggedInlet {
-    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
+impl TaggedReceiver {
+    pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
         let bytes = PLACES * u64::from(Kind::Tagged.longest_bytes());
         let receiver = tagged_write::Receiver::new(program, bytes, PLACES as usize * 2);
         Ok(Self {
             receiver: receiver.map_err(wrong("opening"))?,
-            random: Random::new(desk.seed()),
+            random: Random::new(oracle.seed()),
         })
     }
 }
 
-impl Inlet for TaggedInlet {
+impl FlowReceiver for TaggedReceiver {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         Ok(self.receiver.ticket().to_bytes().to_vec())
     }
 
-    fn look(&mut self, _: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, _: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         let sought = match self.random.below(3) {
             0 => None,
-            _ => self.random.one_of(&desk.under_way()).copied(),
+            _ => self.random.one_of(&oracle.in_flight()).copied(),
         };
         let tag = match sought {
             Some(number) => {
-                let tag = word_of(number, desk.length(number));
+                let tag = word_of(number, oracle.length(number));
                 self.receiver.get_specific_tag(tag, wait)
             }
             None => self.receiver.get_tag(wait),
@@ -182,7 +182,7 @@ impl Inlet for TaggedInlet {
             Err(error) => return Err(wrong("getting a tag")(error)),
         };
         let (number, length) = parts_of(tag);
-        if sought.is_some_and(|sought| sought != number) || length != desk.length(number) {
+        if sought.is_some_and(|sought| sought != number) || length != oracle.length(number) {
             return Err(format!("tag {tag:x} was not the one that was sought"));
         }
         let mut bytes = vec![0; length];
@@ -190,19 +190,19 @@ impl Inlet for TaggedInlet {
         let area = self.receiver.area();
         area.read_at(at, &mut bytes)
             .map_err(wrong("reading what was tagged"))?;
-        desk.came(number, &bytes);
+        oracle.came(number, &bytes);
         Ok(true)
     }
 
-    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, _: &Program, _: &Oracle<'_>) -> Result<(), String> {
         Ok(())
     }
 }
 
 /// Where tagged writes begin: a ticket for each place.
-pub(super) struct TaggedOutlet(Vec<tagged_write::Sender<SimHost>>);
+pub(super) struct TaggedSender(Vec<tagged_write::Sender<SimHost>>);
 
-impl TaggedOutlet {
+impl TaggedSender {
     pub(super) fn grow(program: &Program, seed: &[u8]) -> Result<Option<Self>, String> {
         let whole = tickets(seed)?[0];
         let bytes = u64::from(Kind::Tagged.longest_bytes());
@@ -217,10 +217,10 @@ impl TaggedOutlet {
     }
 }
 
-impl Outlet for TaggedOutlet {
+impl FlowSender for TaggedSender {
     fn step(&mut self, _: &Program, turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
+        let oracle = turn.oracle;
+        let Some(number) = oracle.next(PLACES).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };
         let wait = match turn.random.below(2) {
@@ -228,7 +228,7 @@ impl Outlet for TaggedOutlet {
             _ => Wait::Forever,
         };
         let sender = &self.0[(number % PLACES) as usize];
-        let sent = send_message(desk, number, |data| {
+        let sent = send_message(oracle, number, |data| {
             sender.send(0, data, word_of(number, data.len()), wait)
         })?;
         Ok(sent.step())
@@ -236,13 +236,13 @@ impl Outlet for TaggedOutlet {
 }
 
 /// A receiver of a stream that keeps some records for a while.
-pub(super) struct StreamInlet {
+pub(super) struct StreamReceiver {
     receiver: stream::Receiver<SimHost>,
     held: VecDeque<(Record, Vec<u8>)>,
     is_closed: bool,
 }
 
-impl StreamInlet {
+impl StreamReceiver {
     pub(super) fn open(program: &Program) -> Result<Self, String> {
         let receiver = stream::Receiver::new(program, STREAM);
         Ok(Self {
@@ -264,12 +264,12 @@ impl StreamInlet {
     }
 }
 
-impl Inlet for StreamInlet {
+impl FlowReceiver for StreamReceiver {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         Ok(self.receiver.make_seed().to_bytes().to_vec())
     }
 
-    fn look(&mut self, _: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, _: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         // Whoever waits must not keep what its sender may wait for.
         if wait != Wait::Poll || self.held.len() > HELD_MAX {
             self.release()?;
@@ -287,7 +287,7 @@ impl Inlet for StreamInlet {
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return self.release(),
             Err(ReceiveError::Closed) => {
                 self.is_closed = true;
-                if !desk.is_through() && !desk.is_ended() && !desk.is_old() {
+                if !oracle.is_through() && !oracle.is_ended() && !oracle.is_old() {
                     return Err("the stream ended before its last record".to_owned());
                 }
                 return Ok(true);
@@ -296,25 +296,25 @@ impl Inlet for StreamInlet {
         };
         let bytes = self.receiver.bytes(&record);
         let bytes = bytes.ok_or("a record without bytes")?.to_vec();
-        desk.came_next(&bytes);
+        oracle.came_next(&bytes);
         self.held.push_back((record, bytes));
         Ok(true)
     }
 
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
-        desk.is_ended() || desk.is_through() && self.is_closed && self.held.is_empty()
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
+        oracle.is_ended() || oracle.is_through() && self.is_closed && self.held.is_empty()
     }
 
-    fn close(mut self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(mut self: Box<Self>, _: &Program, _: &Oracle<'_>) -> Result<(), String> {
         while self.release()? {}
         Ok(())
     }
 }
 
 /// Where a stream begins.
-pub(super) struct StreamOutlet(Option<Box<stream::Sender<SimHost>>>);
+pub(super) struct StreamSender(Option<Box<stream::Sender<SimHost>>>);
 
-impl StreamOutlet {
+impl StreamSender {
     pub(super) fn grow(program: &Program, seed: &[u8]) -> Result<Option<Self>, String> {
         let seed = StreamSeed::from_bytes(seed).map_err(wrong("a seed"))?;
         let sender = stream::Sender::grow(program, &seed, Wait::Forever);
@@ -322,13 +322,13 @@ impl StreamOutlet {
     }
 }
 
-impl Outlet for StreamOutlet {
+impl FlowSender for StreamSender {
     fn step(&mut self, _: &Program, turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
+        let oracle = turn.oracle;
         let Some(sender) = &mut self.0 else {
             return Ok(Step::Nothing);
         };
-        if let Some(number) = desk.next(u64::MAX) {
+        if let Some(number) = oracle.next(u64::MAX) {
             if !turn.is_due {
                 // What is held back would otherwise wait for the next.
                 return Ok(match outcome(sender.flush(Wait::Poll))? {
@@ -337,10 +337,10 @@ impl Outlet for StreamOutlet {
                 });
             }
             // Its receiver's program must take records for there to be room, and may itself wait for this one.
-            let sent = send_message(desk, number, |data| sender.send(data, Wait::Poll))?;
+            let sent = send_message(oracle, number, |data| sender.send(data, Wait::Poll))?;
             return Ok(sent.step());
         }
-        if !desk.is_sent() || desk.is_ended() {
+        if !oracle.is_sent() || oracle.is_ended() {
             return Ok(Step::Nothing);
         }
         match outcome(sender.flush(Wait::Poll))? {
@@ -356,11 +356,11 @@ impl Outlet for StreamOutlet {
         })
     }
 
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
-        desk.is_ended() || self.0.is_none()
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
+        oracle.is_ended() || self.0.is_none()
     }
 
-    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, _: &Program, _: &Oracle<'_>) -> Result<(), String> {
         if let Some(mut sender) = self.0 {
             // Its receiver may be gone.
             let _ = sender.close(Wait::millis(1));

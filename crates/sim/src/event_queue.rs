@@ -1,4 +1,4 @@
-//! What happens when: entries by time, those of one instant in the order in which they were made.
+//! The event queue: entries by time; entries of one instant in the order in which they were made.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use crate::time::Time;
 
 /// The one queue of events of a world, a network or a machine.
 #[derive(Clone, Debug)]
-pub(crate) struct Agenda<T> {
+pub(crate) struct EventQueue<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
     made: u64,
 }
@@ -46,7 +46,7 @@ impl<T> Ord for Entry<T> {
     }
 }
 
-impl<T> Agenda<T> {
+impl<T> EventQueue<T> {
     pub(crate) fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),

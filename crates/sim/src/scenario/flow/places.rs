@@ -10,10 +10,10 @@ use hamlyn::engine::slot::Mode;
 use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
 
 use super::{
-    Inlet, Outlet, PLACES, Program, Sent, Step, TICKET_BYTES, Turn, parts_of, send_message,
-    targets, word_of, wrong,
+    FlowReceiver, FlowSender, PLACES, Program, Sent, Step, TICKET_BYTES, Turn, parts_of,
+    send_message, targets, word_of, wrong,
 };
-use crate::scenario::ledger::{Desk, End, noise};
+use crate::scenario::history::{End, Oracle, noise};
 use crate::scenario::plan::Kind;
 
 /// Nothing may ever be written there: before and behind all places.
@@ -27,13 +27,15 @@ fn place_bytes(kind: Kind) -> u64 {
 }
 
 /// Metadata of a message: its word, and of some a few bytes more.
-pub(super) fn metadata_of(desk: &Desk<'_>, number: u64) -> Vec<u8> {
-    let mut metadata = word_of(number, desk.length(number)).to_le_bytes().to_vec();
+pub(super) fn metadata_of(oracle: &Oracle<'_>, number: u64) -> Vec<u8> {
+    let mut metadata = word_of(number, oracle.length(number))
+        .to_le_bytes()
+        .to_vec();
     let more = match number % 3 {
         0 => 0,
         _ => number * 11 % (USER_METADATA_BYTES as u64 - 7),
     };
-    metadata.extend(noise(desk.seed(), number | 1 << 32, more as usize));
+    metadata.extend(noise(oracle.seed(), number | 1 << 32, more as usize));
     metadata
 }
 
@@ -56,8 +58,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
-        let kind = desk.known().kind;
+    pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
+        let kind = oracle.known().kind;
         let bytes = PLACES * place_bytes(kind);
         let area = program
             .interface()
@@ -73,11 +75,11 @@ impl Places {
             slot: None,
             queue: queue.map_err(wrong("opening a queue"))?,
             kind,
-            counting: match desk.line % 2 {
+            counting: match oracle.flow % 2 {
                 0 => Counting::Bits32,
                 _ => Counting::Bits64,
             },
-            first: desk.sent(),
+            first: oracle.sent(),
             renewed: 0,
             heard: 0,
         };
@@ -169,7 +171,7 @@ impl Places {
         Ok(())
     }
 
-    fn take(&self, desk: &Desk<'_>, notification: Notification) -> Result<(), String> {
+    fn take(&self, oracle: &Oracle<'_>, notification: Notification) -> Result<(), String> {
         if self.kind == Kind::Silent {
             return Err("a silent message was announced".to_owned());
         }
@@ -178,7 +180,7 @@ impl Places {
         }
         if notification.is_fast() {
             let (number, length) = parts_of(notification.word);
-            desk.came(number, &self.read(number % PLACES, length)?);
+            oracle.came(number, &self.read(number % PLACES, length)?);
             return Ok(());
         }
         let place = u64::from(notification.metadata_index);
@@ -193,7 +195,7 @@ impl Places {
             .map(|bytes| u64::from_le_bytes(*bytes))
             .ok_or("metadata are cut")?;
         let (number, bytes) = parts_of(word);
-        if number % PLACES != place || found[..length] != metadata_of(desk, number) {
+        if number % PLACES != place || found[..length] != metadata_of(oracle, number) {
             return Err(format!("metadata {word:x} are not those that were sent"));
         }
         if self.kind == Kind::OneShot {
@@ -204,27 +206,31 @@ impl Places {
         } else if entry.accumulator() != 0 {
             return Err("a message is announced before all of it is counted".to_owned());
         }
-        desk.came(number, &self.read(place, bytes)?);
+        oracle.came(number, &self.read(place, bytes)?);
         Ok(())
     }
 
     /// What silent messages have come: nothing but their bytes says so.
-    fn find_silent(&self, desk: &Desk<'_>) -> Result<bool, String> {
+    fn find_silent(&self, oracle: &Oracle<'_>) -> Result<bool, String> {
         let mut found = false;
-        for number in desk.under_way() {
-            let expected = desk.content(number);
+        for number in oracle.in_flight() {
+            let expected = oracle.content(number);
             if self.read(number % PLACES, expected.len())? == expected {
-                desk.came(number, &expected);
+                oracle.came(number, &expected);
                 found = true;
             }
         }
         Ok(found)
     }
 
-    /// Opens the place anew, or gives it another key, if it is time and nothing is under way.
-    fn renew_if_due(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
-        let after = u64::from(desk.known().renewed_after);
-        if after == 0 || desk.sent() != self.first + after || !desk.is_settled() || desk.is_old() {
+    /// Opens the place anew, or gives it another key, if it is time and nothing is in flight.
+    fn renew_if_due(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
+        let after = u64::from(oracle.known().renewed_after);
+        if after == 0
+            || oracle.sent() != self.first + after
+            || !oracle.is_settled()
+            || oracle.is_old()
+        {
             return Ok(false);
         }
         self.check_guard()?;
@@ -243,17 +249,17 @@ impl Places {
                 self.open_slot(program)?;
             }
         }
-        self.first = desk.sent();
+        self.first = oracle.sent();
         let mut told = vec![OF_ALL];
         told.extend(self.first.to_le_bytes());
         told.extend(self.tickets()?);
-        desk.tell(End::Sender, told);
+        oracle.tell(End::Sender, told);
         Ok(true)
     }
 
     /// Lets another message in where one was cut.
-    fn hear(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
-        let Some(told) = desk.told(End::Receiver, self.heard) else {
+    fn hear(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
+        let Some(told) = oracle.told(End::Receiver, self.heard) else {
             return Ok(false);
         };
         self.heard += 1;
@@ -261,37 +267,37 @@ impl Places {
         self.permit(program, place)?;
         let mut told = vec![OF_ONE, place as u8];
         told.extend(self.ticket(place)?);
-        desk.tell(End::Sender, told);
+        oracle.tell(End::Sender, told);
         Ok(true)
     }
 }
 
-impl Inlet for Places {
+impl FlowReceiver for Places {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         self.tickets()
     }
 
-    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
-        let mut moved = self.hear(program, desk)? || self.renew_if_due(program, desk)?;
+    fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
+        let mut moved = self.hear(program, oracle)? || self.renew_if_due(program, oracle)?;
         let found = match wait {
             Wait::Poll => program.interface().rcv(&mut self.queue),
             _ => program.interface().rcv_block(&mut self.queue, wait),
         };
         match found {
             Ok(Some(notification)) => {
-                self.take(desk, notification)?;
+                self.take(oracle, notification)?;
                 moved = true;
             }
             Ok(None) | Err(ReceiveError::PeerLost(_)) => {}
             Err(error) => return Err(wrong("receiving")(error)),
         }
         if self.kind == Kind::Silent {
-            moved |= self.find_silent(desk)?;
+            moved |= self.find_silent(oracle)?;
         }
         Ok(moved)
     }
 
-    fn close(self: Box<Self>, program: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, program: &Program, _: &Oracle<'_>) -> Result<(), String> {
         self.check_guard()?;
         let closed = self.slot.map(|slot| program.interface().close_slot(slot));
         program.interface().close_queue(self.queue);
@@ -299,7 +305,7 @@ impl Inlet for Places {
     }
 }
 
-/// The tickets of a line's places, as they are renewed.
+/// The tickets of a flow's places, as they are renewed.
 pub(super) struct Tickets {
     pub(super) targets: Vec<Target>,
     /// The first message for them.
@@ -323,9 +329,9 @@ impl Tickets {
     pub(super) fn next(
         &mut self,
         program: &Program,
-        desk: &Desk<'_>,
+        oracle: &Oracle<'_>,
     ) -> Result<Option<u64>, String> {
-        while let Some(told) = desk.told(End::Sender, self.heard) {
+        while let Some(told) = oracle.told(End::Sender, self.heard) {
             self.heard += 1;
             match told.split_first() {
                 Some((&OF_ONE, told)) => {
@@ -346,9 +352,9 @@ impl Tickets {
                 None => {}
             }
         }
-        let first = *self.first.get_or_insert_with(|| desk.sent());
-        let after = u64::from(desk.known().renewed_after);
-        Ok(desk.next(PLACES).filter(|number| {
+        let first = *self.first.get_or_insert_with(|| oracle.sent());
+        let after = u64::from(oracle.known().renewed_after);
+        Ok(oracle.next(PLACES).filter(|number| {
             let is_renewed = after == 0 || *number < first + after;
             is_renewed && !self.blocked[(number % PLACES) as usize]
         }))
@@ -359,31 +365,31 @@ impl Tickets {
     }
 }
 
-/// Where such a line begins.
-pub(super) struct PlacesOutlet(Tickets);
+/// Where such a flow begins.
+pub(super) struct PlacesSender(Tickets);
 
-impl PlacesOutlet {
+impl PlacesSender {
     pub(super) fn new(targets: Vec<Target>) -> Self {
         Self(Tickets::new(targets))
     }
 }
 
-impl Outlet for PlacesOutlet {
+impl FlowSender for PlacesSender {
     fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        let Some(number) = self.0.next(program, desk)?.filter(|_| turn.is_due) else {
+        let oracle = turn.oracle;
+        let Some(number) = self.0.next(program, oracle)?.filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };
-        let kind = desk.known().kind;
+        let kind = oracle.known().kind;
         let wait = match turn.random.below(4) {
             0 => Wait::Poll,
             1 if kind == Kind::OneShot => SHORT_WAIT,
             _ => Wait::Forever,
         };
         let target = self.0.of(number);
-        let metadata = metadata_of(desk, number);
+        let metadata = metadata_of(oracle, number);
         let terminus = program.terminus();
-        let sent = send_message(desk, number, |data| {
+        let sent = send_message(oracle, number, |data| {
             let message = Message::new(data);
             let message = match kind {
                 Kind::Fast => message.word(word_of(number, data.len())),
@@ -398,7 +404,7 @@ impl Outlet for PlacesOutlet {
             // What has come of it must not be counted with the next.
             let place = number % PLACES;
             self.0.blocked[place as usize] = true;
-            desk.tell(End::Receiver, vec![place as u8]);
+            oracle.tell(End::Receiver, vec![place as u8]);
         }
         Ok(sent.step())
     }

@@ -1,6 +1,6 @@
-//! Parts: what can happen to frames on their way through a pipe, each one thing only.
+//! Impairments: what can happen to frames on their way through a chain. Each does one thing.
 //!
-//! A part is plain data, and can be written in a file; the state that it needs is in [`crate::network::pipe`].
+//! An impairment is plain data, and can be written in a file; the state that it needs is in [`crate::network::impairment_chain`].
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ use crate::time::{Span, Time};
 
 /// One thing that happens to frames. Names of fields end with their unit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "part", deny_unknown_fields)]
-pub enum Part {
+#[serde(rename_all = "snake_case", tag = "impairment", deny_unknown_fields)]
+pub enum Impairment {
     /// Every frame takes so long.
     Delay {
         /// How long.
@@ -59,7 +59,7 @@ pub enum Part {
         when_full: WhenFull,
     },
     /// Frames between two sets of hosts are lost for a while, in both directions. It applies to frames that
-    /// pass this part in that time: at the beginning of a pipe it takes those that are sent, at its end those that arrive.
+    /// pass this impairment in that time: at the beginning of a chain it takes those that are sent, at its end those that arrive.
     Partition {
         /// When the two are apart.
         cuts: Vec<Cut>,
@@ -130,42 +130,42 @@ pub enum Schedule {
     },
 }
 
-/// Why a part cannot be built.
+/// Why an impairment cannot be built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PartError {
+pub enum ImpairmentError {
     /// A wire without a rate.
-    #[error("part {at}: bandwidth needs ps_per_byte of at least 1")]
+    #[error("impairment {at}: bandwidth needs ps_per_byte of at least 1")]
     NoRate {
-        /// Which part of the pipe, from 0.
+        /// Which impairment of the chain, from 0.
         at: usize,
     },
     /// More than a million of a million.
-    #[error("part {at}: {per_million} of a million is more than all: at most 1000000")]
+    #[error("impairment {at}: {per_million} of a million is more than all: at most 1000000")]
     TooOften {
-        /// Which part of the pipe, from 0.
+        /// Which impairment of the chain, from 0.
         at: usize,
         /// What was asked for.
         per_million: u32,
     },
     /// Nothing would be in a run.
-    #[error("part {at}: a loss needs run_frames of at least 1")]
+    #[error("impairment {at}: a loss needs run_frames of at least 1")]
     NoRun {
-        /// Which part of the pipe, from 0.
+        /// Which impairment of the chain, from 0.
         at: usize,
     },
     /// Held back by nothing.
-    #[error("part {at}: reordering needs up_to_ps of at least 1")]
+    #[error("impairment {at}: reordering needs up_to_ps of at least 1")]
     NoReordering {
-        /// Which part of the pipe, from 0.
+        /// Which impairment of the chain, from 0.
         at: usize,
     },
     /// Instants out of order, or spans of nothing.
     #[error(
-        "part {at}: a schedule needs ascending instants, or spans of 1 ps to {} ps",
+        "impairment {at}: a schedule needs ascending instants, or spans of 1 ps to {} ps",
         SPAN_MAX_PS
     )]
     Schedule {
-        /// Which part of the pipe, from 0.
+        /// Which impairment of the chain, from 0.
         at: usize,
     },
 }
@@ -173,7 +173,7 @@ pub enum PartError {
 /// Twice this is still a number.
 const SPAN_MAX_PS: u64 = u64::MAX / 4;
 
-impl Part {
+impl Impairment {
     /// A delay.
     pub fn delay(delay: Span) -> Self {
         Self::Delay {
@@ -182,18 +182,18 @@ impl Part {
     }
 
     /// Whether it can be built; `at` is its place for the error.
-    pub fn check(&self, at: usize) -> Result<(), PartError> {
+    pub fn check(&self, at: usize) -> Result<(), ImpairmentError> {
         match self {
-            Self::Bandwidth { ps_per_byte: 0 } => Err(PartError::NoRate { at }),
-            Self::Lose { run_frames: 0, .. } => Err(PartError::NoRun { at }),
-            Self::Reorder { up_to_ps: 0, .. } => Err(PartError::NoReordering { at }),
+            Self::Bandwidth { ps_per_byte: 0 } => Err(ImpairmentError::NoRate { at }),
+            Self::Lose { run_frames: 0, .. } => Err(ImpairmentError::NoRun { at }),
+            Self::Reorder { up_to_ps: 0, .. } => Err(ImpairmentError::NoReordering { at }),
             &Self::Reorder { per_million, .. }
             | &Self::Lose { per_million, .. }
             | &Self::Duplicate { per_million }
             | &Self::Damage { per_million }
                 if per_million > 1_000_000 =>
             {
-                Err(PartError::TooOften { at, per_million })
+                Err(ImpairmentError::TooOften { at, per_million })
             }
             Self::ComeAndGo { schedule, .. } => {
                 let spans = 1..=SPAN_MAX_PS;
@@ -203,7 +203,9 @@ impl Part {
                         spans.contains(up_ps) && spans.contains(down_ps)
                     }
                 };
-                is_sound.then_some(()).ok_or(PartError::Schedule { at })
+                is_sound
+                    .then_some(())
+                    .ok_or(ImpairmentError::Schedule { at })
             }
             _ => Ok(()),
         }

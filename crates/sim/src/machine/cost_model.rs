@@ -1,4 +1,4 @@
-//! What the machine's processors and cards have to know of packets of the world's programs.
+//! The cost model: charges processors and cards for packets of the world's programs.
 //!
 //! The library takes no virtual time by itself, so what its software takes is charged here: once for each message that is sent,
 //! and once for each that is announced. Messages in fast mode are charged as the world's creator says, raw or by the library's
@@ -10,17 +10,17 @@ use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::packet::{Header, SlotName};
 
 use super::Way;
-use super::card::Load;
+use super::card::TransferDescriptor;
 use super::parameters::{Parameters, Software};
 use crate::time::{Span, Time};
 
 /// Shares of a message sum to this, in slots that count in 32 bits; in 64 bits to 0.
 const WHOLE: u64 = 1 << 32;
 
-/// What a packet is to machine and processors.
+/// The class of a packet: what processors and cards need to know of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Mark {
-    pub(crate) load: Load,
+pub(crate) struct PacketClass {
+    pub(crate) descriptor: TransferDescriptor,
     pub(crate) way: Way,
     /// Whether it is the first of its message.
     pub(crate) is_first: bool,
@@ -32,28 +32,28 @@ pub(crate) struct Mark {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct CostModel {
     machine: Parameters,
     fast: Way,
     /// Shares of messages under way, by interface, slot and metadata entry. A card has packets in the order in which they
     /// were sent, so what was sent last is announced.
     shares: BTreeMap<(u32, SlotName, u16), u64>,
     /// By node: work that is done while nothing comes, since when, and how much.
-    put_off: BTreeMap<u32, (Time, Span)>,
+    deferred: BTreeMap<u32, (Time, Span)>,
 }
 
-impl Desk {
+impl CostModel {
     pub(crate) fn new(machine: Parameters, fast: Way) -> Self {
         Self {
             machine,
             fast,
             shares: BTreeMap::new(),
-            put_off: BTreeMap::new(),
+            deferred: BTreeMap::new(),
         }
     }
 
     /// Looks at a packet that is sent to that interface.
-    pub(crate) fn mark(&mut self, to: u32, header: &Header, payload_bytes: u64) -> Mark {
+    pub(crate) fn class(&mut self, to: u32, header: &Header, payload_bytes: u64) -> PacketClass {
         let metadata_bytes = u64::from(header.metadata_length_bytes);
         let data_bytes = payload_bytes - metadata_bytes;
         let is_fast = header.is_fast();
@@ -72,8 +72,8 @@ impl Desk {
             (true, true)
         };
         let is_direct = is_fast && metadata_bytes == 0 && data_bytes <= DIRECT_BYTES_MAX as u64;
-        Mark {
-            load: Load {
+        PacketClass {
+            descriptor: TransferDescriptor {
                 metadata_bytes,
                 data_bytes,
                 is_pulled: !is_direct,
@@ -88,16 +88,16 @@ impl Desk {
     }
 
     /// What the processor does before the packet is the card's.
-    pub(crate) fn sending(&self, mark: &Mark) -> Span {
-        if !mark.is_first {
+    pub(crate) fn sending(&self, class: &PacketClass) -> Span {
+        if !class.is_first {
             return Span::ZERO;
         }
-        let (machine, load) = (&self.machine, &mark.load);
-        let send = self.software(mark.way).send;
-        if !load.is_pulled {
-            return send + machine.direct_stores(load.data_bytes);
+        let (machine, descriptor) = (&self.machine, &class.descriptor);
+        let send = self.software(class.way).send;
+        if !descriptor.is_pulled {
+            return send + machine.direct_stores(descriptor.data_bytes);
         }
-        if load.metadata_bytes == 0 {
+        if descriptor.metadata_bytes == 0 {
             return send + machine.gather_stores(1);
         }
         send + machine.metadata_software + machine.gather_stores(2)
@@ -106,12 +106,12 @@ impl Desk {
     /// What the processor of that node does from now on until the application has a message that was announced.
     pub(crate) fn receiving(&mut self, node: u32, now: Time, way: Way) -> Span {
         let software = self.software(way);
-        let late = match self.put_off.remove(&node) {
+        let late = match self.deferred.remove(&node) {
             Some((since, span)) if since + span > now => (since + span).since(now),
             _ => Span::ZERO,
         };
         let takes = late + software.receive;
-        self.put_off
+        self.deferred
             .insert(node, (now + takes, software.afterwards));
         takes
     }

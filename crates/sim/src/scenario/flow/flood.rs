@@ -2,9 +2,9 @@
 
 use hamlyn::{Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
 
-use super::{Inlet, Outlet, Program, Step, Turn, outcome, parts_of, word_of, wrong};
+use super::{FlowReceiver, FlowSender, Program, Step, Turn, outcome, parts_of, word_of, wrong};
 use crate::random::Random;
-use crate::scenario::ledger::Desk;
+use crate::scenario::history::Oracle;
 
 const QUEUE_ENTRIES: usize = 4;
 const AREA_BYTES: u64 = 64;
@@ -14,7 +14,7 @@ const BATCH: u64 = 8;
 const TURNS: u64 = 6;
 
 /// A queue that is looked at seldom.
-pub(super) struct FloodInlet {
+pub(super) struct FloodReceiver {
     slot: Slot,
     queue: Queue,
     random: Random,
@@ -24,8 +24,8 @@ pub(super) struct FloodInlet {
     lost: u64,
 }
 
-impl FloodInlet {
-    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
+impl FloodReceiver {
+    pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
         let area = program
             .interface()
             .allocate(AREA_BYTES)
@@ -38,22 +38,22 @@ impl FloodInlet {
         Ok(Self {
             slot: slot.map_err(wrong("opening a slot"))?,
             queue,
-            random: Random::new(desk.seed()),
-            first: desk.sent(),
+            random: Random::new(oracle.seed()),
+            first: oracle.sent(),
             taken: 0,
             lost: 0,
         })
     }
 }
 
-impl Inlet for FloodInlet {
+impl FlowReceiver for FloodReceiver {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         let ticket = self.slot.fast_ticket(0, AREA_BYTES);
         Ok(ticket.map_err(wrong("a ticket"))?.to_bytes().to_vec())
     }
 
-    fn look(&mut self, program: &Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
-        if !desk.is_sent() && self.random.below(TURNS) != 0 {
+    fn look(&mut self, program: &Program, oracle: &Oracle<'_>, _: Wait) -> Result<bool, String> {
+        if !oracle.is_sent() && self.random.below(TURNS) != 0 {
             program.interface().poll();
             return Ok(false);
         }
@@ -62,10 +62,10 @@ impl Inlet for FloodInlet {
             match program.interface().rcv(&mut self.queue) {
                 Ok(Some(notification)) => {
                     let (number, length) = parts_of(notification.word);
-                    if !notification.is_fast() || length != desk.length(number) {
+                    if !notification.is_fast() || length != oracle.length(number) {
                         return Err(format!("word {:x} was never sent", notification.word));
                     }
-                    desk.came(number, &desk.content(number));
+                    oracle.came(number, &oracle.content(number));
                     self.taken += 1;
                 }
                 Err(ReceiveError::Overrun(overrun)) => self.lost += overrun.lost,
@@ -77,20 +77,20 @@ impl Inlet for FloodInlet {
         if self.lost != self.queue.lost() {
             return Err("the queue counts other losses than it reports".to_owned());
         }
-        let sent = desk.sent() - self.first;
-        if !desk.is_old() && self.taken + self.lost > sent {
+        let sent = oracle.sent() - self.first;
+        if !oracle.is_old() && self.taken + self.lost > sent {
             return Err(format!(
                 "{} were announced and {} lost, of {sent}",
                 self.taken, self.lost
             ));
         }
-        if desk.is_sent() && !desk.is_ended() && self.taken + self.lost == sent {
-            desk.lost_all_else();
+        if oracle.is_sent() && !oracle.is_ended() && self.taken + self.lost == sent {
+            oracle.lost_all_else();
         }
         Ok(moved)
     }
 
-    fn close(self: Box<Self>, program: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, program: &Program, _: &Oracle<'_>) -> Result<(), String> {
         let closed = program
             .interface()
             .close_slot(self.slot)
@@ -100,20 +100,20 @@ impl Inlet for FloodInlet {
     }
 }
 
-/// Where such a line begins.
-pub(super) struct FloodOutlet(pub(super) Vec<Target>);
+/// Where such a flow begins.
+pub(super) struct FloodSender(pub(super) Vec<Target>);
 
-impl Outlet for FloodOutlet {
+impl FlowSender for FloodSender {
     fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        let Some(first) = desk.next(u64::MAX).filter(|_| turn.is_due) else {
+        let oracle = turn.oracle;
+        let Some(first) = oracle.next(u64::MAX).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };
-        let left = desk.known().items.len() as u64 - first;
+        let left = oracle.known().items.len() as u64 - first;
         let count = (1 + turn.random.below(BATCH)).min(left);
         let numbers = first..first + count;
-        let contents: Vec<_> = numbers.map(|number| desk.content(number)).collect();
-        contents.iter().for_each(|data| desk.sending(data));
+        let contents: Vec<_> = numbers.map(|number| oracle.content(number)).collect();
+        contents.iter().for_each(|data| oracle.sending(data));
         let messages = contents.iter().zip(first..).map(|(data, number)| {
             let at = number % (AREA_BYTES / 16) * 16;
             Message::new(data).at(at).word(word_of(number, data.len()))
@@ -131,7 +131,7 @@ impl Outlet for FloodOutlet {
             _ => 0,
         };
         for _ in went..count {
-            desk.unsent();
+            oracle.unsent();
         }
         Ok(sent.step())
     }

@@ -7,10 +7,10 @@ use hamlyn::engine::counting::Counting;
 use hamlyn::group::{MEMBER_BYTES, Member, Receiver, Sender};
 use hamlyn::{ReceiveError, Wait};
 
-use super::{Inlet, Outlet, Program, Sent, Step, Turn, outcome, wrong};
+use super::{FlowReceiver, FlowSender, Program, Sent, Step, Turn, outcome, wrong};
 use crate::host::SimHost;
 use crate::random::Random;
-use crate::scenario::ledger::{Desk, End};
+use crate::scenario::history::{End, Oracle};
 use crate::scenario::plan::Kind;
 
 /// Parts of a round at first.
@@ -19,16 +19,16 @@ const PARTS: u64 = 5;
 const SHORT_BYTES: usize = 128;
 
 /// A part of a round, as senders tell each other of it.
-struct Part {
+struct MemberReport {
     number: u64,
-    /// Who sends it: which of the line's senders.
+    /// Who sends it: which of the flow's senders.
     whose: usize,
     offset: usize,
     length: usize,
     member: Member,
 }
 
-impl Part {
+impl MemberReport {
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let numbers = [self.whose, self.offset, self.length].map(|number| number as u64);
@@ -59,30 +59,30 @@ impl Part {
 }
 
 /// A group, one round after the other.
-pub(super) struct GroupInlet {
+pub(super) struct GroupReceiver {
     receiver: Receiver<SimHost>,
     random: Random,
     round: Option<u64>,
 }
 
-impl GroupInlet {
-    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
-        let counting = match desk.line % 2 {
+impl GroupReceiver {
+    pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
+        let counting = match oracle.flow % 2 {
             0 => Counting::Bits64,
             _ => Counting::Bits32,
         };
         let receiver = Receiver::new(program, Kind::Group.longest_bytes(), counting);
         Ok(Self {
             receiver: receiver.map_err(wrong("opening"))?,
-            random: Random::new(desk.seed()),
+            random: Random::new(oracle.seed()),
             round: None,
         })
     }
 
-    fn begin(&mut self, desk: &Desk<'_>, number: u64) -> Result<(), String> {
+    fn begin(&mut self, oracle: &Oracle<'_>, number: u64) -> Result<(), String> {
         let whole = self.receiver.begin();
         let whole = whole.map_err(wrong("beginning a round"))?;
-        let data = desk.content(number);
+        let data = oracle.content(number);
         let mut lengths = Vec::new();
         let mut left = data.len() as u64;
         for _ in 1..1 + self.random.below(PARTS) {
@@ -92,17 +92,17 @@ impl GroupInlet {
         }
         lengths.push(left);
         let members = whole.divide(&lengths).map_err(wrong("dividing"))?;
-        desk.sending(&data);
+        oracle.sending(&data);
         let mut offset = 0;
         for (member, length) in members.into_iter().zip(lengths) {
-            let part = Part {
+            let part = MemberReport {
                 number,
-                whose: self.random.below(1 + desk.known().with.len() as u64) as usize,
+                whose: self.random.below(1 + oracle.known().with.len() as u64) as usize,
                 offset,
                 length: length as usize,
                 member,
             };
-            desk.tell(End::Sender, part.to_bytes());
+            oracle.tell(End::Sender, part.to_bytes());
             offset += length as usize;
         }
         self.round = Some(number);
@@ -110,19 +110,19 @@ impl GroupInlet {
     }
 }
 
-impl Inlet for GroupInlet {
+impl FlowReceiver for GroupReceiver {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         // Members are told when their round begins.
         Ok(vec![0])
     }
 
-    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         let Some(number) = self.round else {
-            let Some(number) = desk.next(1).filter(|_| !desk.is_old()) else {
+            let Some(number) = oracle.next(1).filter(|_| !oracle.is_old()) else {
                 program.interface().poll();
                 return Ok(false);
             };
-            self.begin(desk, number)?;
+            self.begin(oracle, number)?;
             return Ok(true);
         };
         let bytes = match self.receiver.receive(wait) {
@@ -130,13 +130,13 @@ impl Inlet for GroupInlet {
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a group")(error)),
         };
-        let bytes = bytes.get(..desk.length(number)).unwrap_or_default();
-        desk.came(number, bytes);
+        let bytes = bytes.get(..oracle.length(number)).unwrap_or_default();
+        oracle.came(number, bytes);
         self.round = None;
         Ok(true)
     }
 
-    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, _: &Program, _: &Oracle<'_>) -> Result<(), String> {
         Ok(())
     }
 }
@@ -151,34 +151,34 @@ struct Job {
 
 /// Where a group begins, or one of its places.
 #[derive(Default)]
-pub(super) struct GroupOutlet {
+pub(super) struct GroupSender {
     heard: usize,
     jobs: VecDeque<Job>,
 }
 
-impl GroupOutlet {
+impl GroupSender {
     /// Takes on a part, or some of it.
     fn take_on(
         &mut self,
         program: &Program,
-        desk: &Desk<'_>,
-        mut part: Part,
+        oracle: &Oracle<'_>,
+        mut part: MemberReport,
         turn: &mut Turn<'_>,
     ) -> Result<Step, String> {
-        let senders = 1 + desk.known().with.len();
+        let senders = 1 + oracle.known().with.len();
         if part.length > 1 && turn.random.below(3) == 0 {
             // A delegate does the rest.
             let kept = turn.random.below(part.length as u64) as usize;
             let lengths = [kept as u64, (part.length - kept) as u64];
             let halves = part.member.divide(&lengths).map_err(wrong("delegating"))?;
-            let delegated = Part {
+            let delegated = MemberReport {
                 whose: (part.whose + 1) % senders,
                 offset: part.offset + kept,
                 length: part.length - kept,
                 member: halves[1],
                 ..part
             };
-            desk.tell(End::Sender, delegated.to_bytes());
+            oracle.tell(End::Sender, delegated.to_bytes());
             (part.length, part.member) = (kept, halves[0]);
         }
         let Ok(sender) = Sender::grow(program, &part.member, Wait::Forever) else {
@@ -192,7 +192,7 @@ impl GroupOutlet {
             rest -= length;
         }
         left.push_back(rest);
-        let data = desk.content(part.number);
+        let data = oracle.content(part.number);
         let data = data.get(part.offset..part.offset + part.length);
         self.jobs.push_back(Job {
             sender,
@@ -204,17 +204,17 @@ impl GroupOutlet {
     }
 }
 
-impl Outlet for GroupOutlet {
+impl FlowSender for GroupSender {
     fn step(&mut self, program: &Program, mut turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        if let Some(told) = desk.told(End::Sender, self.heard) {
+        let oracle = turn.oracle;
+        if let Some(told) = oracle.told(End::Sender, self.heard) {
             self.heard += 1;
-            let part = Part::from_bytes(&told)?;
-            let senders = [[desk.known().from].as_slice(), &desk.known().with].concat();
-            // A party may be several of them, with one end.
-            let is_ours = senders.get(part.whose) == Some(&turn.party);
+            let part = MemberReport::from_bytes(&told)?;
+            let senders = [[oracle.known().from].as_slice(), &oracle.known().with].concat();
+            // A process may be several of them, with one end.
+            let is_ours = senders.get(part.whose) == Some(&turn.process);
             return match is_ours {
-                true => self.take_on(program, desk, part, &mut turn),
+                true => self.take_on(program, oracle, part, &mut turn),
                 false => Ok(Step::Moved),
             };
         }
@@ -244,8 +244,8 @@ impl Outlet for GroupOutlet {
         Ok(Step::Moved)
     }
 
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
         // Until all has come, somebody may delegate a part.
-        desk.is_through()
+        oracle.is_through()
     }
 }

@@ -1,7 +1,7 @@
-//! What was sent and what came, kept by the world for all parties: the judge of a scenario.
+//! The history of a scenario: the messages sent and received by all processes. The checker compares them.
 //!
-//! It is also how the two ends of a line speak beside the network, where a program would have sent a letter: tickets that
-//! take the place of others, and what an attacker is to be refused for.
+//! The history also carries messages between the two ends of a flow outside the network: tickets that
+//! replace others, and the refusals that an attacker is to get.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,23 +10,23 @@ use hamlyn::engine::refusal::Refusal;
 
 use crate::random::Random;
 use crate::reference::delivery::{Deliveries, Order};
-use crate::scenario::plan::{Kind, Line, Plan};
+use crate::scenario::plan::{Flow, Kind, Plan};
 use crate::time::Time;
 use crate::world;
 
-/// One line, as the judge sees it.
+/// The history of one flow.
 #[derive(Clone, Debug)]
 struct Entry {
     channel: usize,
     items: u64,
     sent: u64,
-    /// All before this were lost with an earlier life of a party, or had come.
+    /// All before this were lost with an earlier life of a process, or had come.
     base: u64,
     /// Which of the messages came.
     came: BTreeSet<u64>,
     /// Its sender, or its receiver, was told that something is lost, or is dead.
     ended: bool,
-    /// A party of it lives for the so-manieth time.
+    /// A process of it lives for the so-manieth time.
     life: u32,
     /// Until it does so again, nothing is sent.
     broken: bool,
@@ -41,7 +41,7 @@ impl Entry {
         self.sent == self.items && self.came.range(self.base..).count() as u64 == left
     }
 
-    /// Whatever is under way may be lost.
+    /// Whatever is in flight may be lost.
     fn report(&self, deliveries: &mut Deliveries) {
         for number in 0..self.sent {
             deliveries.reported(self.channel, number);
@@ -50,24 +50,24 @@ impl Entry {
 }
 
 /// See the module.
-pub(crate) struct Ledger {
+pub(crate) struct History {
     deliveries: Deliveries,
-    lines: Vec<Entry>,
+    flows: Vec<Entry>,
     violations: Vec<String>,
     done: BTreeSet<usize>,
-    /// When each party is killed for good, after which nothing of it is to be waited for.
+    /// When each process is killed for good, after which nothing of it is to be waited for.
     killed_at: Vec<Time>,
 }
 
-impl Ledger {
+impl History {
     pub(crate) fn new(plan: &Plan) -> Self {
         let mut deliveries = Deliveries::new();
-        let lines = plan.lines.iter().map(|line| Entry {
-            channel: deliveries.open(match line.kind {
+        let flows = plan.flows.iter().map(|flow| Entry {
+            channel: deliveries.open(match flow.kind {
                 Kind::Stream | Kind::Datagram | Kind::Group => Order::Kept,
                 _ => Order::Free,
             }),
-            items: line.items.len() as u64,
+            items: flow.items.len() as u64,
             sent: 0,
             base: 0,
             came: BTreeSet::new(),
@@ -78,32 +78,32 @@ impl Ledger {
             expected: BTreeMap::new(),
         });
         Self {
-            lines: lines.collect(),
+            flows: flows.collect(),
             deliveries,
             violations: Vec::new(),
             done: BTreeSet::new(),
-            killed_at: (0..plan.parties.len())
-                .map(|party| plan.killed_at(party))
+            killed_at: (0..plan.processes.len())
+                .map(|process| plan.killed_at(process))
                 .collect(),
         }
     }
 
-    /// Messages of the line may be lost from now on: somebody was told.
-    pub(crate) fn end(&mut self, line: usize) {
-        let entry = &mut self.lines[line];
+    /// Messages of the flow may be lost from now on: somebody was told.
+    pub(crate) fn end(&mut self, flow: usize) {
+        let entry = &mut self.flows[flow];
         entry.ended = true;
         entry.report(&mut self.deliveries);
     }
 
-    /// A party lives again, and its lines begin anew where they stopped. False if all is over already.
-    pub(crate) fn revive(&mut self, plan: &Plan, party: usize) -> bool {
+    /// A process lives again, and its flows begin anew where they stopped. False if all is over already.
+    pub(crate) fn revive(&mut self, plan: &Plan, process: usize) -> bool {
         if self.all_done() {
             return false;
         }
-        // With its lines others have to do again too. Who has not says so at once.
+        // With its flows others have to do again too. Who has not says so at once.
         self.done.clear();
-        for (entry, line) in self.lines.iter_mut().zip(&plan.lines) {
-            if !line.concerns(party) {
+        for (entry, flow) in self.flows.iter_mut().zip(&plan.flows) {
+            if !flow.concerns(process) {
                 continue;
             }
             if entry.is_through() {
@@ -121,21 +121,21 @@ impl Ledger {
         true
     }
 
-    /// Something is wrong.
+    /// Records a violation.
     pub(crate) fn violate(&mut self, what: String) {
         self.violations.push(what);
     }
 
-    /// A party is done with what it has to do.
-    pub(crate) fn done(&mut self, party: usize) {
-        self.done.insert(party);
+    /// A process is done with what it has to do.
+    pub(crate) fn done(&mut self, process: usize) {
+        self.done.insert(process);
     }
 
     /// Whether all are that live.
     pub(crate) fn all_done(&self) -> bool {
         let now = world::now();
-        let mut parties = self.killed_at.iter().enumerate();
-        parties.all(|(party, killed_at)| self.done.contains(&party) || *killed_at <= now)
+        let mut processes = self.killed_at.iter().enumerate();
+        processes.all(|(process, killed_at)| self.done.contains(&process) || *killed_at <= now)
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -145,11 +145,11 @@ impl Ledger {
     /// Messages that came.
     pub(crate) fn count(&self) -> u64 {
         let count = |entry: &Entry| self.deliveries.count(entry.channel);
-        self.lines.iter().map(count).sum()
+        self.flows.iter().map(count).sum()
     }
 
     /// The world is at rest: everything has come, or somebody was told.
-    pub(crate) fn judge(mut self) -> Vec<String> {
+    pub(crate) fn check(mut self) -> Vec<String> {
         if let Err(violation) = self.deliveries.quiet() {
             self.violate(violation.to_string());
         }
@@ -168,58 +168,58 @@ pub(crate) fn noise(seed: u64, number: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// One end of a line.
+/// One end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Sender,
     Receiver,
 }
 
-/// A line of the ledger, at one of its ends.
+/// The oracle handle of one end of a flow: its view of the history.
 #[derive(Clone, Copy)]
-pub(crate) struct Desk<'a> {
+pub(crate) struct Oracle<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) ledger: &'a Mutex<Ledger>,
-    pub(crate) line: usize,
-    /// Of which of the line's lives this end is.
+    pub(crate) history: &'a Mutex<History>,
+    pub(crate) flow: usize,
+    /// Of which of the flow's lives this end is.
     pub(crate) life: u32,
 }
 
-impl<'a> Desk<'a> {
-    /// The line as it is now.
-    pub(crate) fn new(plan: &'a Plan, ledger: &'a Mutex<Ledger>, line: usize) -> Self {
+impl<'a> Oracle<'a> {
+    /// The flow as it is now.
+    pub(crate) fn new(plan: &'a Plan, history: &'a Mutex<History>, flow: usize) -> Self {
         let life = 0;
-        let desk = Self {
+        let oracle = Self {
             plan,
-            ledger,
-            line,
+            history,
+            flow,
             life,
         };
-        let life = desk.read(|entry| entry.life);
-        Self { life, ..desk }
+        let life = oracle.read(|entry| entry.life);
+        Self { life, ..oracle }
     }
 
-    /// Whether a party of it lives again since.
+    /// Whether a process of it lives again since.
     pub(crate) fn is_old(&self) -> bool {
         self.read(|entry| entry.life != self.life)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'a, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> MutexGuard<'a, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read<T>(&self, read: impl FnOnce(&Entry) -> T) -> T {
-        read(&self.lock().lines[self.line])
+        read(&self.lock().flows[self.flow])
     }
 
-    /// The line in the plan.
-    pub(crate) fn known(&self) -> &'a Line {
-        &self.plan.lines[self.line]
+    /// The flow in the plan.
+    pub(crate) fn known(&self) -> &'a Flow {
+        &self.plan.flows[self.flow]
     }
 
-    /// Decides what the line leaves open.
+    /// Decides what the flow leaves open.
     pub(crate) fn seed(&self) -> u64 {
-        self.plan.seed ^ (self.line as u64) << 48
+        self.plan.seed ^ (self.flow as u64) << 48
     }
 
     /// Bytes of a message.
@@ -233,7 +233,7 @@ impl<'a> Desk<'a> {
         noise(self.seed(), number, self.length(number))
     }
 
-    /// The number of the next message of the line, if there is one, and its sender may send it: what was so many
+    /// The number of the next message of the flow, if there is one, and its sender may send it: what was so many
     /// before it, in the same place, has come.
     pub(crate) fn next(&self, window: u64) -> Option<u64> {
         self.read(|entry| {
@@ -261,7 +261,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Messages that were sent and have not come.
-    pub(crate) fn under_way(&self) -> Vec<u64> {
+    pub(crate) fn in_flight(&self) -> Vec<u64> {
         self.read(|entry| {
             let all = entry.base..entry.sent;
             all.filter(|number| !entry.came.contains(number)).collect()
@@ -278,49 +278,52 @@ impl<'a> Desk<'a> {
         self.read(|entry| entry.ended || entry.is_through())
     }
 
-    /// Whether anything of the line may be lost, as somebody was told.
+    /// Whether anything of the flow may be lost, as somebody was told.
     pub(crate) fn is_ended(&self) -> bool {
         self.read(|entry| entry.ended || entry.broken)
     }
 
     /// That message is about to be sent: it may come before the call returns.
     pub(crate) fn sending(&self, bytes: &[u8]) {
-        let mut ledger = self.lock();
-        let ledger = &mut *ledger;
-        let entry = &mut ledger.lines[self.line];
+        let mut history = self.lock();
+        let history = &mut *history;
+        let entry = &mut history.flows[self.flow];
         entry.sent += 1;
-        ledger.deliveries.sent(entry.channel, bytes);
+        history.deliveries.sent(entry.channel, bytes);
     }
 
     /// It was not sent after all.
     pub(crate) fn unsent(&self) {
-        let mut ledger = self.lock();
-        let ledger = &mut *ledger;
-        let entry = &mut ledger.lines[self.line];
+        let mut history = self.lock();
+        let history = &mut *history;
+        let entry = &mut history.flows[self.flow];
         if entry.life != self.life {
             return;
         }
         entry.sent -= 1;
-        if let Err(violation) = ledger.deliveries.unsent(entry.channel) {
-            let line = self.line;
-            ledger.violate(format!("line {line}: {violation}"));
+        if let Err(violation) = history.deliveries.unsent(entry.channel) {
+            let flow = self.flow;
+            history.violate(format!("flow {flow}: {violation}"));
         }
     }
 
     /// That message came, with these bytes.
     pub(crate) fn came(&self, number: u64, bytes: &[u8]) {
-        let mut ledger = self.lock();
-        let ledger = &mut *ledger;
-        let entry = &mut ledger.lines[self.line];
+        let mut history = self.lock();
+        let history = &mut *history;
+        let entry = &mut history.flows[self.flow];
         if entry.life != self.life {
             // What went before it may come, and is of no matter.
             return;
         }
-        match ledger.deliveries.delivered_as(entry.channel, number, bytes) {
+        match history
+            .deliveries
+            .delivered_as(entry.channel, number, bytes)
+        {
             Ok(()) => drop(entry.came.insert(number)),
             Err(violation) => {
-                let line = self.line;
-                ledger.violate(format!("line {line}, message {number}: {violation}"));
+                let flow = self.flow;
+                history.violate(format!("flow {flow}, message {number}: {violation}"));
             }
         }
     }
@@ -336,46 +339,46 @@ impl<'a> Desk<'a> {
 
     /// Its receiver was told that so many were lost; which, it cannot know. Wrong if more came, or fewer.
     pub(crate) fn lost_all_else(&self) {
-        let mut ledger = self.lock();
-        let ledger = &mut *ledger;
-        let entry = &mut ledger.lines[self.line];
+        let mut history = self.lock();
+        let history = &mut *history;
+        let entry = &mut history.flows[self.flow];
         for number in entry.base..entry.sent {
             if entry.came.insert(number) {
-                ledger.deliveries.reported(entry.channel, number);
+                history.deliveries.reported(entry.channel, number);
             }
         }
     }
 
-    /// That message may come, or not.
-    pub(crate) fn excuse(&self, number: u64) {
-        let mut ledger = self.lock();
-        let ledger = &mut *ledger;
-        let entry = &mut ledger.lines[self.line];
+    /// Permits the message to come or to be lost.
+    pub(crate) fn permit(&self, number: u64) {
+        let mut history = self.lock();
+        let history = &mut *history;
+        let entry = &mut history.flows[self.flow];
         if entry.life == self.life && entry.came.insert(number) {
-            ledger.deliveries.reported(entry.channel, number);
+            history.deliveries.reported(entry.channel, number);
         }
     }
 
-    /// A party of the line is lost. Whatever is under way may be lost too; if it lives again, so does the line.
+    /// A process of the flow is lost. Whatever is in flight may be lost too; if it lives again, so does the flow.
     pub(crate) fn lose(&self) {
-        let line = self.known();
+        let flow = self.known();
         let lives: BTreeSet<_> = self.plan.restarted().collect();
-        let lives = lives.into_iter().filter(|party| line.concerns(*party));
+        let lives = lives.into_iter().filter(|process| flow.concerns(*process));
         let lives = lives.count() as u32;
-        let mut ledger = self.lock();
-        if ledger.lines[self.line].life >= lives {
-            return ledger.end(self.line);
+        let mut history = self.lock();
+        if history.flows[self.flow].life >= lives {
+            return history.end(self.flow);
         }
-        let ledger = &mut *ledger;
-        let entry = &mut ledger.lines[self.line];
+        let history = &mut *history;
+        let entry = &mut history.flows[self.flow];
         entry.broken = true;
-        entry.report(&mut ledger.deliveries);
+        entry.report(&mut history.deliveries);
     }
 
     /// Tells that end something.
     pub(crate) fn tell(&self, whom: End, bytes: Vec<u8>) {
-        let mut ledger = self.lock();
-        let entry = &mut ledger.lines[self.line];
+        let mut history = self.lock();
+        let entry = &mut history.flows[self.flow];
         if entry.life == self.life {
             entry.told[whom as usize].push(bytes);
         }
@@ -393,13 +396,13 @@ impl<'a> Desk<'a> {
 
     /// That slot is about to refuse so many packets.
     pub(crate) fn expect(&self, slot: usize, reason: Refusal, packets: u64) {
-        let expected = &mut self.lock().lines[self.line].expected;
+        let expected = &mut self.lock().flows[self.flow].expected;
         *expected.entry((slot, reason as u8)).or_default() += packets;
     }
 
     /// They were not sent after all.
     pub(crate) fn unexpect(&self, slot: usize, reason: Refusal, packets: u64) {
-        let expected = &mut self.lock().lines[self.line].expected;
+        let expected = &mut self.lock().flows[self.flow].expected;
         *expected.entry((slot, reason as u8)).or_default() -= packets;
     }
 

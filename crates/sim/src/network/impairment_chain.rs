@@ -1,19 +1,19 @@
-//! A pipe: parts in a row, through which frames go one way.
+//! An impairment chain: impairments in a row, through which frames go one way.
 //!
-//! Each part has its own random numbers, so what one draws changes nothing for the others. What has no room in
-//! the next part waits where it is, and so does what is behind it.
+//! Each impairment has its own random numbers, so what one draws changes nothing for the others. A frame without room in
+//! the next impairment waits where it is, and so do the frames behind it.
 
 use std::collections::VecDeque;
 
-use super::part::{PartError, Schedule, WhenDown, WhenFull};
-use super::{Frame, Loss, Part, Payload};
+use super::impairment::{ImpairmentError, Schedule, WhenDown, WhenFull};
+use super::{Frame, Impairment, Loss, Payload};
 use crate::random::Random;
 use crate::time::{Span, Time};
 
-/// Parts in a row. To drive it: [`Pipe::offer`], and at each instant that [`Pipe::next`] names, [`Pipe::take`]
-/// until there is nothing, or [`Pipe::advance`] if nothing is to be taken.
+/// Parts in a row. To drive it: [`ImpairmentChain::offer`], and at each instant that [`ImpairmentChain::next`] names, [`ImpairmentChain::take`]
+/// until there is nothing, or [`ImpairmentChain::advance`] if nothing is to be taken.
 #[derive(Clone, Debug)]
-pub struct Pipe<P> {
+pub struct ImpairmentChain<P> {
     stages: Vec<Stage<P>>,
     now: Time,
     lost: Vec<(u64, Loss)>,
@@ -21,7 +21,7 @@ pub struct Pipe<P> {
 
 #[derive(Clone, Debug)]
 struct Stage<P> {
-    part: Part,
+    impairment: Impairment,
     random: Random,
     /// By the instant from which they may go on.
     queue: VecDeque<(Time, Frame<P>)>,
@@ -34,17 +34,21 @@ struct Stage<P> {
     changes: usize,
 }
 
-impl<P: Payload> Pipe<P> {
-    /// A pipe of these parts; without any, frames go through at once.
-    pub fn new(parts: &[Part], random: &mut Random) -> Result<Self, PartError> {
-        let nothing = [Part::Delay { delay_ps: 0 }];
-        let parts = if parts.is_empty() { &nothing } else { parts };
-        let build = |(at, part): (usize, &Part)| {
-            part.check(at)?;
-            Ok(Stage::new(part.clone(), random.fork()))
+impl<P: Payload> ImpairmentChain<P> {
+    /// A chain of these impairments; without any, frames go through at once.
+    pub fn new(impairments: &[Impairment], random: &mut Random) -> Result<Self, ImpairmentError> {
+        let nothing = [Impairment::Delay { delay_ps: 0 }];
+        let impairments = if impairments.is_empty() {
+            &nothing
+        } else {
+            impairments
+        };
+        let build = |(at, impairment): (usize, &Impairment)| {
+            impairment.check(at)?;
+            Ok(Stage::new(impairment.clone(), random.fork()))
         };
         Ok(Self {
-            stages: parts
+            stages: impairments
                 .iter()
                 .enumerate()
                 .map(build)
@@ -91,7 +95,7 @@ impl<P: Payload> Pipe<P> {
         core::mem::take(&mut self.lost)
     }
 
-    /// Time is now `now`: everything moves on that can. [`Pipe::offer`] and [`Pipe::take`] do this by themselves.
+    /// Time is now `now`: everything moves on that can. [`ImpairmentChain::offer`] and [`ImpairmentChain::take`] do this by themselves.
     pub fn advance(&mut self, now: Time) {
         while let Some(at) = self.next()
             && at <= now
@@ -125,9 +129,9 @@ impl<P: Payload> Pipe<P> {
 }
 
 impl<P: Payload> Stage<P> {
-    fn new(part: Part, random: Random) -> Self {
+    fn new(impairment: Impairment, random: Random) -> Self {
         let mut stage = Self {
-            part,
+            impairment,
             random,
             queue: VecDeque::new(),
             held_bytes: 0,
@@ -142,7 +146,7 @@ impl<P: Payload> Stage<P> {
 
     /// When the link changes next, after a change at `at`.
     fn change_after(&mut self, at: Time) -> Time {
-        let Part::ComeAndGo { schedule, .. } = &self.part else {
+        let Impairment::ComeAndGo { schedule, .. } = &self.impairment else {
             return Time::NEVER;
         };
         match schedule {
@@ -171,13 +175,13 @@ impl<P: Payload> Stage<P> {
     }
 
     fn has_room(&mut self, now: Time, bytes: u32) -> bool {
-        match self.part {
-            Part::Bandwidth { .. } => self.queue.is_empty(),
-            Part::Buffer {
+        match self.impairment {
+            Impairment::Bandwidth { .. } => self.queue.is_empty(),
+            Impairment::Buffer {
                 limit_bytes,
                 when_full,
             } => when_full == WhenFull::Drop || self.fits(limit_bytes, bytes),
-            Part::ComeAndGo { when_down, .. } => {
+            Impairment::ComeAndGo { when_down, .. } => {
                 self.settle(now);
                 (self.is_up || when_down == WhenDown::Lose) && self.ready(now).is_none()
             }
@@ -194,16 +198,16 @@ impl<P: Payload> Stage<P> {
         let number = frame.number;
         let mut at = now;
         let mut loss = None;
-        match self.part {
-            Part::Delay { delay_ps } => at += Span::from_ps(delay_ps),
-            Part::Jitter { up_to_ps } => {
+        match self.impairment {
+            Impairment::Delay { delay_ps } => at += Span::from_ps(delay_ps),
+            Impairment::Jitter { up_to_ps } => {
                 at += Span::from_ps(self.random.within(0..up_to_ps.saturating_add(1)));
                 at = at.max(self.queue.back().map_or(at, |(last, _)| *last));
             }
-            Part::Bandwidth { ps_per_byte } => {
+            Impairment::Bandwidth { ps_per_byte } => {
                 at += Span::from_ps(ps_per_byte) * u64::from(frame.bytes);
             }
-            Part::Reorder {
+            Impairment::Reorder {
                 per_million,
                 up_to_ps,
             } => {
@@ -211,7 +215,7 @@ impl<P: Payload> Stage<P> {
                     at += Span::from_ps(self.random.within(1..up_to_ps.saturating_add(1)));
                 }
             }
-            Part::Lose {
+            Impairment::Lose {
                 per_million,
                 run_frames,
             } => {
@@ -223,28 +227,28 @@ impl<P: Payload> Stage<P> {
                     loss = Some(Loss::Chance);
                 }
             }
-            Part::Duplicate { per_million } => {
+            Impairment::Duplicate { per_million } => {
                 if self.random.happens(per_million) {
                     self.enter(at, frame.clone());
                 }
             }
-            Part::Damage { per_million } => {
+            Impairment::Damage { per_million } => {
                 if self.random.happens(per_million) {
                     frame.damaged = true;
                     frame.payload.damage(&mut self.random);
                 }
             }
-            Part::Buffer { limit_bytes, .. } => {
+            Impairment::Buffer { limit_bytes, .. } => {
                 if !self.fits(limit_bytes, frame.bytes) {
                     loss = Some(Loss::Overflow);
                 }
             }
-            Part::Partition { ref cuts } => {
+            Impairment::Partition { ref cuts } => {
                 if cuts.iter().any(|cut| cut.parts(now, frame.from, frame.to)) {
                     loss = Some(Loss::Partition);
                 }
             }
-            Part::ComeAndGo { .. } => {
+            Impairment::ComeAndGo { .. } => {
                 self.settle(now);
                 if !self.is_up {
                     loss = Some(Loss::Down);
@@ -271,11 +275,11 @@ impl<P: Payload> Stage<P> {
     }
 
     fn next(&self, now: Time) -> Option<Time> {
-        // What is overdue waits for the next part, and that has an instant of its own.
+        // What is overdue waits for the next impairment, and that has an instant of its own.
         let front = self.queue.front().map(|(at, _)| *at).filter(|at| *at > now);
         let is_held = matches!(
-            self.part,
-            Part::ComeAndGo {
+            self.impairment,
+            Impairment::ComeAndGo {
                 when_down: WhenDown::Hold,
                 ..
             }

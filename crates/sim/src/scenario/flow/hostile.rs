@@ -12,9 +12,9 @@ use hamlyn::{
     Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Ticket, Undelivered, Wait,
 };
 
-use super::{Inlet, Outlet, Program, Sent, Step, Turn, outcome, wrong};
+use super::{FlowReceiver, FlowSender, Program, Sent, Step, Turn, outcome, wrong};
 use crate::random::Random;
-use crate::scenario::ledger::{Desk, End, noise};
+use crate::scenario::history::{End, Oracle, noise};
 use crate::scenario::plan::Kind;
 
 const SLOT_BYTES: u64 = 1_536;
@@ -149,15 +149,15 @@ impl Victim {
     }
 
     /// Counts what was refused, slot by slot. More than was sent is wrong.
-    fn count_refusals(&mut self, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
+    fn count_refusals(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         self.refused = 0;
         for (number, slot) in self.slots.iter().enumerate() {
             let info = program.interface().slot_info(slot);
             let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
             self.refused += refusals.total();
             for &reason in Refusal::ALL {
-                let (expected, found) = (desk.expected(number, reason), refusals.count(reason));
-                if found > expected && !desk.is_old() {
+                let (expected, found) = (oracle.expected(number, reason), refusals.count(reason));
+                if found > expected && !oracle.is_old() {
                     return Err(format!(
                         "slot {number} refused {found} packets, and {expected} were to be: {reason}"
                     ));
@@ -194,7 +194,7 @@ fn key_of(first: Key, index: u16) -> Key {
     Key::from_bits(first.to_bits().wrapping_add(u64::from(index)))
 }
 
-impl Inlet for Victim {
+impl FlowReceiver for Victim {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         Ok(self
             .tickets
@@ -203,7 +203,7 @@ impl Inlet for Victim {
             .collect())
     }
 
-    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String> {
+    fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         let found = match wait {
             Wait::Poll => program.interface().rcv(&mut self.queue),
             _ => program.interface().rcv_block(&mut self.queue, wait),
@@ -218,19 +218,19 @@ impl Inlet for Victim {
             return Ok(false);
         }
         self.check()?;
-        self.count_refusals(program, desk)?;
+        self.count_refusals(program, oracle)?;
         Ok(true)
     }
 
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
-        let attacks = desk.known().items.len();
-        let is_over = attacks == 0 || desk.told(End::Receiver, attacks - 1).is_some();
-        desk.is_ended() || is_over && self.refused == desk.expected_of(0..SLOTS)
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
+        let attacks = oracle.known().items.len();
+        let is_over = attacks == 0 || oracle.told(End::Receiver, attacks - 1).is_some();
+        oracle.is_ended() || is_over && self.refused == oracle.expected_of(0..SLOTS)
     }
 
-    fn close(mut self: Box<Self>, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
+    fn close(mut self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         self.check()?;
-        self.count_refusals(program, desk)?;
+        self.count_refusals(program, oracle)?;
         for slot in self.slots {
             let closed = program.interface().close_slot(slot);
             closed.map_err(wrong("closing"))?;
@@ -376,20 +376,20 @@ impl Attacker {
     }
 }
 
-impl Outlet for Attacker {
+impl FlowSender for Attacker {
     fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        let left = self.fired < desk.known().items.len();
-        if !turn.is_due || !left || desk.is_ended() {
+        let oracle = turn.oracle;
+        let left = self.fired < oracle.known().items.len();
+        if !turn.is_due || !left || oracle.is_ended() {
             return Ok(Step::Nothing);
         }
-        let payload = desk.plan.packet_payload_bytes as usize;
+        let payload = oracle.plan.packet_payload_bytes as usize;
         // Such that one packet suffices, and an entry's limits.
         let single_bytes = (payload - USER_METADATA_BYTES).min(ENTRY_BYTES as usize) as u64;
         let mut length = match turn.random.below(5) {
             0 | 1 => 16,
             2 | 3 => turn.random.within(17..single_bytes + 1),
-            _ => desk.length(self.fired as u64) as u64,
+            _ => oracle.length(self.fired as u64) as u64,
         };
         let attack = self.attack(turn.random, length.clamp(1, single_bytes));
         if !attack.may_be_long {
@@ -406,8 +406,8 @@ impl Outlet for Attacker {
             1 => 13,
             _ => 8,
         };
-        let data = noise(desk.seed(), turn.random.bits(), length as usize);
-        let metadata = noise(desk.seed(), 1, metadata_bytes);
+        let data = noise(oracle.seed(), turn.random.bits(), length as usize);
+        let metadata = noise(oracle.seed(), 1, metadata_bytes);
         let message = Message {
             word: if is_fast { 1 } else { 0 },
             metadata: &metadata,
@@ -426,7 +426,7 @@ impl Outlet for Attacker {
             0 if !is_long => Wait::Poll,
             _ => Wait::Forever,
         };
-        desk.expect(attack.slot, attack.reason, packets);
+        oracle.expect(attack.slot, attack.reason, packets);
         let terminus = program.terminus();
         let sent = outcome(
             program
@@ -437,16 +437,16 @@ impl Outlet for Attacker {
             Sent::Yes(_) => {
                 self.fired += 1;
                 self.packets += packets;
-                desk.tell(End::Receiver, Vec::new());
+                oracle.tell(End::Receiver, Vec::new());
             }
-            Sent::NotNow => desk.unexpect(attack.slot, attack.reason, packets),
+            Sent::NotNow => oracle.unexpect(attack.slot, attack.reason, packets),
             // Some of them may have gone, and come back.
             Sent::Cut | Sent::Lost => self.packets += packets,
         }
         Ok(sent.step())
     }
 
-    fn came_back(&mut self, packet: &Undelivered, desk: &Desk<'_>) -> Result<(), String> {
+    fn came_back(&mut self, packet: &Undelivered, oracle: &Oracle<'_>) -> Result<(), String> {
         let is_ours = |target: &Target| {
             let ticket = target.ticket();
             packet.to == Some(ticket.destination) && packet.slot == ticket.slot
@@ -455,17 +455,22 @@ impl Outlet for Attacker {
             return Ok(());
         }
         self.back += 1;
-        if self.back > self.packets && !desk.is_old() {
+        if self.back > self.packets && !oracle.is_old() {
             let (back, packets) = (self.back, self.packets);
             return Err(format!("of {packets} packets {back} came back"));
         }
         Ok(())
     }
 
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
-        let [from, to] = [desk.known().from, desk.known().to]
-            .map(|party| desk.plan.parties.get(party).map(|party| party.node));
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
+        let [from, to] = [oracle.known().from, oracle.known().to].map(|process| {
+            oracle
+                .plan
+                .processes
+                .get(process)
+                .map(|process| process.node)
+        });
         let is_back = from == to || self.back == self.packets;
-        desk.is_ended() || self.fired == desk.known().items.len() && is_back
+        oracle.is_ended() || self.fired == oracle.known().items.len() && is_back
     }
 }

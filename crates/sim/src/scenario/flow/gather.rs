@@ -5,8 +5,8 @@ use hamlyn::engine::terminus::{Completion, GatherPiece, SendHandle, SendTag, Ter
 use hamlyn::{Area, Message, Wait};
 
 use super::places::{Tickets, metadata_of};
-use super::{Outlet, PLACES, Program, Sent, Step, Turn, outcome, send_message, targets, wrong};
-use crate::scenario::ledger::Desk;
+use super::{FlowSender, PLACES, Program, Sent, Step, Turn, outcome, send_message, targets, wrong};
+use crate::scenario::history::Oracle;
 use crate::scenario::plan::Kind;
 
 /// Pieces of a message at most.
@@ -25,17 +25,17 @@ struct Busy {
     tag: SendTag,
 }
 
-/// Where such a line begins.
-pub(super) struct GatherOutlet {
+/// Where such a flow begins.
+pub(super) struct GatherSender {
     tickets: Tickets,
     area: Area,
     buffers: [Option<Busy>; PLACES as usize],
 }
 
-impl GatherOutlet {
+impl GatherSender {
     pub(super) fn grow(
         program: &Program,
-        _: &Desk<'_>,
+        _: &Oracle<'_>,
         seed: &[u8],
     ) -> Result<Option<Self>, String> {
         let area = program.interface().allocate(PLACES * BUFFER_BYTES);
@@ -48,7 +48,7 @@ impl GatherOutlet {
     }
 
     /// Frees buffers whose messages are done. Whether there were any.
-    fn reap(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn reap(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
         let mut reaped = false;
         for (number, buffer) in self.buffers.iter_mut().enumerate() {
             let Some(busy) = buffer else { continue };
@@ -64,7 +64,7 @@ impl GatherOutlet {
                 }
                 // Another message may be at it: it is this one's alone.
                 (_, Err(error)) => return Err(wrong("unbinding")(error)),
-                (Completion::Failed, Ok(())) if desk.plan.is_lossless() => {
+                (Completion::Failed, Ok(())) if oracle.plan.is_lossless() => {
                     return Err("a message failed, and no link was lost".to_owned());
                 }
                 (_, Ok(())) => {}
@@ -108,12 +108,12 @@ fn lay_out(
     Ok(pieces)
 }
 
-impl Outlet for GatherOutlet {
+impl FlowSender for GatherSender {
     fn step(&mut self, program: &Program, mut turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        let reaped = self.reap(program, desk)?;
+        let oracle = turn.oracle;
+        let reaped = self.reap(program, oracle)?;
         let idle = if reaped { Step::Moved } else { Step::Nothing };
-        let next = self.tickets.next(program, desk)?;
+        let next = self.tickets.next(program, oracle)?;
         let Some(number) = next.filter(|_| turn.is_due) else {
             return Ok(idle);
         };
@@ -125,13 +125,13 @@ impl Outlet for GatherOutlet {
         let at = place * BUFFER_BYTES;
         let range = at..at + BUFFER_BYTES;
         let Ok(tag) = program.interface().bind_area(terminus, &self.area, range) else {
-            // Streams of this party have some of the few.
+            // Streams of this process have some of the few.
             return Ok(idle);
         };
-        let pieces = lay_out(&self.area, at, tag, &desk.content(number), &mut turn)?;
-        let metadata = metadata_of(desk, number);
+        let pieces = lay_out(&self.area, at, tag, &oracle.content(number), &mut turn)?;
+        let metadata = metadata_of(oracle, number);
         let target = self.tickets.of(number);
-        let sent = send_message(desk, number, |_| {
+        let sent = send_message(oracle, number, |_| {
             let message = Message::new(&[]).metadata(&metadata);
             program
                 .interface()
@@ -151,15 +151,15 @@ impl Outlet for GatherOutlet {
         Ok(sent.step())
     }
 
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
         let is_free = self.buffers.iter().all(Option::is_none);
-        desk.is_ended() || desk.is_sent() && is_free
+        oracle.is_ended() || oracle.is_sent() && is_free
     }
 
     /// Sends more than there is room for, closes the link, and looks at what became of it.
-    fn close(mut self: Box<Self>, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
-        self.reap(program, desk)?;
-        if !desk.lock().all_done() {
+    fn close(mut self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
+        self.reap(program, oracle)?;
+        if !oracle.lock().all_done() {
             return Ok(());
         }
         let terminus = program.terminus();

@@ -7,11 +7,12 @@ use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
 
 use super::places::Tickets;
 use super::{
-    Inlet, Outlet, PLACES, Program, Sent, Step, Turn, parts_of, send_message, word_of, wrong,
+    FlowReceiver, FlowSender, PLACES, Program, Sent, Step, Turn, parts_of, send_message, word_of,
+    wrong,
 };
 use crate::random::Random;
-use crate::scenario::ledger::{Desk, End};
-use crate::scenario::party;
+use crate::scenario::history::{End, Oracle};
+use crate::scenario::process;
 
 /// Of each place, and of the guard before and behind them.
 const PAGE_BYTES: u64 = 4096;
@@ -27,7 +28,7 @@ const PLACED: u8 = 1;
 const UNPLACED: u8 = 0;
 
 /// Places of which the pages are granted for a while.
-pub(super) struct GrantedInlet {
+pub(super) struct GrantedReceiver {
     area: Area,
     slot: Slot,
     queue: Queue,
@@ -41,8 +42,8 @@ pub(super) struct GrantedInlet {
     refused: u64,
 }
 
-impl GrantedInlet {
-    pub(super) fn open(program: &Program, desk: &Desk<'_>) -> Result<Self, String> {
+impl GrantedReceiver {
+    pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
         let area = program
             .interface()
             .allocate_shared((PLACES + 2) * PAGE_BYTES);
@@ -62,7 +63,7 @@ impl GrantedInlet {
             area,
             slot: slot.map_err(wrong("opening a slot"))?,
             queue,
-            random: Random::new(desk.seed()),
+            random: Random::new(oracle.seed()),
             grant: None,
             heard: 0,
             placed: Vec::new(),
@@ -71,8 +72,8 @@ impl GrantedInlet {
         })
     }
 
-    fn hear(&mut self, desk: &Desk<'_>) {
-        while let Some(told) = desk.told(End::Receiver, self.heard) {
+    fn hear(&mut self, oracle: &Oracle<'_>) {
+        while let Some(told) = oracle.told(End::Receiver, self.heard) {
             self.heard += 1;
             let number = told.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
             match told.last() {
@@ -86,13 +87,13 @@ impl GrantedInlet {
     }
 
     /// Takes an announcement. Whether there was one.
-    fn take(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn take(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
         let notification = match program.interface().rcv(&mut self.queue) {
             Ok(Some(notification)) => notification,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving")(error)),
         };
-        self.hear(desk);
+        self.hear(oracle);
         let metadata = self.slot.metadata();
         let entry = metadata
             .and_then(|all| all.entry(notification.metadata_index))
@@ -107,18 +108,24 @@ impl GrantedInlet {
         let at = PAGE_BYTES + number % PLACES * PAGE_BYTES;
         let read = self.area.read_at(at, &mut bytes);
         read.map_err(wrong("reading a place"))?;
-        desk.came(number, &bytes);
+        oracle.came(number, &bytes);
         Ok(true)
     }
 
     /// The pages, to the sender if it is near and linked.
-    fn begin(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
-        let line = desk.known();
-        let node = |party: usize| desk.plan.parties.get(party).map(|party| party.node);
-        if line.from == line.to || node(line.from) != node(line.to) || desk.is_ended() {
+    fn begin(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
+        let flow = oracle.known();
+        let node = |process: usize| {
+            oracle
+                .plan
+                .processes
+                .get(process)
+                .map(|process| process.node)
+        };
+        if flow.from == flow.to || node(flow.from) != node(flow.to) || oracle.is_ended() {
             return Ok(false);
         }
-        let name = party::name(line.from);
+        let name = process::name(flow.from);
         let linked = program
             .interface()
             .peers()
@@ -132,7 +139,7 @@ impl GrantedInlet {
             Ok(grant) => {
                 let mut told = vec![BEGINS];
                 told.extend(grant.ticket().to_bytes());
-                desk.tell(End::Sender, told);
+                oracle.tell(End::Sender, told);
                 self.grant = Some(grant);
                 Ok(true)
             }
@@ -141,25 +148,25 @@ impl GrantedInlet {
         }
     }
 
-    fn end(&mut self, program: &Program, desk: &Desk<'_>) -> Result<bool, String> {
+    fn end(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
         let Some(grant) = self.grant.take() else {
             return Ok(false);
         };
         // What is announced by now is in order; from here on nothing waits until the grant is at its end.
-        while self.take(program, desk)? {}
-        self.hear(desk);
+        while self.take(program, oracle)? {}
+        self.hear(oracle);
         match program.interface().revoke_grant(&grant) {
             Ok(()) | Err(GrantError::NoSuchGrant) => {}
             Err(error) => return Err(wrong("revoking")(error)),
         }
-        desk.tell(End::Sender, vec![ENDS]);
+        oracle.tell(End::Sender, vec![ENDS]);
         let barred = self.placed.drain(..);
-        self.barred = barred.filter(|number| !desk.has_come(*number)).collect();
+        self.barred = barred.filter(|number| !oracle.has_come(*number)).collect();
         Ok(true)
     }
 
     /// What was refused as it should be needs not come.
-    fn settle(&mut self, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
+    fn settle(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         let info = program.interface().slot_info(&self.slot);
         let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
         let refused = refusals.count(Refusal::NotGranted);
@@ -167,17 +174,17 @@ impl GrantedInlet {
         if refused > most || refusals.total() != refused {
             return Err(format!("{refusals:?} were refused, and {most} to be"));
         }
-        if refused == most || desk.is_ended() {
+        if refused == most || oracle.is_ended() {
             self.refused = refused;
             for number in self.barred.drain(..) {
-                desk.excuse(number);
+                oracle.permit(number);
             }
         }
         Ok(())
     }
 }
 
-impl Inlet for GrantedInlet {
+impl FlowReceiver for GrantedReceiver {
     fn seed(&self, _: &Program) -> Result<Vec<u8>, String> {
         let mut all = Vec::new();
         for place in 0..PLACES {
@@ -189,25 +196,25 @@ impl Inlet for GrantedInlet {
         Ok(all)
     }
 
-    fn look(&mut self, program: &Program, desk: &Desk<'_>, _: Wait) -> Result<bool, String> {
-        if desk.is_old() {
+    fn look(&mut self, program: &Program, oracle: &Oracle<'_>, _: Wait) -> Result<bool, String> {
+        if oracle.is_old() {
             return Ok(false);
         }
         if !self.barred.is_empty() {
-            self.settle(program, desk)?;
-        } else if self.random.below(TURNS) == 0 && !desk.is_through() {
+            self.settle(program, oracle)?;
+        } else if self.random.below(TURNS) == 0 && !oracle.is_through() {
             let moved = match self.grant {
-                None => self.begin(program, desk)?,
-                Some(_) => self.end(program, desk)?,
+                None => self.begin(program, oracle)?,
+                Some(_) => self.end(program, oracle)?,
             };
             if moved {
                 return Ok(true);
             }
         }
-        self.take(program, desk)
+        self.take(program, oracle)
     }
 
-    fn close(self: Box<Self>, program: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, program: &Program, _: &Oracle<'_>) -> Result<(), String> {
         let mut guard = vec![0; PAGE_BYTES as usize];
         for at in [0, (PLACES + 1) * PAGE_BYTES] {
             let read = self.area.read_at(at, &mut guard);
@@ -225,14 +232,14 @@ impl Inlet for GrantedInlet {
     }
 }
 
-/// Where such a line begins.
-pub(super) struct GrantedOutlet {
+/// Where such a flow begins.
+pub(super) struct GrantedSender {
     tickets: Tickets,
     heard: usize,
     grant: Option<GrantTicket>,
 }
 
-impl GrantedOutlet {
+impl GrantedSender {
     pub(super) fn new(targets: Vec<Target>) -> Self {
         Self {
             tickets: Tickets::new(targets),
@@ -241,8 +248,8 @@ impl GrantedOutlet {
         }
     }
 
-    fn hear(&mut self, program: &Program, desk: &Desk<'_>) -> Result<(), String> {
-        while let Some(told) = desk.told(End::Sender, self.heard) {
+    fn hear(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
+        while let Some(told) = oracle.told(End::Sender, self.heard) {
             self.heard += 1;
             match told.split_first() {
                 Some((&BEGINS, ticket)) => {
@@ -262,15 +269,15 @@ impl GrantedOutlet {
     }
 }
 
-impl Outlet for GrantedOutlet {
+impl FlowSender for GrantedSender {
     fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String> {
-        let desk = turn.desk;
-        self.hear(program, desk)?;
-        let Some(number) = desk.next(PLACES).filter(|_| turn.is_due) else {
+        let oracle = turn.oracle;
+        self.hear(program, oracle)?;
+        let Some(number) = oracle.next(PLACES).filter(|_| turn.is_due) else {
             return Ok(Step::Nothing);
         };
         let target = self.tickets.of(number);
-        let metadata = word_of(number, desk.length(number)).to_le_bytes();
+        let metadata = word_of(number, oracle.length(number)).to_le_bytes();
         let terminus = program.terminus();
         let is_placed = self.grant.is_some();
         let wait = match is_placed {
@@ -280,13 +287,13 @@ impl Outlet for GrantedOutlet {
         };
         let tell = |what: u8| {
             let number = number.to_le_bytes();
-            desk.tell(End::Receiver, [number.as_slice(), &[what]].concat());
+            oracle.tell(End::Receiver, [number.as_slice(), &[what]].concat());
         };
         if is_placed {
             tell(PLACED);
         }
         let accepted = program.interface().grants_accepted();
-        let sent = send_message(desk, number, |data| {
+        let sent = send_message(oracle, number, |data| {
             let message = Message::new(data).metadata(&metadata);
             program
                 .interface()

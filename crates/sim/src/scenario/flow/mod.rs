@@ -1,4 +1,4 @@
-//! The two ends of a line, by kind: what a program does to send and to receive.
+//! The two ends of a flow, by kind: how a program sends and receives.
 
 mod flood;
 mod gather;
@@ -12,64 +12,64 @@ use hamlyn::{Manager, SendError, Target, Ticket, Undelivered, Wait};
 
 use crate::host::SimHost;
 use crate::random::Random;
-use crate::scenario::ledger::Desk;
+use crate::scenario::history::Oracle;
 use crate::scenario::plan::Kind;
 
-/// Messages of a line that may be under way, where each has a place of its own.
+/// Messages of a flow that may be in flight, where each has a place of its own.
 const PLACES: u64 = 4;
 /// Of a ticket on its way.
 const TICKET_BYTES: usize = hamlyn::ticket::TICKET_BYTES;
 
 pub(crate) type Program = Manager<SimHost>;
 
-/// Where a line ends.
-pub(crate) trait Inlet {
+/// Where a flow ends.
+pub(crate) trait FlowReceiver {
     /// What the other end needs.
     fn seed(&self, program: &Program) -> Result<Vec<u8>, String>;
 
     /// Takes what has come, waiting so long for it. Whether anything had. The loss of a peer is not an error here.
-    fn look(&mut self, program: &Program, desk: &Desk<'_>, wait: Wait) -> Result<bool, String>;
+    fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String>;
 
     /// Whether nothing is left to be done.
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
-        desk.is_through()
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
+        oracle.is_through()
     }
 
-    fn close(self: Box<Self>, program: &Program, desk: &Desk<'_>) -> Result<(), String>;
+    fn close(self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String>;
 }
 
-/// Where a line begins.
-pub(crate) trait Outlet {
+/// Where a flow begins.
+pub(crate) trait FlowSender {
     /// Does what comes next, as far as that is possible.
     fn step(&mut self, program: &Program, turn: Turn<'_>) -> Result<Step, String>;
 
-    /// A packet of this party came back; it may be of this line.
-    fn came_back(&mut self, _: &Undelivered, _: &Desk<'_>) -> Result<(), String> {
+    /// A packet of this process came back; it may be of this line.
+    fn came_back(&mut self, _: &Undelivered, _: &Oracle<'_>) -> Result<(), String> {
         Ok(())
     }
 
     /// Whether nothing is left to be done.
-    fn is_done(&self, desk: &Desk<'_>) -> bool {
-        desk.is_sent()
+    fn is_done(&self, oracle: &Oracle<'_>) -> bool {
+        oracle.is_sent()
     }
 
-    fn close(self: Box<Self>, _: &Program, _: &Desk<'_>) -> Result<(), String> {
+    fn close(self: Box<Self>, _: &Program, _: &Oracle<'_>) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// An outlet's turn.
+/// An sender's turn.
 pub(crate) struct Turn<'a> {
-    /// What is known of the line.
-    pub(crate) desk: &'a Desk<'a>,
+    /// What is known of the flow.
+    pub(crate) oracle: &'a Oracle<'a>,
     pub(crate) random: &'a mut Random,
     /// Whose turn it is.
-    pub(crate) party: usize,
+    pub(crate) process: usize,
     /// Whether it is time for the next message.
     pub(crate) is_due: bool,
 }
 
-/// What an outlet did.
+/// What an sender did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     Nothing,
@@ -108,17 +108,17 @@ fn outcome<T>(result: Result<T, SendError>) -> Result<Sent<T>, String> {
     })
 }
 
-/// Sends that message of the line.
+/// Sends that message of the flow.
 fn send_message<T>(
-    desk: &Desk<'_>,
+    oracle: &Oracle<'_>,
     number: u64,
     send: impl FnOnce(&[u8]) -> Result<T, SendError>,
 ) -> Result<Sent<T>, String> {
-    let data = desk.content(number);
-    desk.sending(&data);
+    let data = oracle.content(number);
+    oracle.sending(&data);
     let sent = outcome(send(&data)).map_err(|what| format!("message {number}: {what}"))?;
     if let Sent::NotNow | Sent::Cut = sent {
-        desk.unsent();
+        oracle.unsent();
     }
     Ok(sent)
 }
@@ -143,43 +143,46 @@ fn parts_of(word: u64) -> (u64, usize) {
     (word & 0xffff_ffff, (word >> 32) as usize)
 }
 
-/// Opens the end where the line ends.
-pub(crate) fn open_inlet(program: &Program, desk: &Desk<'_>) -> Result<Box<dyn Inlet>, String> {
-    Ok(match desk.known().kind {
-        Kind::Datagram => Box::new(protocols::DatagramInlet::open(program)?),
-        Kind::Tagged => Box::new(protocols::TaggedInlet::open(program, desk)?),
-        Kind::Stream => Box::new(protocols::StreamInlet::open(program)?),
-        Kind::Group => Box::new(group::GroupInlet::open(program, desk)?),
-        Kind::Flood => Box::new(flood::FloodInlet::open(program, desk)?),
-        Kind::Granted => Box::new(granted::GrantedInlet::open(program, desk)?),
+/// Opens the end where the flow ends.
+pub(crate) fn open_receiver(
+    program: &Program,
+    oracle: &Oracle<'_>,
+) -> Result<Box<dyn FlowReceiver>, String> {
+    Ok(match oracle.known().kind {
+        Kind::Datagram => Box::new(protocols::DatagramReceiver::open(program)?),
+        Kind::Tagged => Box::new(protocols::TaggedReceiver::open(program, oracle)?),
+        Kind::Stream => Box::new(protocols::StreamReceiver::open(program)?),
+        Kind::Group => Box::new(group::GroupReceiver::open(program, oracle)?),
+        Kind::Flood => Box::new(flood::FloodReceiver::open(program, oracle)?),
+        Kind::Granted => Box::new(granted::GrantedReceiver::open(program, oracle)?),
         Kind::Hostile => Box::new(hostile::Victim::open(program)?),
         Kind::Fast | Kind::Counted | Kind::OneShot | Kind::Silent | Kind::Gather => {
-            Box::new(places::Places::open(program, desk)?)
+            Box::new(places::Places::open(program, oracle)?)
         }
     })
 }
 
-/// Grows the end where the line begins. Nothing if its peer is gone.
-pub(crate) fn grow_outlet(
+/// Grows the end where the flow begins. Nothing if its peer is gone.
+pub(crate) fn grow_sender(
     program: &Program,
-    desk: &Desk<'_>,
+    oracle: &Oracle<'_>,
     seed: &[u8],
-) -> Result<Option<Box<dyn Outlet>>, String> {
+) -> Result<Option<Box<dyn FlowSender>>, String> {
     // Whatever fails here fails because of the peer's end; what else could, the conformance suite shows.
-    fn boxed<T: Outlet + 'static>(outlet: T) -> Box<dyn Outlet> {
-        Box::new(outlet)
+    fn boxed<T: FlowSender + 'static>(sender: T) -> Box<dyn FlowSender> {
+        Box::new(sender)
     }
-    Ok(match desk.known().kind {
-        Kind::Datagram => protocols::DatagramOutlet::grow(program, seed)?.map(boxed),
-        Kind::Tagged => protocols::TaggedOutlet::grow(program, seed)?.map(boxed),
-        Kind::Stream => protocols::StreamOutlet::grow(program, seed)?.map(boxed),
-        Kind::Group => Some(boxed(group::GroupOutlet::default())),
-        Kind::Flood => targets(program, seed)?.map(|to| boxed(flood::FloodOutlet(to))),
-        Kind::Granted => targets(program, seed)?.map(|to| boxed(granted::GrantedOutlet::new(to))),
+    Ok(match oracle.known().kind {
+        Kind::Datagram => protocols::DatagramSender::grow(program, seed)?.map(boxed),
+        Kind::Tagged => protocols::TaggedSender::grow(program, seed)?.map(boxed),
+        Kind::Stream => protocols::StreamSender::grow(program, seed)?.map(boxed),
+        Kind::Group => Some(boxed(group::GroupSender::default())),
+        Kind::Flood => targets(program, seed)?.map(|to| boxed(flood::FloodSender(to))),
+        Kind::Granted => targets(program, seed)?.map(|to| boxed(granted::GrantedSender::new(to))),
         Kind::Hostile => targets(program, seed)?.map(|to| boxed(hostile::Attacker::new(to))),
-        Kind::Gather => gather::GatherOutlet::grow(program, desk, seed)?.map(boxed),
+        Kind::Gather => gather::GatherSender::grow(program, oracle, seed)?.map(boxed),
         Kind::Fast | Kind::Counted | Kind::OneShot | Kind::Silent => {
-            targets(program, seed)?.map(|to| boxed(places::PlacesOutlet::new(to)))
+            targets(program, seed)?.map(|to| boxed(places::PlacesSender::new(to)))
         }
     })
 }
