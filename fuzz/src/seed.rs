@@ -1,11 +1,11 @@
 //! Arbitrary bytes as the seed of a stream. Whatever they say: no panic, and what is accepted has one form.
 
-use hamlyn::GrowError;
+use hamlyn::ConnectError;
 use hamlyn::stream::{SEED_BYTES, StreamSeed};
 use hamlyn::ticket::TICKET_BYTES;
 
 /// Judges the bytes, also with the check sums that they should have.
-pub fn run(bytes: &[u8]) -> Result<StreamSeed, GrowError> {
+pub fn run(bytes: &[u8]) -> Result<StreamSeed, ConnectError> {
     let judged = judge(bytes);
     let Some(bytes) = bytes.get(..SEED_BYTES) else {
         return judged;
@@ -25,7 +25,7 @@ pub fn check_sum(bytes: &[u8]) -> u32 {
     })
 }
 
-fn judge(bytes: &[u8]) -> Result<StreamSeed, GrowError> {
+fn judge(bytes: &[u8]) -> Result<StreamSeed, ConnectError> {
     let judged = StreamSeed::from_bytes(bytes);
     match &judged {
         Ok(seed) => assert_eq!(seed.to_bytes(), bytes, "a second form of {seed:?}"),

@@ -1,7 +1,7 @@
 //! What a manager consists of: an interface, its terminus, and the notification queue that its receivers share. Calls come
 //! through [`Entered`](crate::manager::Entered).
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
@@ -11,8 +11,10 @@ use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId};
 use hamlyn_host::Host;
 
 use crate::error::{OpenError, ReceiveError};
+use crate::event::Event;
 use crate::interface::{Interface, Queue};
 use crate::manager::{Arrival, ClassId, ManagerOptions, ReceiverClass};
+use crate::place::ShortAtHand;
 use crate::remains::LastWord;
 
 /// Receivers of a manager.
@@ -40,12 +42,14 @@ pub(crate) struct Core<H: Host> {
     /// Arrivals that wait in classes, all together.
     waiting: usize,
     reserved: usize,
+    /// To which end points are bound.
+    pub(crate) items: HashSet<String>,
     /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
     retired: Vec<SendTag>,
     /// What peers of end points that are gone are to be told when there is room.
     last_words: Vec<LastWord>,
-    /// Notifications were lost, and nobody was told.
-    overrun: Option<Overrun>,
+    /// Notifications that were lost, and of which nobody was told.
+    overrun: u64,
 }
 
 /// Last words that wait for room; of more the oldest are given up.
@@ -64,9 +68,10 @@ impl<H: Host> Core<H> {
             classes: Table::new(CLASSES_MAX, u32::MAX - 1),
             waiting: 0,
             reserved: 0,
+            items: HashSet::new(),
             retired: Vec::new(),
             last_words: Vec::new(),
-            overrun: None,
+            overrun: 0,
         })
     }
 
@@ -147,7 +152,7 @@ impl<H: Host> Core<H> {
             match self.queue.reader.pop() {
                 Ok(Some(told)) => self.lead(told),
                 Ok(None) => break,
-                Err(overrun) => self.overrun = Some(overrun),
+                Err(overrun) => self.note_overrun(overrun),
             }
         }
     }
@@ -169,6 +174,10 @@ impl<H: Host> Core<H> {
             }
             if let Some(area) = remains.area {
                 self.retire_area(area);
+            }
+            if let Some(item) = remains.item {
+                self.interface.withdraw(&item);
+                self.items.remove(&item);
             }
             self.last_words.extend(remains.last_word);
         }
@@ -219,13 +228,17 @@ impl<H: Host> Core<H> {
     /// (`Hamlyn 3.3`). True if there was one.
     pub(crate) fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
         self.settle();
-        self.tell_overrun()?;
-        match self.interface.rcv(&mut self.queue)? {
-            Some(notification) => {
+        match self.interface.rcv(&mut self.queue) {
+            Ok(Some(notification)) => {
                 self.lead(notification);
                 Ok(true)
             }
-            None => Ok(false),
+            Ok(None) => Ok(false),
+            Err(ReceiveError::Overrun(overrun)) => {
+                self.note_overrun(overrun);
+                Ok(true)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -250,14 +263,13 @@ impl<H: Host> Core<H> {
         }
     }
 
-    /// The word of metadata of a message that is awaited and where it landed, if no arrival waits and it is the next of all;
-    /// otherwise nothing, and [`Core::next_arrival`] is to be asked.
+    /// The message that is awaited, if no arrival waits and it is the next of all; otherwise nothing, and [`Core::next_arrival`] is to be asked.
     #[inline(always)]
     pub(crate) fn awaited_at_hand(
         &mut self,
         awaited: &Awaited,
         entry: &MetadataEntry,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<ShortAtHand> {
         if self.waiting != 0 {
             return None;
         }
@@ -267,9 +279,8 @@ impl<H: Host> Core<H> {
 
     /// The next arrival for a receiver, from its own queue or from what comes in now.
     #[inline(never)]
-    pub(crate) fn next_arrival(&mut self, id: ClassId) -> Result<Option<Arrival>, Overrun> {
+    pub(crate) fn next_arrival(&mut self, id: ClassId) -> Option<Arrival> {
         self.settle();
-        self.tell_overrun()?;
         if self.waiting > 0
             && let Some(ClassPlace {
                 class: Class::Queued(arrivals),
@@ -278,23 +289,32 @@ impl<H: Host> Core<H> {
             && let Some(arrival) = arrivals.pop_front()
         {
             self.waiting -= 1;
-            return Ok(Some(arrival));
+            return Some(arrival);
         }
         // What is for others waits with them, so a flood of that ends too.
         for _ in 0..=self.queue.capacity() {
-            match self.interface.next_guarded(&mut self.queue)? {
-                Some(notification) if notification.word == id.0 && !notification.is_fast() => {
-                    return Ok(Some(Arrival::of(&notification)));
+            match self.interface.next_guarded(&mut self.queue) {
+                Ok(Some(notification)) if notification.word == id.0 && !notification.is_fast() => {
+                    return Some(Arrival::of(&notification));
                 }
-                Some(notification) => self.lead(notification),
-                None => return Ok(None),
+                Ok(Some(notification)) => self.lead(notification),
+                Ok(None) => return None,
+                Err(overrun) => self.note_overrun(overrun),
             }
         }
-        Ok(None)
+        None
     }
 
-    fn tell_overrun(&mut self) -> Result<(), Overrun> {
-        self.overrun.take().map_or(Ok(()), Err)
+    fn note_overrun(&mut self, overrun: Overrun) {
+        self.overrun += overrun.lost;
+    }
+
+    /// The next event, if there is one.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        match std::mem::take(&mut self.overrun) {
+            0 => self.interface.next_event(),
+            lost => Some(Event::Overrun { lost }),
+        }
     }
 
     /// Gives up a send-buffer area of the manager's terminus, at once or when nothing queued uses

@@ -1,23 +1,29 @@
-//! The simple datagram protocol (`Hamlyn 3.3`): raw semantics, with a little
-//! metadata that says where in the buffer the data are and how the receiver
-//! may answer.
+//! The simple datagram protocol (`Hamlyn 3.3`): one message into one buffer, if the receiver is ready for it; one that comes
+//! while the receiver is not ready is refused, and counted there. A little metadata says where in the buffer the data lie and
+//! how the receiver may answer.
 //!
-//! A receiver has one metadata entry and no queue: it is ready or it is not.
-//! What arrives while it is not ready is refused and counted, not kept; so whoever
-//! hands out a ticket says with it who may send when.
+//! A receiver has one metadata entry and no queue. It is ready from when it is bound until a datagram comes, and again when that
+//! datagram is dropped. Where several senders share a receiver, or one sends before it has an answer, refusals are to be
+//! expected; [`crate::service`] has a place for each client and each of its requests.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
-use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Host, Supply};
 
-use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
+use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
-use crate::place::{Came, Place};
+use crate::place::{Came, Place, ShortAtHand};
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
 
@@ -52,6 +58,8 @@ const OTHER_BYTES: ReceiveError = malformed("its data are not those that it name
 #[derive(Debug)]
 pub struct Receiver<H: Host = ProcessHost> {
     inbox: Inbox,
+    /// The item under which others find it.
+    bound: Option<Bound>,
     manager: Holder<H>,
 }
 
@@ -61,21 +69,82 @@ struct Inbox {
     place: Place,
     /// The word of the last datagram, once it was compared with what landed; or [`READY`] or [`NOTHING`].
     came: u64,
+    /// The link over which it came.
+    from: Option<LinkId>,
 }
 
-/// A datagram in its receiver's buffer. No copy was made.
-#[derive(Clone, Copy, Debug)]
-pub struct Datagram<'a> {
-    /// The data.
-    pub data: &'a [u8],
-    /// Where in the buffer they are.
-    pub offset: u32,
+/// A datagram in its receiver's buffer; no copy was made. It reads as its bytes. While it lives the receiver accepts no
+/// other; when it is dropped, the receiver is ready for the next one, which may lie over it.
+pub struct Datagram<'a, H: Host = ProcessHost> {
+    inbox: &'a mut Inbox,
+    manager: &'a Holder<H>,
+}
+
+impl<H: Host> Datagram<'_, H> {
+    /// Where in the buffer it lies.
+    pub fn offset(&self) -> u32 {
+        self.inbox.came as u32
+    }
+
     /// Where the sender awaits an answer: at the interface from which the datagram came.
-    pub reply: Option<Ticket>,
+    pub fn reply_ticket(&self) -> Option<Ticket> {
+        self.inbox.reply().ok().flatten()
+    }
+
+    /// Who sent it, as the kernel or the handshake vouches. Nothing if the link over which it came ended long ago, or if
+    /// its sender had it come without notification.
+    pub fn sender(&self) -> Option<PeerIdentity> {
+        let from = self.inbox.from?;
+        self.manager.enter().interface_mut().identity_of(from)
+    }
+
+    /// Leaves the receiver as it is: it accepts nothing, and [`Receiver::latest`] shows this datagram, until
+    /// [`Receiver::ready`] is called.
+    pub fn keep(self) {
+        let _kept = ManuallyDrop::new(self);
+    }
+}
+
+impl<H: Host> Deref for Datagram<'_, H> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // It was compared with what landed, and the receiver was not made ready since.
+        self.inbox.data().unwrap_or(&[])
+    }
+}
+
+impl<H: Host> Drop for Datagram<'_, H> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.inbox.ready();
+    }
+}
+
+impl<H: Host, B: AsRef<[u8]>> PartialEq<B> for Datagram<'_, H> {
+    fn eq(&self, bytes: &B) -> bool {
+        **self == *bytes.as_ref()
+    }
+}
+
+impl<H: Host> AsRef<[u8]> for Datagram<'_, H> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<H: Host> fmt::Debug for Datagram<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Datagram")
+            .field("offset", &self.offset())
+            .field("bytes", &&**self)
+            .finish()
+    }
 }
 
 impl<H: Host> Receiver<H> {
-    /// A receiver with a buffer of 1 byte to 2 GiB. It is not ready yet.
+    /// A receiver with a buffer of 1 byte to 2 GiB, without a name. It is not ready yet; one that
+    /// [`Manager::bind_datagram`] opens is.
     pub fn new(manager: &Manager<H>, buffer_bytes: u32) -> Result<Self, OpenError> {
         if buffer_bytes == 0 || buffer_bytes > 1 << 31 {
             return Err(OpenError::Setting {
@@ -89,25 +158,41 @@ impl<H: Host> Receiver<H> {
             inbox: Inbox {
                 place,
                 came: NOTHING,
+                from: None,
             },
+            bound: None,
             manager: manager.hold(),
         })
     }
 
-    /// A ticket for the whole buffer, to be given to whoever may send. Good until [`Receiver::revoke`].
+    /// A ready receiver that others find under `item`.
+    pub(crate) fn bind(
+        manager: &Manager<H>,
+        item: &str,
+        buffer_bytes: u32,
+        carries: TypeName,
+    ) -> Result<Self, OpenError> {
+        let mut receiver = Self::new(manager, buffer_bytes)?;
+        receiver.ready();
+        let ticket = receiver.ticket().to_bytes();
+        let header = ItemHeader::new(Protocol::Datagram, carries);
+        let bound = manager
+            .enter()
+            .bind(item, header, &ticket, Supply::Always)?;
+        receiver.bound = Some(bound);
+        Ok(receiver)
+    }
+
+    /// A ticket for the whole buffer. Good until [`Receiver::revoke`].
     pub fn ticket(&self) -> Ticket {
         self.inbox.place.ticket()
     }
 
-    /// Makes the receiver ready for one datagram; the buffer is the sender's until it
-    /// has come.
+    /// Makes the receiver ready for one datagram; the buffer is the sender's until it has come. A [`Datagram`] that is
+    /// dropped does the same.
     #[inline]
     pub fn ready(&mut self) {
-        let inbox = &mut self.inbox;
-        if inbox.came != READY {
-            inbox.place.arm();
-            inbox.came = READY;
-        }
+        self.inbox.ready();
     }
 
     /// Whether it waits for a datagram.
@@ -116,11 +201,16 @@ impl<H: Host> Receiver<H> {
     }
 
     /// Changes the key: tickets handed out before are worthless, and when this returns nothing sent with them
-    /// is being written any more. Without any call of the operating system but for the random bits.
+    /// is being written any more. Makes no call of the operating system but for the random bits. A receiver with a name is
+    /// found with the new key by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), ReceiveError> {
         let mut manager = self.manager.enter();
         let key = manager.interface_mut().new_key()?;
         self.inbox.place.change(&mut manager, Some(key));
+        if let Some(bound) = &self.bound {
+            let ticket = self.inbox.place.ticket().to_bytes();
+            manager.offer_bound(bound, &ticket, Supply::Always)?;
+        }
         Ok(())
     }
 
@@ -130,24 +220,29 @@ impl<H: Host> Receiver<H> {
         self.inbox.place.change(&mut self.manager.enter(), None);
     }
 
-    /// Waits for a datagram. Nothing if none came in time. Afterwards the receiver is
-    /// not ready, and the data stay as they are until it is made ready again.
+    /// Waits for a datagram. Nothing if none came in time. The receiver is ready for the next one when what this returns is
+    /// dropped. Does not allocate.
     #[inline(always)]
-    pub fn receive(&mut self, wait: Wait) -> Result<Option<Datagram<'_>>, ReceiveError> {
+    pub fn recv(&mut self, wait: Wait) -> Result<Option<Datagram<'_, H>>, ReceiveError> {
         let inbox = &mut self.inbox;
         if inbox.came != READY {
             return Err(ReceiveError::NotReady);
         }
         let mut manager = self.manager.enter();
-        match inbox.place.short_at_hand(&mut manager) {
-            Some((word, offset)) => inbox.read_short(word, offset),
-            None => inbox.receive_slowly(&mut manager, wait),
-        }
+        let came = match inbox.place.short_at_hand(&mut manager) {
+            Some(short) => inbox.read_short(short)?,
+            None => inbox.receive_slowly(&mut manager, wait)?,
+        };
+        drop(manager);
+        Ok(came.then_some(Datagram {
+            inbox,
+            manager: &self.manager,
+        }))
     }
 
-    /// The datagram that came last, as long as the receiver was not made ready again.
-    pub fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
-        self.inbox.latest()
+    /// The bytes of the datagram that was kept ([`Datagram::keep`]), as long as the receiver was not made ready again.
+    pub fn latest(&self) -> Option<&[u8]> {
+        self.inbox.data()
     }
 
     /// Packets refused at this receiver, by reason, and more.
@@ -157,52 +252,48 @@ impl<H: Host> Receiver<H> {
 }
 
 impl Inbox {
+    #[inline]
+    fn ready(&mut self) {
+        if self.came != READY {
+            self.place.arm();
+            self.came = READY;
+        }
+    }
+
+    /// Whether a datagram came in time.
     #[inline(never)]
     fn receive_slowly<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<Datagram<'_>>, ReceiveError> {
+    ) -> Result<bool, ReceiveError> {
         match self.place.await_message(manager, wait)? {
-            Came::Nothing => Ok(None),
-            Came::Short(word, offset) => self.read_short(word, offset),
-            Came::Message(from) => self.read(manager, from).map(Some),
+            Came::Nothing => Ok(false),
+            Came::Short(short) => self.read_short(short),
+            Came::Message(from) => self.read(manager, from).map(|()| true),
         }
     }
 
     /// Compares what a datagram says of itself with what landed: short data at that offset.
     #[inline(always)]
-    fn read_short(&mut self, word: u64, offset: u64) -> Result<Option<Datagram<'_>>, ReceiveError> {
-        if word != word_of(offset, SHORT_BYTES) {
+    fn read_short(&mut self, short: ShortAtHand) -> Result<bool, ReceiveError> {
+        if short.word != word_of(short.offset, SHORT_BYTES) {
             self.came = NOTHING;
             return Err(OTHER_BYTES);
         }
-        self.came = word;
-        match self.place.reader.view(offset, SHORT_BYTES) {
-            Some(data) => Ok(Some(Datagram {
-                data,
-                offset: offset as u32,
-                reply: None,
-            })),
-            None => Err(OTHER_BYTES),
-        }
+        self.came = short.word;
+        self.from = Some(short.from);
+        Ok(true)
     }
 
-    /// The datagram that came last, as long as the receiver was not made ready again.
-    fn latest(&self) -> Result<Datagram<'_>, ReceiveError> {
+    /// The bytes of the datagram that came last, as long as the receiver was not made ready again.
+    #[inline(always)]
+    fn data(&self) -> Option<&[u8]> {
         if self.came >= NOTHING {
-            return Err(ReceiveError::NotReady);
+            return None;
         }
-        let (offset, length_bytes) = (self.came as u32, (self.came >> 32) as usize);
-        let reader = &self.place.reader;
-        let data = reader
-            .view(u64::from(offset), length_bytes)
-            .ok_or(OTHER_BYTES)?;
-        Ok(Datagram {
-            data,
-            offset,
-            reply: self.reply()?,
-        })
+        let (offset, length_bytes) = (u64::from(self.came as u32), (self.came >> 32) as usize);
+        self.place.reader.view(offset, length_bytes)
     }
 
     /// Compares what a datagram says of itself with what landed.
@@ -211,7 +302,7 @@ impl Inbox {
         &mut self,
         manager: &mut Entered<'_, H>,
         from: Option<LinkId>,
-    ) -> Result<Datagram<'_>, ReceiveError> {
+    ) -> Result<(), ReceiveError> {
         self.came = NOTHING;
         let entry = self.place.entry().ok_or(ReceiveError::NotReady)?;
         let length = entry.metadata_length_bytes();
@@ -235,7 +326,11 @@ impl Inbox {
             return Err(malformed("its reply ticket is not its sender's own"));
         }
         self.came = word;
-        self.latest()
+        self.from = from;
+        match self.data() {
+            Some(_) => Ok(()),
+            None => Err(OTHER_BYTES),
+        }
     }
 
     /// The reply ticket of the message that came.
@@ -269,18 +364,36 @@ impl<H: Host> Clone for Sender<H> {
 }
 
 impl<H: Host> Sender<H> {
+    pub(crate) fn connect(
+        manager: &Manager<H>,
+        to: &str,
+        carries: TypeName,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        let header = ItemHeader::new(Protocol::Datagram, carries);
+        let (ticket, left) = manager.find(to, header, wait)?;
+        Self::grow(manager, &Ticket::from_bytes(&ticket)?, left)
+    }
+
     /// Makes a ticket usable here; connects if need be.
-    pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, GrowError> {
+    pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
             target: manager.interface().target(ticket, wait)?,
             manager: manager.hold(),
         })
     }
 
-    /// Sends `data` to `offset` in the buffer, with a ticket for the answer if one is
-    /// wanted. If the receiver was not ready, the datagram is refused, which [`Sender::fence`] tells.
+    /// Sends `data` to the start of the buffer. `Ok` means accepted: if the receiver is not ready when the datagram comes, it is
+    /// refused there, which [`Sender::fence`] tells.
     #[inline(always)]
-    pub fn send(
+    pub fn send(&self, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
+        self.send_to(0, data, None, wait)
+    }
+
+    /// As [`Sender::send`], to `offset` in the buffer, with a ticket for the answer if one is wanted: a
+    /// [`Receiver::ticket`] of this manager.
+    #[inline(always)]
+    pub fn send_to(
         &self,
         offset: u32,
         data: &[u8],

@@ -6,8 +6,9 @@ use hamlyn_engine::packet::{Header, SlotName};
 use hamlyn_engine::slot::SlotError;
 use hamlyn_engine::terminus::{PostError, TerminusError};
 use hamlyn_engine::transport::Return;
-use hamlyn_host::{ConnectError, Destination, HostError};
+use hamlyn_host::{Destination, HostError};
 
+use crate::item::Protocol;
 use crate::links::LinkEnd;
 use crate::ticket::{OutsideTicket, TicketError};
 
@@ -137,6 +138,22 @@ pub enum OpenError {
         /// What is left of it.
         left: usize,
     },
+    /// An end point of this manager is bound to that item already.
+    #[error(
+        "an end point is bound to the item {item:?} already: drop it first, or choose another item"
+    )]
+    ItemTaken {
+        /// Which item.
+        item: String,
+    },
+    /// An item to which nothing can be bound.
+    #[error("nothing can be bound to the item {item:?}: {reason}")]
+    BadItem {
+        /// Which item.
+        item: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// A setting that cannot be used.
     #[error("{setting} cannot be {value}: {reason}")]
     Setting {
@@ -208,7 +225,7 @@ pub enum ReceiveError {
     #[error(transparent)]
     Overrun(#[from] Overrun),
     /// The one peer that could have sent what is waited for is gone. Other losses are no errors: see
-    /// [`crate::Interface::next_loss`].
+    /// [`crate::Manager::next_event`].
     #[error(transparent)]
     PeerLost(#[from] PeerLost),
     /// The sender closed the stream, and everything it sent has been received.
@@ -233,22 +250,79 @@ pub enum ReceiveError {
     Host(#[from] HostError),
 }
 
-/// A ticket or seed could not be made usable here.
+/// An end point could not be connected to: its address leads nowhere, or a ticket or seed could not be made usable here.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum GrowError {
+pub enum ConnectError {
     /// The bytes are no ticket or seed.
     #[error(transparent)]
     Ticket(#[from] TicketError),
+    /// What was found under the item of a group is no member.
+    #[error(transparent)]
+    Member(#[from] crate::group::MemberError),
     /// A seed's other fields are impossible.
     #[error("the seed is damaged: {what}")]
     Seed {
         /// What is wrong.
         what: &'static str,
     },
-    /// The peer could not be reached.
+    /// The peer could not be reached, or has bound nothing to that item.
     #[error(transparent)]
-    Connect(#[from] ConnectError),
+    Reach(#[from] hamlyn_host::ConnectError),
+    /// No address of an end point.
+    #[error("{to:?} is no address of an end point: it is name/item, or host/name/item")]
+    Address {
+        /// What was given.
+        to: String,
+    },
+    /// What is offered there is no end point.
+    #[error("{to} offers bytes that are no end point ({what}): fetch them with `Interface::ask`")]
+    NotBound {
+        /// The address.
+        to: String,
+        /// What is wrong with them.
+        what: &'static str,
+    },
+    /// The end point speaks another protocol.
+    #[error("{to} is a {bound}, not a {asked}: connect to it as a {bound}")]
+    OtherProtocol {
+        /// The address.
+        to: String,
+        /// What is there.
+        bound: Protocol,
+        /// What was asked for.
+        asked: Protocol,
+    },
+    /// The end point carries another type.
+    #[error("{to} carries {bound}, not {asked}: both programs must name the same type")]
+    OtherType {
+        /// The address.
+        to: String,
+        /// What is there.
+        bound: String,
+        /// What was asked for.
+        asked: String,
+    },
+    /// The program there offers its end points in another version.
+    #[error(
+        "{to} is offered in version {theirs}, this program knows version {ours}: update the older program"
+    )]
+    Version {
+        /// The address.
+        to: String,
+        /// Its version.
+        theirs: u8,
+        /// Ours.
+        ours: u8,
+    },
+    /// The end point is for one sender, or its members for one each, and all were connected to before.
+    #[error(
+        "{to} has been connected to already: it is for one sender; let its program bind another"
+    )]
+    Taken {
+        /// The address.
+        to: String,
+    },
     /// Something of ours could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -9,10 +9,11 @@ use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
-use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Host, Supply};
 
-use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
+use crate::item::{Bound, ItemHeader, Protocol, TypeName};
 use crate::manager::{Holder, Manager};
 use crate::message::{Message, Target};
 use crate::place::{Came, Place};
@@ -42,6 +43,27 @@ pub enum MemberError {
     /// The ticket in it, or its share, is none.
     #[error("the member is damaged: {0}")]
     Ticket(#[from] TicketError),
+}
+
+const HEADER: ItemHeader = ItemHeader::new(Protocol::Group, TypeName::BYTES);
+
+/// A round could not be begun.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BeginError {
+    /// The group has no item under which members could be found.
+    #[error(
+        "this group is bound to no item: bind it with `Manager::bind_group`, or hand out members with `begin`"
+    )]
+    NotBound,
+    /// The parts do not fit the place, or the count.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+    /// There was no fresh key.
+    #[error(transparent)]
+    Receive(#[from] ReceiveError),
+    /// They could not be offered.
+    #[error(transparent)]
+    Open(#[from] OpenError),
 }
 
 /// A part of a group: a place and a share of the count. A capability, like a ticket; to be used by one
@@ -131,6 +153,8 @@ pub struct Receiver<H: Host = ProcessHost> {
     place: Place,
     counting: Counting,
     open: bool,
+    /// The item under which others find their members.
+    bound: Option<Bound>,
     manager: Holder<H>,
 }
 
@@ -153,8 +177,37 @@ impl<H: Host> Receiver<H> {
             place,
             counting,
             open: false,
+            bound: None,
             manager: manager.hold(),
         })
+    }
+
+    /// A group whose members others find under `item`, once [`Receiver::begin_shared`] offers them.
+    pub(crate) fn bind(
+        manager: &Manager<H>,
+        item: &str,
+        place_bytes: u32,
+        counting: Counting,
+    ) -> Result<Self, OpenError> {
+        let mut receiver = Self::new(manager, place_bytes, counting)?;
+        receiver.bound = Some(manager.enter().bind_empty(item, HEADER)?);
+        Ok(receiver)
+    }
+
+    /// Begins a round of a group that was bound to an item: divides its place into consecutive parts of the given lengths and
+    /// offers a member for each, to one asker each, in that order. Members of earlier rounds that nobody asked for are
+    /// withdrawn.
+    pub fn begin_shared(&mut self, lengths_bytes: &[u64]) -> Result<(), BeginError> {
+        let members = self.begin()?.divide(lengths_bytes)?;
+        let Some(bound) = &self.bound else {
+            return Err(BeginError::NotBound);
+        };
+        let mut manager = self.manager.enter();
+        manager.withdraw_bound(bound);
+        for member in members {
+            manager.offer_bound(bound, &member.to_bytes(), Supply::Once)?;
+        }
+        Ok(())
     }
 
     /// Begins a round: a fresh key, an empty count, and the whole of place and share as
@@ -172,7 +225,7 @@ impl<H: Host> Receiver<H> {
             place.permit(key);
         });
         // An earlier round that completed unseen must not be taken for this one.
-        while manager.next_arrival(self.place.class)?.is_some() {}
+        while manager.next_arrival(self.place.class).is_some() {}
         self.place.arm();
         self.open = true;
         Ok(Member {
@@ -182,8 +235,8 @@ impl<H: Host> Receiver<H> {
     }
 
     /// Waits until everything from all members has come, and returns it. Nothing if that was not so in
-    /// time. Which peers were lost, one of which may have been a member, tells [`crate::Interface::next_loss`].
-    pub fn receive(&mut self, wait: Wait) -> Result<Option<&[u8]>, ReceiveError> {
+    /// time. Which peers were lost, one of which may have been a member, tells [`crate::Manager::next_event`].
+    pub fn recv(&mut self, wait: Wait) -> Result<Option<&[u8]>, ReceiveError> {
         if !self.open {
             return Err(ReceiveError::NotReady);
         }
@@ -219,8 +272,17 @@ pub struct Sender<H: Host = ProcessHost> {
 }
 
 impl<H: Host> Sender<H> {
+    pub(crate) fn connect(
+        manager: &Manager<H>,
+        to: &str,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        let (member, left) = manager.find(to, HEADER, wait)?;
+        Self::grow(manager, &Member::from_bytes(&member)?, left)
+    }
+
     /// Makes a member usable here; connects if need be.
-    pub fn grow(manager: &Manager<H>, member: &Member, wait: Wait) -> Result<Self, GrowError> {
+    pub fn grow(manager: &Manager<H>, member: &Member, wait: Wait) -> Result<Self, ConnectError> {
         let target = manager.interface().target(&member.ticket, wait)?;
         Ok(Self {
             target,

@@ -16,6 +16,7 @@ use hamlyn_ring::notes::Notes;
 
 use crate::inlets::{Inlet, Inlets};
 use crate::links::LinkEnd;
+use crate::place::ShortAtHand;
 use crate::watching::Watching;
 
 /// Packets taken from one link before the next link has its turn.
@@ -274,14 +275,19 @@ impl<R: ReceiveEnd> Inbound<R> {
         queue: &QueueId,
         awaited: &Awaited,
         entry: &MetadataEntry,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<ShortAtHand> {
         let inlet = self.inlets.at_hand()?;
+        let from = inlet.id;
         let way = inlet.end.shortcut()?;
         let receiver = &mut self.receiver;
         let received =
             receiver.receive_short(&way.peek_worded()?, *queue, Some((awaited, entry)))?;
         way.short_done();
-        Some((received.metadata, received.offset))
+        Some(ShortAtHand {
+            word: received.metadata,
+            offset: received.offset,
+            from,
+        })
     }
 
     /// Whether the shortest ways may have found nothing only because there was something to settle, and are worth

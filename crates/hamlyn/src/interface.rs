@@ -87,8 +87,8 @@ pub struct Interface<H: Host> {
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
-    /// Losses that [`Interface::next_loss`] has told of.
-    losses_told: u64,
+    /// How many arrivals and departures [`Interface::next_event`] has told of.
+    events_told: u64,
     /// What is left of the message that was cut last.
     cut: Option<Segmenter>,
     /// When to look again whether memory can be given back.
@@ -134,7 +134,7 @@ impl<H: Host> Interface<H> {
             links: Links::new(host.identity().node),
             strategy,
             other_activity: 0,
-            losses_told: 0,
+            events_told: 0,
             cut: None,
             spare_due_ns: None,
             granting: granting::Granting::default(),

@@ -1,14 +1,16 @@
 //! Who an interface is linked to, and how links ended: the application's view of them.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Destination, LossCause, Peer};
 
 use crate::error::PeerLost;
+use crate::event::Event;
 
-/// Losses remembered for end points that have not heard of them yet.
-const LOSSES_KEPT: usize = 64;
+/// Arrivals and departures that are remembered for those who have not asked yet.
+const EVENTS_KEPT: usize = 256;
 
 /// Why there is no link any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -28,6 +30,34 @@ pub enum LinkEnd {
     ClosedHere,
 }
 
+/// Who is, or was, at the other end of a link, as the kernel vouches for it on one host and the handshake between hosts. What a
+/// peer says of itself, its name, is not in here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PeerIdentity {
+    /// The link over which it is reached; [`crate::Interface::disconnect`] ends it.
+    pub link: LinkId,
+    /// Its interface: host, user, and a number that no other interface has.
+    pub interface: Destination,
+    /// Its group; 0 if it is on another host.
+    pub group: u32,
+    /// Its process; 0 if that is not visible here.
+    pub process: u32,
+}
+
+impl fmt::Display for PeerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            0 => write!(f, "interface {:016x}", self.interface.interface)?,
+            process => write!(f, "process {process}")?,
+        }
+        write!(f, " of user {}", self.interface.user)?;
+        match self.interface.node {
+            0 => Ok(()),
+            node => write!(f, " on host {node}"),
+        }
+    }
+}
+
 /// A link in use.
 struct Linked {
     peer: Peer,
@@ -41,15 +71,23 @@ struct Place {
     linked: Option<Linked>,
     /// Why the last link of this place ended.
     cause: Option<LinkEnd>,
-    /// To whom it led.
-    to: Option<Destination>,
+    /// To whom it leads, or led.
+    to: Option<PeerIdentity>,
 }
 
-/// All links of an interface, and the latest losses.
+/// A peer came, or is gone.
+#[derive(Clone, Copy)]
+struct Happened {
+    peer: PeerIdentity,
+    end: Option<LinkEnd>,
+}
+
+/// All links of an interface, and who came and went lately.
 pub(crate) struct Links {
     places: Vec<Place>,
-    losses: VecDeque<PeerLost>,
-    loss_count: u64,
+    happened: VecDeque<Happened>,
+    /// How much has happened so far.
+    count: u64,
     /// The number of this host, if it has one.
     here: u32,
 }
@@ -59,8 +97,8 @@ impl Links {
         Self {
             here,
             places: Vec::new(),
-            losses: VecDeque::with_capacity(LOSSES_KEPT),
-            loss_count: 0,
+            happened: VecDeque::with_capacity(EVENTS_KEPT),
+            count: 0,
         }
     }
 
@@ -70,8 +108,15 @@ impl Links {
         if self.places.len() <= index {
             self.places.resize_with(index + 1, Place::default);
         }
+        let identity = PeerIdentity {
+            link: id,
+            interface: peer.destination,
+            group: peer.group,
+            process: peer.process,
+        };
+        self.note(identity, None);
         self.places[index] = Place {
-            to: Some(peer.destination),
+            to: Some(identity),
             generation: id.generation,
             linked: Some(Linked { peer, lost: None }),
             cause: None,
@@ -95,13 +140,10 @@ impl Links {
         if let Some(place) = self.at_mut(id)
             && let Some(linked) = &mut place.linked
             && linked.lost.is_none()
+            && let Some(peer) = place.to
         {
             linked.lost = Some(cause);
-            let peer = linked.peer.destination;
-            self.note_loss(PeerLost {
-                peer,
-                end: LinkEnd::Lost(cause),
-            });
+            self.note(peer, Some(LinkEnd::Lost(cause)));
         }
     }
 
@@ -110,21 +152,25 @@ impl Links {
         let place = self.at_mut(id)?;
         let linked = place.linked.take()?;
         place.cause = Some(end);
-        if linked.lost.is_none() {
-            self.note_loss(PeerLost {
-                peer: linked.peer.destination,
-                end,
-            });
+        if linked.lost.is_none()
+            && let Some(peer) = place.to
+        {
+            self.note(peer, Some(end));
         }
         Some(linked.peer)
     }
 
-    fn note_loss(&mut self, lost: PeerLost) {
-        if self.losses.len() == LOSSES_KEPT {
-            self.losses.pop_front();
+    fn note(&mut self, peer: PeerIdentity, end: Option<LinkEnd>) {
+        if self.happened.len() == EVENTS_KEPT {
+            self.happened.pop_front();
         }
-        self.losses.push_back(lost);
-        self.loss_count += 1;
+        self.happened.push_back(Happened { peer, end });
+        self.count += 1;
+    }
+
+    /// Counts who came and went.
+    pub(crate) fn happened(&self) -> u64 {
+        self.count
     }
 
     /// The peer of a link, unless it is lost.
@@ -133,9 +179,14 @@ impl Links {
         linked.lost.is_none().then_some(&linked.peer)
     }
 
-    /// Where a link leads, or led, if its place has not been taken by another.
-    pub(crate) fn destination(&self, id: LinkId) -> Option<Destination> {
+    /// To whom a link leads, or led, if its place has not been taken by another.
+    pub(crate) fn identity(&self, id: LinkId) -> Option<PeerIdentity> {
         self.at(id)?.to
+    }
+
+    /// Where a link leads, or led.
+    pub(crate) fn destination(&self, id: LinkId) -> Option<Destination> {
+        Some(self.identity(id)?.interface)
     }
 
     /// Whether both are the same interface. This host may go by its number; without one, everybody is on it.
@@ -215,22 +266,29 @@ impl Links {
 
     /// The loss of that peer, if it is not long ago.
     pub(crate) fn recent_loss(&self, peer: &Destination) -> Option<PeerLost> {
-        self.losses
-            .iter()
-            .rev()
-            .find(|lost| self.are_same(&lost.peer, peer))
-            .copied()
+        let mut latest = self.happened.iter().rev();
+        latest.find_map(|happened| {
+            let lost = PeerLost {
+                peer: happened.peer.interface,
+                end: happened.end?,
+            };
+            self.are_same(&lost.peer, peer).then_some(lost)
+        })
     }
 
-    /// The next loss that the caller has not seen; `seen` counts on.
-    pub(crate) fn next_loss(&self, seen: &mut u64) -> Option<PeerLost> {
-        if *seen == self.loss_count {
-            return None;
+    /// What happened next that the caller has not seen; `seen` counts on.
+    pub(crate) fn next_event(&self, seen: &mut u64) -> Option<Event> {
+        let oldest = self.count - self.happened.len() as u64;
+        if *seen < oldest {
+            let count = oldest - *seen;
+            *seen = oldest;
+            return Some(Event::Missed { count });
         }
-        let kept = self.losses.len() as u64;
-        *seen = (*seen).max(self.loss_count - kept);
-        let index = (*seen + kept - self.loss_count) as usize;
+        let &Happened { peer, end } = self.happened.get((*seen - oldest) as usize)?;
         *seen += 1;
-        self.losses.get(index).copied()
+        Some(match end {
+            None => Event::PeerArrived { peer },
+            Some(end) => Event::PeerLeft { peer, end },
+        })
     }
 }

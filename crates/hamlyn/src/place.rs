@@ -45,12 +45,21 @@ impl Drop for Place {
     }
 }
 
+/// A message of a word of metadata and 16 bytes of data, which was the next to come.
+#[derive(Clone, Copy)]
+pub(crate) struct ShortAtHand {
+    pub(crate) word: u64,
+    /// Where in the slot its data lie.
+    pub(crate) offset: u64,
+    pub(crate) from: LinkId,
+}
+
 /// What a wait for a message brought.
 pub(crate) enum Came {
     /// No message in time.
     Nothing,
-    /// A short one: its word of metadata, and where its data are.
-    Short(u64, u64),
+    /// A short one.
+    Short(ShortAtHand),
     /// One of which the entry says the rest; over which link it came, unless it was silent.
     Message(Option<LinkId>),
 }
@@ -156,12 +165,12 @@ impl Place {
         }
     }
 
-    /// The word of metadata of a message of that and 16 bytes of data, and where those are, if it is what comes next.
+    /// The message that is awaited, if it is short and comes next.
     #[inline(always)]
     pub(crate) fn short_at_hand<H: Host>(
         &self,
         manager: &mut Entered<'_, H>,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<ShortAtHand> {
         manager.awaited_at_hand(&self.awaited, self.entry()?)
     }
 
@@ -176,16 +185,16 @@ impl Place {
         manager.interface_mut().look_again();
         loop {
             // While it waits, the shortest way is tried first: what comes then should be seen soon.
-            if let Some((word, offset)) = self.short_at_hand(manager) {
-                return Ok(Came::Short(word, offset));
+            if let Some(short) = self.short_at_hand(manager) {
+                return Ok(Came::Short(short));
             }
-            if let Some(arrival) = manager.next_arrival(self.class)? {
+            if let Some(arrival) = manager.next_arrival(self.class) {
                 return Ok(Came::Message(Some(arrival.from)));
             }
             if self.entry().is_some_and(|entry| !entry.is_armed()) {
                 // A silent message, unless a network processor is about to announce it.
                 manager.interface_mut().between_packets(|| ());
-                let arrival = manager.next_arrival(self.class)?;
+                let arrival = manager.next_arrival(self.class);
                 return Ok(Came::Message(arrival.map(|arrival| arrival.from)));
             }
             if !manager.pause(&mut patience)? {

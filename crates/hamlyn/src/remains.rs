@@ -25,6 +25,8 @@ pub(crate) struct Remains {
     pub(crate) queue: Option<QueueId>,
     /// The receiver to be forgotten, with its room for notifications.
     pub(crate) class: Option<ClassId>,
+    /// The item to which it was bound.
+    pub(crate) item: Option<String>,
     /// A send-buffer area that it used.
     pub(crate) area: Option<SendTag>,
     /// What its peer is to be told.

@@ -1,10 +1,23 @@
-//! Opening a manager in this process, with no daemon and no configuration.
+//! Opening a manager in this process, with no daemon and no configuration, and rendezvous in one step: an end point is bound to
+//! an item of its manager, and others connect to it as `name/item`, or `host/name/item` across hosts (`Hamlyn 6.3`).
+//!
+//! Underneath, what a sender needs (a ticket, a seed) is offered under the item and asked for; [`Interface::offer`] and
+//! [`Interface::ask`] do that for programs that hand out more than one ticket, or to chosen peers only.
+//!
+//! [`Interface::offer`]: crate::Interface::offer
+//! [`Interface::ask`]: crate::Interface::ask
 
+use hamlyn_engine::counting::Counting;
+use hamlyn_host::Host;
 use hamlyn_host::process::{Options, ProcessHost};
 use hamlyn_host::sharing::AnyThread;
 
-use crate::error::OpenError;
+use crate::error::{ConnectError, OpenError};
+use crate::item::TypeName;
 use crate::manager::{Manager, ManagerOptions};
+use crate::stream::StreamOptions;
+use crate::wait::Wait;
+use crate::{datagram, group, service, stream, tagged_write};
 
 /// A manager whose interface others can connect to by `name`.
 pub fn open(name: &str) -> Result<Manager<ProcessHost>, OpenError> {
@@ -31,4 +44,97 @@ pub fn open_shared(
     manager: ManagerOptions,
 ) -> Result<Manager<ProcessHost<AnyThread>>, OpenError> {
     Manager::new(ProcessHost::open_shared(host)?, manager)
+}
+
+/// Binding end points, and connecting to them.
+///
+/// An item has 1 to 64 letters, digits, dots, underscores and hyphens. An end point that is dropped is not found any more.
+/// Binding allocates and does not block. Connecting allocates, and blocks for as long as `wait` says while nobody has the name
+/// or nothing is bound to the item, so both programs may start in any order; [`Wait::Poll`] leaves others no time to answer. A
+/// manager that threads share is kept from the others while one connects.
+impl<H: Host> Manager<H> {
+    /// A receiver for datagrams of up to `buffer_bytes`, 1 byte to 2 GiB, ready for the first. Any number of senders may connect.
+    pub fn bind_datagram(
+        &self,
+        item: &str,
+        buffer_bytes: u32,
+    ) -> Result<datagram::Receiver<H>, OpenError> {
+        datagram::Receiver::bind(self, item, buffer_bytes, TypeName::BYTES)
+    }
+
+    /// Connects to a receiver of datagrams.
+    pub fn connect_datagram(
+        &self,
+        to: &str,
+        wait: Wait,
+    ) -> Result<datagram::Sender<H>, ConnectError> {
+        datagram::Sender::connect(self, to, TypeName::BYTES, wait)
+    }
+
+    /// The receiving end of a stream, for the one sender that connects first; others get [`ConnectError::Taken`].
+    pub fn bind_stream(
+        &self,
+        item: &str,
+        options: StreamOptions,
+    ) -> Result<stream::Receiver<H>, OpenError> {
+        stream::Receiver::bind(self, item, options)
+    }
+
+    /// Connects to a stream, as its only sender.
+    pub fn connect_stream(&self, to: &str, wait: Wait) -> Result<stream::Sender<H>, ConnectError> {
+        stream::Sender::connect(self, to, wait)
+    }
+
+    /// An area of that many bytes which any number of senders write, and room for that many tags that have not been taken.
+    pub fn bind_tagged_write(
+        &self,
+        item: &str,
+        area_bytes: u64,
+        tags: usize,
+    ) -> Result<tagged_write::Receiver<H>, OpenError> {
+        tagged_write::Receiver::bind(self, item, area_bytes, tags)
+    }
+
+    /// Connects to an area that is written with tags.
+    pub fn connect_tagged_write(
+        &self,
+        to: &str,
+        wait: Wait,
+    ) -> Result<tagged_write::Sender<H>, ConnectError> {
+        tagged_write::Sender::connect(self, to, wait)
+    }
+
+    /// A group with a place of that size, 0 to 2 GiB. Its members are found when [`group::Receiver::begin_shared`] offers
+    /// them.
+    pub fn bind_group(
+        &self,
+        item: &str,
+        place_bytes: u32,
+        counting: Counting,
+    ) -> Result<group::Receiver<H>, OpenError> {
+        group::Receiver::bind(self, item, place_bytes, counting)
+    }
+
+    /// A service that answers calls of many clients.
+    pub fn bind_service(
+        &self,
+        item: &str,
+        options: service::ServiceOptions,
+    ) -> Result<service::Service<H>, OpenError> {
+        service::Service::bind(self, item, options, TypeName::BYTES)
+    }
+
+    /// Connects to a service.
+    pub fn connect_service(
+        &self,
+        to: &str,
+        wait: Wait,
+    ) -> Result<service::Client<H>, ConnectError> {
+        service::Client::connect(self, to, TypeName::BYTES, wait)
+    }
+
+    /// Connects to a group as the next of its members.
+    pub fn connect_group(&self, to: &str, wait: Wait) -> Result<group::Sender<H>, ConnectError> {
+        group::Sender::connect(self, to, wait)
+    }
 }

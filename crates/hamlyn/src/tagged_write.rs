@@ -7,14 +7,18 @@
 
 use std::collections::VecDeque;
 
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::notification::Notification;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
-use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Host, Supply};
 use hamlyn_ring::area::Area;
 
-use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 use crate::interface::Queue;
+use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
 use crate::remains::{Leaving, Remains};
@@ -26,8 +30,31 @@ use crate::wait::{Patience, Wait};
 #[derive(Debug)]
 pub struct Receiver<H: Host = ProcessHost> {
     tags: Tags,
+    /// The item under which others find it.
+    bound: Option<Bound>,
     manager: Holder<H>,
 }
+
+/// A tag that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag {
+    /// The tag.
+    pub tag: u64,
+    /// The link over which it, or the last packet of its message, came: [`Receiver::sender`].
+    pub from: LinkId,
+}
+
+impl Tag {
+    #[inline(always)]
+    fn of(notification: &Notification) -> Self {
+        Self {
+            tag: notification.word,
+            from: notification.from,
+        }
+    }
+}
+
+const HEADER: ItemHeader = ItemHeader::new(Protocol::TaggedWrite, TypeName::BYTES);
 
 /// What a receiver has, but for its manager.
 #[derive(Debug)]
@@ -36,7 +63,7 @@ struct Tags {
     area: Area,
     queue: Queue,
     /// Tags that were passed over while a specific one was sought.
-    passed: VecDeque<u64>,
+    passed: VecDeque<Tag>,
     passed_max: usize,
     /// Tags that found no room among those.
     passed_lost: u64,
@@ -77,8 +104,25 @@ impl<H: Host> Receiver<H> {
                 passed_lost: 0,
                 leaving: interface.leaving.clone(),
             },
+            bound: None,
             manager: manager.hold(),
         })
+    }
+
+    /// A receiver that others find under `item`.
+    pub(crate) fn bind(
+        manager: &Manager<H>,
+        item: &str,
+        area_bytes: u64,
+        tags: usize,
+    ) -> Result<Self, OpenError> {
+        let mut receiver = Self::new(manager, area_bytes, tags)?;
+        let ticket = receiver.ticket().to_bytes();
+        let bound = manager
+            .enter()
+            .bind(item, HEADER, &ticket, Supply::Always)?;
+        receiver.bound = Some(bound);
+        Ok(receiver)
     }
 
     /// The memory that senders write. Read it with [`Area::read_at`]; it may change at any time.
@@ -99,25 +143,32 @@ impl<H: Host> Receiver<H> {
         self.tags.slot.fast_ticket(offset, length_bytes)
     }
 
-    /// The next tag. Nothing if none came in time.
+    /// The next tag, and who sent it. Nothing if none came in time. Does not allocate.
     #[inline(always)]
-    pub fn get_tag(&mut self, wait: Wait) -> Result<Option<u64>, ReceiveError> {
+    pub fn recv(&mut self, wait: Wait) -> Result<Option<Tag>, ReceiveError> {
         let tags = &mut self.tags;
         let mut manager = self.manager.enter();
         // While tags were passed over, the queue is not known to be empty.
         if let Some(notification) = manager.interface_mut().take_at_hand(&tags.queue) {
-            return Ok(Some(notification.word));
+            return Ok(Some(Tag::of(&notification)));
         }
         tags.next_tag(&mut manager, wait)
     }
 
-    /// Waits for that very tag; others that come meanwhile stay queued, in order.
+    /// As [`Receiver::recv`], the tag alone (`Hamlyn 3.3`).
+    #[inline(always)]
+    pub fn get_tag(&mut self, wait: Wait) -> Result<Option<u64>, ReceiveError> {
+        Ok(self.recv(wait)?.map(|tag| tag.tag))
+    }
+
+    /// Waits for that very tag (`Hamlyn 3.3`); others that come meanwhile stay queued, in order.
     pub fn get_specific_tag(&mut self, tag: u64, wait: Wait) -> Result<Option<u64>, ReceiveError> {
         let tags = &mut self.tags;
-        if let Some(index) = tags.passed.iter().position(|&passed| passed == tag) {
-            return Ok(tags.passed.remove(index));
+        if let Some(index) = tags.passed.iter().position(|passed| passed.tag == tag) {
+            return Ok(tags.passed.remove(index).map(|tag| tag.tag));
         }
-        tags.await_tag(&mut self.manager.enter(), Some(tag), wait)
+        let came = tags.await_tag(&mut self.manager.enter(), Some(tag), wait)?;
+        Ok(came.map(|tag| tag.tag))
     }
 
     /// Tags lost to overrun so far.
@@ -125,12 +176,27 @@ impl<H: Host> Receiver<H> {
         self.tags.queue.lost() + self.tags.passed_lost
     }
 
-    /// Gives the area a fresh key: tickets handed out before are worthless.
+    /// Who sent a tag, as the kernel or the handshake vouches. Nothing if its link ended long ago.
+    pub fn sender(&self, tag: &Tag) -> Option<PeerIdentity> {
+        self.manager.enter().interface_mut().identity_of(tag.from)
+    }
+
+    /// Gives the area a fresh key: tickets handed out before are worthless. A receiver with a name is found with the new key
+    /// by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), OpenError> {
-        self.manager
-            .enter()
-            .interface_mut()
-            .rekey_slot(&mut self.tags.slot)
+        let ticket = {
+            let mut manager = self.manager.enter();
+            manager.interface_mut().rekey_slot(&mut self.tags.slot)?;
+            drop(manager);
+            self.ticket()
+        };
+        match &self.bound {
+            Some(bound) => {
+                let mut manager = self.manager.enter();
+                manager.offer_bound(bound, &ticket.to_bytes(), Supply::Always)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Packets refused at this receiver, by reason, and more.
@@ -149,12 +215,12 @@ impl Tags {
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<u64>, ReceiveError> {
+    ) -> Result<Option<Tag>, ReceiveError> {
         if let Some(tag) = self.passed.pop_front() {
             return Ok(Some(tag));
         }
         match manager.interface_mut().rcv_slowly(&mut self.queue)? {
-            Some(notification) => Ok(Some(notification.word)),
+            Some(notification) => Ok(Some(Tag::of(&notification))),
             None => self.await_tag(manager, None, wait),
         }
     }
@@ -166,7 +232,7 @@ impl Tags {
         manager: &mut Entered<'_, H>,
         sought: Option<u64>,
         wait: Wait,
-    ) -> Result<Option<u64>, ReceiveError> {
+    ) -> Result<Option<Tag>, ReceiveError> {
         let found = self.seek(manager, sought, wait);
         if !self.passed.is_empty() {
             // So that what comes next is not taken before them.
@@ -180,12 +246,12 @@ impl Tags {
         manager: &mut Entered<'_, H>,
         sought: Option<u64>,
         wait: Wait,
-    ) -> Result<Option<u64>, ReceiveError> {
+    ) -> Result<Option<Tag>, ReceiveError> {
         let mut patience = Patience::new(wait);
         loop {
             while let Some(notification) = manager.interface_mut().rcv(&mut self.queue)? {
-                let tag = notification.word;
-                if sought.is_none_or(|sought| sought == tag) {
+                let tag = Tag::of(&notification);
+                if sought.is_none_or(|sought| sought == tag.tag) {
                     return Ok(Some(tag));
                 }
                 if self.passed.len() == self.passed_max {
@@ -221,8 +287,17 @@ impl<H: Host> Clone for Sender<H> {
 }
 
 impl<H: Host> Sender<H> {
+    pub(crate) fn connect(
+        manager: &Manager<H>,
+        to: &str,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        let (ticket, left) = manager.find(to, HEADER, wait)?;
+        Self::grow(manager, &Ticket::from_bytes(&ticket)?, left)
+    }
+
     /// Makes a ticket usable here; connects if need be.
-    pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, GrowError> {
+    pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
             target: manager.interface().target(ticket, wait)?,
             manager: manager.hold(),

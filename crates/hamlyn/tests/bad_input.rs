@@ -11,8 +11,8 @@ use hamlyn::host::{ConnectError, HostError};
 use hamlyn::stream::{SEED_BYTES, StreamOptions, StreamSeed};
 use hamlyn::ticket::TICKET_BYTES;
 use hamlyn::{
-    Address, Destination, GrowError, Manager, ManagerOptions, NewSlot, OpenError, ReceiveError,
-    Ticket, TicketError, Wait, datagram, group, stream, tagged_write,
+    Address, Destination, Manager, ManagerOptions, NewSlot, OpenError, ReceiveError, Ticket,
+    TicketError, Wait, datagram, group, stream, tagged_write,
 };
 use proptest::prelude::*;
 use support::{LONG, namespace, open};
@@ -181,9 +181,12 @@ fn tickets_of_another_version_or_with_impossible_fields_are_named() {
     );
 }
 
-fn gone(error: GrowError, what: &str) {
+fn gone(error: hamlyn::ConnectError, what: &str) {
     assert!(
-        matches!(error, GrowError::Connect(ConnectError::Gone { .. })),
+        matches!(
+            error,
+            hamlyn::ConnectError::Reach(ConnectError::Gone { .. })
+        ),
         "{what}: {error:?}"
     );
     let text = error.to_string();
@@ -249,7 +252,7 @@ fn a_made_up_destination_of_another_user_is_not_believed() {
         ..honest
     };
     let error = datagram::Sender::grow(&here, &forged, Wait::millis(200)).unwrap_err();
-    assert!(matches!(error, GrowError::Connect(_)), "{error:?}");
+    assert!(matches!(error, hamlyn::ConnectError::Reach(_)), "{error:?}");
     assert!(
         here.interface()
             .peers()
@@ -378,12 +381,12 @@ fn a_ticket_for_another_protocol_is_refused_on_either_side() {
     let mut tags = tagged_write::Receiver::new(&there, 64, 16).unwrap();
     // A datagram to a fast ticket: the sender's side knows.
     let wrong = datagram::Sender::grow(&here, &tags.ticket(), LONG).unwrap();
-    let error = wrong.send(0, b"datagram", None, LONG).unwrap_err();
+    let error = wrong.send(b"datagram", LONG).unwrap_err();
     assert!(error.to_string().contains("fast-mode"), "{error}");
     // A tagged write to a datagram's ticket: without metadata it is no datagram.
     let wrong = tagged_write::Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
     wrong.send(0, b"tagged", 7, LONG).unwrap();
-    let error = inbox.receive(LONG).unwrap_err();
+    let error = inbox.recv(LONG).unwrap_err();
     assert!(
         matches!(
             error,

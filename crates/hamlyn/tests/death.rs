@@ -68,7 +68,7 @@ fn send_for_ever(manager: &Manager<ProcessHost>) {
         let data = vec![number as u8; (number * 97 % 3000) as usize];
         tags.send(0, &data[..data.len().min(60)], number, LONG)
             .unwrap();
-        outbox.send(0, &vec![1; 40_000], None, LONG).unwrap();
+        outbox.send(&vec![1; 40_000], LONG).unwrap();
         stream.send(&data, LONG).unwrap();
         part.send(0, &data, LONG).unwrap();
     }
@@ -81,9 +81,7 @@ fn receive_for_ever(manager: &Manager<ProcessHost>) {
     let mut tags = tagged_write::Receiver::new(manager, 64, 16).unwrap();
     say(&tags.ticket().to_bytes());
     loop {
-        if let Ok(Some(record)) = receiver.receive(Wait::millis(10)) {
-            receiver.release(&record);
-        }
+        let _ = receiver.recv(Wait::millis(10));
         let _ = tags.get_tag(Wait::Poll);
     }
 }
@@ -99,7 +97,7 @@ fn idle(manager: &Manager<ProcessHost>) {
     let mut inbox = Receiver::new(manager, OPTIONS).unwrap();
     say(&inbox.make_seed().to_bytes());
     // Connected by now; from here on deaf.
-    let _ = inbox.receive(Wait::Poll);
+    let _ = inbox.recv(Wait::Poll);
     until("a link", || {
         manager.interface().poll();
         manager.interface().peers().next().map(|_| ())
@@ -146,14 +144,12 @@ impl Ends {
     fn work(&mut self, _: &Manager<ProcessHost>, times: u64) {
         for _ in 0..times {
             let _ = self.tags.get_tag(Wait::Poll);
-            if let Ok(Some(datagram)) = self.inbox.receive(Wait::Poll) {
-                assert!(datagram.data.iter().all(|&byte| byte == 1));
-                self.inbox.ready();
+            if let Ok(Some(datagram)) = self.inbox.recv(Wait::Poll) {
+                assert!(datagram.iter().all(|&byte| byte == 1));
             }
-            if let Ok(Some(record)) = self.stream.receive(Wait::Poll) {
-                let bytes = self.stream.bytes(&record).unwrap();
+            if let Ok(Some(record)) = self.stream.recv(Wait::Poll) {
+                let bytes = &*record;
                 assert!(bytes.iter().all(|&byte| byte == bytes[0]));
-                self.stream.release(&record);
             }
         }
     }
@@ -162,8 +158,8 @@ impl Ends {
     /// before comes first.
     fn all_lose(&mut self, manager: &Manager<ProcessHost>) {
         const SOON: Wait = Wait::millis(1);
-        let lost = manager.interface().wait_for_loss(LONG);
-        died(lost.expect("no error").expect("the loss"));
+        let lost = support::next_loss(manager, LONG);
+        died(lost.expect("the loss"));
         until("the last tag", || match self.tags.get_tag(SOON) {
             Ok(Some(_)) | Err(ReceiveError::Overrun(_)) => None,
             other => {
@@ -173,30 +169,27 @@ impl Ends {
         });
         until("the last datagram", || {
             self.inbox.ready();
-            let came = self.inbox.receive(SOON).expect("no error");
+            let came = self.inbox.recv(SOON).expect("no error");
             came.is_none().then_some(())
         });
-        self.group.receive(SOON).expect("no error");
+        self.group.recv(SOON).expect("no error");
         assert_eq!(
             manager.interface().rcv_block(&mut self.queue, SOON),
             Ok(None)
         );
         // A stream that knows its peer is bound to it, so it stays lost.
         let end = until("the end of the stream", || {
-            match self.stream.receive(SOON) {
-                Ok(Some(record)) => {
-                    self.stream.release(&record);
-                    None
-                }
+            match self.stream.recv(SOON).map(|record| record.is_some()) {
+                Ok(true) => None,
                 other => Some(other),
             }
         });
         match (self.stream.sender(), end) {
-            (None, end) => assert_eq!(end, Ok(None)),
+            (None, end) => assert_eq!(end, Ok(false)),
             (Some(_), Err(ReceiveError::PeerLost(lost))) => {
                 died(lost);
-                let again = self.stream.receive(SOON);
-                assert_eq!(again, Err(ReceiveError::PeerLost(lost)));
+                let again = self.stream.recv(SOON);
+                assert!(matches!(again, Err(ReceiveError::PeerLost(again)) if again == lost));
             }
             (Some(_), other) => panic!("{other:?}"),
         }
@@ -381,8 +374,8 @@ fn a_fence_tells_of_peers_that_died_with_messages_under_way() {
     let outbox = tagged_write::Sender::grow(&survivor, &ticket, LONG).unwrap();
     outbox.send(0, b"never taken", 1, LONG).unwrap();
     actor.kill();
-    let lost = survivor.interface().wait_for_loss(LONG);
-    died(lost.expect("no error").expect("the loss"));
+    let lost = support::next_loss(&survivor, LONG);
+    died(lost.expect("the loss"));
     drop(stream);
     match survivor.fence(LONG) {
         Err(FenceError::PeerLost(lost)) => {
@@ -522,7 +515,7 @@ fn a_stream_that_waits_for_credit_ends_when_its_receiver_is_killed() {
     for seed in 0..5 {
         let known = blocked_until_killed(seed, |manager, _, seed| {
             let mut stream = Sender::grow(manager, &seed, LONG).map_err(|error| match error {
-                hamlyn::GrowError::Send(error) => error,
+                hamlyn::ConnectError::Send(error) => error,
                 other => panic!("{other}"),
             })?;
             loop {
@@ -579,13 +572,12 @@ fn a_stream_whose_sender_has_left_is_received_whole() {
             sender.join().unwrap()
         });
         for expected in [&b"one"[..], &[2; 1500]] {
-            let record = receiver.receive(LONG).expect("no error");
+            let record = receiver.recv(LONG).expect("no error");
             let record = record.expect("a record");
-            assert_eq!(receiver.bytes(&record).unwrap(), expected);
-            receiver.release(&record);
+            assert_eq!(record, expected);
         }
-        assert_eq!(receiver.sender(), Some(identity));
-        match receiver.receive(LONG) {
+        assert_eq!(receiver.sender().map(|it| it.interface), Some(identity));
+        match receiver.recv(LONG) {
             // To drop it is to close it, if all was sent.
             Err(ReceiveError::Closed) => {}
             other => panic!("closed {closes}: {other:?}"),

@@ -6,7 +6,7 @@ mod support;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
-use hamlyn::stream::{Receiver, Record, Sender, StreamOptions};
+use hamlyn::stream::{Receiver, Sender, StreamOptions};
 use hamlyn::{
     Host, Manager, ManagerOptions, Message, ReceiveError, SendError, Wait, datagram, group,
     tagged_write,
@@ -22,11 +22,9 @@ fn options(piece_bytes: u32) -> StreamOptions {
     }
 }
 
-fn take(receiver: &mut Receiver) -> (Record, Vec<u8>) {
-    let record = receiver.receive(LONG).expect("no error");
-    let record = record.expect("a record");
-    let bytes = receiver.bytes(&record).expect("its bytes").to_vec();
-    (record, bytes)
+fn take(receiver: &mut Receiver) -> Vec<u8> {
+    let record = receiver.recv(LONG).expect("no error");
+    record.expect("a record").to_vec()
 }
 
 /// Sends until the link and the work queue are full, as their receiver takes nothing; how many records were accepted.
@@ -71,13 +69,12 @@ fn a_stream_outlives_sends_that_time_out_in_the_middle_of_a_record() {
                 assert!(matches!(late, Err(SendError::Finished)), "{late:?}");
             });
             for number in 0..accepted {
-                let (record, bytes) = take(&mut receiver);
+                let bytes = take(&mut receiver);
                 assert_eq!(bytes.len(), length, "record {number} of {accepted}");
                 assert!(bytes.iter().all(|&byte| byte == number as u8));
-                receiver.release(&record);
             }
-            let end = receiver.receive(LONG);
-            assert_eq!(end, Err(ReceiveError::Closed));
+            let end = receiver.recv(LONG);
+            assert!(matches!(end, Err(ReceiveError::Closed)), "{end:?}");
         });
     }
 }
@@ -90,8 +87,7 @@ fn a_sender_hears_that_its_receiver_closed_though_there_was_no_room_to_say_so() 
     let seed = receiver.make_seed();
     let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
     sender.send(b"hello", LONG).unwrap();
-    let (record, _) = take(&mut receiver);
-    receiver.release(&record);
+    take(&mut receiver);
     // Nothing goes to the sender's interface any more, until it looks.
     let area = there.interface().allocate(64).unwrap();
     let slot = hamlyn::NewSlot::new(&area);
@@ -146,7 +142,7 @@ fn end_points_that_are_dropped_leave_nothing_and_let_nobody_in() {
         std::thread::scope(|scope| {
             scope.spawn(move || drop((inbox, tags, group, receiver)));
         });
-        outbox.send(0, &[1; 16], None, LONG).unwrap();
+        outbox.send(&[1; 16], LONG).unwrap();
         tagged.send(0, &[1; 16], 1, LONG).unwrap();
         part.send_last(0, &[1; 16], LONG).unwrap();
         stream.send(&[1; 16], LONG).unwrap();
@@ -187,11 +183,10 @@ fn a_stream_whose_sender_was_dropped_says_whether_that_was_all() {
         there.poll_nowait().unwrap();
         let mut came = 0;
         let end = loop {
-            match receiver.receive(LONG) {
+            match receiver.recv(LONG) {
                 Ok(record) => {
                     let record = record.expect("a record, or the end");
-                    assert_eq!(receiver.bytes(&record).unwrap(), u64::to_le_bytes(came));
-                    receiver.release(&record);
+                    assert_eq!(*record, u64::to_le_bytes(came));
                     came += 1;
                 }
                 Err(end) => break end,
@@ -233,7 +228,7 @@ fn room_in_the_queue_is_given_on_only_when_it_is_free() {
         for inbox in &mut inboxes {
             inbox.ready();
             let outbox = datagram::Sender::grow(&there, &inbox.ticket(), LONG).unwrap();
-            outbox.send(0, &[1; 40], None, LONG).unwrap();
+            outbox.send(&[1; 40], LONG).unwrap();
         }
         assert_eq!(there.interface().flush(LONG), Ok(true));
         here.interface().poll();
@@ -249,7 +244,7 @@ fn room_in_the_queue_is_given_on_only_when_it_is_free() {
     }
     let mut inbox = datagram::Receiver::new(&here, 64).unwrap();
     inbox.ready();
-    let none = inbox.receive(Wait::Poll).map(|came| came.is_some());
+    let none = inbox.recv(Wait::Poll).map(|came| came.is_some());
     assert_eq!(none, Ok(false), "overrun");
     assert_eq!(lost + here.lost(), 0);
 }
@@ -272,9 +267,8 @@ fn all_that_are_dropped_at_once_say_their_last_words_if_there_is_room() {
         let seed = receiver.make_seed();
         let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
         sender.send(b"all", LONG).unwrap();
-        let (record, bytes) = take(&mut receiver);
+        let bytes = take(&mut receiver);
         assert_eq!(bytes, b"all");
-        receiver.release(&record);
         receivers.push(receiver);
         senders.push(sender);
     }
@@ -287,8 +281,8 @@ fn all_that_are_dropped_at_once_say_their_last_words_if_there_is_room() {
         let there = || there.poll_nowait().map(|_| ());
         let end = until("the last word", || {
             there().unwrap();
-            let came = receiver.receive(Wait::Poll);
-            came.map(|record| assert_eq!(record, None)).err()
+            let came = receiver.recv(Wait::Poll);
+            came.map(|record| assert!(record.is_none())).err()
         });
         assert_eq!(end, ReceiveError::Closed);
     }
@@ -307,8 +301,8 @@ fn a_sender_that_is_dropped_by_a_panic_does_not_pass_for_closed() {
         std::panic::resume_unwind(Box::new("between two records"));
     }));
     assert!(panicked.is_err());
-    assert_eq!(take(&mut receiver).1, b"one of two");
-    let end = receiver.receive(LONG);
+    assert_eq!(take(&mut receiver), b"one of two");
+    let end = receiver.recv(LONG);
     let is_told =
         matches!(end, Err(ReceiveError::Malformed { what, .. }) if what.contains("before all"));
     assert!(is_told, "{end:?}");

@@ -174,20 +174,20 @@ fn a_sleep_that_was_prepared_before_something_happened_has_no_time() {
     while here.prepare_sleep(Wait::Poll).unwrap().is_none() {}
     let sleep = here.prepare_sleep(Wait::Forever).unwrap().unwrap();
     assert_eq!(sleep.timeout(), None);
-    outbox.send(0, b"news", None, LONG).unwrap();
+    outbox.send(b"news", LONG).unwrap();
     // It is for the inbox.
     assert_eq!(tags.get_tag(Wait::Poll), Ok(None));
     assert_eq!(sleep.timeout(), Some(Duration::ZERO));
     assert!(events.wait(None), "it is rung for");
     drop(sleep);
     assert!(here.prepare_sleep(Wait::Forever).unwrap().is_none());
-    assert_eq!(inbox.receive(Wait::Poll).unwrap().unwrap().data, b"news");
+    assert_eq!(inbox.recv(Wait::Poll).unwrap().unwrap(), b"news");
     // A call that blocks in between leaves the sleep as it is.
     while here.prepare_sleep(Wait::Poll).unwrap().is_none() {}
     let sleep = here.prepare_sleep(Wait::Forever).unwrap().unwrap();
     assert_eq!(tags.get_tag(Wait::millis(5)), Ok(None));
     inbox.ready();
-    outbox.send(0, b"more", None, LONG).unwrap();
+    outbox.send(b"more", LONG).unwrap();
     assert!(events.wait(sleep.timeout()), "it is rung for");
 }
 

@@ -76,8 +76,8 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
             assert!(matches!(error, SendError::PeerLost(_)), "{error}");
             identity
         });
-        let lost = victim.interface().wait_for_loss(LONG);
-        let lost = lost.expect("no error").expect("the cut");
+        let lost = support::next_loss(&victim, LONG);
+        let lost = lost.expect("the cut");
         assert_eq!(lost.end, LinkEnd::BadKeys);
         assert!(lost.to_string().contains("too many wrong keys"), "{lost}");
         assert_eq!(lost.peer, guesser.join().unwrap());
@@ -333,13 +333,12 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
             for number in 0..200_u8 {
                 for _ in 0..3 {
                     let begun = Instant::now();
-                    match receiver.receive(Wait::Poll) {
+                    match receiver.recv(Wait::Poll) {
                         Ok(Some(record)) => {
                             // Whatever it is, it lies in our hands and does not change.
-                            let bytes = receiver.bytes(&record).map(<[u8]>::to_vec);
+                            let bytes = record.to_vec();
                             victim.interface().poll();
-                            assert_eq!(receiver.bytes(&record).map(<[u8]>::to_vec), bytes);
-                            receiver.release(&record);
+                            assert_eq!(record, bytes);
                             ends[0] += 1;
                         }
                         Ok(None) => {}
@@ -355,10 +354,10 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
                         "kept for too long"
                     );
                 }
-                let record = healthy.receive(LONG).expect("no error");
+                let record = healthy.recv(LONG).expect("no error");
                 let record = record.expect("a healthy record");
-                assert_eq!(healthy.bytes(&record).unwrap(), [number; 40]);
-                healthy.release(&record);
+                assert_eq!(*record, [number; 40]);
+                drop(record);
             }
             assert!(receiver.memory_bytes() <= OPTIONS.limit_bytes);
         });
@@ -517,10 +516,10 @@ fn short_lies_are_judged_as_others_are() {
         });
     };
     let take = |receiver: &mut Receiver, _: &Manager<ProcessHost>, expected: &[u8]| {
-        let record = receiver.receive(LONG).expect("no error");
+        let record = receiver.recv(LONG).expect("no error");
         let record = record.expect("a record");
-        assert_eq!(receiver.bytes(&record).unwrap(), expected);
-        record
+        assert_eq!(record, expected);
+        record.keep()
     };
     // A peer that was never heard of has no credit, so no more is armed than at first.
     lie(0, 0, WHOLE | 16, &[1; 16]);
@@ -528,20 +527,20 @@ fn short_lies_are_judged_as_others_are() {
     // In our hands; and released, but not told: no write is let in, and what is read stays.
     lie(0, 0, WHOLE | 16, &[9; 16]);
     refused(&receiver, &mut victim, 1, Refusal::EntrySpent);
-    assert_eq!(receiver.bytes(&first).unwrap(), [1; 16]);
-    receiver.release(&first);
-    assert_eq!(receiver.bytes(&first), None);
+    assert_eq!(receiver.view(&first).unwrap(), [1; 16]);
+    drop(first);
+    receiver.reclaim();
     lie(0, 0, WHOLE | 16, &[9; 16]);
     refused(&receiver, &mut victim, 2, Refusal::EntrySpent);
     // Into the place of another entry, or across its end; nothing is let in there.
     lie(1, 512, WHOLE | 16, &[9; 16]);
     lie(1, 256 + 248, WHOLE | 16, &[9; 16]);
     refused(&receiver, &mut victim, 2, Refusal::OutOfLimits);
-    assert_eq!(receiver.receive(Wait::Poll), Ok(None));
+    assert!(receiver.recv(Wait::Poll).unwrap().is_none());
     // Out of turn: delivered in turn. Not where a record begins: shown is what the piece holds there.
     lie(3, 768, WHOLE | 16, &[4; 16]);
     lie(2, 512, WHOLE | 16, &[3; 16]);
-    assert_eq!(receiver.receive(Wait::millis(1)), Ok(None));
+    assert!(receiver.recv(Wait::millis(1)).unwrap().is_none());
     lie(1, 256 + 16, WHOLE | 16, &[2; 16]);
     take(&mut receiver, &mut victim, &[0; 16]);
     take(&mut receiver, &mut victim, &[3; 16]);
@@ -550,7 +549,7 @@ fn short_lies_are_judged_as_others_are() {
     lie(4, 1024, WHOLE | 20, &[5; 16]);
     let long = [[5; 16].as_slice(), &[0; 4]].concat();
     take(&mut receiver, &mut victim, &long);
-    receiver.release(&third);
+    drop(third);
     // The next is short again, so the shortest way is taken up again.
     lie(5, 1280, WHOLE | 16, &[6; 16]);
     take(&mut receiver, &mut victim, &[6; 16]);
@@ -559,7 +558,7 @@ fn short_lies_are_judged_as_others_are() {
     refused(&receiver, &mut victim, 1, Refusal::NoMetadataEntry);
     // Of a kind that there is not.
     lie(6, 1536, 77 << 32 | 16, &[7; 16]);
-    let error = until("the end", || receiver.receive(LONG).err());
+    let error = until("the end", || receiver.recv(LONG).err());
     assert!(
         matches!(
             error,
@@ -572,7 +571,9 @@ fn short_lies_are_judged_as_others_are() {
     );
     // It stays broken, also when the next piece is right.
     lie(7, 1792, WHOLE | 16, &[8; 16]);
-    let again = receiver.receive(Wait::millis(1));
+    let again = receiver
+        .recv(Wait::millis(1))
+        .map(|record| record.is_some());
     assert!(matches!(again, Err(ReceiveError::Malformed { .. })));
     drop(receiver);
 }

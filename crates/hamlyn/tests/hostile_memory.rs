@@ -248,10 +248,10 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
                     answers.ready();
                     let reply = answers.ticket();
                     let question = round.to_le_bytes();
-                    outbox.send(9, &question, Some(&reply), LONG).unwrap();
+                    outbox.send_to(9, &question, Some(&reply), LONG).unwrap();
                     sender.flush(LONG).unwrap();
-                    let answer = answers.receive(LONG).unwrap().unwrap();
-                    assert_eq!(answer.data, question);
+                    let answer = answers.recv(LONG).unwrap().unwrap();
+                    assert_eq!(answer, question);
                 }
             }
             sender.close(LONG).unwrap();
@@ -263,25 +263,23 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         let mut round = 0;
         until("all records", || {
             send_to_hostile(&victim, &mut random);
-            match records.receive(Wait::millis(1)) {
+            match records.recv(Wait::millis(1)) {
                 Ok(Some(record)) => {
                     let expected = Random::new(round).bytes((round % 700) as usize);
-                    assert_eq!(records.bytes(&record).unwrap(), expected, "record {round}");
-                    records.release(&record);
+                    assert_eq!(*record, expected, "record {round}");
                     round += 1;
                 }
                 Ok(None) => {}
                 Err(ReceiveError::Closed) => return Some(()),
                 Err(error) => panic!("{error}"),
             }
-            let question = match inbox.receive(Wait::Poll) {
-                Ok(found) => found.map(|datagram| (datagram.data.to_vec(), datagram.reply)),
+            let question = match inbox.recv(Wait::Poll) {
+                Ok(found) => found.map(|datagram| (datagram.to_vec(), datagram.reply_ticket())),
                 Err(error) => panic!("{error}"),
             };
             if let Some((question, reply)) = question {
-                inbox.ready();
                 let outbox = datagram::Sender::grow(&victim, &reply.unwrap(), LONG).unwrap();
-                outbox.send(0, &question, None, LONG).unwrap();
+                outbox.send(&question, LONG).unwrap();
             }
             None
         });
@@ -291,7 +289,7 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     });
     // How the hostile links ended.
     victim.interface().poll();
-    while let Some(lost) = victim.interface().next_loss() {
+    while let Some(lost) = support::next_loss(&victim, Wait::Poll) {
         faults += u64::from(matches!(lost.end, LinkEnd::Fault(_)));
         losses += 1;
     }
@@ -331,8 +329,8 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
             .unwrap();
         link.to_victim.store_u64(cells, first).unwrap();
         link.ring();
-        let lost = victim.interface().wait_for_loss(LONG);
-        let lost = lost.expect("no error").expect("the loss");
+        let lost = support::next_loss(&victim, LONG);
+        let lost = lost.expect("the loss");
         assert!(matches!(lost.end, LinkEnd::Fault(_)), "{lost}");
         assert_eq!(lost.peer.interface, HOSTILE + number);
         assert!(
@@ -363,8 +361,8 @@ fn a_peer_that_returns_more_than_it_was_sent_is_lost_for_whoever_transmits() {
         let refused = (0..1_000_000).find_map(|_| try_to_send(&victim, &[1; 1000]).err());
         let refused = refused.expect("there is an end to the room");
         assert!(matches!(refused, SendError::PeerLost(_)), "{refused}");
-        let lost = victim.interface().wait_for_loss(LONG);
-        let lost = lost.expect("no error").expect("the loss");
+        let lost = support::next_loss(&victim, LONG);
+        let lost = lost.expect("the loss");
         assert!(
             matches!(lost.end, LinkEnd::Fault(_)),
             "{strategy:?}: {lost}"

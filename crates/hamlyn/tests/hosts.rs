@@ -104,13 +104,12 @@ fn receive(namespace: &str) {
     say(b"ready");
     let mut next = 0;
     loop {
-        match receiver.receive(LONG) {
+        match receiver.recv(LONG) {
             Ok(Some(record)) => {
-                let bytes = receiver.bytes(&record).unwrap();
+                let bytes = &*record;
                 assert_eq!(bytes[..8], u64::to_le_bytes(next));
                 assert!(bytes[8..].iter().all(|&byte| byte == next as u8));
                 let is_last = bytes.len() == 8;
-                receiver.release(&record);
                 next += 1;
                 if is_last {
                     say(&u64::to_le_bytes(next));
@@ -155,8 +154,8 @@ fn send(namespace: &str) {
                 }
             }
             ("wait", "") => {
-                let lost = manager.interface().wait_for_loss(LONG);
-                lost.unwrap().expect("the loss").to_string()
+                let lost = support::next_loss(&manager, LONG);
+                lost.expect("the loss").to_string()
             }
             // How long frames are.
             ("frames", "") => {

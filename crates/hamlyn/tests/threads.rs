@@ -41,11 +41,10 @@ const _: () = {
     may_be_shared::<Destination>();
     may_be_shared::<StreamSeed>();
     may_be_shared::<group::Member>();
-    may_be_shared::<stream::Record>();
     may_be_shared::<hamlyn::SendError>();
     may_be_shared::<ReceiveError>();
     may_be_shared::<hamlyn::OpenError>();
-    may_be_shared::<hamlyn::GrowError>();
+    may_be_shared::<hamlyn::ConnectError>();
 };
 
 /// Every thread has an interface; each sends to each, itself included.
@@ -97,11 +96,10 @@ fn all_to_all() {
                         }
                     }
                     for from in 0..THREADS {
-                        let found = receivers[from].receive(hamlyn::Wait::Poll).unwrap();
+                        let found = receivers[from].recv(hamlyn::Wait::Poll).unwrap();
                         if let Some(found) = found {
                             let expected = record(from, me, received[from]);
-                            assert_eq!(receivers[from].bytes(&found).unwrap(), expected);
-                            receivers[from].release(&found);
+                            assert_eq!(found, expected);
                             received[from] += 1;
                         }
                     }
@@ -178,10 +176,10 @@ fn a_manager_moves_between_threads_with_its_end_points() {
         let (sender, outbox) = (sender.clone(), outbox.clone());
         (here, receiver, inbox, there) = std::thread::spawn(move || {
             sender.send(0, &[1; 16], round, LONG).unwrap();
-            outbox.send(0, &round.to_le_bytes(), None, LONG).unwrap();
+            outbox.send(&round.to_le_bytes(), LONG).unwrap();
             // Received in another thread than the one that connected.
             assert_eq!(receiver.get_tag(LONG), Ok(Some(round)));
-            let data = inbox.receive(LONG).unwrap().unwrap().data.to_vec();
+            let data = inbox.recv(LONG).unwrap().unwrap().to_vec();
             assert_eq!(data, round.to_le_bytes());
             (here, receiver, inbox, there)
         })

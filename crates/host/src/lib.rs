@@ -133,6 +133,8 @@ pub enum Supply {
     Once,
     /// To everybody, for as long as it is offered.
     Always,
+    /// To everybody who asks while nothing is left of what is offered once under the same name.
+    Afterwards,
 }
 
 /// The contract between an interface and its surroundings.
@@ -180,7 +182,8 @@ pub trait Host: std::fmt::Debug + 'static {
     ///
     /// What is offered once queues up, and goes to one asker each in that
     /// order, before what is always offered under the same name. What is
-    /// always offered takes the place of all that was offered under the name before.
+    /// always offered takes the place of all that was offered under the name before; what is offered afterwards, only of
+    /// what was offered so before.
     ///
     /// Something offered once is given to nobody twice. It stays offered if an
     /// asker ends or gives up before it is sent to it; it is lost with an asker that
@@ -188,6 +191,9 @@ pub trait Host: std::fmt::Debug + 'static {
     ///
     /// Offers are private memory of this interface, and end with it. There may be 4096 of them.
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError>;
+
+    /// How much is offered under `item` that nobody was given.
+    fn offered(&self, item: &str) -> usize;
 
     /// Takes back all that is offered under `item`. Who was given it before has it.
     fn withdraw(&mut self, item: &str);

@@ -55,6 +55,7 @@ impl Offers {
         let mut shelves = self.lock();
         let replaced = match (supply, shelves.by_item.get(&item)) {
             (Supply::Always, Some(shelf)) => shelf.offers(),
+            (Supply::Afterwards, Some(shelf)) => usize::from(shelf.always.is_some()),
             _ => 0,
         };
         let offers = shelves.offers - replaced + 1;
@@ -71,8 +72,14 @@ impl Offers {
                 shelf.once.clear();
                 shelf.always = Some(bytes.into());
             }
+            Supply::Afterwards => shelf.always = Some(bytes.into()),
         }
         Ok(())
+    }
+
+    /// How much is offered under `item`.
+    pub fn offered(&self, item: &Name) -> usize {
+        self.lock().by_item.get(item).map_or(0, Shelf::offers)
     }
 
     /// Takes back all that is offered under `item`.

@@ -29,7 +29,7 @@
 //!     let ticket = interface.ask(Address::Name("alice"), "inbox", Wait::Forever)?;
 //!     drop(interface);
 //!     let outbox = datagram::Sender::grow(&there, &Ticket::from_bytes(&ticket)?, Wait::Forever)?;
-//!     outbox.send(0, b"hello", None, Wait::Forever)?;
+//!     outbox.send(b"hello", Wait::Forever)?;
 //!     there.interface().flush(Wait::Forever)?;
 //!     Ok(())
 //! }

@@ -163,15 +163,12 @@ impl Datagrams {
 
 impl Program for Datagrams {
     fn send(&mut self, _: &Manager<SimHost>, _round: u64) {
-        self.sender
-            .send(0, &self.data, None, Wait::Forever)
-            .unwrap();
+        self.sender.send(&self.data, Wait::Forever).unwrap();
     }
 
     fn receive(&mut self, _: &Manager<SimHost>, _round: u64) {
-        let came = self.receiver.receive(Wait::Forever).unwrap();
-        assert_eq!(came.unwrap().data, self.data);
-        self.receiver.ready();
+        let came = self.receiver.recv(Wait::Forever).unwrap();
+        assert_eq!(*came.unwrap(), *self.data);
     }
 }
 

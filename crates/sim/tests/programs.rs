@@ -156,12 +156,12 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
             .offer("ticket", always, &ticket)
             .unwrap();
         loop {
-            match receiver.receive(Wait::millis(20)) {
+            match receiver.recv(Wait::millis(20)) {
                 Ok(Some(datagram)) => {
-                    let number = u64::from_le_bytes(datagram.data.try_into().unwrap());
+                    let number = u64::from_le_bytes((*datagram).try_into().unwrap());
                     assert!(seen.insert(number), "{number} came twice");
                     *came.lock().unwrap() += 1;
-                    receiver.ready();
+                    drop(datagram);
                     let done = format!("done/{number}");
                     manager.interface().offer(&done, always, &[1]).unwrap();
                 }
@@ -181,7 +181,7 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
         let sender = datagram::Sender::grow(&manager, &ticket, Wait::Forever).unwrap();
         for number in 0..ROUNDS {
             let data = number.to_le_bytes();
-            let result = sender.send(0, &data, None, Wait::Forever);
+            let result = sender.send(&data, Wait::Forever);
             if let Err(error) = result {
                 *ended.lock().unwrap() = Err(error);
                 break;

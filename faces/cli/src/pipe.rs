@@ -8,10 +8,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use hamlyn::host::Supply;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
-use hamlyn::{Address, Manager, ReceiveError, Wait};
+use hamlyn::stream::StreamOptions;
+use hamlyn::{Manager, ReceiveError, Wait};
 
 use crate::output::Unwritten;
 use crate::partners::Partners;
@@ -70,20 +69,14 @@ fn receive(arguments: &Arguments) -> Result<()> {
         piece_bytes: PIECE_BYTES,
         limit_bytes,
     };
-    let mut stream = Receiver::new(&manager, options)?;
-    let seed = stream.make_seed().to_bytes();
-    manager.interface().offer(ITEM, Supply::Once, &seed)?;
+    let mut stream = manager.bind_stream(ITEM, options)?;
     let bar = bar(arguments, &arguments.name);
     let mut out = std::io::stdout().lock();
     loop {
-        match stream.receive(Wait::Forever) {
+        match stream.recv(Wait::Forever) {
             Ok(Some(record)) => {
-                let bytes = stream
-                    .bytes(&record)
-                    .context("a record that was not ours")?;
-                out.write_all(bytes).map_err(Unwritten)?;
-                bar.inc(bytes.len() as u64);
-                stream.release(&record);
+                out.write_all(&record).map_err(Unwritten)?;
+                bar.inc(record.len() as u64);
             }
             Ok(None) => {}
             Err(ReceiveError::Closed) => break,
@@ -102,11 +95,7 @@ fn receive(arguments: &Arguments) -> Result<()> {
 fn send(arguments: &Arguments) -> Result<()> {
     let manager = open(arguments)?;
     let wait = Wait::For(Duration::from_secs(arguments.wait));
-    let seed = manager
-        .interface()
-        .ask(Address::Name(&arguments.name), ITEM, wait)?;
-    let seed = StreamSeed::from_bytes(&seed)?;
-    let mut stream = Sender::grow(&manager, &seed, wait)?;
+    let mut stream = manager.connect_stream(&format!("{}/{ITEM}", arguments.name), wait)?;
     let bar = bar(arguments, &arguments.name);
     let mut input = std::io::stdin().lock();
     let mut buffer = vec![0; PIECE_BYTES as usize];

@@ -47,7 +47,7 @@ impl Peer for Datagrams {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<()> {
         self.sender
-            .send(0, message, None, Wait::Forever)?;
+            .send(message, Wait::Forever)?;
         Ok(())
     }
 
@@ -55,10 +55,9 @@ impl Peer for Datagrams {
     fn receive(&mut self) -> Result<Stamp> {
         let datagram = self
             .receiver
-            .receive(Wait::Forever)?
+            .recv(Wait::Forever)?
             .context("no datagram")?;
-        let stamp = Stamp::read(datagram.data).context("a datagram too short")?;
-        self.receiver.ready();
+        let stamp = Stamp::read(&datagram).context("a datagram too short")?;
         Ok(stamp)
     }
 

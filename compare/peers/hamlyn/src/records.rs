@@ -11,9 +11,6 @@ pub(crate) struct Records {
     manager: Manager<ProcessHost>,
     receiver: stream::Receiver,
     sender: stream::Sender,
-    /// Received and not given back yet.
-    last: Option<stream::Record>,
-    is_latency: bool,
 }
 
 impl Records {
@@ -37,23 +34,12 @@ impl Records {
             manager,
             receiver,
             sender,
-            last: None,
-            is_latency: true,
         })
-    }
-
-    /// Gives back what was received last.
-    #[inline]
-    fn tidy(&mut self) {
-        if let Some(record) = self.last.take() {
-            self.receiver.release(&record);
-        }
     }
 }
 
 impl Peer for Records {
-    fn prepare(&mut self, order: &Order) -> Result<Option<String>> {
-        self.is_latency = order.is_latency;
+    fn prepare(&mut self, _: &Order) -> Result<Option<String>> {
         Ok(None)
     }
 
@@ -61,28 +47,16 @@ impl Peer for Records {
     fn send(&mut self, message: &[u8]) -> Result<()> {
         self.sender
             .send(message, Wait::Forever)?;
-        if self.is_latency {
-            // While the answer is on its way.
-            self.tidy();
-        }
         Ok(())
     }
 
     #[inline]
     fn receive(&mut self) -> Result<Stamp> {
-        self.tidy();
-        let record = self
-            .receiver
-            .receive(Wait::Forever)?
-            .context("no record")?;
-        let bytes = self.receiver.bytes(&record).context("no bytes")?;
-        let stamp = Stamp::read(bytes).context("a record too short")?;
-        self.last = Some(record);
-        Ok(stamp)
+        let record = self.receiver.recv(Wait::Forever)?.context("no record")?;
+        Stamp::read(&record).context("a record too short")
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.tidy();
         self.sender.flush(Wait::Forever)?;
         self.manager.interface().flush(SETTING_UP)?;
         Ok(())

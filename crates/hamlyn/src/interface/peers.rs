@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 
 use super::{Interface, TransmitEndOf};
 use crate::error::{PeerLost, Undelivered};
-use crate::links::LinkEnd;
+use crate::event::Event;
+use crate::links::{LinkEnd, PeerIdentity};
 use crate::message::Target;
 use crate::processor::{News, take_event};
 use crate::ticket::Ticket;
@@ -39,6 +40,19 @@ impl<H: Host> Interface<H> {
         // A network processor may know of a link whose application does not.
         self.attend_if_asked();
         self.links.led_to(link, destination)
+    }
+
+    /// Who is at the other end of a link, or was, as long as no other link has its place.
+    pub fn identity_of(&mut self, link: LinkId) -> Option<PeerIdentity> {
+        // A network processor may know of a link whose application does not.
+        self.attend_if_asked();
+        self.links.identity(link)
+    }
+
+    /// Counts the peers that came and went.
+    pub(crate) fn peers_happened(&mut self) -> u64 {
+        self.attend_if_asked();
+        self.links.happened()
     }
 
     /// Connects to another interface by name, or to this one.
@@ -149,24 +163,11 @@ impl<H: Host> Interface<H> {
         self.links.recent_loss(peer)
     }
 
-    /// The next peer that was lost, each once and in order; does not block. No call fails because of a loss but one that can
-    /// never succeed without that very peer, so a program that cares asks here. The newest 64 are kept.
-    pub fn next_loss(&mut self) -> Option<PeerLost> {
+    /// The next event, if there is one. Does not block. Losses of notifications are the queue's that lost them, and not told here.
+    pub fn next_event(&mut self) -> Option<Event> {
         self.attend_if_asked();
-        self.links.next_loss(&mut self.losses_told)
-    }
-
-    /// Waits for [`Interface::next_loss`]. Nothing if there was none in time. Packets are taken in meanwhile; to wait for
-    /// messages and losses at once, there is [`crate::Manager::wait`].
-    pub fn wait_for_loss(&mut self, wait: Wait) -> Result<Option<PeerLost>, HostError> {
-        let mut patience = Patience::new(wait);
-        loop {
-            self.poll();
-            let lost = self.next_loss();
-            if lost.is_some() || !self.pause(&mut patience)? {
-                return Ok(lost);
-            }
-        }
+        let happened = self.links.next_event(&mut self.events_told);
+        happened.or_else(|| self.next_undelivered().map(Event::Refused))
     }
 
     pub(crate) fn lost(&self, target: &Target) -> PeerLost {

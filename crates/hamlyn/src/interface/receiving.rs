@@ -14,6 +14,7 @@ use super::{Interface, Queue};
 use crate::error::ReceiveError;
 use crate::half::Half;
 use crate::inbound::Polled;
+use crate::place::ShortAtHand;
 use crate::processor::Strategy;
 use crate::wait::{Next, Patience, Wait};
 
@@ -112,15 +113,14 @@ impl<H: Host> Interface<H> {
         self.rcv_slowly(queue)
     }
 
-    /// The word of metadata of a message that is awaited and where it landed, if it is the next thing to be received at all
-    /// and takes no more than the shortest way. It is not announced in the queue, which its slot names.
+    /// The message that is awaited, if it is the next thing to be received at all and takes no more than the shortest way. It is not announced in the queue, which its slot names.
     #[inline(always)]
     pub(crate) fn awaited_at_hand(
         &mut self,
         queue: &Queue,
         awaited: &Awaited,
         entry: &MetadataEntry,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<ShortAtHand> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {

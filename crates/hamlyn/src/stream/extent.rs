@@ -210,10 +210,10 @@ impl Extent {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
             return Ok(None);
         };
-        let Some((word, _)) = manager.awaited_at_hand(&self.awaited, entry) else {
+        let Some(short) = manager.awaited_at_hand(&self.awaited, entry) else {
             return Ok(None);
         };
-        if word != wire::SHORT_WORD {
+        if short.word != wire::SHORT_WORD {
             return Err(Unusual);
         }
         let offset = self.awaited.low;

@@ -13,37 +13,119 @@
 
 mod control;
 mod extent;
+mod keeping;
 mod options;
 mod receiver;
 mod sender;
 mod wire;
 
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::{ControlFlow, Deref};
+
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::process::ProcessHost;
-use hamlyn_host::{Destination, Host};
+use hamlyn_host::{Destination, Host, Supply};
 
-use crate::error::{FenceError, GrowError, OpenError, ReceiveError, SendError};
+use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
+use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::links::PeerIdentity;
 use crate::manager::{Holder, Manager};
 use crate::wait::Wait;
 
+pub use keeping::Kept;
 pub use options::StreamOptions;
-pub use receiver::Record;
+use receiver::Delivered;
 pub use wire::{SEED_BYTES, StreamSeed};
 
 /// The receiving end. See the module.
 #[derive(Debug)]
 pub struct Receiver<H: Host = ProcessHost> {
     end: receiver::Receiver,
+    /// The item under which its sender finds it.
+    bound: Option<Bound>,
     manager: Holder<H>,
 }
+
+/// A record, where it landed. It reads as its bytes, and gives their memory back when it is dropped. Its stream delivers no other
+/// meanwhile.
+pub struct Record<'a, H: Host = ProcessHost> {
+    stream: &'a mut Receiver<H>,
+    delivered: Delivered,
+}
+
+impl<H: Host> Record<'_, H> {
+    /// Keeps the record beyond the next one. Read it with [`Receiver::view`]. Records may be given back in any order, but their
+    /// sender is told of memory in order: it has to wait, or the stream has to grow, as long as an old record is kept. Allocates
+    /// now and then.
+    pub fn keep(self) -> Kept {
+        let mut record = ManuallyDrop::new(self);
+        let delivered = record.delivered;
+        record.stream.end.keep(delivered)
+    }
+}
+
+impl<H: Host> Deref for Record<'_, H> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // It is held until this is dropped.
+        self.stream.end.bytes(&self.delivered).unwrap_or(&[])
+    }
+}
+
+impl<H: Host> Drop for Record<'_, H> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let Receiver { end, manager, .. } = &mut *self.stream;
+        if !end.release_at_once(&self.delivered) {
+            end.release_slowly(&mut manager.enter(), &self.delivered);
+        }
+    }
+}
+
+impl<H: Host, B: AsRef<[u8]>> PartialEq<B> for Record<'_, H> {
+    fn eq(&self, bytes: &B) -> bool {
+        **self == *bytes.as_ref()
+    }
+}
+
+impl<H: Host> AsRef<[u8]> for Record<'_, H> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<H: Host> fmt::Debug for Record<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Record").field(&&**self).finish()
+    }
+}
+
+const HEADER: ItemHeader = ItemHeader::new(Protocol::Stream, TypeName::BYTES);
 
 impl<H: Host> Receiver<H> {
     /// Opens the receiving end, with all the memory it starts with.
     pub fn new(manager: &Manager<H>, options: StreamOptions) -> Result<Self, OpenError> {
         Ok(Self {
             end: receiver::Receiver::new(&mut manager.enter(), options)?,
+            bound: None,
             manager: manager.hold(),
         })
+    }
+
+    /// A receiving end that its one sender finds under `item`.
+    pub(crate) fn bind(
+        manager: &Manager<H>,
+        item: &str,
+        options: StreamOptions,
+    ) -> Result<Self, OpenError> {
+        let mut receiver = Self::new(manager, options)?;
+        let seed = receiver.make_seed().to_bytes();
+        let bound = manager.enter().bind(item, HEADER, &seed, Supply::Once)?;
+        receiver.bound = Some(bound);
+        Ok(receiver)
     }
 
     /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
@@ -53,29 +135,52 @@ impl<H: Host> Receiver<H> {
 
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
     /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before it
-    /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Interface::next_loss`].
+    /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Manager::next_event`].
     #[inline(always)]
-    pub fn receive(&mut self, wait: Wait) -> Result<Option<Record>, ReceiveError> {
-        self.end.receive(&mut self.manager.enter(), wait)
+    pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
+        let delivered = self.end.receive(&mut self.manager.enter(), wait)?;
+        Ok(delivered.map(|delivered| Record {
+            stream: self,
+            delivered,
+        }))
     }
 
-    /// The bytes of a record. Nothing if it was released.
-    #[inline]
-    pub fn bytes(&self, record: &Record) -> Option<&[u8]> {
-        self.end.bytes(record)
+    /// The bytes of a record that is kept. Nothing if it is another stream's.
+    pub fn view(&self, kept: &Kept) -> Option<&[u8]> {
+        self.end.bytes(&kept.delivered)
     }
 
-    /// Gives back the memory of that record and of all that were received before it.
-    #[inline(always)]
-    pub fn release(&mut self, record: &Record) {
-        if !self.end.release_at_once(record) {
-            self.end.release_slowly(&mut self.manager.enter(), record);
+    /// Gives back the memory of kept records that were dropped, as the next [`Receiver::recv`] would: for a program that makes
+    /// none for long.
+    pub fn reclaim(&mut self) {
+        self.end.reclaim(&mut self.manager.enter());
+    }
+
+    /// Shows each record to `each`, until it breaks, the time between two records is over, or the stream has ended. What it broke
+    /// with; nothing otherwise.
+    pub fn for_each<B>(
+        &mut self,
+        wait: Wait,
+        mut each: impl FnMut(&[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, ReceiveError> {
+        loop {
+            match self.recv(wait) {
+                Ok(Some(record)) => {
+                    if let ControlFlow::Break(with) = each(&record) {
+                        return Ok(Some(with));
+                    }
+                }
+                Ok(None) | Err(ReceiveError::Closed) => return Ok(None),
+                Err(error) => return Err(error),
+            }
         }
     }
 
-    /// The sender's end of the connection, once it has presented itself.
-    pub fn sender(&self) -> Option<Destination> {
-        self.end.sender()
+    /// Who is at the other end, as the kernel or the handshake vouches, once it has presented itself; also after it is gone, as
+    /// long as no other link has its place. Nobody else has the keys of this stream, unless that one passed them on.
+    pub fn sender(&self) -> Option<PeerIdentity> {
+        let link = self.end.sender_link()?;
+        self.manager.enter().interface_mut().identity_of(link)
     }
 
     /// Bytes of memory that the stream has at present.
@@ -97,8 +202,17 @@ pub struct Sender<H: Host = ProcessHost> {
 }
 
 impl<H: Host> Sender<H> {
+    pub(crate) fn connect(
+        manager: &Manager<H>,
+        to: &str,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        let (seed, left) = manager.find(to, HEADER, wait)?;
+        Self::grow(manager, &StreamSeed::from_bytes(&seed)?, left)
+    }
+
     /// Grows the sending end from a seed; connects if need be, and presents itself.
-    pub fn grow(manager: &Manager<H>, seed: &StreamSeed, wait: Wait) -> Result<Self, GrowError> {
+    pub fn grow(manager: &Manager<H>, seed: &StreamSeed, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
             end: sender::Sender::grow(&mut manager.enter(), seed, wait)?,
             manager: manager.hold(),

@@ -3,11 +3,13 @@
 mod dialogue;
 
 use hamlyn_engine::limits::SHORT_BYTES;
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 
 use super::control::Control;
 use super::extent::{Extent, Head, Unusual};
+use super::keeping::{Keeping, Kept};
 use super::options::StreamOptions;
 use super::wire::{CONTROL_ENTRIES, Credit, Demand, Kind, StreamSeed, packed_record};
 use crate::core::Core;
@@ -21,10 +23,10 @@ use crate::wait::{Patience, Wait};
 /// Looks for a record, while polling, before what need not be done at once is done again.
 const LOOKS_PER_IDLE: u32 = 64;
 
-/// A record that was received: where it starts and how long it is. It stays there, unchanged,
+/// A record that was delivered: where it starts and how long it is. It stays there, unchanged,
 /// until it is released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Record {
+pub(in crate::stream) struct Delivered {
     extent: u64,
     offset: u64,
     length_bytes: usize,
@@ -32,18 +34,6 @@ pub struct Record {
     position: u64,
     /// What releasing it gives back: all pieces before this position.
     release: u64,
-}
-
-impl Record {
-    /// Its length.
-    pub fn len(&self) -> usize {
-        self.length_bytes
-    }
-
-    /// Whether it has no bytes, which is legal.
-    pub fn is_empty(&self) -> bool {
-        self.length_bytes == 0
-    }
 }
 
 /// A piece with several records, of which some are still to be delivered.
@@ -74,6 +64,8 @@ pub(super) struct Receiver {
     ended: Option<u64>,
     /// Where credit goes; known when the sender has presented itself.
     credit: Option<Target>,
+    /// The link over which it did.
+    greeted_by: Option<LinkId>,
     /// The sender was gone before its presentation was read.
     gone: Option<PeerLost>,
     reported: u64,
@@ -96,6 +88,9 @@ pub(super) struct Receiver {
     broken: Option<&'static str>,
     /// Whether there is one extent and it awaits its next piece, and nothing else is to be done before that.
     is_plain: bool,
+    /// The extent whose records can be given back at once: the first; none while records are kept.
+    released_at_once: u64,
+    keeping: Keeping,
     /// Pieces released in the first extent from which on more is to be done than to count them.
     due: u64,
     leaving: Leaving,
@@ -150,6 +145,7 @@ impl Receiver {
                 packed: None,
                 ended: None,
                 credit: None,
+                greeted_by: None,
                 gone: None,
                 reported: 0,
                 announced: 0,
@@ -163,6 +159,8 @@ impl Receiver {
                 is_given_up: false,
                 broken: None,
                 is_plain: false,
+                released_at_once: 0,
+                keeping: Keeping::default(),
                 due: 0,
                 leaving: manager.interface().leaving.clone(),
             }),
@@ -184,13 +182,13 @@ impl Receiver {
 
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
     /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before it
-    /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Interface::next_loss`].
+    /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Manager::next_event`].
     #[inline(always)]
     pub(in crate::stream) fn receive<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<Record>, ReceiveError> {
+    ) -> Result<Option<Delivered>, ReceiveError> {
         match self.short_record(manager) {
             Some(record) => Ok(Some(record)),
             None => self.receive_slowly(manager, wait),
@@ -199,13 +197,13 @@ impl Receiver {
 
     /// The next record, if it is a short one and what comes next at all.
     #[inline(always)]
-    fn short_record<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<Record> {
+    fn short_record<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<Delivered> {
         if !self.is_plain {
             return None;
         }
         let extent = self.extents.first_mut()?;
         match extent.deliver_short(manager) {
-            Ok(delivered) => Some(Record {
+            Ok(delivered) => Some(Delivered {
                 extent: self.first,
                 offset: delivered?,
                 length_bytes: SHORT_BYTES,
@@ -225,7 +223,8 @@ impl Receiver {
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<Record>, ReceiveError> {
+    ) -> Result<Option<Delivered>, ReceiveError> {
+        self.reclaim(manager);
         if manager.interface_mut().look_again()
             && let Some(record) = self.short_record(manager)
         {
@@ -240,7 +239,7 @@ impl Receiver {
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<Record>, ReceiveError> {
+    ) -> Result<Option<Delivered>, ReceiveError> {
         let mut patience = Patience::new(wait);
         let mut fruitless = 0_u32;
         let mut idle = 0_u32;
@@ -248,7 +247,7 @@ impl Receiver {
             return Ok(Some(record));
         }
         loop {
-            match manager.next_arrival(self.class)? {
+            match manager.next_arrival(self.class) {
                 Some(arrival) => {
                     self.take(manager, arrival)?;
                     if let Some(record) = self.next_record()? {
@@ -291,6 +290,10 @@ impl Receiver {
             [only] if self.broken.is_none() => Some(only),
             _ => None,
         };
+        self.released_at_once = match self.keeping.is_empty() {
+            true => self.first,
+            false => u64::MAX,
+        };
         self.is_plain = self.packed.is_none() && only.is_some_and(Extent::awaits_next);
         self.due = match only {
             Some(extent) => self.reported.saturating_add(self.report_after(extent)),
@@ -300,7 +303,7 @@ impl Receiver {
 
     /// The bytes of a record. Nothing if it was released.
     #[inline]
-    pub(in crate::stream) fn bytes(&self, record: &Record) -> Option<&[u8]> {
+    pub(in crate::stream) fn bytes(&self, record: &Delivered) -> Option<&[u8]> {
         let extent = self
             .extents
             .get(usize::try_from(record.extent.checked_sub(self.first)?).ok()?)?;
@@ -314,11 +317,11 @@ impl Receiver {
         extent.view(record.offset, record.length_bytes)
     }
 
-    /// Gives back the memory of that record and of all that were received before it. True if that is all there is to be
-    /// done; otherwise [`Receiver::release_slowly`] is.
+    /// Gives back the memory of that record. True if that is all there is to be done; otherwise
+    /// [`Receiver::release_slowly`] is.
     #[inline(always)]
-    pub(in crate::stream) fn release_at_once(&mut self, record: &Record) -> bool {
-        if record.extent == self.first
+    pub(in crate::stream) fn release_at_once(&mut self, record: &Delivered) -> bool {
+        if record.extent == self.released_at_once
             && let Some(extent) = self.extents.first_mut()
         {
             extent.release_to(record.release);
@@ -331,8 +334,34 @@ impl Receiver {
     pub(in crate::stream) fn release_slowly<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-        record: &Record,
+        record: &Delivered,
     ) {
+        if self.keeping.is_empty() {
+            self.release_through(manager, record);
+        } else {
+            self.keeping.give_back(*record);
+            self.reclaim(manager);
+        }
+    }
+
+    /// Keeps a record that was delivered last.
+    pub(in crate::stream) fn keep(&mut self, record: Delivered) -> Kept {
+        let kept = self.keeping.keep(record);
+        self.note_ways();
+        kept
+    }
+
+    /// Gives back what was kept until now.
+    pub(in crate::stream) fn reclaim<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+        if !self.keeping.is_empty()
+            && let Some(last) = self.keeping.last_given_back()
+        {
+            self.release_through(manager, &last);
+        }
+    }
+
+    /// Gives back the memory of that record and of all that were delivered before it.
+    fn release_through<H: Host>(&mut self, manager: &mut Entered<'_, H>, record: &Delivered) {
         while self.first < record.extent && self.first < self.delivering {
             self.drop_first_extent(manager);
         }
@@ -359,6 +388,11 @@ impl Receiver {
         linked.or(self.gone.map(|lost| lost.peer))
     }
 
+    /// The link over which the sender presented itself.
+    pub(in crate::stream) fn sender_link(&self) -> Option<LinkId> {
+        self.greeted_by
+    }
+
     /// Bytes of memory that the stream has at present.
     pub(in crate::stream) fn memory_bytes(&self) -> u64 {
         self.extents.iter().map(Extent::length_bytes).sum()
@@ -375,7 +409,7 @@ impl Receiver {
         }
     }
 
-    fn next_record(&mut self) -> Result<Option<Record>, ReceiveError> {
+    fn next_record(&mut self) -> Result<Option<Delivered>, ReceiveError> {
         if let Some(what) = self.broken {
             return Err(malformed(what));
         }
@@ -436,7 +470,7 @@ impl Receiver {
                     });
                 }
                 Kind::Whole | Kind::First | Kind::Next => {
-                    return Ok(Some(Record {
+                    return Ok(Some(Delivered {
                         extent: serial,
                         offset,
                         length_bytes: length_bytes as usize,
@@ -448,7 +482,7 @@ impl Receiver {
         }
     }
 
-    fn next_packed(&mut self, packed: Packed) -> Result<Record, ReceiveError> {
+    fn next_packed(&mut self, packed: Packed) -> Result<Delivered, ReceiveError> {
         let serial = self.delivering;
         let found = self.delivering_extent().and_then(|extent| {
             let bytes = extent.view(packed.offset, packed.length_bytes)?;
@@ -471,7 +505,7 @@ impl Receiver {
         } else {
             packed.position
         };
-        Ok(Record {
+        Ok(Delivered {
             extent: serial,
             offset,
             length_bytes,
@@ -526,6 +560,7 @@ impl Receiver {
 
     /// Nothing came: memory may be short, the sender may be dead.
     fn when_idle<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), ReceiveError> {
+        self.reclaim(manager);
         self.pay(manager);
         self.report(manager);
         if self.delivering == self.newest()

@@ -15,7 +15,7 @@ use super::wire::{
     CREDIT_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes, piece_word,
 };
 use crate::core::Core;
-use crate::error::{FenceError, GrowError, OpenError, SendError};
+use crate::error::{ConnectError, FenceError, OpenError, SendError};
 use crate::interface::Queue;
 use crate::manager::Entered;
 use crate::message::{Message, Target};
@@ -70,8 +70,9 @@ impl Sender {
         manager: &mut Entered<'_, H>,
         seed: &StreamSeed,
         wait: Wait,
-    ) -> Result<Self, GrowError> {
-        seed.validate().map_err(|what| GrowError::Seed { what })?;
+    ) -> Result<Self, ConnectError> {
+        seed.validate()
+            .map_err(|what| ConnectError::Seed { what })?;
         let mut target = manager.interface_mut().target(&seed.ticket, wait)?;
         target.set_metadata_index(0);
         let Some(control) = target.with_ticket(seed.control()) else {
@@ -92,7 +93,7 @@ impl Sender {
         };
         let credit_key_ticket =
             slot.fast_ticket(0, CREDIT_BYTES as u64)
-                .map_err(|_| GrowError::Seed {
+                .map_err(|_| ConnectError::Seed {
                     what: "its credit slot has no place",
                 })?;
         let mut sender = Self {

@@ -4,7 +4,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::packet::SlotName;
 
-use crate::error::GrowError;
+use crate::error::ConnectError;
 use crate::ticket::{TICKET_BYTES, Ticket, check_sum};
 
 const _: () =
@@ -288,8 +288,8 @@ impl StreamSeed {
     }
 
     /// Reads a seed. Total: any bytes give a seed or an error.
-    pub fn from_bytes(bytes: &[u8]) -> Result<StreamSeed, GrowError> {
-        let damaged = |what| GrowError::Seed { what };
+    pub fn from_bytes(bytes: &[u8]) -> Result<StreamSeed, ConnectError> {
+        let damaged = |what| ConnectError::Seed { what };
         let Some((ticket, mut rest)) = bytes.split_at_checked(TICKET_BYTES) else {
             return Err(damaged("it was cut"));
         };

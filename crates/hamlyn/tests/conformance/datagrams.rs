@@ -27,11 +27,19 @@ fn refused(party: &Party, inbox: &Receiver<Host>, reason: Refusal, count: u64) {
     });
 }
 
-/// Waits for a datagram and copies it.
+/// Waits for a datagram and copies it; the receiver is not ready afterwards.
 fn next(party: &Party, inbox: &mut Receiver<Host>) -> (u32, Vec<u8>, Option<Ticket>) {
     party.receive("a datagram", |_, wait| {
-        let found = inbox.receive(wait)?;
-        Ok(found.map(|datagram| (datagram.offset, datagram.data.to_vec(), datagram.reply)))
+        let found = inbox.recv(wait)?;
+        Ok(found.map(|datagram| {
+            let found = (
+                datagram.offset(),
+                datagram.to_vec(),
+                datagram.reply_ticket(),
+            );
+            datagram.keep();
+            found
+        }))
     })
 }
 
@@ -39,14 +47,14 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
     world.run(&[
         &|party| {
             let mut inbox = inbox(party, 100);
-            let error = party.with(|_| inbox.receive(Wait::Poll).map(|_| ()).unwrap_err());
+            let error = party.with(|_| inbox.recv(Wait::Poll).map(|_| ()).unwrap_err());
             assert_eq!(error, ReceiveError::NotReady);
             party.tell_ticket("ticket", &inbox.ticket());
             refused(party, &inbox, Refusal::EntrySpent, 1);
             inbox.ready();
             inbox.ready();
             assert!(inbox.is_ready());
-            let none = party.with(|_| inbox.receive(Wait::Poll).map(|d| d.is_some()));
+            let none = party.with(|_| inbox.recv(Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
             party.tell("ready", &[]);
             assert_eq!(next(party, &mut inbox), (90, vec![1; 10], None));
@@ -54,9 +62,9 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
             party.tell("had it", &[]);
             refused(party, &inbox, Refusal::EntrySpent, 2);
             // What came stays until the receiver is made ready again.
-            assert_eq!(inbox.latest().unwrap().data, [1; 10]);
+            assert_eq!(inbox.latest().unwrap(), [1; 10]);
             inbox.ready();
-            assert!(inbox.latest().is_err());
+            assert!(inbox.latest().is_none());
             party.tell("ready again", &[]);
             assert_eq!(next(party, &mut inbox), (0, vec![], None));
         },
@@ -64,7 +72,7 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
             let outbox = outbox(party, &party.hear_ticket("ticket"));
             let send = |offset, data: &[u8]| {
                 party
-                    .send(|_, _| outbox.send(offset, data, None, GROW))
+                    .send(|_, _| outbox.send_to(offset, data, None, GROW))
                     .unwrap();
             };
             send(0, b"too early");
@@ -74,7 +82,7 @@ pub(crate) fn datagrams_arrive_and_a_receiver_must_be_ready(world: &World) {
             send(0, b"too late");
             party.hear("ready again");
             send(0, b"");
-            let beyond = party.with(|_| outbox.send(91, &[1; 10], None, GROW));
+            let beyond = party.with(|_| outbox.send_to(91, &[1; 10], None, GROW));
             assert!(beyond.is_err());
         },
     ]);
@@ -92,7 +100,7 @@ pub(crate) fn a_reply_ticket_makes_a_round_trip(world: &World) {
                 inbox.ready();
                 let outbox = outbox(party, &reply.unwrap());
                 party
-                    .send(|_, _| outbox.send(offset, &data, None, GROW))
+                    .send(|_, _| outbox.send_to(offset, &data, None, GROW))
                     .unwrap();
             }
         },
@@ -105,7 +113,7 @@ pub(crate) fn a_reply_ticket_makes_a_round_trip(world: &World) {
                 let data = pattern(round.into(), (round * 23) as usize % 4700);
                 let offset = round % 300;
                 party
-                    .send(|_, _| outbox.send(offset, &data, Some(&reply), GROW))
+                    .send(|_, _| outbox.send_to(offset, &data, Some(&reply), GROW))
                     .unwrap();
                 assert_eq!(next(party, &mut answers), (offset, data, None));
             }
@@ -132,7 +140,7 @@ pub(crate) fn datagrams_of_many_packets_arrive(world: &World) {
                 party.hear(&format!("ready {round}"));
                 let data = pattern(round, (1 << 20) + round as usize);
                 party
-                    .send(|_, _| outbox.send(round as u32, &data, None, GROW))
+                    .send(|_, _| outbox.send_to(round as u32, &data, None, GROW))
                     .unwrap();
             }
         },
@@ -156,7 +164,7 @@ pub(crate) fn a_revoked_datagram_ticket_is_worthless(world: &World) {
             party.tell("has it", &[]);
             let new = outbox(party, &party.hear_ticket("new"));
             for (outbox, data) in [(old, b"old"), (new, b"new")] {
-                party.send(|_, _| outbox.send(0, data, None, GROW)).unwrap();
+                party.send(|_, _| outbox.send(data, GROW)).unwrap();
             }
         },
     ]);
@@ -190,12 +198,10 @@ pub(crate) fn malformed_datagrams_are_named_and_harmless(world: &World) {
             for number in 0..malformed().len() {
                 inbox.ready();
                 party.tell(&format!("ready {number}"), &[]);
-                let error = party.until("a malformed datagram", |_, wait| {
-                    match inbox.receive(wait) {
-                        Ok(None) => None,
-                        Ok(Some(datagram)) => panic!("{number}: {datagram:?}"),
-                        Err(error) => Some(error),
-                    }
+                let error = party.until("a malformed datagram", |_, wait| match inbox.recv(wait) {
+                    Ok(None) => None,
+                    Ok(Some(datagram)) => panic!("{number}: {datagram:?}"),
+                    Err(error) => Some(error),
                 });
                 assert!(
                     matches!(
@@ -222,7 +228,7 @@ pub(crate) fn malformed_datagrams_are_named_and_harmless(world: &World) {
             party.hear("ready");
             let outbox = outbox(party, &ticket);
             party
-                .send(|_, _| outbox.send(4, b"fine", None, GROW))
+                .send(|_, _| outbox.send_to(4, b"fine", None, GROW))
                 .unwrap();
         },
     ]);
@@ -244,7 +250,7 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset(world: &World) 
             party.tell_ticket("mark", &mark.ticket());
             assert_eq!(next(party, &mut mark).1, vec![3; 8]);
             party.taken(before, 2);
-            let none = party.with(|_| inbox.receive(Wait::Poll).map(|d| d.is_some()));
+            let none = party.with(|_| inbox.recv(Wait::Poll).map(|d| d.is_some()));
             assert_eq!(none, Ok(false));
             party.with(|_| inbox.reset());
             party.tell("reset", &[]);
@@ -263,14 +269,10 @@ pub(crate) fn a_datagram_cut_in_the_middle_is_forgotten_on_reset(world: &World) 
             let metadata = word.to_le_bytes();
             let message = Message::new(&[1; 1000]).metadata(&metadata).share(first);
             send(party, &raw, &message);
-            party
-                .send(|_, _| mark.send(0, &[3; 8], None, GROW))
-                .unwrap();
+            party.send(|_, _| mark.send(&[3; 8], GROW)).unwrap();
             party.hear("reset");
             let outbox = outbox(party, &ticket);
-            party
-                .send(|_, _| outbox.send(0, &[2; 80_000], None, GROW))
-                .unwrap();
+            party.send(|_, _| outbox.send(&[2; 80_000], GROW)).unwrap();
         },
     ]);
 }

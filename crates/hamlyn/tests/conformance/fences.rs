@@ -58,8 +58,8 @@ pub(crate) fn a_datagram_to_nobody_is_known_at_the_fence(world: &World) {
             party.hear("fenced");
             // All that a fence was waited for is here: nothing is taken in any more.
             let came = party.receive("a datagram", |_, _| {
-                let came = inbox.receive(Wait::Poll)?;
-                Ok(came.map(|datagram| datagram.data.to_vec()))
+                let came = inbox.recv(Wait::Poll)?;
+                Ok(came.map(|datagram| datagram.to_vec()))
             });
             assert_eq!(came, b"heard");
         },
@@ -67,7 +67,9 @@ pub(crate) fn a_datagram_to_nobody_is_known_at_the_fence(world: &World) {
             let ticket = party.hear_ticket("ticket");
             let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
             let send = |data: &[u8]| {
-                party.send(|_, _| outbox.send(7, data, None, GROW)).unwrap();
+                party
+                    .send(|_, _| outbox.send_to(7, data, None, GROW))
+                    .unwrap();
             };
             assert_eq!(fence(party, |wait| outbox.fence(wait)), Ok(()));
             for data in [&b"too early"[..], &[1; 16]] {
@@ -217,7 +219,7 @@ pub(crate) fn more_refusals_than_are_kept_are_counted(world: &World) {
             for number in 0..SENT {
                 let offset = (number % 40) as u32;
                 party
-                    .send(|_, _| outbox.send(offset, b"nobody", None, GROW))
+                    .send(|_, _| outbox.send_to(offset, b"nobody", None, GROW))
                     .unwrap();
             }
             last_refused(fence(party, |wait| outbox.fence(wait)), SENT);
@@ -244,12 +246,10 @@ pub(crate) fn records_are_in_their_place_after_a_fence(world: &World) {
             party.tell("seed", &stream.make_seed().to_bytes());
             // Only the interface takes anything until then, but for what it needs to know who sends.
             for number in 0..RECORDS {
-                let record = party.receive("a record", |_, wait| stream.receive(wait));
-                assert_eq!(
-                    stream.bytes(&record).unwrap(),
-                    pattern(number as u64, length(number))
-                );
-                party.with(|_| stream.release(&record));
+                let record = party.receive("a record", |_, wait| {
+                    Ok(stream.recv(wait)?.map(|record| record.to_vec()))
+                });
+                assert_eq!(record, pattern(number as u64, length(number)));
             }
             party.hear("fenced");
         },

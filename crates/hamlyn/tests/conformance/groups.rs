@@ -21,12 +21,12 @@ fn begin(party: &Party, receiver: &mut Receiver<Host>) -> Member {
 /// Waits for the whole group, and copies its place.
 fn whole(party: &Party, receiver: &mut Receiver<Host>) -> Vec<u8> {
     party.receive("the group", |_, wait| {
-        Ok(receiver.receive(wait)?.map(<[u8]>::to_vec))
+        Ok(receiver.recv(wait)?.map(<[u8]>::to_vec))
     })
 }
 
 fn incomplete(party: &Party, receiver: &mut Receiver<Host>) {
-    let found = party.with(|_| receiver.receive(Wait::Poll).map(|g| g.is_some()));
+    let found = party.with(|_| receiver.recv(Wait::Poll).map(|g| g.is_some()));
     assert_eq!(found, Ok(false), "too early");
 }
 

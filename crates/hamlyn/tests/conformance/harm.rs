@@ -25,8 +25,8 @@ pub(crate) fn a_silent_datagram_is_received_as_any_other(world: &World) {
                 inbox.ready();
                 party.tell(&format!("ready {round}"), &[]);
                 let came = party.receive("a datagram", |_, wait| {
-                    let came = inbox.receive(wait)?;
-                    Ok(came.map(|datagram| datagram.data.to_vec()))
+                    let came = inbox.recv(wait)?;
+                    Ok(came.map(|datagram| datagram.to_vec()))
                 });
                 assert_eq!(came, expected);
             }
@@ -43,9 +43,7 @@ pub(crate) fn a_silent_datagram_is_received_as_any_other(world: &World) {
             );
             party.hear("ready 1");
             let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
-            party
-                .send(|_, _| outbox.send(0, b"announced", None, GROW))
-                .unwrap();
+            party.send(|_, _| outbox.send(b"announced", GROW)).unwrap();
         },
     ]);
 }
@@ -61,8 +59,8 @@ pub(crate) fn a_datagram_shows_nothing_but_what_landed(world: &World) {
                 inbox.ready();
                 party.tell(&format!("ready {round}"), &[]);
                 let came = party.until("a lie", |_, wait| {
-                    let came = inbox.receive(wait);
-                    came.map(|came| came.map(|datagram| datagram.data.to_vec()))
+                    let came = inbox.recv(wait);
+                    came.map(|came| came.map(|datagram| datagram.to_vec()))
                         .transpose()
                 });
                 let found = matches!(

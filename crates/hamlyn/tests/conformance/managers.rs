@@ -110,7 +110,7 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
             let before = party.activity();
             party.tell_ticket("inbox", &inbox.ticket());
             let data = party.receive("a datagram", |_, wait| {
-                Ok(inbox.receive(wait)?.map(|datagram| datagram.data.to_vec()))
+                Ok(inbox.recv(wait)?.map(|datagram| datagram.to_vec()))
             });
             assert_eq!(data, b"honest");
             party.taken(before, 8 + 1);
@@ -130,9 +130,7 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
             let outbox = party
                 .with(|manager| datagram::Sender::grow(manager, &inbox, GROW))
                 .unwrap();
-            party
-                .send(|_, _| outbox.send(0, b"honest", None, GROW))
-                .unwrap();
+            party.send(|_, _| outbox.send(b"honest", GROW)).unwrap();
         },
     ]);
 }
@@ -210,7 +208,7 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
             party.hear_only("sent");
             party.with(|manager| {
                 // The datagram and the tag are for others than the one who is asked.
-                assert!(two.receive(Wait::Poll).unwrap().is_none());
+                assert!(two.recv(Wait::Poll).unwrap().is_none());
                 let begun = party::now();
                 manager.wait(Wait::millis(5_000)).unwrap();
                 assert!(
@@ -221,8 +219,8 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
             // Between hosts the other of the two may still be on its way.
             let wait = |wait| if party.is_in_order { Wait::Poll } else { wait };
             let data = party.receive("the datagram", |_, rest| {
-                let found = one.receive(wait(rest))?;
-                Ok(found.map(|datagram| datagram.data.to_vec()).or_else(|| {
+                let found = one.recv(wait(rest))?;
+                Ok(found.map(|datagram| datagram.to_vec()).or_else(|| {
                     assert!(!party.is_in_order, "it was overlooked");
                     None
                 }))
@@ -245,7 +243,7 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
                 .unwrap();
             party.tell("ready", &[]);
             party.hear_only("go");
-            party.send(|_, _| outbox.send(0, b"x", None, GROW)).unwrap();
+            party.send(|_, _| outbox.send(b"x", GROW)).unwrap();
             party.send(|_, _| tags.send(0, b"x", 7, GROW)).unwrap();
             party.flush();
             party.tell("sent", &[]);
@@ -280,15 +278,18 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                 // It grows, since nothing is released; then everything is.
                 let mut records = Vec::new();
                 while records.len() < 30 {
-                    records.push(party.receive("a record", |_, wait| stream.receive(wait)));
+                    records.push(party.receive("a record", |_, wait| {
+                        Ok(stream.recv(wait)?.map(hamlyn::stream::Record::keep))
+                    }));
                 }
                 assert!(party.with(|_| stream.memory_bytes()) > 4 * 64);
-                party.until("the end", |_, wait| match stream.receive(wait) {
+                party.until("the end", |_, wait| match stream.recv(wait) {
                     Err(hamlyn::ReceiveError::Closed) => Some(()),
                     Ok(None) => None,
                     other => panic!("{other:?}"),
                 });
                 party.hear(&format!("closed {round}"));
+                drop(records);
                 party.with(|manager| {
                     group.begin().unwrap();
                     drop(group);

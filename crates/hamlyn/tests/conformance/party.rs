@@ -26,6 +26,8 @@ pub(crate) trait Post: Send + Sync {
 
 pub(crate) struct Party {
     pub(crate) manager: Manager<Host>,
+    /// Under which others find that.
+    pub(crate) name: String,
     /// Where several are on one thread and share an interface: whose turn it is.
     pub(crate) turn: Option<Arc<Mutex<()>>>,
     pub(crate) post: Arc<dyn Post>,
@@ -178,6 +180,16 @@ impl Party {
             manager.interface().poll();
             manager.interface().peers().next().is_some().then_some(())
         });
+    }
+
+    /// Says where others find what is bound to that item.
+    pub(crate) fn tell_address(&self, item: &str) {
+        self.tell(item, format!("{}/{item}", self.name).as_bytes());
+    }
+
+    /// Waits until something is bound to that item; where.
+    pub(crate) fn hear_address(&self, item: &str) -> String {
+        String::from_utf8(self.hear(item)).unwrap()
     }
 
     /// Says a ticket.

@@ -16,8 +16,10 @@ mod low_level;
 mod managers;
 mod many;
 mod modes;
+mod names;
 mod party;
 mod placing;
+mod services;
 mod stream_races;
 mod stream_records;
 mod streams;
@@ -124,13 +126,22 @@ impl World {
     }
 
     /// A manager in this world.
-    pub(crate) fn open(&self, mut options: ManagerOptions) -> Manager<Host> {
+    pub(crate) fn open(&self, options: ManagerOptions) -> Manager<Host> {
+        self.open_at(Options::default(), options).0
+    }
+
+    /// The same; and what the others call its host.
+    fn open_at(&self, host: Options, mut options: ManagerOptions) -> (Manager<Host>, String) {
         options.strategy = self.strategy;
-        let mut host = Options::default().in_namespace(&self.namespace);
+        let mut host = host.in_namespace(&self.namespace);
+        let mut prefix = String::new();
         if let Some(cluster) = &self.cluster {
-            host.network = NetworkUse::On(Box::new(cluster.next_host()));
+            let network = cluster.next_host();
+            let name = network.host.as_ref().map(ToString::to_string);
+            prefix = name.unwrap_or_default() + "/";
+            host.network = NetworkUse::On(Box::new(network));
         }
-        hamlyn::open_with(host, options).unwrap()
+        (hamlyn::open_with(host, options).unwrap(), prefix)
     }
 
     /// Runs the parties, all of which know each other's words.
@@ -142,7 +153,7 @@ impl World {
         std::thread::scope(|scope| {
             for (number, &role) in roles.iter().enumerate() {
                 let post = post.clone();
-                scope.spawn(move || self.party(post).play(role, number, roles.len()));
+                scope.spawn(move || self.party(post, number).play(role, number, roles.len()));
             }
         });
     }
@@ -170,16 +181,19 @@ impl World {
                 children.push(Child(child));
             }
         }
-        self.party(post)
+        self.party(post, self.role)
             .play(roles[self.role], self.role, roles.len());
         for mut child in children {
             assert!(child.0.wait().unwrap().success(), "another party failed");
         }
     }
 
-    fn party(&self, post: Arc<dyn Post>) -> Party {
+    fn party(&self, post: Arc<dyn Post>, number: usize) -> Party {
+        let host = Options::named(&format!("party-{number}"));
+        let (manager, prefix) = self.open_at(host, ManagerOptions::default());
         Party {
-            manager: self.open(ManagerOptions::default()),
+            manager,
+            name: format!("{prefix}party-{number}"),
             turn: None,
             post,
             strategy: self.strategy,

@@ -18,7 +18,9 @@ mod low_level;
 mod managers;
 mod many;
 mod modes;
+mod names;
 mod party;
+mod services;
 mod stream_races;
 mod stream_records;
 mod streams;
@@ -63,22 +65,27 @@ impl World {
     }
 
     /// A manager in this world.
-    pub(crate) fn open(&self, mut options: ManagerOptions) -> Manager<Host> {
+    pub(crate) fn open(&self, options: ManagerOptions) -> Manager<Host> {
+        self.open_at(Options::default(), options)
+    }
+
+    fn open_at(&self, host: Options, mut options: ManagerOptions) -> Manager<Host> {
         options.strategy = self.strategy;
-        let host = Options::default().in_namespace(&self.namespace);
+        let host = host.in_namespace(&self.namespace);
         hamlyn::open_shared(host, options).unwrap()
     }
 
     /// Runs the parties, all of which know each other's words.
     pub(crate) fn run(&self, roles: &[Role<'_>]) {
         let post: Arc<dyn Post> = Arc::new(Board::default());
-        let manager = self.open(ManagerOptions::default());
+        let manager = self.open_at(Options::named("shared"), ManagerOptions::default());
         std::thread::scope(|scope| {
             for (number, &role) in roles.iter().enumerate() {
                 let (manager, post) = (manager.clone(), post.clone());
                 scope.spawn(move || {
                     let mut party = Party {
                         manager,
+                        name: "shared".to_owned(),
                         turn: None,
                         post,
                         strategy: self.strategy,

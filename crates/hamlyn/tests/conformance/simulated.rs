@@ -14,8 +14,10 @@ mod low_level;
 mod managers;
 mod many;
 mod modes;
+mod names;
 mod party;
 mod placing;
+mod services;
 mod stream_races;
 mod stream_records;
 mod streams;
@@ -89,9 +91,13 @@ impl World {
     }
 
     /// A manager in this world.
-    pub(crate) fn open(&self, mut options: ManagerOptions) -> Manager<Host> {
+    pub(crate) fn open(&self, options: ManagerOptions) -> Manager<Host> {
+        self.open_named(None, options)
+    }
+
+    fn open_named(&self, name: Option<&str>, mut options: ManagerOptions) -> Manager<Host> {
         options.strategy = self.strategy;
-        hamlyn_sim::host::open(None, options).unwrap()
+        hamlyn_sim::host::open(name, options).unwrap()
     }
 
     /// Runs the parties, all of which know each other's words.
@@ -110,7 +116,11 @@ impl World {
             world.process(node, &format!("party {number}"), move || {
                 let is_shared = self.layout == Layout::Shared;
                 let _turn = lock(&turn);
-                let open = || self.open(ManagerOptions::default());
+                let name = match is_shared {
+                    true => "shared".to_owned(),
+                    false => format!("party-{number}"),
+                };
+                let open = || self.open_named(Some(&name), ManagerOptions::default());
                 let manager = match is_shared {
                     true => {
                         SHARED.with(|shared| shared.borrow_mut().get_or_insert_with(open).clone())
@@ -121,6 +131,7 @@ impl World {
                 let wait = if is_shared { Wait::Poll } else { SLICE };
                 Party {
                     manager,
+                    name,
                     turn: is_shared.then_some(turn),
                     post,
                     strategy: self.strategy,

@@ -102,21 +102,22 @@ fn receive(party: &Party, number: usize, history: &History) {
         party.with(|manager| hamlyn::stream::Receiver::new(manager, options).unwrap());
     let seed = party.with(|_| receiver.make_seed());
     party.tell(&format!("seed {number}"), &seed.to_bytes());
-    let mut held: VecDeque<(usize, hamlyn::stream::Record)> = VecDeque::new();
+    let mut held: VecDeque<(usize, hamlyn::stream::Kept)> = VecDeque::new();
     let mut holds = history.records.iter().map(|record| record.hold);
     let begun = party::now();
     loop {
         let found = party.with(|_| {
-            receiver.receive(if party.shares_interface() {
+            let found = receiver.recv(if party.shares_interface() {
                 Wait::Poll
             } else {
                 Wait::millis(20)
-            })
+            });
+            found.map(|record| record.map(hamlyn::stream::Record::keep))
         });
         match found {
             Ok(Some(record)) => {
                 // The first four bytes say which one it is, if there are so many.
-                let bytes = receiver.bytes(&record).unwrap();
+                let bytes = receiver.view(&record).unwrap();
                 let index = held.back().map_or(0, |&(index, _)| index);
                 let index = match bytes.first_chunk() {
                     Some(&first) => u32::from_le_bytes(first) as usize,
@@ -126,7 +127,7 @@ fn receive(party: &Party, number: usize, history: &History) {
                 let hold = holds.next().unwrap_or(0);
                 while held.len() > hold {
                     if let Some((_, oldest)) = held.pop_front() {
-                        party.with(|_| receiver.release(&oldest));
+                        party.with(|_| drop(oldest));
                     }
                 }
                 if bytes_differ(&receiver, &held, history) {
@@ -137,7 +138,7 @@ fn receive(party: &Party, number: usize, history: &History) {
                 party::pause();
                 // At the limit, only releasing helps.
                 if let Some((_, oldest)) = held.pop_front() {
-                    party.with(|_| receiver.release(&oldest));
+                    party.with(|_| drop(oldest));
                 }
             }
             Err(hamlyn::ReceiveError::Closed) => break,
@@ -159,13 +160,14 @@ fn receive(party: &Party, number: usize, history: &History) {
 /// Whether any record in our hands is not what was sent.
 fn bytes_differ(
     receiver: &hamlyn::stream::Receiver<crate::Host>,
-    held: &VecDeque<(usize, hamlyn::stream::Record)>,
+    held: &VecDeque<(usize, hamlyn::stream::Kept)>,
     history: &History,
 ) -> bool {
     held.iter().any(|(index, record)| {
-        record.len() >= 4
-            && (record.len() != history.records[*index].length
-                || receiver.bytes(record) != Some(&content(*index, record.len())[..]))
+        let bytes = receiver.view(record).unwrap_or_default();
+        bytes.len() >= 4
+            && (bytes.len() != history.records[*index].length
+                || *bytes != content(*index, bytes.len())[..])
     })
 }
 

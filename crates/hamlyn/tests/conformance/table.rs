@@ -57,6 +57,18 @@ macro_rules! everything {
             datagrams::a_revoked_datagram_ticket_is_worthless
             datagrams::malformed_datagrams_are_named_and_harmless
             datagrams::a_datagram_cut_in_the_middle_is_forgotten_on_reset
+            names::an_end_point_is_found_by_name_and_item
+            names::a_guard_makes_its_receiver_ready_again
+            names::every_message_says_who_sent_it
+            names::what_is_not_bound_is_named
+            names::arrivals_are_events
+            services::a_service_answers_several_clients
+            services::calls_are_answered_in_any_order
+            services::a_call_that_is_given_up_costs_no_place
+            services::a_dropped_call_is_told_and_so_is_the_end
+            services::a_dismissed_client_is_told_and_others_are_served
+            services::requests_and_replies_of_every_size
+            services::lanes_of_clients_that_left_are_given_again
             harm::a_silent_datagram_is_received_as_any_other
             harm::a_datagram_shows_nothing_but_what_landed
             harm::an_end_point_that_is_dropped_leaves_nothing
@@ -83,7 +95,7 @@ macro_rules! everything {
             streams::a_record_longer_than_the_extent_enlarges_it
             streams::a_record_of_exactly_the_limit_arrives
             streams::a_record_beyond_the_limit_is_refused
-            streams::release_gives_back_all_records_before
+            streams::records_are_given_back_in_any_order
             streams::a_sender_that_polls_is_told_that_it_would_block
             streams::a_staged_record_arrives_whole
             streams::packed_records_go_though_their_sender_only_polls

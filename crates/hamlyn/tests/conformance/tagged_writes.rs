@@ -125,7 +125,7 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver(world: &World) {
             let last = party.receive("the other's tag", |_, wait| other.get_tag(wait));
             assert_eq!(last, 5);
             let bytes = party.receive("a datagram", |_, wait| {
-                Ok(inbox.receive(wait)?.map(|datagram| datagram.data.to_vec()))
+                Ok(inbox.recv(wait)?.map(|datagram| datagram.to_vec()))
             });
             assert_eq!(bytes, b"unharmed");
             party.taken(before, SENT + 2);
@@ -161,9 +161,7 @@ pub(crate) fn an_overrun_is_counted_and_hurts_no_other_receiver(world: &World) {
                 send(party, &flooded, 0, &[], tag);
             }
             send(party, &other, 0, &[], 5);
-            party
-                .send(|_, _| outbox.send(0, b"unharmed", None, GROW))
-                .unwrap();
+            party.send(|_, _| outbox.send(b"unharmed", GROW)).unwrap();
         },
     ]);
 }

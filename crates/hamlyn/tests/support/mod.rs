@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
-use hamlyn::{Manager, ManagerOptions, Wait};
+use hamlyn::{Event, Host, Manager, ManagerOptions, PeerLost, Wait};
 
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,6 +37,16 @@ pub(crate) fn open(namespace: &str) -> Manager<ProcessHost> {
 pub(crate) fn open_shared(namespace: &str) -> Manager<ProcessHost<AnyThread>> {
     let options = Options::default().in_namespace(namespace);
     hamlyn::open_shared(options, ManagerOptions::default()).unwrap()
+}
+
+/// The next peer that was lost. Nothing if none was in time.
+pub(crate) fn next_loss<H: Host>(manager: &Manager<H>, wait: Wait) -> Option<PeerLost> {
+    loop {
+        if let Event::PeerLeft { peer, end } = manager.next_event(wait).unwrap()? {
+            let peer = peer.interface;
+            return Some(PeerLost { peer, end });
+        }
+    }
 }
 
 /// Repeats `look` until it finds something.

@@ -325,6 +325,11 @@ impl<S: Sharing> Host for ProcessHost<S> {
         self.interior.offers.offer(item, supply, bytes)
     }
 
+    fn offered(&self, item: &str) -> usize {
+        let offers = &self.interior.offers;
+        Name::new(item).map_or(0, |item| offers.offered(&item))
+    }
+
     fn withdraw(&mut self, item: &str) {
         // Nothing is offered under an invalid name.
         if let Ok(name) = Name::new(item) {

@@ -208,6 +208,12 @@ impl Host for SimHost {
         kernel::with(|kernel| kernel.offer(self.interface, item, supply, bytes))
     }
 
+    fn offered(&self, item: &str) -> usize {
+        Name::new(item).map_or(0, |item| {
+            kernel::with(|kernel| kernel.offered(self.interface, &item))
+        })
+    }
+
     fn withdraw(&mut self, item: &str) {
         // Under what is no name, nothing is offered.
         if let Ok(item) = Name::new(item) {

@@ -466,6 +466,11 @@ impl Kernel {
         }
     }
 
+    pub(crate) fn offered(&self, interface: u32, item: &Name) -> usize {
+        let known = self.registry.get(interface);
+        known.map_or(0, |known| known.offers.offered(item))
+    }
+
     pub(crate) fn take_offer(&mut self, interface: u32, item: &Name) -> Option<Vec<u8>> {
         let offers = &self.registry.get(interface)?.offers;
         let given = offers.hand_over(item, |bytes| Ok::<_, Infallible>(bytes.to_vec()));

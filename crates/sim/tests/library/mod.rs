@@ -209,7 +209,7 @@ impl<'a, H: Host> Programs<'a, H> {
         } else {
             Wait::Poll
         };
-        let result = mailbox.sender.send(offset, &data, reply.as_ref(), wait);
+        let result = mailbox.sender.send_to(offset, &data, reply.as_ref(), wait);
         if sent("sending a datagram", result)?.is_some() {
             self.deliveries.sent(mailbox.channel, &data);
             mailbox.sent = Some((offset, reply));
@@ -222,18 +222,19 @@ impl<'a, H: Host> Programs<'a, H> {
             if !mailbox.receiver.is_ready() {
                 continue;
             }
-            let received = mailbox.receiver.receive(Wait::Poll);
+            let received = mailbox.receiver.recv(Wait::Poll);
             let Some(found) = received.map_err(failed("receiving a datagram"))? else {
                 continue;
             };
-            self.deliveries.delivered(mailbox.channel, found.data)?;
-            if mailbox.sent.take() != Some((found.offset, found.reply)) {
+            self.deliveries.delivered(mailbox.channel, &found)?;
+            if mailbox.sent.take() != Some((found.offset(), found.reply_ticket())) {
                 return Err(Violation::Delivered {
                     channel: mailbox.channel,
-                    length_bytes: found.data.len(),
+                    length_bytes: found.len(),
                     why: "at another place, or with another ticket",
                 });
             }
+            found.keep();
             self.figures.datagrams += 1;
         }
         Ok(())
@@ -307,7 +308,7 @@ impl<'a, H: Host> Programs<'a, H> {
         if !round.is_open {
             return Ok(());
         }
-        let received = round.receiver.receive(Wait::Poll);
+        let received = round.receiver.recv(Wait::Poll);
         let Some(found) = received.map_err(failed("receiving a group"))? else {
             return Ok(());
         };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hamlyn::stream::{Receiver, Record, Sender, StreamOptions};
+use hamlyn::stream::{Kept, Receiver, Sender, StreamOptions};
 use hamlyn::{Host, Manager, ReceiveError, Wait};
 use hamlyn_sim::random::Random;
 use hamlyn_sim::reference::Violation;
@@ -24,7 +24,7 @@ pub struct Stream<H: Host> {
     sender: Option<Sender<H>>,
     pub channel: usize,
     /// Records that were not released, with what was in them.
-    held: VecDeque<(Record, Vec<u8>)>,
+    held: VecDeque<(Kept, Vec<u8>)>,
     ended: bool,
 }
 
@@ -72,7 +72,7 @@ impl<H: Host> Stream<H> {
         if self.held.len() >= HELD || self.ended {
             return Ok(());
         }
-        let record = match self.receiver.receive(Wait::Poll) {
+        let record = match self.receiver.recv(Wait::Poll) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(()),
             Err(ReceiveError::Closed) => {
@@ -81,19 +81,20 @@ impl<H: Host> Stream<H> {
             }
             Err(error) => return Err(failed("receiving a record")(error)),
         };
-        let bytes = self.bytes(&record)?.to_vec();
+        let bytes = record.to_vec();
         deliveries.delivered(self.channel, &bytes)?;
+        let record = record.keep();
         self.held.push_back((record, bytes));
         Ok(())
     }
 
-    fn bytes(&self, record: &Record) -> Result<&[u8], Violation> {
+    fn bytes(&self, record: &Kept) -> Result<&[u8], Violation> {
         let wrong = || Violation::Delivered {
             channel: self.channel,
-            length_bytes: record.len(),
+            length_bytes: 0,
             why: "not there, though their record was not released",
         };
-        self.receiver.bytes(record).ok_or_else(wrong)
+        self.receiver.view(record).ok_or_else(wrong)
     }
 
     /// Releases some of the records that are held; those that are kept are what they were.
@@ -101,14 +102,14 @@ impl<H: Host> Stream<H> {
         let count = random.below(self.held.len() as u64 + 1);
         for _ in 0..count {
             if let Some((record, _)) = self.held.pop_front() {
-                self.receiver.release(&record);
+                drop(record);
             }
         }
         for (record, bytes) in &self.held {
             if self.bytes(record)? != bytes {
                 return Err(Violation::Delivered {
                     channel: self.channel,
-                    length_bytes: record.len(),
+                    length_bytes: bytes.len(),
                     why: "not what they were when they were delivered",
                 });
             }
@@ -122,7 +123,7 @@ impl<H: Host> Stream<H> {
                 self.held.push_front((record, bytes));
                 return self.release(&mut Random::new(0));
             }
-            self.receiver.release(&record);
+            drop(record);
         }
         Ok(())
     }

@@ -81,18 +81,17 @@ impl Ends {
     }
 
     fn send(&self) -> Result<()> {
-        self.outbox.send(0, &self.data, None, WAIT)?;
+        self.outbox.send(&self.data, WAIT)?;
         Ok(())
     }
 
     /// Whether there was one.
     #[inline]
     fn receive(&mut self, wait: Wait) -> Result<bool> {
-        let Some(datagram) = self.inbox.receive(wait)? else {
+        let Some(datagram) = self.inbox.recv(wait)? else {
             return Ok(false);
         };
-        ensure!(datagram.data.len() == self.data.len(), "another message");
-        self.inbox.ready();
+        ensure!(datagram.len() == self.data.len(), "another message");
         Ok(true)
     }
 

@@ -63,8 +63,6 @@ pub(crate) enum End {
     Stream {
         receiver: stream::Receiver,
         sender: Option<stream::Sender>,
-        /// Received and not given back yet.
-        last: Option<stream::Record>,
     },
 }
 
@@ -100,7 +98,6 @@ impl End {
             Protocol::Stream => End::Stream {
                 receiver: stream::Receiver::new(manager, stream::StreamOptions::default())?,
                 sender: None,
-                last: None,
             },
         })
     }
@@ -149,7 +146,6 @@ impl End {
     pub(crate) fn lead(&mut self, manager: &Manager<ProcessHost>, round_trips: u64) -> Result<()> {
         for turn in 0..round_trips {
             self.send(manager, turn)?;
-            self.tidy(manager);
             let answer = self.receive(manager)?;
             if answer != turn {
                 bail!("an answer to another message");
@@ -163,19 +159,8 @@ impl End {
         for _ in 0..round_trips {
             let turn = self.receive(manager)?;
             self.send(manager, turn)?;
-            self.tidy(manager);
         }
         Ok(())
-    }
-
-    /// What every message needs but can wait until the answer is on its way, as a program
-    /// that serves would have it: gives back the record that was received last.
-    fn tidy(&mut self, _: &Manager<ProcessHost>) {
-        if let End::Stream { receiver, last, .. } = self
-            && let Some(record) = last.take()
-        {
-            receiver.release(&record);
-        }
     }
 
     #[inline]
@@ -204,7 +189,7 @@ impl End {
                 sender: Some(sender),
                 ..
             } => {
-                sender.send(place as u32, &data, None, Wait::Forever)?;
+                sender.send_to(place as u32, &data, None, Wait::Forever)?;
             }
             End::Stream {
                 sender: Some(sender),
@@ -234,15 +219,10 @@ impl End {
                 receiver.area().load_u64(tag).unwrap_or(u64::MAX)
             }
             End::Datagram { receiver, .. } => {
-                let datagram = receiver.receive(Wait::Forever)?.context("no datagram")?;
-                let turn = first_word(datagram.data);
-                receiver.ready();
-                turn
+                first_word(&receiver.recv(Wait::Forever)?.context("no datagram")?)
             }
-            End::Stream { receiver, last, .. } => {
-                let record = receiver.receive(Wait::Forever)?.context("no record")?;
-                *last = Some(record);
-                receiver.bytes(&record).map_or(u64::MAX, first_word)
+            End::Stream { receiver, .. } => {
+                first_word(&receiver.recv(Wait::Forever)?.context("no record")?)
             }
         })
     }

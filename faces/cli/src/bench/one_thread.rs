@@ -223,16 +223,14 @@ impl Ends for Datagrams {
     #[inline]
     fn send(&mut self, turn: usize) -> Result<()> {
         let (_, sender) = &self.ends[turn];
-        sender.send(0, &DATA, None, Wait::Poll)?;
+        sender.send(&DATA, Wait::Poll)?;
         Ok(())
     }
 
     #[inline]
     fn receive(&mut self, turn: usize) -> Result<()> {
         let (receiver, _) = &mut self.ends[turn];
-        let datagram = receiver.receive(Wait::Poll)?;
-        ensure!(datagram.is_some(), "no datagram");
-        receiver.ready();
+        receiver.recv(Wait::Poll)?.context("no datagram")?;
         Ok(())
     }
 }
@@ -261,8 +259,7 @@ impl Ends for Stream {
 
     #[inline]
     fn receive(&mut self, _: usize) -> Result<()> {
-        let record = self.receiver.receive(Wait::Poll)?;
-        self.receiver.release(&record.context("no record")?);
+        self.receiver.recv(Wait::Poll)?.context("no record")?;
         Ok(())
     }
 }

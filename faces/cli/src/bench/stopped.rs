@@ -294,7 +294,7 @@ impl Line {
             Line::TaggedWrite(sender) => sender.send(0, data, 7, Wait::Poll).map(|_| ()),
             Line::Datagram(_, false) => return Ok(false),
             Line::Datagram(sender, is_ready) => {
-                let sent = sender.send(0, data, None, Wait::Poll).map(|_| ());
+                let sent = sender.send(data, Wait::Poll).map(|_| ());
                 *is_ready = sent.is_err();
                 sent
             }

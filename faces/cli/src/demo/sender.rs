@@ -109,8 +109,8 @@ pub(crate) fn run() -> Result<()> {
             Order::Replay { ticket } => {
                 let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
                 let sender = datagram::Sender::grow(&manager, &ticket, WAIT)?;
-                sender.send(0, b"once", None, WAIT)?;
-                sender.send(0, b"twice", None, WAIT)?;
+                sender.send(b"once", WAIT)?;
+                sender.send(b"twice", WAIT)?;
                 answer(&())?;
             }
             Order::Endless {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::Mode;
 use hamlyn::stream::StreamOptions;
-use hamlyn::{NewSlot, ReceiveError, Wait, datagram, group, stream, tagged_write};
+use hamlyn::{Event, NewSlot, ReceiveError, Wait, datagram, group, stream, tagged_write};
 use sha2::{Digest, Sha256};
 
 use super::Stage;
@@ -69,15 +69,11 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
     let mut received = 0_u64;
     let start = Instant::now();
     loop {
-        match receiver.receive(WAIT) {
+        match receiver.recv(WAIT) {
             Ok(Some(record)) => {
-                let bytes = receiver
-                    .bytes(&record)
-                    .context("a record that is not ours")?;
-                digest.update(bytes);
-                received += bytes.len() as u64;
+                digest.update(&*record);
+                received += record.len() as u64;
                 bar.set_position(received);
-                receiver.release(&record);
             }
             Ok(None) => bail!("the stream stalled after {received} bytes"),
             Err(ReceiveError::Closed) => break,
@@ -125,7 +121,7 @@ pub(super) fn group(stage: &mut Stage) -> Result<String> {
             fill: index as u8 + 1,
         })?;
     }
-    let place = match receiver.receive(WAIT) {
+    let place = match receiver.recv(WAIT) {
         Ok(Some(place)) => place,
         Ok(None) => bail!("the group is incomplete"),
         Err(error) => return Err(error.into()),
@@ -207,12 +203,11 @@ pub(super) fn replay(stage: &mut Stage) -> Result<String> {
     let ticket = to_hex(&receiver.ticket().to_bytes());
     senders[2].order(&Order::Replay { ticket })?;
     let () = senders[2].answer()?;
-    let data = receiver
-        .receive(WAIT)?
-        .context("the first message did not come")?
-        .data
-        .to_vec();
-    ensure!(data == b"once", "the first message is wrong");
+    let datagram = receiver
+        .recv(WAIT)?
+        .context("the first message did not come")?;
+    ensure!(*datagram == *b"once", "the first message is wrong");
+    datagram.keep();
     let start = Instant::now();
     while receiver.info()?.refusals.total() == 0 {
         manager.interface().poll();
@@ -227,7 +222,7 @@ pub(super) fn replay(stage: &mut Stage) -> Result<String> {
         "refused for another reason: {refusals:?}"
     );
     ensure!(
-        receiver.latest()?.data == b"once",
+        receiver.latest() == Some(b"once".as_slice()),
         "the first message was overwritten"
     );
     drop(receiver);
@@ -264,10 +259,12 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
     }
     let killed = Instant::now();
     victim.kill()?;
-    let told = manager
-        .interface()
-        .wait_for_loss(WAIT)?
-        .context("the death was not noticed")?;
+    let told = loop {
+        let event = manager.next_event(WAIT)?;
+        if let Event::PeerLeft { end, .. } = event.context("the death was not noticed")? {
+            break end;
+        }
+    };
     let after = killed.elapsed();
     let announced = manager.interface().rcv(&mut queue)?;
     ensure!(announced.is_none(), "a message that was cut was announced");
@@ -278,6 +275,6 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
     Ok(format!(
         "{partly} packets of it had come; the wait ended {:.1} ms after the kill: {}",
         after.as_secs_f64() * 1e3,
-        told.end
+        told
     ))
 }

@@ -127,16 +127,18 @@ impl Desk<'_> {
         let mut served = false;
         for guest in &mut self.guests {
             loop {
-                guest.receiver.ready();
-                let received = guest.receiver.receive(Wait::Poll);
+                let received = guest.receiver.recv(Wait::Poll);
                 let Some(datagram) = taken(received)? else {
                     break;
                 };
                 let came_ns = Clock::now_ns();
                 served = true;
-                if message::answer(datagram.data, came_ns, &mut self.answer).is_some() {
+                let is_answered = message::answer(&datagram, came_ns, &mut self.answer).is_some();
+                // Its sender goes on when it has the answer, so the receiver must be ready by then.
+                drop(datagram);
+                if is_answered {
                     let _ = &mut self.manager;
-                    let sent = guest.sender.send(0, &self.answer, None, ROOM);
+                    let sent = guest.sender.send(&self.answer, ROOM);
                     guest.answered += u64::from(sent.is_ok());
                 }
             }
@@ -149,13 +151,13 @@ impl Desk<'_> {
         let mut index = 0;
         while index < self.silent.len() {
             let receiver = &mut self.silent[index];
-            receiver.ready();
-            let Some(datagram) = taken(receiver.receive(Wait::Poll))? else {
+            let Some(datagram) = taken(receiver.recv(Wait::Poll))? else {
                 index += 1;
                 continue;
             };
-            let size_bytes = message::read_hello(datagram.data);
-            let reply = datagram.reply;
+            let size_bytes = message::read_hello(&datagram);
+            let reply = datagram.reply_ticket();
+            drop(datagram);
             let Some(receiver) = self.silent.remove(index) else {
                 break;
             };
@@ -188,7 +190,7 @@ impl Desk<'_> {
         // Before it is told that it may ask.
         receiver.ready();
         let back = message::hello_back(Clock::own());
-        if sender.send(0, &back, None, ROOM).is_err() {
+        if sender.send(&back, ROOM).is_err() {
             return Ok(());
         }
         let Destination {

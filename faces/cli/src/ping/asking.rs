@@ -8,7 +8,9 @@ use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::engine::memory::LinkId;
 use hamlyn::host::Peer;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Address, ConnectionState, Destination, Manager, PeerLost, SendError, Ticket, Wait};
+use hamlyn::{
+    Address, ConnectionState, Destination, Event, Manager, PeerLost, SendError, Ticket, Wait,
+};
 use indicatif::ProgressBar;
 
 use super::message::{self, Answer, Clock, ITEM};
@@ -70,10 +72,10 @@ fn greet<'a>(
     let own = receiver.ticket();
     let hello = message::hello(arguments.size);
     let sent_ns = Clock::now_ns();
-    sender.send(0, &hello, Some(&own), left())?;
+    sender.send_to(0, &hello, Some(&own), left())?;
     let back = loop {
-        if let Some(datagram) = receiver.receive(Wait::For(GLANCE))? {
-            break datagram.data;
+        if let Some(datagram) = receiver.recv(Wait::For(GLANCE))? {
+            break datagram.to_vec();
         }
         ensure!(
             !stop.is_wanted(),
@@ -86,10 +88,9 @@ fn greet<'a>(
             arguments.name
         );
     };
-    let clock = message::read_hello_back(back)
+    let clock = message::read_hello_back(&back)
         .with_context(|| format!("{} speaks another version", arguments.name))?;
     let first_ns = Clock::now_ns() - sent_ns;
-    receiver.ready();
     let peer = ticket.destination;
     let (link, far) = linked(&manager, &peer).context("the link ended at once")?;
     let wire = manager.interface().connection_state(link);
@@ -213,7 +214,7 @@ impl Asker<'_> {
         let sent_ns = Clock::now_ns();
         self.report.sent += 1;
         let _ = &mut self.manager;
-        match self.sender.send(0, &self.ask, None, room) {
+        match self.sender.send(&self.ask, room) {
             Ok(_) => {}
             Err(SendError::WouldBlock { .. } | SendError::Cut { .. }) => {
                 self.report.no_room += 1;
@@ -288,12 +289,11 @@ impl Asker<'_> {
     }
 
     fn next_answer(&mut self, within: Duration) -> Result<Next> {
-        self.receiver.ready();
-        match self.receiver.receive(Wait::For(within)) {
+        match self.receiver.recv(Wait::For(within)) {
             Ok(Some(datagram)) => {
                 let came_ns = Clock::now_ns();
-                let answer = Answer::read(datagram.data, self.ask.len());
-                let is_whole = datagram.data.get(16..) == self.ask.get(16..);
+                let answer = Answer::read(&datagram, self.ask.len());
+                let is_whole = datagram.get(16..) == self.ask.get(16..);
                 match answer {
                     Some(answer) => Ok(Next::Answer(answer, came_ns, is_whole)),
                     None => {
@@ -303,9 +303,16 @@ impl Asker<'_> {
                 }
             }
             Ok(None) => {
-                while let Some(lost) = self.manager.interface().next_loss() {
-                    if lost.peer.is_same(&self.peer) {
-                        return Ok(Next::Lost(lost));
+                while let Some(event) = self.manager.next_event(Wait::Poll)? {
+                    match event {
+                        Event::PeerLeft { peer, end } if peer.interface.is_same(&self.peer) => {
+                            let peer = peer.interface;
+                            return Ok(Next::Lost(PeerLost { peer, end }));
+                        }
+                        Event::Refused(back) => {
+                            self.report.note_undelivered(back.reason.to_string());
+                        }
+                        _ => {}
                     }
                 }
                 Ok(Next::Nothing)

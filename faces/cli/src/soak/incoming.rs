@@ -73,7 +73,7 @@ impl Incoming {
         // If it cannot be sent, its link is gone, and it knocks again.
         let wait = Wait::millis(200);
         if let Ok(answer) = datagram::Sender::grow(manager, to, wait) {
-            let _ = answer.send(0, &bundle.to_bytes(), None, wait);
+            let _ = answer.send(&bundle.to_bytes(), wait);
         }
         Ok(incoming)
     }
@@ -98,18 +98,15 @@ impl Incoming {
     fn take_datagram(&mut self, manager: &Manager<ProcessHost>) -> Result<bool> {
         let mut moved = false;
         if self.unanswered.is_none() {
-            let Some(came) = self.datagrams.receive(Wait::Poll)? else {
+            let Some(came) = self.datagrams.recv(Wait::Poll)? else {
                 return Ok(false);
             };
-            let reply = came.reply.context("a datagram without a reply ticket")?;
-            check(
-                self.connection,
-                Kind::Datagram,
-                self.datagrams_came,
-                came.data,
-            )?;
+            let reply = came
+                .reply_ticket()
+                .context("a datagram without a reply ticket")?;
+            check(self.connection, Kind::Datagram, self.datagrams_came, &came)?;
             self.datagrams_came += 1;
-            self.datagrams.ready();
+            drop(came);
             self.unanswered = Some(reply);
             moved = true;
         }
@@ -127,7 +124,7 @@ impl Incoming {
             let Ok(sender) = datagram::Sender::grow(manager, &reply, Wait::Poll) else {
                 return Ok(moved);
             };
-            match sender.send(0, &answer.to_bytes(), None, Wait::Poll) {
+            match sender.send(&answer.to_bytes(), Wait::Poll) {
                 Err(SendError::WouldBlock { .. }) => {}
                 Ok(_) | Err(SendError::PeerLost(_)) => self.unanswered = None,
                 Err(error) => return Err(error.into()),
@@ -166,16 +163,14 @@ impl Incoming {
 
     fn take_records(&mut self, _: &Manager<ProcessHost>) -> Result<bool> {
         for taken in 0..PER_TURN {
-            let record = match self.records.receive(Wait::Poll) {
+            let record = match self.records.recv(Wait::Poll) {
                 Ok(Some(record)) => record,
                 // That is seen by the link's end, too.
                 Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(taken > 0),
                 Err(error) => bail!(error),
             };
-            let bytes = self.records.bytes(&record).context("a record not ours")?;
-            check(self.connection, Kind::Record, self.records_came, bytes)?;
+            check(self.connection, Kind::Record, self.records_came, &record)?;
             self.records_came += 1;
-            self.records.release(&record);
         }
         Ok(true)
     }

@@ -45,7 +45,7 @@ enum State {
     Away(Instant),
     /// Knocked.
     Knocked {
-        inbox: datagram::Receiver,
+        inbox: Box<datagram::Receiver>,
         to: Destination,
         since: Instant,
     },
@@ -115,8 +115,8 @@ impl Outgoing {
                 Ok((true, None))
             }
             State::Knocked { inbox, to, since } => {
-                let found = inbox.receive(Wait::Poll)?;
-                let bundle = found.map(|it| Bundle::from_bytes(it.data)).transpose()?;
+                let found = inbox.recv(Wait::Poll)?;
+                let bundle = found.map(|it| Bundle::from_bytes(&it)).transpose()?;
                 let to = *to;
                 if bundle.is_none() && is_linked(manager, &to) && since.elapsed() < PATIENCE {
                     return Ok((false, None));
@@ -129,7 +129,7 @@ impl Outgoing {
                     drop(inbox);
                     return Ok((true, None));
                 };
-                match Connection::open(manager, bundle, to, inbox)? {
+                match Connection::open(manager, bundle, to, *inbox)? {
                     Ok(connection) => {
                         self.state = State::Connected(Box::new(connection));
                         Ok((true, None))
@@ -182,7 +182,7 @@ impl Outgoing {
             bail!(error);
         }
         Ok(State::Knocked {
-            inbox,
+            inbox: Box::new(inbox),
             to: door.destination,
             since: Instant::now(),
         })
@@ -338,10 +338,10 @@ impl Connection {
         if !self.is_awaiting {
             return Ok(false);
         }
-        let Some(came) = self.inbox.receive(Wait::Poll)? else {
+        let Some(came) = self.inbox.recv(Wait::Poll)? else {
             return Ok(false);
         };
-        let answer = Answer::from_bytes(came.data)?;
+        let answer = Answer::from_bytes(&came)?;
         let known = self.known;
         ensure!(
             answer.connection == known.connection
@@ -366,7 +366,7 @@ impl Connection {
         let connection = self.known.connection;
         content::message(connection, Kind::Datagram, self.datagrams_sent, &mut data);
         let reply = self.inbox.ticket();
-        let sent = self.datagrams.send(0, &data, Some(&reply), Wait::Poll);
+        let sent = self.datagrams.send_to(0, &data, Some(&reply), Wait::Poll);
         let Some(handle) = is_sent(sent)? else {
             return Ok(false);
         };

@@ -57,6 +57,7 @@ impl Receiver {
         };
         // Credit goes back over the link by which the greeting came, and only if the ticket is of the peer there:
         // otherwise the sender could have us write to somebody else in our name.
+        self.greeted_by = Some(from);
         match manager.interface_mut().led_to(from, &ticket.destination) {
             Some(true) => self.credit = Some(Target::new(from, ticket)),
             Some(false) => return self.fail("a sender that says it is another"),

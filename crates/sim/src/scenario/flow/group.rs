@@ -125,7 +125,7 @@ impl FlowReceiver for GroupReceiver {
             self.begin(oracle, number)?;
             return Ok(true);
         };
-        let bytes = match self.receiver.receive(wait) {
+        let bytes = match self.receiver.recv(wait) {
             Ok(Some(bytes)) => bytes,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a group")(error)),

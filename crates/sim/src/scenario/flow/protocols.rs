@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::stream::{self, Record, StreamOptions, StreamSeed};
+use hamlyn::stream::{self, Kept, StreamOptions, StreamSeed};
 use hamlyn::{ReceiveError, Wait, datagram, tagged_write};
 
 use super::{
@@ -54,9 +54,7 @@ impl FlowReceiver for DatagramReceiver {
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         if let Some(kept) = &self.kept {
             program.interface().poll();
-            let latest = self.receiver.latest();
-            let latest = latest.map_err(wrong("looking at a datagram again"))?;
-            if latest.data != kept {
+            if self.receiver.latest() != Some(kept) {
                 return Err("a datagram changed in its receiver's hands".to_owned());
             }
             let info = self.receiver.info();
@@ -73,8 +71,8 @@ impl FlowReceiver for DatagramReceiver {
             oracle.came_next(&self.kept.take().unwrap_or_default());
             return Ok(true);
         }
-        let data = match self.receiver.receive(wait) {
-            Ok(Some(datagram)) => datagram.data.to_vec(),
+        let datagram = match self.receiver.recv(wait) {
+            Ok(Some(datagram)) => datagram,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving a datagram")(error)),
         };
@@ -83,10 +81,14 @@ impl FlowReceiver for DatagramReceiver {
             && !oracle.is_old()
         {
             self.refused += 1;
+            let data = datagram.to_vec();
+            datagram.keep();
             oracle.tell(End::Sender, Vec::new());
             self.kept = Some(data);
         } else {
-            self.receiver.ready();
+            // Its sender goes on when it has come, so the receiver must be ready by then.
+            let data = datagram.to_vec();
+            drop(datagram);
             oracle.came_next(&data);
         }
         Ok(true)
@@ -116,7 +118,7 @@ impl FlowSender for DatagramSender {
         let oracle = turn.oracle;
         if oracle.told(End::Sender, self.heard).is_some() {
             let data = noise(oracle.seed(), u64::MAX, REFUSED_BYTES);
-            let sent = self.sender.send(0, &data, None, Wait::Poll);
+            let sent = self.sender.send(&data, Wait::Poll);
             return Ok(match outcome(sent)? {
                 Sent::Yes(_) => {
                     self.heard += 1;
@@ -132,7 +134,7 @@ impl FlowSender for DatagramSender {
         let most = Kind::Datagram.longest_bytes() as usize;
         let sent = send_message(oracle, number, |data| {
             let offset = turn.random.below((most - data.len()) as u64 + 1) as u32;
-            sender.send(offset, data, None, Wait::Forever)
+            sender.send_to(offset, data, None, Wait::Forever)
         })?;
         Ok(sent.step())
     }
@@ -238,7 +240,7 @@ impl FlowSender for TaggedSender {
 /// A receiver of a stream that keeps some records for a while.
 pub(super) struct StreamReceiver {
     receiver: stream::Receiver<SimHost>,
-    held: VecDeque<(Record, Vec<u8>)>,
+    held: VecDeque<(Kept, Vec<u8>)>,
     is_closed: bool,
 }
 
@@ -253,13 +255,18 @@ impl StreamReceiver {
     }
 
     fn release(&mut self) -> Result<bool, String> {
-        let Some((record, expected)) = self.held.pop_front() else {
+        // In any order; the oldest now and then.
+        let oldest = self.held.len().is_multiple_of(2);
+        let released = match oldest {
+            true => self.held.pop_front(),
+            false => self.held.pop_back(),
+        };
+        let Some((record, expected)) = released else {
             return Ok(false);
         };
-        if self.receiver.bytes(&record) != Some(expected.as_slice()) {
+        if self.receiver.view(&record) != Some(expected.as_slice()) {
             return Err("a record changed in its receiver's hands".to_owned());
         }
-        self.receiver.release(&record);
         Ok(true)
     }
 }
@@ -282,7 +289,16 @@ impl FlowReceiver for StreamReceiver {
         } else {
             Wait::Poll
         };
-        let record = match self.receiver.receive(wait) {
+        let received = self.receiver.recv(wait);
+        let received = received.map(|record| {
+            record.map(|record| {
+                let bytes = record.to_vec();
+                // Some are given back before the next one.
+                let kept = (!bytes.len().is_multiple_of(5)).then(|| record.keep());
+                (bytes, kept)
+            })
+        });
+        let (bytes, kept) = match received {
             Ok(Some(record)) => record,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return self.release(),
             Err(ReceiveError::Closed) => {
@@ -294,10 +310,8 @@ impl FlowReceiver for StreamReceiver {
             }
             Err(error) => return Err(wrong("receiving a record")(error)),
         };
-        let bytes = self.receiver.bytes(&record);
-        let bytes = bytes.ok_or("a record without bytes")?.to_vec();
         oracle.came_next(&bytes);
-        self.held.push_back((record, bytes));
+        self.held.extend(kept.map(|kept| (kept, bytes)));
         Ok(true)
     }
 

@@ -125,8 +125,7 @@ impl Peer {
         match &mut self.receiver {
             Receiver::TaggedWrite(receiver) => Ok(receiver.get_tag(Wait::Poll)?.is_some()),
             Receiver::Datagram(receiver, ready) => {
-                if receiver.receive(Wait::Poll)?.is_some() {
-                    receiver.ready();
+                if receiver.recv(Wait::Poll)?.is_some() {
                     let message = Message::new(&[]).word(self.number);
                     let terminus = manager.terminus();
                     let mut interface = manager.interface();
@@ -135,13 +134,7 @@ impl Peer {
                 }
                 Ok(false)
             }
-            Receiver::Stream(receiver) => {
-                let record = receiver.receive(Wait::Poll)?;
-                if let Some(record) = &record {
-                    receiver.release(record);
-                }
-                Ok(record.is_some())
-            }
+            Receiver::Stream(receiver) => Ok(receiver.recv(Wait::Poll)?.is_some()),
         }
     }
 }

@@ -1,0 +1,76 @@
+//! What happens to an interface that no call is bound to: peers come and go, messages are refused, notifications are lost. A
+//! receive does not fail because of any of it; a program that cares asks here.
+
+use std::fmt;
+
+use hamlyn_host::{Host, HostError};
+
+use crate::error::Undelivered;
+use crate::links::{LinkEnd, PeerIdentity};
+use crate::manager::Manager;
+use crate::wait::{Patience, Wait};
+
+/// What happened. Each is told once, peers in the order in which they came and went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// There is a link to a peer, which either side made.
+    PeerArrived {
+        /// Who it is, as the kernel or the handshake vouches.
+        peer: PeerIdentity,
+    },
+    /// A peer is gone, and all that it had sent has been taken or is about to be.
+    PeerLeft {
+        /// Who it was.
+        peer: PeerIdentity,
+        /// Why.
+        end: LinkEnd,
+    },
+    /// A packet of this interface was not delivered. Of those that nobody asks for, the newest of each link are kept.
+    Refused(Undelivered),
+    /// Notifications were lost, because the manager's queue was full: receiver classes of the application's own
+    /// making take too little room ([`crate::Manager::register`]).
+    Overrun {
+        /// How many.
+        lost: u64,
+    },
+    /// Peers came and went faster than this was asked for.
+    Missed {
+        /// How many arrivals and departures are not told.
+        count: u64,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PeerArrived { peer } => write!(f, "{peer} arrived"),
+            Self::PeerLeft { peer, end } => write!(f, "{peer} left: {end}"),
+            Self::Refused(undelivered) => undelivered.fmt(f),
+            Self::Overrun { lost } => write!(
+                f,
+                "{lost} notifications were lost: open the manager with a longer queue"
+            ),
+            Self::Missed { count } => write!(
+                f,
+                "{count} arrivals and departures were missed: ask for events more often"
+            ),
+        }
+    }
+}
+
+impl<H: Host> Manager<H> {
+    /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait for messages and events at
+    /// once, there is [`Manager::wait`].
+    pub fn next_event(&self, wait: Wait) -> Result<Option<Event>, HostError> {
+        let mut manager = self.enter();
+        let mut patience = Patience::new(wait);
+        loop {
+            manager.interface_mut().poll();
+            let event = manager.next_event();
+            if event.is_some() || !manager.pause(&mut patience)? {
+                return Ok(event);
+            }
+        }
+    }
+}

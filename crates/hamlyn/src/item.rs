@@ -1,0 +1,289 @@
+//! Items: the names under which end points are found (`Hamlyn 6.3`, first contact). An end point is bound to an item of its
+//! manager, and found as `name/item`, or `host/name/item` across hosts, by those who may be linked to the manager's interface.
+//!
+//! What is offered under an item begins with a header: the version of this form, the protocol, and the type of what is
+//! carried. So a program that asks for another protocol or type is told which there is, before anything is sent.
+//!
+//! Refused: an address of another shape; an offer that is no end point; an item that is bound twice.
+
+use std::fmt;
+
+use hamlyn_host::{Address, Host, Supply};
+
+use crate::core::Core;
+use crate::error::{ConnectError, OpenError};
+use crate::manager::Manager;
+use crate::remains::{Leaving, Remains};
+use crate::wait::{Patience, Wait};
+
+/// Version of what is offered under an item.
+const VERSION: u8 = 1;
+/// What every offer begins with.
+const MARK: [u8; 2] = *b"hI";
+/// Bytes of a header without the name of the type.
+const FIXED_BYTES: usize = 9;
+/// Bytes of the longest name of a type.
+pub const TYPE_NAME_BYTES_MAX: usize = 64;
+
+/// What an end point speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Protocol {
+    /// [`crate::datagram`].
+    Datagram = 1,
+    /// [`crate::stream`].
+    Stream = 2,
+    /// [`crate::tagged_write`].
+    TaggedWrite = 3,
+    /// [`crate::group`].
+    Group = 4,
+    /// [`crate::service`].
+    Service = 5,
+}
+
+impl Protocol {
+    const ALL: [Self; 5] = [
+        Self::Datagram,
+        Self::Stream,
+        Self::TaggedWrite,
+        Self::Group,
+        Self::Service,
+    ];
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Datagram => "datagram",
+            Self::Stream => "stream",
+            Self::TaggedWrite => "tagged write",
+            Self::Group => "group",
+            Self::Service => "service",
+        })
+    }
+}
+
+/// The type of what an end point carries, as both sides name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TypeName {
+    /// Its name, of at most [`TYPE_NAME_BYTES_MAX`] bytes.
+    pub name: &'static str,
+    /// How many bytes a value has.
+    pub length_bytes: u32,
+}
+
+impl TypeName {
+    /// Bytes of any length.
+    pub const BYTES: Self = Self {
+        name: "",
+        length_bytes: 0,
+    };
+}
+
+/// As it is told in errors.
+fn describe(name: &str, length_bytes: u32) -> String {
+    match (name, length_bytes) {
+        ("", 0) => "bytes".to_owned(),
+        _ => format!("{name} of {length_bytes} bytes"),
+    }
+}
+
+impl fmt::Display for TypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&describe(self.name, self.length_bytes))
+    }
+}
+
+/// What an offer begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ItemHeader {
+    protocol: Protocol,
+    carries: TypeName,
+}
+
+impl ItemHeader {
+    pub(crate) const fn new(protocol: Protocol, carries: TypeName) -> Self {
+        Self { protocol, carries }
+    }
+
+    /// The header and what follows it. Without a body it says that whom the end point is for has been found.
+    fn with(&self, body: &[u8]) -> Vec<u8> {
+        let name = self.carries.name.as_bytes();
+        let name = &name[..name.len().min(TYPE_NAME_BYTES_MAX)];
+        let [m0, m1] = MARK;
+        let mut bytes = vec![m0, m1, VERSION, self.protocol as u8, name.len() as u8];
+        bytes.extend_from_slice(&self.carries.length_bytes.to_le_bytes());
+        bytes.extend_from_slice(name);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    /// What follows the header, if it is this one; `to` is the address that was asked. Total: any bytes give an answer.
+    fn body_of(&self, offered: &[u8], to: &str) -> Result<Vec<u8>, ConnectError> {
+        let to = || to.to_owned();
+        let not_bound = |what| ConnectError::NotBound { to: to(), what };
+        let Some((fixed, rest)) = offered.split_first_chunk::<FIXED_BYTES>() else {
+            return Err(not_bound("it is too short"));
+        };
+        let [m0, m1, version, protocol, name_length, b0, b1, b2, b3] = *fixed;
+        if [m0, m1] != MARK {
+            return Err(not_bound("it has no header"));
+        }
+        if version != VERSION {
+            return Err(ConnectError::Version {
+                to: to(),
+                theirs: version,
+                ours: VERSION,
+            });
+        }
+        let known = Protocol::ALL
+            .into_iter()
+            .find(|&known| known as u8 == protocol);
+        let Some(protocol) = known else {
+            return Err(not_bound("its protocol is unknown"));
+        };
+        if protocol != self.protocol {
+            return Err(ConnectError::OtherProtocol {
+                to: to(),
+                bound: protocol,
+                asked: self.protocol,
+            });
+        }
+        let named = rest.split_at_checked(usize::from(name_length));
+        let Some((name, body)) = named else {
+            return Err(not_bound("it is cut"));
+        };
+        let length_bytes = u32::from_le_bytes([b0, b1, b2, b3]);
+        if name != self.carries.name.as_bytes() || length_bytes != self.carries.length_bytes {
+            return Err(ConnectError::OtherType {
+                to: to(),
+                bound: describe(&String::from_utf8_lossy(name), length_bytes),
+                asked: self.carries.to_string(),
+            });
+        }
+        if body.is_empty() {
+            return Err(ConnectError::Taken { to: to() });
+        }
+        Ok(body.to_vec())
+    }
+}
+
+/// An item to which an end point is bound. When it is dropped, nobody finds the end point any more.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    item: String,
+    header: ItemHeader,
+    leaving: Leaving,
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            item: Some(std::mem::take(&mut self.item)),
+            ..Remains::default()
+        });
+    }
+}
+
+impl<H: Host> Core<H> {
+    /// Binds an end point to an item: `body` is what connects to it. With [`Supply::Once`] those who ask later are told that
+    /// others were first.
+    pub(crate) fn bind(
+        &mut self,
+        item: &str,
+        header: ItemHeader,
+        body: &[u8],
+        supply: Supply,
+    ) -> Result<Bound, OpenError> {
+        let bound = self.bind_empty(item, header)?;
+        self.offer_bound(&bound, body, supply)?;
+        Ok(bound)
+    }
+
+    /// Binds an item under which nothing is offered yet.
+    pub(crate) fn bind_empty(
+        &mut self,
+        item: &str,
+        header: ItemHeader,
+    ) -> Result<Bound, OpenError> {
+        self.settle();
+        if item.contains('/') {
+            return Err(OpenError::BadItem {
+                item: item.to_owned(),
+                reason: "it has no slash, which parts it from the name of its manager",
+            });
+        }
+        if !self.items.insert(item.to_owned()) {
+            return Err(OpenError::ItemTaken {
+                item: item.to_owned(),
+            });
+        }
+        Ok(Bound {
+            item: item.to_owned(),
+            header,
+            leaving: self.interface().leaving.clone(),
+        })
+    }
+
+    /// Offers something else under an item.
+    pub(crate) fn offer_bound(
+        &mut self,
+        bound: &Bound,
+        body: &[u8],
+        supply: Supply,
+    ) -> Result<(), OpenError> {
+        let header = bound.header;
+        let interface = self.interface_mut();
+        interface.offer(&bound.item, supply, &header.with(body))?;
+        if supply == Supply::Once {
+            interface.offer(&bound.item, Supply::Afterwards, &header.with(&[]))?;
+        }
+        Ok(())
+    }
+
+    /// Offers something more under an item, to one asker.
+    pub(crate) fn offer_more(&mut self, bound: &Bound, body: &[u8]) -> Result<(), OpenError> {
+        let offer = bound.header.with(body);
+        let interface = self.interface_mut();
+        Ok(interface.offer(&bound.item, Supply::Once, &offer)?)
+    }
+
+    /// How much of what is offered under an item nobody has asked for.
+    pub(crate) fn offered_under(&self, bound: &Bound) -> usize {
+        self.interface().host().offered(&bound.item)
+    }
+
+    /// Takes back what is offered under an item.
+    pub(crate) fn withdraw_bound(&mut self, bound: &Bound) {
+        self.interface_mut().withdraw(&bound.item);
+    }
+}
+
+impl<H: Host> Manager<H> {
+    /// What is offered under the address `to` for end points of that kind, and what is left of the wait.
+    pub(crate) fn find(
+        &self,
+        to: &str,
+        header: ItemHeader,
+        wait: Wait,
+    ) -> Result<(Vec<u8>, Wait), ConnectError> {
+        let parts = to.rsplit_once('/');
+        let Some((name, item)) = parts.filter(|(name, item)| {
+            let is_of_few_parts = name.matches('/').count() <= 1;
+            !name.split('/').any(str::is_empty) && !item.is_empty() && is_of_few_parts
+        }) else {
+            return Err(ConnectError::Address { to: to.to_owned() });
+        };
+        let mut manager = self.enter();
+        let mut patience = Patience::new(wait);
+        let wait = manager.interface().left(&mut patience);
+        let interface = manager.interface_mut();
+        let offered = interface.ask(Address::Name(name), item, wait)?;
+        let body = header.body_of(&offered, to)?;
+        Ok((body, manager.interface().left(&mut patience)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,441 @@
+//! The calling end of a service.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Host, HostError};
+
+use super::places::{Places, Remote};
+use super::wire::{LaneSeed, Status, Word};
+use crate::error::{ConnectError, PeerLost, SendError};
+use crate::item::{ItemHeader, Protocol, TypeName};
+use crate::manager::{Arrival, ClassId, Entered, Holder, Manager};
+use crate::message::{Message, Target};
+use crate::remains::{LastWord, Leaving, Remains};
+use crate::wait::{Patience, Wait};
+
+/// A call has no reply.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The request is longer than the service takes.
+    #[error(
+        "a request of {length_bytes} bytes, but {to} takes at most {limit_bytes}: send it in parts, or over a stream"
+    )]
+    TooLong {
+        /// The service.
+        to: String,
+        /// Length of the request.
+        length_bytes: usize,
+        /// The longest.
+        limit_bytes: u32,
+    },
+    /// The time was over. If the call had been sent, it is cancelled; the server may have carried it out.
+    #[error("{to} did not answer in time: wait for longer, or ask again")]
+    TimedOut {
+        /// The service.
+        to: String,
+    },
+    /// The server dropped the call without an answer.
+    #[error("{to} dropped the call without an answer")]
+    Unanswered {
+        /// The service.
+        to: String,
+    },
+    /// The service ended, or dismissed this client.
+    #[error("{to} has ended or dismissed this client: connect again")]
+    Dismissed {
+        /// The service.
+        to: String,
+    },
+    /// The server is gone.
+    #[error(transparent)]
+    PeerLost(#[from] PeerLost),
+    /// The server wrote something that the protocol does not allow.
+    #[error("{to} broke the service protocol: {what}")]
+    Malformed {
+        /// The service.
+        to: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The request could not be sent.
+    #[error(transparent)]
+    Send(SendError),
+    /// Waiting failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// What is at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Free,
+    Asked,
+    /// Given up; the server has not acknowledged that.
+    Cancelled,
+    Replied(Word),
+}
+
+/// Calls that were given up: place and number.
+type Cancelled = Arc<Mutex<Vec<(u16, u32)>>>;
+
+struct Calls {
+    /// As errors name the service.
+    to: String,
+    seed: LaneSeed,
+    requests: Remote,
+    board: Target,
+    replies: Places,
+    class: ClassId,
+    states: Box<[State]>,
+    numbers: Box<[u32]>,
+    cancelled: Cancelled,
+    is_dismissed: bool,
+    broken: Option<&'static str>,
+    leaving: Leaving,
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            slots: vec![self.replies.name()],
+            class: Some(self.class),
+            last_word: (!self.is_dismissed).then(|| LastWord {
+                target: self.requests.words_target(),
+                metadata: vec![0],
+                word: 0,
+            }),
+            ..Remains::default()
+        });
+    }
+}
+
+/// The calling end. See [the module](crate::service).
+pub struct Client<H: Host = ProcessHost> {
+    calls: Calls,
+    manager: Holder<H>,
+}
+
+/// A call whose reply has not been taken. If this is dropped, the call is cancelled; its server learns of that at the client's
+/// next call.
+#[derive(Debug)]
+pub struct Pending {
+    index: u16,
+    number: u32,
+    cancelled: Cancelled,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let mut cancelled = self
+            .cancelled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        cancelled.push((self.index, self.number));
+    }
+}
+
+/// A reply, where it landed. It reads as its bytes.
+pub struct Reply<'a, H: Host = ProcessHost> {
+    client: &'a mut Client<H>,
+    index: u16,
+    length_bytes: u32,
+}
+
+impl<H: Host> Deref for Reply<'_, H> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let replies = &self.client.calls.replies;
+        replies.view(self.index, self.length_bytes).unwrap_or(&[])
+    }
+}
+
+impl<H: Host> Drop for Reply<'_, H> {
+    fn drop(&mut self) {
+        self.client.calls.set(self.index, State::Free);
+    }
+}
+
+impl<H: Host> fmt::Debug for Reply<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reply").field(&&**self).finish()
+    }
+}
+
+impl<H: Host> Client<H> {
+    pub(crate) fn connect(
+        manager: &Manager<H>,
+        to: &str,
+        carries: TypeName,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        let header = ItemHeader::new(Protocol::Service, carries);
+        let (seed, left) = manager.find(to, header, wait)?;
+        let seed = LaneSeed::from_bytes(&seed).ok_or(ConnectError::Seed {
+            what: "its lane is none",
+        })?;
+        let mut entered = manager.enter();
+        let target = entered.interface_mut().target(&seed.requests, left)?;
+        let board = target.with_ticket(seed.board).ok_or(ConnectError::Seed {
+            what: "its board is another interface's",
+        })?;
+        let outstanding = seed.outstanding;
+        let class = entered.register_queued(usize::from(outstanding) + 1)?;
+        let opened = Places::open(&mut entered, class, outstanding, seed.reply_bytes);
+        if opened.is_err() {
+            entered.unregister(class);
+        }
+        let calls = Calls {
+            to: to.to_owned(),
+            seed,
+            requests: Remote::new(target, outstanding, seed.request_bytes),
+            board,
+            replies: opened?,
+            class,
+            states: vec![State::Free; usize::from(outstanding)].into(),
+            numbers: vec![0; usize::from(outstanding)].into(),
+            cancelled: Arc::default(),
+            is_dismissed: false,
+            broken: None,
+            leaving: entered.interface().leaving.clone(),
+        };
+        let hello = calls.replies.ticket().to_bytes();
+        let said = calls.requests.say(&mut entered, &hello, left);
+        drop(entered);
+        // What was opened is closed with it.
+        let client = Self {
+            calls,
+            manager: manager.hold(),
+        };
+        said?;
+        Ok(client)
+    }
+
+    /// Sends a request, and waits for the reply. Blocks for as long as `wait` says; the call is cancelled when the time is over.
+    pub fn call(&mut self, request: &[u8], wait: Wait) -> Result<Reply<'_, H>, CallError> {
+        let mut patience = Patience::new(wait);
+        let call = self.start(request, wait)?;
+        let left = self.manager.enter().interface().left(&mut patience);
+        let awaited = self
+            .calls
+            .await_reply(&mut self.manager.enter(), &call, left);
+        match awaited? {
+            Some(word) => Ok(Reply {
+                index: call.index,
+                length_bytes: word.length_bytes,
+                client: self,
+            }),
+            None => Err(self.calls.timed_out()),
+        }
+    }
+
+    /// Sends a request without waiting for the reply. Blocks, for as long as `wait` says, only if as many calls are outstanding as
+    /// may be, or if there is no room to send. Allocates if the link has no room, or to copy what is longer than a packet.
+    pub fn start(&mut self, request: &[u8], wait: Wait) -> Result<Pending, CallError> {
+        let calls = &mut self.calls;
+        if request.len() > calls.seed.request_bytes as usize {
+            return Err(CallError::TooLong {
+                to: calls.to.clone(),
+                length_bytes: request.len(),
+                limit_bytes: calls.seed.request_bytes,
+            });
+        }
+        let mut manager = self.manager.enter();
+        let mut patience = Patience::new(wait);
+        loop {
+            calls.look(&mut manager)?;
+            if let Some(call) = calls.try_start(&mut manager, request)? {
+                return Ok(call);
+            }
+            if !manager.pause(&mut patience)? {
+                return Err(calls.timed_out());
+            }
+        }
+    }
+
+    /// Waits for the reply to a call. Nothing if it did not come in time; the call goes on, until it is dropped.
+    pub fn reply(&mut self, call: &Pending, wait: Wait) -> Result<Option<Reply<'_, H>>, CallError> {
+        let awaited = self
+            .calls
+            .await_reply(&mut self.manager.enter(), call, wait);
+        Ok(awaited?.map(|word| Reply {
+            index: call.index,
+            length_bytes: word.length_bytes,
+            client: self,
+        }))
+    }
+
+    /// Calls that may be outstanding at a time.
+    pub fn outstanding_max(&self) -> u16 {
+        self.calls.seed.outstanding
+    }
+
+    /// Bytes of the longest request.
+    pub fn request_bytes_max(&self) -> u32 {
+        self.calls.seed.request_bytes
+    }
+}
+
+impl<H: Host> fmt::Debug for Client<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("to", &self.calls.to)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Calls {
+    fn timed_out(&self) -> CallError {
+        let to = self.to.clone();
+        CallError::TimedOut { to }
+    }
+
+    fn state(&self, index: u16) -> State {
+        let state = self.states.get(usize::from(index));
+        state.copied().unwrap_or(State::Free)
+    }
+
+    fn set(&mut self, index: u16, state: State) {
+        if let Some(place) = self.states.get_mut(usize::from(index)) {
+            *place = state;
+        }
+    }
+
+    /// Takes in what has come, and tells of calls that were given up.
+    fn look<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), CallError> {
+        while let Some(arrival) = manager.next_arrival(self.class) {
+            self.take(arrival);
+        }
+        self.cancel(manager);
+        if let Some(what) = self.broken {
+            let to = self.to.clone();
+            return Err(CallError::Malformed { to, what });
+        }
+        let link = self.requests.target().link();
+        if manager.interface().is_drained(link) {
+            return Err(manager.interface().lost(self.requests.target()).into());
+        }
+        if self.is_dismissed {
+            let to = self.to.clone();
+            return Err(CallError::Dismissed { to });
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, arrival: Arrival) {
+        let index = arrival.metadata_index;
+        if arrival.from != self.requests.target().link() {
+            self.broken = Some("somebody else has its keys");
+        } else if usize::from(index) == self.states.len() {
+            self.is_dismissed = true;
+        } else {
+            let state = match (self.state(index), self.replies.landed(index)) {
+                (State::Asked, Some(word)) if word.number == self.number(index) => {
+                    State::Replied(word)
+                }
+                (State::Cancelled, Some(_)) => State::Free,
+                (state, _) => {
+                    self.broken = Some("a reply that belongs to no call");
+                    state
+                }
+            };
+            self.set(index, state);
+        }
+    }
+
+    fn number(&self, index: u16) -> u32 {
+        let number = self.numbers.get(usize::from(index));
+        number.copied().unwrap_or_default()
+    }
+
+    /// Tells the server of calls that were given up, as far as there is room.
+    fn cancel<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+        let cancelled = Arc::clone(&self.cancelled);
+        let mut cancelled = cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+        cancelled.retain(|&(index, number)| {
+            if number != self.number(index) {
+                return false;
+            }
+            match self.state(index) {
+                State::Asked => {
+                    let mut data = [0; 16];
+                    data[..8].copy_from_slice(&(u64::from(number) + 1).to_le_bytes());
+                    let at = u64::from(index) * data.len() as u64;
+                    let message = Message::new(&data).at(at).silent();
+                    let sent = manager.send_msg(&self.board, &message, Wait::Poll);
+                    if matches!(sent, Err(SendError::WouldBlock { .. })) {
+                        return true;
+                    }
+                    self.set(index, State::Cancelled);
+                }
+                State::Replied(_) => self.set(index, State::Free),
+                State::Free | State::Cancelled => {}
+            }
+            false
+        });
+    }
+
+    /// Sends a request, if a place is free and there is room.
+    fn try_start<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        request: &[u8],
+    ) -> Result<Option<Pending>, CallError> {
+        let free = self.states.iter().position(|&state| state == State::Free);
+        let Some(free) = free else {
+            return Ok(None);
+        };
+        let (index, number) = (free as u16, self.numbers[free].wrapping_add(1));
+        let word = Word {
+            number,
+            status: Status::Answered,
+            length_bytes: request.len() as u32,
+        };
+        // Before the server can answer.
+        self.replies.arm(index);
+        match self.requests.post(manager, index, word, request) {
+            Ok(_) => {}
+            Err(SendError::WouldBlock { .. }) => return Ok(None),
+            Err(SendError::PeerLost(lost)) => return Err(lost.into()),
+            Err(SendError::Host(error)) => return Err(error.into()),
+            Err(error) => return Err(CallError::Send(error)),
+        }
+        self.numbers[free] = number;
+        self.states[free] = State::Asked;
+        Ok(Some(Pending {
+            index,
+            number,
+            cancelled: Arc::clone(&self.cancelled),
+        }))
+    }
+
+    fn await_reply<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        call: &Pending,
+        wait: Wait,
+    ) -> Result<Option<Word>, CallError> {
+        let mut patience = Patience::new(wait);
+        loop {
+            let looked = self.look(manager);
+            if self.number(call.index) == call.number
+                && let State::Replied(word) = self.state(call.index)
+            {
+                if word.status == Status::Answered {
+                    return Ok(Some(word));
+                }
+                self.set(call.index, State::Free);
+                let to = self.to.clone();
+                return Err(CallError::Unanswered { to });
+            }
+            looked?;
+            if !manager.pause(&mut patience)? {
+                return Ok(None);
+            }
+        }
+    }
+}

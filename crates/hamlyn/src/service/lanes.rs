@@ -1,0 +1,496 @@
+//! The lanes of a service: one for each client, and a few that are offered to those who come.
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::SlotName;
+use hamlyn_host::{Host, HostError};
+use hamlyn_ring::area::Area;
+
+use super::ServiceOptions;
+use super::places::{Places, Remote};
+use super::wire::{LaneSeed, Status, Word};
+use crate::error::{OpenError, SendError};
+use crate::item::Bound;
+use crate::manager::{Arrival, ClassId, Entered};
+use crate::message::Target;
+use crate::remains::{LastWord, Leaving, Remains};
+use crate::slot::{NewSlot, Slot};
+use crate::ticket::{TICKET_BYTES, Ticket};
+
+/// Lanes that are offered at a time.
+const OFFERED: usize = 4;
+/// How long an asker has to present itself, in nanoseconds.
+const GREETING_NS: u64 = 10_000_000_000;
+/// Bytes of a call on the board.
+const BOARD_BYTES: u64 = 16;
+
+/// A request, by the lane and the place that it came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) lane: SlotName,
+    pub(super) index: u16,
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sent {
+    Yes,
+    Cancelled,
+    Gone,
+}
+
+/// How far a lane's client is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Offered,
+    /// Somebody asked, and it was seen then that somebody had.
+    Asked(u64),
+    Greeted,
+}
+
+struct Lane {
+    places: Places,
+    stage: Stage,
+    /// What its client cancels: a number for each place.
+    board: Area,
+    board_slot: Slot,
+    client: Option<Remote>,
+    /// The request at each place that the application has, or will have.
+    held: Box<[Option<Word>]>,
+    /// Places to which requests came before the greeting did.
+    early: Vec<u16>,
+    /// Answers that found no room.
+    owed: VecDeque<(u16, Word, Vec<u8>)>,
+}
+
+impl Lane {
+    /// What is to be done when it is gone: its client, if it has one, is told.
+    fn remains(&self) -> Remains {
+        Remains {
+            slots: vec![self.places.name(), self.board_slot.name()],
+            last_word: self.client.map(|client| LastWord {
+                target: client.words_target(),
+                metadata: vec![0],
+                word: 0,
+            }),
+            ..Remains::default()
+        }
+    }
+}
+
+/// See the module.
+pub(super) struct Lanes {
+    options: ServiceOptions,
+    class: ClassId,
+    /// By the index of their slot.
+    by_slot: Vec<Option<Box<Lane>>>,
+    /// Those that are offered, in the order in which they are given out.
+    offered: VecDeque<SlotName>,
+    count: usize,
+    /// Requests that the application has not been given.
+    ready: VecDeque<Place>,
+    /// How many lanes owe answers.
+    owing: usize,
+    /// Lanes whose askers have not presented themselves.
+    asked: usize,
+    /// There is room to be offered.
+    is_untidy: bool,
+    /// Peers that had come and gone when the lanes were last looked through.
+    peers_happened: u64,
+    /// Clients that lost their lane because they broke the protocol.
+    pub(super) misbehaved: u64,
+    leaving: Leaving,
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        for lane in self.by_slot.iter().flatten() {
+            self.leaving.leave(lane.remains());
+        }
+        self.leaving.leave(Remains {
+            class: Some(self.class),
+            ..Remains::default()
+        });
+    }
+}
+
+impl Lanes {
+    pub(super) fn open<H: Host>(
+        manager: &mut Entered<'_, H>,
+        options: ServiceOptions,
+    ) -> Result<Self, OpenError> {
+        Ok(Self {
+            options,
+            class: manager.register_queued(0)?,
+            by_slot: Vec::new(),
+            offered: VecDeque::new(),
+            count: 0,
+            ready: VecDeque::new(),
+            owing: 0,
+            asked: 0,
+            is_untidy: false,
+            peers_happened: 0,
+            misbehaved: 0,
+            leaving: manager.interface().leaving.clone(),
+        })
+    }
+
+    pub(super) fn class(&self) -> ClassId {
+        self.class
+    }
+
+    fn lane(&self, name: SlotName) -> Option<&Lane> {
+        let lane = self.by_slot.get(usize::from(name.index()))?.as_deref();
+        lane.filter(|lane| lane.places.name() == name)
+    }
+
+    fn lane_mut(&mut self, name: SlotName) -> Option<&mut Lane> {
+        let lane = self.by_slot.get_mut(usize::from(name.index()))?;
+        lane.as_deref_mut()
+            .filter(|lane| lane.places.name() == name)
+    }
+
+    /// Opens lanes until enough are offered, as far as there may be more.
+    pub(super) fn offer<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        bound: &Bound,
+    ) -> Result<(), OpenError> {
+        while self.offered.len() < OFFERED && self.count < usize::from(self.options.clients) {
+            let seed = self.open_lane(manager)?;
+            manager.offer_more(bound, &seed.to_bytes())?;
+            self.offered.push_back(seed.requests.slot);
+        }
+        Ok(())
+    }
+
+    fn open_lane<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<LaneSeed, OpenError> {
+        let outstanding = self.options.outstanding;
+        let entries = usize::from(outstanding) + 1;
+        manager.reserve(self.class, entries)?;
+        let opened = self.open_reserved(manager);
+        if opened.is_err() {
+            manager.unreserve(self.class, entries);
+        }
+        opened
+    }
+
+    fn open_reserved<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+    ) -> Result<LaneSeed, OpenError> {
+        let ServiceOptions {
+            outstanding,
+            request_bytes,
+            reply_bytes,
+            ..
+        } = self.options;
+        let interface = manager.interface_mut();
+        let board = interface.allocate(u64::from(outstanding) * BOARD_BYTES)?;
+        let board_slot = interface.open_slot(NewSlot::new(&board))?;
+        let opened = Places::open(manager, self.class, outstanding, request_bytes);
+        let mut places = match opened {
+            Ok(places) => places,
+            Err(error) => {
+                manager.interface_mut().close_slot(board_slot)?;
+                return Err(error);
+            }
+        };
+        for index in 0..outstanding {
+            places.arm(index);
+        }
+        let board_ticket = board_slot.fast_ticket(0, board_slot.length_bytes());
+        let seed = LaneSeed {
+            requests: places.ticket(),
+            board: board_ticket.unwrap_or_else(|_| unreachable!("the slot covers itself")),
+            outstanding,
+            request_bytes,
+            reply_bytes,
+        };
+        let index = usize::from(places.name().index());
+        if self.by_slot.len() <= index {
+            self.by_slot.resize_with(index + 1, || None);
+        }
+        self.by_slot[index] = Some(Box::new(Lane {
+            places,
+            stage: Stage::Offered,
+            board,
+            board_slot,
+            client: None,
+            held: vec![None; usize::from(outstanding)].into(),
+            early: Vec::new(),
+            owed: VecDeque::new(),
+        }));
+        self.count += 1;
+        Ok(seed)
+    }
+
+    /// Closes a lane and says the last word to its client, if it has one.
+    pub(super) fn close<H: Host>(&mut self, manager: &mut Entered<'_, H>, name: SlotName) {
+        if self.lane(name).is_none() {
+            return;
+        }
+        let Some(lane) = self.by_slot[usize::from(name.index())].take() else {
+            return;
+        };
+        self.offered.retain(|&offered| offered != name);
+        self.ready.retain(|place| place.lane != name);
+        self.owing -= usize::from(!lane.owed.is_empty());
+        self.asked -= usize::from(matches!(lane.stage, Stage::Asked(_)));
+        self.count -= 1;
+        self.is_untidy = true;
+        self.leaving.leave(lane.remains());
+        manager.settle();
+        manager.unreserve(self.class, lane.held.len() + 1);
+    }
+
+    fn names(&self) -> Vec<SlotName> {
+        let lanes = self.by_slot.iter().flatten();
+        lanes.map(|lane| lane.places.name()).collect()
+    }
+
+    /// Takes a message to a lane in.
+    pub(super) fn take<H: Host>(&mut self, manager: &mut Entered<'_, H>, arrival: Arrival) {
+        let (name, index) = (arrival.slot, arrival.metadata_index);
+        let Some(lane) = self.lane_mut(name) else {
+            // Of one that was closed.
+            return;
+        };
+        if usize::from(index) == lane.held.len() {
+            match lane.client {
+                None => self.greet(manager, name, arrival.from),
+                // It says good-bye.
+                Some(client) if client.target().link() == arrival.from => self.close(manager, name),
+                Some(_) => lane.places.arm_words(),
+            }
+            return;
+        }
+        match lane.client {
+            None => lane.early.push(index),
+            Some(client) if client.target().link() == arrival.from => {
+                self.accept(manager, Place { lane: name, index });
+            }
+            // Somebody else has its keys: none of ours.
+            Some(_) => self.misbehave(manager, name),
+        }
+    }
+
+    /// A client presents itself: with a ticket of its own, over the link by which this came.
+    fn greet<H: Host>(&mut self, manager: &mut Entered<'_, H>, name: SlotName, from: LinkId) {
+        let mut words = [0; USER_METADATA_BYTES];
+        let (outstanding, reply_bytes) = (self.options.outstanding, self.options.reply_bytes);
+        let Some(lane) = self.lane_mut(name) else {
+            return;
+        };
+        let length = lane.places.words(&mut words);
+        let ticket = words[..length].get(..TICKET_BYTES);
+        let ticket = ticket.and_then(|bytes| Ticket::from_bytes(bytes).ok());
+        let is_own = |ticket: &Ticket, manager: &mut Entered<'_, H>| {
+            manager.interface_mut().led_to(from, &ticket.destination) == Some(true)
+        };
+        let Some(ticket) = ticket.filter(|ticket| is_own(ticket, manager)) else {
+            return self.misbehave(manager, name);
+        };
+        lane.client = Some(Remote::new(
+            Target::new(from, ticket),
+            outstanding,
+            reply_bytes,
+        ));
+        let stage = std::mem::replace(&mut lane.stage, Stage::Greeted);
+        lane.places.arm_words();
+        let early = std::mem::take(&mut lane.early);
+        self.asked -= usize::from(matches!(stage, Stage::Asked(_)));
+        self.is_untidy = true;
+        self.offered.retain(|&offered| offered != name);
+        for index in early {
+            self.accept(manager, Place { lane: name, index });
+        }
+    }
+
+    fn accept<H: Host>(&mut self, manager: &mut Entered<'_, H>, place: Place) {
+        let Some(lane) = self.lane_mut(place.lane) else {
+            return;
+        };
+        let Some(word) = lane.places.landed(place.index) else {
+            return self.misbehave(manager, place.lane);
+        };
+        lane.held[usize::from(place.index)] = Some(word);
+        if self.is_cancelled(place) {
+            let _ = self.answer(manager, place, Status::Cancelled, &[]);
+        } else {
+            self.ready.push_back(place);
+        }
+    }
+
+    fn misbehave<H: Host>(&mut self, manager: &mut Entered<'_, H>, name: SlotName) {
+        tracing::debug!(lane = ?name, "a client breaks the service protocol");
+        self.misbehaved += 1;
+        self.close(manager, name);
+    }
+
+    /// The next request, if there is one.
+    pub(super) fn next_ready<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<Place> {
+        while let Some(place) = self.ready.pop_front() {
+            if !self.is_cancelled(place) {
+                return Some(place);
+            }
+            let _ = self.answer(manager, place, Status::Cancelled, &[]);
+        }
+        None
+    }
+
+    fn word(&self, place: Place) -> Option<Word> {
+        let held = self.lane(place.lane)?.held.get(usize::from(place.index))?;
+        *held
+    }
+
+    /// The number of the call at a place.
+    pub(super) fn number(&self, place: Place) -> Option<u32> {
+        Some(self.word(place)?.number)
+    }
+
+    /// The bytes of a request.
+    pub(super) fn request(&self, place: Place) -> Option<&[u8]> {
+        let word = self.word(place)?;
+        let lane = self.lane(place.lane)?;
+        lane.places.view(place.index, word.length_bytes)
+    }
+
+    /// The link to the client of a lane.
+    pub(super) fn link(&self, name: SlotName) -> Option<LinkId> {
+        Some(self.lane(name)?.client?.target().link())
+    }
+
+    /// The lanes of the client over that link.
+    pub(super) fn lanes_over(&self, link: LinkId) -> Vec<SlotName> {
+        let names = self.names().into_iter();
+        names
+            .filter(|&name| self.link(name) == Some(link))
+            .collect()
+    }
+
+    /// Whether its client has given a call up.
+    pub(super) fn is_cancelled(&self, place: Place) -> bool {
+        let (Some(lane), Some(number)) = (self.lane(place.lane), self.number(place)) else {
+            return false;
+        };
+        let cancelled = lane.board.load_u64(u64::from(place.index) * BOARD_BYTES);
+        cancelled == Ok(u64::from(number) + 1)
+    }
+
+    /// Answers the request at a place, which is its client's again from now on.
+    pub(super) fn answer<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        place: Place,
+        status: Status,
+        data: &[u8],
+    ) -> Result<Sent, HostError> {
+        let is_cancelled = self.is_cancelled(place);
+        let Some(lane) = self.lane_mut(place.lane) else {
+            return Ok(Sent::Gone);
+        };
+        let held = lane.held.get_mut(usize::from(place.index));
+        let (Some(word), Some(client)) = (held.and_then(Option::take), lane.client) else {
+            return Ok(Sent::Gone);
+        };
+        // Before the client can know of it: it may ask again at once.
+        lane.places.arm(place.index);
+        let (status, data) = match is_cancelled {
+            true => (Status::Cancelled, &[][..]),
+            false => (status, data),
+        };
+        let word = Word {
+            status,
+            length_bytes: data.len() as u32,
+            ..word
+        };
+        if lane.owed.is_empty() {
+            match client.post(manager, place.index, word, data) {
+                Ok(_) => {}
+                Err(SendError::WouldBlock { .. }) => {
+                    lane.owed.push_back((place.index, word, data.to_vec()));
+                    self.owing += 1;
+                }
+                Err(SendError::Host(error)) => return Err(error),
+                Err(_) => return Ok(Sent::Gone),
+            }
+        } else {
+            lane.owed.push_back((place.index, word, data.to_vec()));
+        }
+        Ok(if is_cancelled {
+            Sent::Cancelled
+        } else {
+            Sent::Yes
+        })
+    }
+
+    /// Sends answers that found no room before.
+    pub(super) fn pay<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+        if self.owing == 0 {
+            return;
+        }
+        for lane in self.by_slot.iter_mut().flatten() {
+            let (Some(client), false) = (lane.client, lane.owed.is_empty()) else {
+                continue;
+            };
+            while let Some((index, word, data)) = lane.owed.front() {
+                let sent = client.post(manager, *index, *word, data);
+                if let Err(SendError::WouldBlock { .. }) = sent {
+                    break;
+                }
+                lane.owed.pop_front();
+            }
+            self.owing -= usize::from(lane.owed.is_empty());
+        }
+    }
+
+    /// Whether [`Lanes::tidy`] has more to do than to look who asked and did not come.
+    pub(super) fn is_untidy<H: Host>(&self, manager: &mut Entered<'_, H>) -> bool {
+        self.is_untidy || manager.interface_mut().peers_happened() != self.peers_happened
+    }
+
+    /// Closes the lanes of clients that are gone, and takes back those whose askers did not present themselves in time.
+    pub(super) fn tidy<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        bound: &Bound,
+    ) -> Result<(), OpenError> {
+        self.is_untidy = false;
+        let happened = manager.interface_mut().peers_happened();
+        if std::mem::replace(&mut self.peers_happened, happened) != happened {
+            for name in self.names() {
+                let link = self.link(name);
+                if link.is_some_and(|link| manager.interface().link_end(link).is_some()) {
+                    self.close(manager, name);
+                }
+            }
+        }
+        let now_ns = manager.interface().host().now_ns();
+        let left = manager.offered_under(bound);
+        for _ in left..self.offered.len() {
+            let Some(name) = self.offered.pop_front() else {
+                break;
+            };
+            if let Some(lane) = self.lane_mut(name) {
+                lane.stage = Stage::Asked(now_ns);
+                self.asked += 1;
+            }
+        }
+        let asked = match self.asked {
+            0 => Vec::new(),
+            _ => self.names(),
+        };
+        for name in asked {
+            let stage = self.lane(name).map(|lane| lane.stage);
+            if let Some(Stage::Asked(since_ns)) = stage
+                && now_ns.saturating_sub(since_ns) > GREETING_NS
+            {
+                self.close(manager, name);
+            }
+        }
+        self.offer(manager, bound)
+    }
+}

@@ -1,0 +1,253 @@
+//! Places for messages of one peer: each a piece of memory with a one-shot entry, so that several may be on their way and none
+//! lies over another; and one entry more, for words without data.
+
+use hamlyn_engine::counting::Counting;
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::metadata::{MetadataArea, Permission};
+use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::slot::Mode;
+use hamlyn_engine::terminus::{GatherPiece, SendHandle};
+use hamlyn_host::{Destination, Host};
+use hamlyn_ring::area::HandoverReader;
+
+use super::wire::Word;
+use crate::error::{OpenError, SendError};
+use crate::manager::{ClassId, Entered};
+use crate::message::{Message, Target};
+use crate::slot::{NewSlot, Slot};
+use crate::ticket::Ticket;
+use crate::wait::Wait;
+
+/// Bytes of the smallest piece.
+const PIECE_BYTES_MIN: u32 = 64;
+
+/// Where the piece of a place begins.
+fn offset_of(index: u16, length_bytes: u32) -> u64 {
+    u64::from(index) * u64::from(piece_bytes(length_bytes))
+}
+
+fn piece_bytes(length_bytes: u32) -> u32 {
+    length_bytes.next_power_of_two().max(PIECE_BYTES_MIN)
+}
+
+/// The receiving side.
+#[derive(Debug)]
+pub(super) struct Places {
+    slot: Slot,
+    metadata: MetadataArea,
+    reader: HandoverReader,
+    key: Key,
+    count: u16,
+    length_bytes: u32,
+    here: Destination,
+}
+
+impl Places {
+    /// So many places of that length, none of which accepts anything yet, and the entry for words, which accepts one.
+    pub(super) fn open<H: Host>(
+        manager: &mut Entered<'_, H>,
+        class: ClassId,
+        count: u16,
+        length_bytes: u32,
+    ) -> Result<Self, OpenError> {
+        let queue = manager.queue().id();
+        let interface = manager.interface_mut();
+        let here = interface.identity();
+        let key = interface.new_key()?;
+        let piece_bytes = piece_bytes(length_bytes);
+        let (area, reader) = interface.allocate_handover(u32::from(count), piece_bytes)?;
+        let mut new = NewSlot::over(area)
+            .range(0..u64::from(count) * u64::from(piece_bytes))
+            .mode(Mode::ParanoidOneShot)
+            .entries(usize::from(count) + 1);
+        new.queue = Some(queue);
+        let slot = interface.open_slot(new)?;
+        let Some(metadata) = slot.metadata().cloned() else {
+            unreachable!("the slot was opened with entries");
+        };
+        for index in 0..=count {
+            let low = offset_of(index, length_bytes);
+            // Words have no data, and lie nowhere.
+            let (low, high) = match index == count {
+                true => (0, 0),
+                false => (low, low + u64::from(length_bytes)),
+            };
+            if let Some(entry) = metadata.entry(index) {
+                entry.set_receive_class(class.to_bits());
+                entry.permit(Permission { key, low, high });
+            }
+        }
+        let places = Self {
+            slot,
+            metadata,
+            reader,
+            key,
+            count,
+            length_bytes,
+            here,
+        };
+        places.arm_words();
+        Ok(places)
+    }
+
+    pub(super) fn name(&self) -> SlotName {
+        self.slot.name()
+    }
+
+    /// The ticket of the first place; the others lie behind it.
+    pub(super) fn ticket(&self) -> Ticket {
+        Ticket {
+            destination: self.here,
+            slot: self.slot.name(),
+            metadata_index: 0,
+            key: self.key,
+            base: 0,
+            length_bytes: self.slot.length_bytes(),
+            counting: Counting::Bits32,
+        }
+    }
+
+    /// Lets one message into a place.
+    pub(super) fn arm(&mut self, index: u16) {
+        if let Some(entry) = self.metadata.entry(index) {
+            self.reader.open_one(u32::from(index));
+            entry.arm();
+        }
+    }
+
+    /// Lets one word in.
+    pub(super) fn arm_words(&self) {
+        if let Some(entry) = self.metadata.entry(self.count) {
+            entry.arm();
+        }
+    }
+
+    /// What the message in a place says of itself, if that is what landed.
+    pub(super) fn landed(&self, index: u16) -> Option<Word> {
+        let entry = self.metadata.entry(index)?;
+        if entry.metadata_length_bytes() != 8 {
+            return None;
+        }
+        let word = Word::from_bits(entry.metadata_word())?;
+        let offset = offset_of(index, self.length_bytes);
+        let is_right = word.length_bytes <= self.length_bytes
+            && entry.has_landed(self.slot.key, offset, word.length_bytes);
+        is_right.then_some(word)
+    }
+
+    /// The words that came.
+    pub(super) fn words(&self, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
+        let entry = self.metadata.entry(self.count);
+        entry.map_or(0, |entry| entry.metadata(into))
+    }
+
+    /// The bytes in a place.
+    pub(super) fn view(&self, index: u16, length_bytes: u32) -> Option<&[u8]> {
+        match length_bytes {
+            0 => Some(&[]),
+            bytes => self
+                .reader
+                .view(offset_of(index, self.length_bytes), bytes as usize),
+        }
+    }
+}
+
+/// The sending side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remote {
+    target: Target,
+    count: u16,
+    length_bytes: u32,
+}
+
+impl Remote {
+    pub(super) fn new(target: Target, count: u16, length_bytes: u32) -> Self {
+        Self {
+            target,
+            count,
+            length_bytes,
+        }
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn at(&self, index: u16) -> Target {
+        let mut target = self.target;
+        target.set_metadata_index(index);
+        target
+    }
+
+    /// Sends to a place.
+    pub(super) fn send<H: Host>(
+        &self,
+        manager: &mut Entered<'_, H>,
+        index: u16,
+        word: Word,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let metadata = word.to_bits().to_le_bytes();
+        let message = Message::new(data)
+            .at(offset_of(index, self.length_bytes))
+            .metadata(&metadata);
+        manager.send_msg(&self.at(index), &message, wait)
+    }
+
+    /// The same without waiting: what cannot go at once is copied, and goes as the link has room. [`SendError::WouldBlock`] only
+    /// if the work queue is full. Allocates if it copies.
+    pub(super) fn post<H: Host>(
+        &self,
+        manager: &mut Entered<'_, H>,
+        index: u16,
+        word: Word,
+        data: &[u8],
+    ) -> Result<SendHandle, SendError> {
+        match self.send(manager, index, word, data, Wait::Poll) {
+            Err(SendError::WouldBlock { .. }) if !data.is_empty() => {}
+            sent => return sent,
+        }
+        manager.sweep_areas();
+        let terminus = manager.terminus();
+        let interface = manager.interface_mut();
+        let length_bytes = data.len() as u64;
+        let area = interface.allocate(length_bytes)?;
+        area.write_at(0, data)
+            .unwrap_or_else(|_| unreachable!("the area is as long"));
+        let Ok(tag) = interface.bind_area(terminus, &area, 0..length_bytes) else {
+            return Err(SendError::WouldBlock {
+                peer: self.target.ticket().destination,
+            });
+        };
+        let metadata = word.to_bits().to_le_bytes();
+        let message = Message::new(&[])
+            .at(offset_of(index, self.length_bytes))
+            .metadata(&metadata);
+        let piece = GatherPiece {
+            tag,
+            offset: 0,
+            length_bytes,
+        };
+        let sent = interface.send_gather(terminus, &self.at(index), &message, &[piece]);
+        manager.retire_area(tag);
+        sent
+    }
+
+    /// Sends words without data.
+    pub(super) fn say<H: Host>(
+        &self,
+        manager: &mut Entered<'_, H>,
+        words: &[u8],
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let message = Message::new(&[]).metadata(words);
+        manager.send_msg(&self.words_target(), &message, wait)
+    }
+
+    /// Where words go.
+    pub(super) fn words_target(&self) -> Target {
+        self.at(self.count)
+    }
+}

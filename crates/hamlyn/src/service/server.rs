@@ -1,0 +1,312 @@
+//! The answering end of a service.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hamlyn_engine::memory::LinkId;
+use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Host, HostError};
+
+use super::ServiceOptions;
+use super::lanes::{Lanes, Place, Sent};
+use super::wire::Status;
+use crate::error::{OpenError, ReceiveError};
+use crate::item::{Bound, ItemHeader, TypeName};
+use crate::links::PeerIdentity;
+use crate::manager::{Entered, Holder, Manager};
+use crate::wait::{Patience, Wait};
+
+/// How often a service looks after lanes that were asked for, though nothing comes.
+const TIDY: Duration = Duration::from_secs(5);
+
+/// The answering end. See [the module](crate::service).
+pub struct Service<H: Host = ProcessHost> {
+    lanes: Lanes,
+    options: ServiceOptions,
+    /// Calls that were put off and dropped.
+    dropped: Arc<Mutex<Vec<(Place, u32)>>>,
+    bound: Bound,
+    manager: Holder<H>,
+}
+
+/// What became of a reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answered {
+    /// It was accepted for its client.
+    Sent,
+    /// The client had given the call up.
+    Cancelled,
+    /// The client is gone.
+    ClientGone,
+}
+
+/// A reply that was not sent. What clients do is no error: [`Answered`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// It is longer than the service's replies may be.
+    #[error(
+        "a reply of {length_bytes} bytes, but this service's have at most {limit_bytes}: raise `ServiceOptions::reply_bytes`"
+    )]
+    TooLong {
+        /// Its length.
+        length_bytes: usize,
+        /// The longest.
+        limit_bytes: u32,
+    },
+    /// The host failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// A call of a client. It reads as the bytes of the request, which lie where the client placed them. If it is dropped without a
+/// reply, the client is told so.
+pub struct Call<'a, H: Host = ProcessHost> {
+    service: &'a mut Service<H>,
+    place: Place,
+    is_done: bool,
+}
+
+/// A call that is answered later, in any order ([`Call::defer`]). If it is dropped without a reply, the client is told so at
+/// the next call of the service.
+#[derive(Debug)]
+pub struct Deferred {
+    place: Place,
+    number: u32,
+    is_done: bool,
+    dropped: Arc<Mutex<Vec<(Place, u32)>>>,
+}
+
+impl Drop for Deferred {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+            dropped.push((self.place, self.number));
+        }
+    }
+}
+
+impl<H: Host> Service<H> {
+    pub(crate) fn bind(
+        manager: &Manager<H>,
+        item: &str,
+        options: ServiceOptions,
+        carries: TypeName,
+    ) -> Result<Self, OpenError> {
+        options.check()?;
+        let mut entered = manager.enter();
+        let header = ItemHeader::new(crate::item::Protocol::Service, carries);
+        let bound = entered.bind_empty(item, header)?;
+        let mut lanes = Lanes::open(&mut entered, options)?;
+        lanes.offer(&mut entered, &bound)?;
+        drop(entered);
+        Ok(Self {
+            lanes,
+            options,
+            dropped: Arc::default(),
+            bound,
+            manager: manager.hold(),
+        })
+    }
+
+    /// The next call. Nothing if none came in time. Fails only if the host does: clients that come, vanish or misbehave are no
+    /// error. Allocates when a client comes.
+    pub fn next(&mut self, wait: Wait) -> Result<Option<Call<'_, H>>, ReceiveError> {
+        let place = {
+            let mut manager = self.manager.enter();
+            await_call(
+                &mut self.lanes,
+                &self.bound,
+                &self.dropped,
+                &mut manager,
+                wait,
+            )?
+        };
+        Ok(place.map(|place| Call {
+            service: self,
+            place,
+            is_done: false,
+        }))
+    }
+
+    /// The bytes of a call that was put off. Nothing if its client is gone.
+    pub fn request(&self, call: &Deferred) -> Option<&[u8]> {
+        let is_there = self.lanes.number(call.place) == Some(call.number);
+        is_there.then(|| self.lanes.request(call.place)).flatten()
+    }
+
+    /// Answers a call that was put off. Does not block, as [`Call::reply`].
+    pub fn reply(&mut self, mut call: Deferred, bytes: &[u8]) -> Result<Answered, ReplyError> {
+        self.check_length(bytes)?;
+        call.is_done = true;
+        if self.lanes.number(call.place) != Some(call.number) {
+            return Ok(Answered::ClientGone);
+        }
+        self.answer(call.place, bytes)
+    }
+
+    /// Takes a client's lane away, with all that it has outstanding: its calls fail, and those it makes from now on. To keep it from
+    /// connecting again, end its link ([`crate::Interface::disconnect`]) and name it in the access list no more. Whether there was
+    /// one.
+    pub fn dismiss(&mut self, client: LinkId) -> bool {
+        let mut manager = self.manager.enter();
+        let lanes = self.lanes.lanes_over(client);
+        for &lane in &lanes {
+            self.lanes.close(&mut manager, lane);
+        }
+        !lanes.is_empty()
+    }
+
+    /// Clients that lost their lane because they broke the protocol.
+    pub fn misbehaved(&self) -> u64 {
+        self.lanes.misbehaved
+    }
+
+    fn check_length(&self, bytes: &[u8]) -> Result<(), ReplyError> {
+        let limit_bytes = self.options.reply_bytes;
+        if bytes.len() > limit_bytes as usize {
+            return Err(ReplyError::TooLong {
+                length_bytes: bytes.len(),
+                limit_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, place: Place, bytes: &[u8]) -> Result<Answered, ReplyError> {
+        let mut manager = self.manager.enter();
+        let sent = self
+            .lanes
+            .answer(&mut manager, place, Status::Answered, bytes)?;
+        Ok(match sent {
+            Sent::Yes => Answered::Sent,
+            Sent::Cancelled => Answered::Cancelled,
+            Sent::Gone => Answered::ClientGone,
+        })
+    }
+}
+
+fn await_call<H: Host>(
+    lanes: &mut Lanes,
+    bound: &Bound,
+    dropped: &Mutex<Vec<(Place, u32)>>,
+    manager: &mut Entered<'_, H>,
+    wait: Wait,
+) -> Result<Option<Place>, ReceiveError> {
+    let mut whole = Patience::new(wait);
+    loop {
+        let left = manager.interface().left(&mut whole);
+        let slice = match left {
+            Wait::For(left) if left < TIDY => Wait::For(left),
+            Wait::Poll => Wait::Poll,
+            _ => Wait::For(TIDY),
+        };
+        let mut patience = Patience::new(slice);
+        let mut is_tidy = false;
+        loop {
+            let mut dropped = dropped.lock().unwrap_or_else(PoisonError::into_inner);
+            for (place, number) in dropped.drain(..) {
+                if lanes.number(place) == Some(number) {
+                    lanes.answer(manager, place, Status::Dropped, &[])?;
+                }
+            }
+            drop(dropped);
+            lanes.pay(manager);
+            if lanes.is_untidy(manager) {
+                lanes.tidy(manager, bound)?;
+            }
+            if let Some(place) = next_call(lanes, manager) {
+                return Ok(Some(place));
+            }
+            if !is_tidy {
+                is_tidy = true;
+                lanes.tidy(manager, bound)?;
+            } else if !manager.pause(&mut patience)? {
+                break;
+            }
+        }
+        if left == slice {
+            return Ok(None);
+        }
+    }
+}
+
+/// The next call that has come.
+fn next_call<H: Host>(lanes: &mut Lanes, manager: &mut Entered<'_, H>) -> Option<Place> {
+    loop {
+        if let Some(place) = lanes.next_ready(manager) {
+            return Some(place);
+        }
+        let arrival = manager.next_arrival(lanes.class())?;
+        lanes.take(manager, arrival);
+    }
+}
+
+impl<H: Host> fmt::Debug for Service<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("bound", &self.bound)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<H: Host> Call<'_, H> {
+    /// Who asks, as the kernel or the handshake vouches. Nothing if the client has just gone.
+    pub fn client(&self) -> Option<PeerIdentity> {
+        let link = self.service.lanes.link(self.place.lane)?;
+        let mut manager = self.service.manager.enter();
+        manager.interface_mut().identity_of(link)
+    }
+
+    /// Whether the client has given the call up; what is computed for it is for nothing.
+    pub fn is_cancelled(&self) -> bool {
+        self.service.lanes.is_cancelled(self.place)
+    }
+
+    /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when there is, while the service is
+    /// asked for calls or its manager waits.
+    pub fn reply(mut self, bytes: &[u8]) -> Result<Answered, ReplyError> {
+        self.service.check_length(bytes)?;
+        self.is_done = true;
+        self.service.answer(self.place, bytes)
+    }
+
+    /// Puts the call off, to be answered with [`Service::reply`].
+    pub fn defer(mut self) -> Deferred {
+        self.is_done = true;
+        Deferred {
+            place: self.place,
+            number: self.service.lanes.number(self.place).unwrap_or_default(),
+            is_done: false,
+            dropped: Arc::clone(&self.service.dropped),
+        }
+    }
+}
+
+impl<H: Host> Deref for Call<'_, H> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.service.lanes.request(self.place).unwrap_or(&[])
+    }
+}
+
+impl<H: Host> Drop for Call<'_, H> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let Service { lanes, manager, .. } = &mut *self.service;
+            let mut manager = manager.enter();
+            // The next call of the service fails if the host does.
+            let _ = lanes.answer(&mut manager, self.place, Status::Dropped, &[]);
+        }
+    }
+}
+
+impl<H: Host> fmt::Debug for Call<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Call").field(&&**self).finish()
+    }
+}

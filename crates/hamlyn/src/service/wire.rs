@@ -1,0 +1,103 @@
+//! What clients and servers of a service say to each other. What is read here comes from a peer that is not trusted: any bytes
+//! give a value or nothing.
+
+use crate::ticket::{TICKET_BYTES, Ticket};
+
+/// Bytes of a lane as it travels.
+pub(super) const LANE_BYTES: usize = 2 * TICKET_BYTES + 12;
+/// Most bytes of a request or a reply.
+pub const MESSAGE_BYTES_MAX: u32 = 1 << 27;
+/// Most calls that a client may have outstanding.
+pub const OUTSTANDING_MAX: u16 = 4096;
+/// Bits of a word that hold a length.
+const LENGTH_BITS: u32 = 28;
+
+const _: () = assert!(MESSAGE_BYTES_MAX < 1 << LENGTH_BITS);
+
+/// What a client is told of its call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Status {
+    /// The bytes are the reply.
+    Answered,
+    /// The server dropped the call.
+    Dropped,
+    /// The client had given it up.
+    Cancelled,
+}
+
+/// The metadata of a request or a reply: which call it belongs to, and how long it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Word {
+    /// Counts the calls at one place.
+    pub(super) number: u32,
+    pub(super) status: Status,
+    pub(super) length_bytes: u32,
+}
+
+impl Word {
+    pub(super) fn to_bits(self) -> u64 {
+        let status = match self.status {
+            Status::Answered => 0,
+            Status::Dropped => 1,
+            Status::Cancelled => 2,
+        };
+        u64::from(self.number) << 32 | status << LENGTH_BITS | u64::from(self.length_bytes)
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Option<Self> {
+        let low = bits as u32;
+        Some(Self {
+            number: (bits >> 32) as u32,
+            status: match low >> LENGTH_BITS {
+                0 => Status::Answered,
+                1 => Status::Dropped,
+                2 => Status::Cancelled,
+                _ => return None,
+            },
+            length_bytes: low & ((1 << LENGTH_BITS) - 1),
+        })
+    }
+}
+
+/// What a server gives to a client: places for its requests, a board on which it cancels calls, and the limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LaneSeed {
+    pub(super) requests: Ticket,
+    pub(super) board: Ticket,
+    pub(super) outstanding: u16,
+    pub(super) request_bytes: u32,
+    pub(super) reply_bytes: u32,
+}
+
+impl LaneSeed {
+    pub(super) fn to_bytes(self) -> [u8; LANE_BYTES] {
+        let mut bytes = [0; LANE_BYTES];
+        bytes[..TICKET_BYTES].copy_from_slice(&self.requests.to_bytes());
+        bytes[TICKET_BYTES..2 * TICKET_BYTES].copy_from_slice(&self.board.to_bytes());
+        let rest = &mut bytes[2 * TICKET_BYTES..];
+        rest[..2].copy_from_slice(&self.outstanding.to_le_bytes());
+        rest[4..8].copy_from_slice(&self.request_bytes.to_le_bytes());
+        rest[8..].copy_from_slice(&self.reply_bytes.to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; LANE_BYTES] = bytes.try_into().ok()?;
+        let number = |at: usize| {
+            let bytes = bytes[2 * TICKET_BYTES + at..].first_chunk();
+            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        };
+        let seed = Self {
+            requests: Ticket::from_bytes(&bytes[..TICKET_BYTES]).ok()?,
+            board: Ticket::from_bytes(&bytes[TICKET_BYTES..2 * TICKET_BYTES]).ok()?,
+            outstanding: u16::try_from(number(0)).ok()?,
+            request_bytes: number(4),
+            reply_bytes: number(8),
+        };
+        let lengths = 1..=MESSAGE_BYTES_MAX;
+        let is_possible = (1..=OUTSTANDING_MAX).contains(&seed.outstanding)
+            && lengths.contains(&seed.request_bytes)
+            && lengths.contains(&seed.reply_bytes);
+        is_possible.then_some(seed)
+    }
+}

@@ -1,0 +1,79 @@
+//! Records that their application keeps, beyond the next one, and gives back in any order. The sender is told of memory in order,
+//! so a record that is kept holds back the memory of all that came after it.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::receiver::Delivered;
+
+/// A record that is kept ([`crate::stream::Record::keep`]). Its memory goes back when this is dropped and all records before it
+/// have gone back, at the next call of the stream. It stays in its thread, so that the stream does not wait
+/// asleep for a sender that waits for this memory.
+#[derive(Debug)]
+pub struct Kept {
+    pub(super) delivered: Delivered,
+    serial: u64,
+    released: Released,
+    in_thread: PhantomData<Rc<()>>,
+}
+
+/// The serial numbers of those that were dropped.
+type Released = Arc<Mutex<Vec<u64>>>;
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        released.push(self.serial);
+    }
+}
+
+/// The records of a stream that were delivered since the oldest that is kept.
+#[derive(Debug, Default)]
+pub(super) struct Keeping {
+    /// Each with whether it was given back.
+    records: VecDeque<(Delivered, bool)>,
+    /// The serial number of the first of them.
+    first: u64,
+    released: Released,
+}
+
+impl Keeping {
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(super) fn keep(&mut self, delivered: Delivered) -> Kept {
+        self.records.push_back((delivered, false));
+        Kept {
+            delivered,
+            serial: self.first + self.records.len() as u64 - 1,
+            released: Arc::clone(&self.released),
+            in_thread: PhantomData,
+        }
+    }
+
+    /// A record that was delivered after those that are kept is given back.
+    pub(super) fn give_back(&mut self, delivered: Delivered) {
+        self.records.push_back((delivered, true));
+    }
+
+    /// The last record before the first that is still kept, if there is news: all up to it go back.
+    pub(super) fn last_given_back(&mut self) -> Option<Delivered> {
+        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        for serial in released.drain(..) {
+            if let Some(record) = self.records.get_mut((serial - self.first) as usize) {
+                record.1 = true;
+            }
+        }
+        drop(released);
+        let mut last = None;
+        while let Some(&(delivered, true)) = self.records.front() {
+            self.records.pop_front();
+            self.first += 1;
+            last = Some(delivered);
+        }
+        last
+    }
+}

@@ -1,0 +1,318 @@
+//! Request and reply.
+
+use hamlyn::service::{Answered, CallError, Client, Pending, Service, ServiceOptions};
+use hamlyn::{ConnectError, Wait};
+
+use crate::party::{Party, pattern};
+use crate::{Host, World};
+
+const GROW: Wait = Wait::millis(10_000);
+
+fn service(party: &Party, options: ServiceOptions) -> Service<Host> {
+    let service = party.with(|manager| manager.bind_service("service", options).unwrap());
+    party.tell_address("service");
+    service
+}
+
+fn client(party: &Party) -> Client<Host> {
+    let to = party.hear_address("service");
+    party.until("a lane", |manager, _| {
+        // Where all share an interface, nobody can be waited for.
+        let wait = match party.shares_interface() {
+            true => Wait::millis(1),
+            false => GROW,
+        };
+        match manager.connect_service(&to, wait) {
+            Ok(client) => Some(client),
+            Err(ConnectError::Reach(_)) => None,
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+/// Answers so many calls with their bytes and one more.
+fn serve(party: &Party, service: &mut Service<Host>, calls: usize) {
+    for _ in 0..calls {
+        party.receive("a call", |_, wait| {
+            let Some(call) = service.next(wait)? else {
+                return Ok(None);
+            };
+            assert!(call.client().is_some());
+            let mut answer = call.to_vec();
+            answer.push(b'!');
+            assert_eq!(call.reply(&answer), Ok(Answered::Sent));
+            Ok(Some(()))
+        });
+    }
+}
+
+fn start(party: &Party, client: &mut Client<Host>, request: &[u8]) -> Pending {
+    party.until("room for a call", |_, wait| {
+        match client.start(request, wait) {
+            Ok(call) => Some(call),
+            Err(CallError::TimedOut { .. }) => None,
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+fn finish(party: &Party, client: &mut Client<Host>, call: &Pending) -> Result<Vec<u8>, CallError> {
+    party.until("a reply", |_, wait| match client.reply(call, wait) {
+        Ok(reply) => reply.map(|reply| Ok(reply.to_vec())),
+        Err(error) => Some(Err(error)),
+    })
+}
+
+fn call(party: &Party, client: &mut Client<Host>, request: &[u8]) -> Result<Vec<u8>, CallError> {
+    let call = start(party, client, request);
+    finish(party, client, &call)
+}
+
+pub(crate) fn a_service_answers_several_clients(world: &World) {
+    const CALLS: usize = 40;
+    let asks: &(dyn Fn(&mut Party) + Sync) = &|party| {
+        let mut client = client(party);
+        for round in 0..CALLS {
+            let request = pattern(round as u64, round);
+            let reply = call(party, &mut client, &request).unwrap();
+            assert_eq!(reply, [&request[..], b"!"].concat());
+        }
+    };
+    world.run(&[
+        &|party| {
+            let mut service = service(party, ServiceOptions::default());
+            serve(party, &mut service, 3 * CALLS);
+        },
+        asks,
+        asks,
+        asks,
+    ]);
+}
+
+pub(crate) fn calls_are_answered_in_any_order(world: &World) {
+    const CALLS: usize = 5;
+    let options = ServiceOptions {
+        outstanding: CALLS as u16,
+        ..ServiceOptions::default()
+    };
+    world.run(&[
+        &|party| {
+            let mut service = service(party, options);
+            for _ in 0..4 {
+                let mut held = Vec::new();
+                while held.len() < CALLS {
+                    held.push(party.receive("a call", |_, wait| {
+                        Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
+                    }));
+                }
+                while !held.is_empty() {
+                    let call = held.remove(held.len() * 3 / 5);
+                    let request = service.request(&call).unwrap().to_vec();
+                    let answered = party.with(|_| service.reply(call, &request));
+                    assert_eq!(answered, Ok(Answered::Sent));
+                }
+            }
+        },
+        &|party| {
+            let mut client = client(party);
+            assert_eq!(usize::from(client.outstanding_max()), CALLS);
+            for round in 0..4 {
+                let requests: Vec<_> = (0..CALLS)
+                    .map(|n| pattern(round * 9 + n as u64, 50))
+                    .collect();
+                let calls: Vec<_> = requests
+                    .iter()
+                    .map(|request| start(party, &mut client, request))
+                    .collect();
+                // There is no place for another.
+                let more = party.with(|_| client.start(b"one more", Wait::Poll));
+                assert!(matches!(more, Err(CallError::TimedOut { .. })));
+                for (call, request) in calls.iter().zip(&requests).rev() {
+                    assert_eq!(&finish(party, &mut client, call).unwrap(), request);
+                }
+            }
+        },
+    ]);
+}
+
+pub(crate) fn a_call_that_is_given_up_costs_no_place(world: &World) {
+    let options = ServiceOptions {
+        outstanding: 2,
+        ..ServiceOptions::default()
+    };
+    world.run(&[
+        &|party| {
+            let mut service = service(party, options);
+            for round in 0..5 {
+                let late = party.receive("a call", |_, wait| {
+                    Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
+                });
+                assert_eq!(service.request(&late).unwrap(), b"given up");
+                party.tell(&format!("asked {round}"), &[]);
+                // It is given up before the next is made; the client says so then.
+                serve(party, &mut service, 1);
+                let answered = party.with(|_| service.reply(late, b"too late"));
+                let is_right = matches!(answered, Ok(Answered::Cancelled));
+                assert!(is_right || !party.is_in_order, "{answered:?}");
+            }
+        },
+        &|party| {
+            let mut client = client(party);
+            for round in 0..5 {
+                let lost = start(party, &mut client, b"given up");
+                party.hear(&format!("asked {round}"));
+                let none = party.with(|_| client.reply(&lost, Wait::Poll).unwrap().is_none());
+                assert!(none);
+                drop(lost);
+                assert_eq!(call(party, &mut client, b"next").unwrap(), b"next!");
+            }
+        },
+    ]);
+}
+
+pub(crate) fn a_dropped_call_is_told_and_so_is_the_end(world: &World) {
+    world.run(&[
+        &|party| {
+            let mut service = service(party, ServiceOptions::default());
+            party.receive("a call", |_, wait| Ok(service.next(wait)?.map(drop)));
+            party.receive("a call", |_, wait| {
+                let call = service.next(wait)?;
+                Ok(call.map(|call| drop(call.defer())))
+            });
+            serve(party, &mut service, 1);
+            party.with(|_| drop(service));
+        },
+        &|party| {
+            let mut client = client(party);
+            for _ in 0..2 {
+                let error = call(party, &mut client, b"?").unwrap_err();
+                assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
+            }
+            assert_eq!(call(party, &mut client, b"yes").unwrap(), b"yes!");
+            party.until("the end", |_, wait| match client.call(b"again", wait) {
+                Err(CallError::Dismissed { .. }) => Some(()),
+                Err(CallError::TimedOut { .. }) => None,
+                other => panic!("{other:?}"),
+            });
+        },
+    ]);
+}
+
+pub(crate) fn a_dismissed_client_is_told_and_others_are_served(world: &World) {
+    let asks: &(dyn Fn(&mut Party) + Sync) = &|party| {
+        let mut client = client(party);
+        assert_eq!(call(party, &mut client, b"good").unwrap(), b"good!");
+        party.hear("dismissed");
+        assert_eq!(call(party, &mut client, b"good").unwrap(), b"good!");
+    };
+    world.run(&[
+        &|party| {
+            let mut service = service(party, ServiceOptions::default());
+            serve(party, &mut service, 1);
+            party.tell("one served", &[]);
+            let whom = party.receive("a call", |_, wait| {
+                let Some(call) = service.next(wait)? else {
+                    return Ok(None);
+                };
+                assert_eq!(*call, *b"bad");
+                Ok(call.client())
+            });
+            if party.shares_interface() {
+                // All are one client to it.
+                party.tell("dismissed", &[]);
+            } else {
+                assert!(party.with(|_| service.dismiss(whom.link)));
+                assert!(!party.with(|_| service.dismiss(whom.link)));
+                party.tell("dismissed", &[]);
+            }
+            serve(party, &mut service, 1);
+            party.hear("told");
+        },
+        asks,
+        &|party| {
+            let mut client = client(party);
+            party.hear("one served");
+            let error = call(party, &mut client, b"bad").unwrap_err();
+            let is_told = matches!(
+                error,
+                CallError::Unanswered { .. } | CallError::Dismissed { .. }
+            );
+            assert!(is_told, "{error}");
+            if !party.shares_interface() {
+                party.until("the end", |_, wait| match client.call(b"again", wait) {
+                    Err(CallError::Dismissed { .. }) => Some(()),
+                    Err(CallError::TimedOut { .. }) => None,
+                    other => panic!("{other:?}"),
+                });
+            }
+            party.tell("told", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn requests_and_replies_of_every_size(world: &World) {
+    const LENGTHS: [usize; 8] = [0, 1, 16, 17, 4_000, 66_000, 150_000, 199_999];
+    let options = ServiceOptions {
+        request_bytes: 200_000,
+        reply_bytes: 200_000,
+        outstanding: 3,
+        clients: 2,
+    };
+    world.run(&[
+        &|party| {
+            let mut service = service(party, options);
+            serve(party, &mut service, LENGTHS.len());
+            party.receive("a call", |_, wait| {
+                let Some(call) = service.next(wait)? else {
+                    return Ok(None);
+                };
+                let error = call.reply(&vec![0; 200_001]).unwrap_err();
+                assert!(error.to_string().contains("200001 bytes"), "{error}");
+                Ok(Some(()))
+            });
+        },
+        &|party| {
+            let mut client = client(party);
+            for length in LENGTHS {
+                let request = pattern(length as u64, length);
+                let reply = call(party, &mut client, &request).unwrap();
+                assert!(reply == [&request[..], b"!"].concat(), "{length}");
+            }
+            let error = party.with(|_| client.start(&vec![0; 200_001], GROW).map(drop));
+            assert!(matches!(error, Err(CallError::TooLong { .. })), "{error:?}");
+            let error = call(party, &mut client, b"?").unwrap_err();
+            assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
+        },
+    ]);
+}
+
+/// More clients come and go than there are lanes.
+pub(crate) fn lanes_of_clients_that_left_are_given_again(world: &World) {
+    const CLIENTS: usize = 12;
+    let options = ServiceOptions {
+        clients: 3,
+        ..ServiceOptions::default()
+    };
+    world.run(&[
+        &|party| {
+            let mut service = service(party, options);
+            serve(party, &mut service, CLIENTS);
+            // The last says good-bye.
+            party.until("the end", |_, _| {
+                let none = service.next(Wait::Poll).unwrap().is_none();
+                assert!(none);
+                party.post.get("end").map(|_| ())
+            });
+            assert_eq!(service.misbehaved(), 0);
+        },
+        &|party| {
+            for _ in 0..CLIENTS {
+                let mut client = client(party);
+                assert_eq!(call(party, &mut client, b"hi").unwrap(), b"hi!");
+                party.with(|_| drop(client));
+                party.flush();
+            }
+            party.tell("end", &[]);
+        },
+    ]);
+}
