@@ -1,4 +1,4 @@
-//! Who is compared, and how each is started. Why each is run that way is in `compare/README.md`.
+//! The catalogue of peers, and how each is started. Why each is run that way is in `compare/README.md`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Installs and builds what is to be compared. Whatever fails is reported, and the rest goes on.
+//! Installs and builds the peers. A failure is reported, and the rest goes on.
 
 use std::ffi::OsString;
 use std::path::Path;

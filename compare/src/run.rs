@@ -1,7 +1,7 @@
 //! The rounds: a peer and ours, one after the other, figure by figure.
 //!
 //! A figure is kept only if the raw hand-off of a cache line, measured before, between and after, kept
-//! still; otherwise it is measured again, a few times at most. Whoever had few rounds in the state in which the
+//! still; otherwise it is measured again, a few times at most. A peer with few rounds in the state in which the
 //! cores were most of the time gets more at the end.
 
 use std::collections::BTreeMap;
@@ -363,7 +363,7 @@ impl OfPeer<'_> {
     }
 }
 
-/// Who is to blame.
+/// The process at fault.
 enum Trouble {
     Theirs(anyhow::Error),
     Ours(anyhow::Error),
@@ -398,7 +398,7 @@ impl Beside {
             let mut raw_ns = Vec::new();
             let (mut value, mut ours) = (f64::NAN, f64::NAN);
             raw_ns.push(self.raw_ns().map_err(Trouble::Ours)?);
-            // Whoever is measured second finds the caches warm or cold from the first; so they take turns.
+            // The second peer finds the caches as the first left them; so they take turns.
             for half in 0..2 {
                 if (round + half).is_multiple_of(2) {
                     ours = measure(

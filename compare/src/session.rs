@@ -1,4 +1,4 @@
-//! The processes of one peer: started, given orders, heard, and ended whatever they do.
+//! The processes of one peer: started, given orders, read, and ended in any case.
 //!
 //! Orders and answers are lines in FIFOs of a directory of the session; the format is in
 //! `compare/README.md`. Between orders the processes sleep, so they do not disturb what is measured

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a cell of a ring. Whatever they say: no panic, and what is accepted lies in the
+//! Arbitrary bytes as a cell of a ring. For any bytes: no panic, and what is accepted lies in the
 //! bulk, is as long as was agreed at most, and looks the same when it is written again.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;

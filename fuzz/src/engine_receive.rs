@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a history of a receiving interface. Whatever they say: no
+//! Arbitrary bytes as a history of a receiving interface. For any bytes: no
 //! panic, and memory changes exactly where a welcome packet names its place.
 //!
 //! Every history starts with four slots, one of each mode and one without

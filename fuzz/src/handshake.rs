@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a message of a handshake. Whatever they say: no panic, and
+//! Arbitrary bytes as a message of a handshake. For any bytes: no panic, and
 //! what is accepted obeys every rule of this version and has one encoding.
 
 use hamlyn_host::process::codec::{

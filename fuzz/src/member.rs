@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a member of a group. Whatever they say: no panic, and what is accepted has one
+//! Arbitrary bytes as a member of a group. For any bytes: no panic, and what is accepted has one
 //! form and divides into parts that lie within it and sum to it.
 
 use hamlyn::group::{MEMBER_BYTES, Member, MemberError};

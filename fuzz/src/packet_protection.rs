@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a datagram of an association. Whatever they say: no panic; what is not authentic leaves
+//! Arbitrary bytes as a datagram of an association. For any bytes: no panic; what is not authentic leaves
 //! no trace, and what is opened is opened once.
 
 use hamlyn_link::udp::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as the seed of a stream. Whatever they say: no panic, and what is accepted has one form.
+//! Arbitrary bytes as the seed of a stream. For any bytes: no panic, and what is accepted has one form.
 
 use hamlyn::ConnectError;
 use hamlyn::stream::{SEED_BYTES, StreamSeed};

@@ -1,10 +1,10 @@
-//! Arbitrary bytes as a ticket. Whatever they say: no panic, and what is accepted has one
+//! Arbitrary bytes as a ticket. For any bytes: no panic, and what is accepted has one
 //! form and stays within what offsets can name.
 
 use hamlyn::ticket::TICKET_BYTES;
 use hamlyn::{Ticket, TicketError};
 
-/// Judges the bytes; and, as no fuzzer finds a check sum, judges them with the right one, too.
+/// Decodes the bytes; and, as no fuzzer finds a checksum, decodes them with the right one, too.
 pub fn run(bytes: &[u8]) -> Result<Ticket, TicketError> {
     let judged = judge(bytes);
     let Some(fields) = bytes.get(..TICKET_BYTES - 4) else {

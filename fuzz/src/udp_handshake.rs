@@ -1,4 +1,4 @@
-//! A handshake whose messages are damaged, or replaced, by arbitrary bytes. Whatever they say: no panic, nothing is
+//! A handshake whose messages are damaged, or replaced, by arbitrary bytes. For any bytes: no panic, nothing is
 //! accepted but what was really sent, and after all of it the handshake still succeeds.
 
 use hamlyn_link::udp::handshake::{Credentials, Heard, Initiator, Responder, Taken};
@@ -77,7 +77,7 @@ pub fn run(bytes: &[u8]) -> Option<bool> {
         attempt.len() != asks.len() || attempt[..asks.len() - 32] != asks[..asks.len() - 32];
     if is_seen {
         let heard = responder.take(0, WALL_MS, source, &attempt, loaded);
-        // Whoever trusts anybody trusts a message with a code of its own, but not one whose code is another's.
+        // Without credentials any message with a valid code is accepted, but none with another's code.
         assert!(heard.is_err(), "{heard:?}");
     }
     if loaded {

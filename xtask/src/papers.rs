@@ -171,7 +171,7 @@ pub(crate) fn check_summary(text: &str, summaries: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Checks that all tests exist that a text cites (`file::function`), whatever it is about.
+/// Checks that all tests exist that a text cites (`file::function`), in any text.
 pub(crate) fn check_citations(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Report {
     let mut report = Report::default();
     for (index, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! The two hosts, and who is compared between them.
+//! The two hosts, and the peers that are compared between them.
 
 use std::io::Write;
 use std::net::Ipv4Addr;

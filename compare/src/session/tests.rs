@@ -138,7 +138,7 @@ fn nobody_outlives_the_session() {
     processes.extend([read("child.0"), read("child.1")]);
     drop(session);
     for process in processes {
-        // Killed, though perhaps not yet collected by whoever it was left to.
+        // Killed, though perhaps not yet reaped.
         let deadline = Instant::now() + Duration::from_secs(60);
         while is_alive(&process) {
             assert!(Instant::now() < deadline, "process {process} lives on");

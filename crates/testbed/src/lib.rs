@@ -2,7 +2,7 @@
 //! joined by cables (veth pairs) that are made here and taken away again.
 //!
 //! Two hosts are joined directly. More are joined by a switch, a bridge in a namespace of its own.
-//! Nothing of this lies in the namespace of whoever makes it, so several testbeds can stand
+//! Nothing of this lies in the namespace of its creator, so several testbeds can stand
 //! side by side, with the same addresses. Abstract sockets end at a namespace too: what runs on one
 //! of these hosts finds nobody of another but over the network.
 //!
@@ -40,7 +40,7 @@ pub enum TestbedError {
     /// Only root may make network namespaces.
     #[error("network namespaces need the rights of root")]
     NotRoot,
-    /// The kernel, or whoever confines this process, does not let it.
+    /// The kernel, or the sandbox of this process, refuses it.
     #[error("this process may not make network namespaces: `ip {arguments}` said {said:?}")]
     NotPermitted {
         /// What was asked of `ip`.
@@ -82,7 +82,7 @@ pub enum TestbedError {
 }
 
 impl TestbedError {
-    /// It cannot be had here, by this user, whatever is asked for.
+    /// This user cannot have it here at all.
     pub fn is_want_of_rights(&self) -> bool {
         matches!(
             self,
@@ -298,7 +298,7 @@ impl Drop for Testbed {
     fn drop(&mut self) {
         let hosts = self.hosts.iter().map(|host| &host.namespace);
         for namespace in hosts.chain(&self.switch) {
-            // Whoever is left over is swept away next time.
+            // Remaining processes are killed next time.
             let _ = ip(&["netns", "delete", namespace]);
         }
     }
@@ -320,7 +320,7 @@ impl TestHost {
         Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, self.number.into())
     }
 
-    /// What runs this program on this host, with the environment of whoever calls. The child that comes of it is
+    /// What runs this program on this host, with the environment of the caller. The child that comes of it is
     /// the program itself.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");

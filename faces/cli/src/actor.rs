@@ -25,7 +25,7 @@ pub(crate) enum Role {
     Crowd,
     /// Live peers and a stopped one in a benchmark.
     Peers,
-    /// A party of a soak.
+    /// A process of a soak.
     Soak,
     /// A process on one of two hosts in a benchmark.
     Network,

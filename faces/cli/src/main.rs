@@ -92,10 +92,10 @@ fn main() -> ExitCode {
             Role::Host => demo::host::run(),
             Role::Count => bench::one_thread::run(),
             Role::Sender => bench::senders::sender::run(),
-            Role::Crowd => bench::oversubscribed::party::run(),
+            Role::Crowd => bench::oversubscribed::process::run(),
             Role::Peers => bench::stopped::peers::run(),
             Role::Soak => soak::worker::run(),
-            Role::Network => bench::network::party::run(),
+            Role::Network => bench::network::process::run(),
         }
         .map(|()| ExitCode::SUCCESS),
     });

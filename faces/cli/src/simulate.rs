@@ -1,4 +1,4 @@
-//! `hamlyn simulate`: random programs in random worlds with random faults, judged by a reference model.
+//! `hamlyn simulate`: random programs in random worlds with random faults, checked by a reference model.
 //!
 //! A seed decides a scenario. One in which something is wrong is made as small as it goes, and shown with what happened
 //! last; its plan can be saved and run again.

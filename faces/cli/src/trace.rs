@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let file = begin(file, arguments.append)?;
     let before_bytes = fs::metadata(&file)?.len();
-    // Who is interrupted at a terminal is the program, too; this one waits for its end.
+    // An interrupt at a terminal reaches the program, too; this process waits for the program's end.
     for signal in [SIGINT, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
             .context("watching for signals")?;

@@ -270,7 +270,7 @@ fn bench_serves_every_pair_when_there_are_more_processes_than_processors() {
     }
 }
 
-/// Whatever the stopped peer does to the others, the measurement ends and says so.
+/// The measurement ends, and reports the effect of the stopped peer on the others.
 #[test]
 fn bench_beside_a_stopped_peer_ends() {
     if !has_two_processors() {

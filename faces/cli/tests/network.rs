@@ -76,7 +76,7 @@ fn with_keys_of_hosts_a_pipe_carries_every_byte_and_strangers_nothing() {
     let stranger_line = text(&made.expect("the command starts").stdout);
     let known = room.file("known");
     std::fs::write(&known, keys.concat()).expect("written");
-    // The stranger says that it is blue, and knows red.
+    // The attacker claims to be blue, and knows red.
     let its_known = room.file("its-known");
     std::fs::write(&its_known, keys[0].clone() + &stranger_line).expect("written");
 

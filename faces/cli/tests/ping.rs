@@ -92,7 +92,7 @@ fn two_hosts_have_two_clocks_and_the_way_is_told() {
         path["transport"]["frames_sent"].as_u64() >= Some(20),
         "{path}"
     );
-    // Whoever answered is told that it is over, and not by silence.
+    // The answering side is told that the run is over, and not by silence.
     hosts.answering.says(": 20 answered");
 }
 

@@ -52,7 +52,7 @@ fn profile_of(protocol: Protocol) -> Result<String> {
     let program = std::env::current_exe().context("finding this program")?;
     let directory =
         std::env::temp_dir().join(format!("hamlyn-instructions-{}", std::process::id()));
-    // Fails if there is one, whoever made it.
+    // Fails if there is one.
     std::fs::create_dir(&directory).with_context(|| {
         format!(
             "making {}: remove it if it is a leftover",
@@ -60,7 +60,7 @@ fn profile_of(protocol: Protocol) -> Result<String> {
         )
     })?;
     let profile = callgrind(&program, &directory.join("profile"), protocol);
-    // What is left behind is said to whoever comes next.
+    // The next run learns of files that are left behind.
     let _ = std::fs::remove_dir_all(&directory);
     profile
 }

@@ -6,7 +6,7 @@
 //! trips*), or one way as fast as they go (*stream*). The three take turns, so that they see the same machine, and the medians of
 //! the ratios are reported: what all get done together, over what the one pair does alone.
 
-pub(crate) mod party;
+pub(crate) mod process;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::report::Report;
 use super::{Effort, median};
 use crate::actor::{Actor, Role};
-use party::{Exchange, Order};
+use process::{Exchange, Order};
 
 /// Processors that all processes share.
 const PROCESSORS: usize = 2;

@@ -183,7 +183,7 @@ pub(super) fn stranger(hosts: &mut Hosts) -> Result<String> {
     let other = keep("other-secret", other.to_text().as_bytes())?;
     let mut command = hosts.files.on(&hosts.testbed.hosts()[BLUE])?;
     command.env("HAMLYN_SECRET", other.path());
-    // So that it does not take the name of whoever is there.
+    // So that it does not take the name of another process.
     command.env("HAMLYN_NAMESPACE", "stranger");
     let mut stranger = Actor::start_by(command, Role::Host)?;
     let () = stranger.answer()?;

@@ -110,7 +110,7 @@ pub(super) fn group(stage: &mut Stage) -> Result<String> {
         .iter()
         .map(|member| to_hex(&member.to_bytes()))
         .collect();
-    // The fourth gives half of its part away; who has it, this process need not know.
+    // The fourth gives half of its part away; this process need not know its holder.
     let fourth = parts.pop().context("no fourth member")?;
     senders[3].order(&Order::Delegate { member: fourth })?;
     let halves: Vec<String> = senders[3].answer()?;

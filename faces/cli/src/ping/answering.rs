@@ -21,13 +21,13 @@ const STOCK: u64 = 16;
 const SILENT_MAX: usize = 64;
 /// Those who are served at a time at most.
 const GUESTS_MAX: usize = 1024;
-/// Newcomers are looked for when nobody was served, and at each such round: whoever is served is not to wait for
+/// Newcomers are looked for when nobody was served, and at each such round: a client in service must not wait for
 /// those who are not there.
 const ROUNDS: u64 = 256;
 /// How long an answer may wait for room.
 const ROOM: Wait = Wait::millis(100);
 
-/// Somebody who is served.
+/// A client in service.
 struct Guest {
     receiver: Receiver,
     sender: Sender,
@@ -174,7 +174,7 @@ impl Desk<'_> {
 
     fn admit(&mut self, mut receiver: Receiver, reply: &Ticket, size_bytes: u32) -> Result<()> {
         let manager = &mut self.manager;
-        // Over the link by which the hello came; whoever has none is not looked for.
+        // Over the link by which the hello came; a client without a link is not looked for.
         let interface = manager.interface();
         let peer = interface
             .peers()

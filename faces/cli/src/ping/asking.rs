@@ -56,7 +56,7 @@ pub(super) fn run(
     })
 }
 
-/// Finds who is to answer, and says hello.
+/// Finds the answering process and sends it a hello.
 fn greet<'a>(
     arguments: &'a Arguments,
     manager: Manager<ProcessHost>,

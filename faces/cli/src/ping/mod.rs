@@ -1,6 +1,6 @@
 //! `hamlyn ping`: how long a message takes to a name and back, by messages of the public library alone.
 //!
-//! Whoever answers (`--listen`) offers tickets, one for each that asks. Whoever asks says hello there with a ticket for the answers, and then
+//! The answering side (`--listen`) offers tickets, one for each client. A client sends a hello there with a ticket for the answers, and then
 //! sends one message after the other, each when the one before was answered or given up. Nothing is said of one way that was
 //! not measured: two hosts have two clocks.
 
@@ -25,7 +25,7 @@ use message::{SIZE_BYTES_MAX, SIZE_BYTES_MIN};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Who is to answer; of another host, HOST/NAME. With --listen: under which name to answer.
+    /// The name that is to answer; of another host, HOST/NAME. With --listen: under which name to answer.
     name: String,
     /// Answer those who ask, until interrupted.
     #[arg(long, alias = "serve", conflicts_with_all = ["count", "interval", "timeout", "size", "json"])]

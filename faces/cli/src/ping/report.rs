@@ -226,7 +226,7 @@ impl Report {
                 back.saturating_record(back_ns);
                 return;
             }
-            // Before it was sent: one of them reads another clock, whatever it said. What was recorded is worth nothing.
+            // The answer came before the request was sent: one side reads another clock, and the record is worthless.
             self.times = Times::halved("the clocks of the two processes contradict each other");
         }
         if let Times::Halved { half, .. } = &mut self.times {

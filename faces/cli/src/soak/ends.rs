@@ -7,14 +7,14 @@ use hamlyn::ticket::TICKET_BYTES;
 
 use super::orders::Life;
 
-/// What the ticket of a party's door is offered as.
-pub(super) const DOOR: &str = "door";
-/// A party's door has a place for each host.
-pub(super) const DOOR_PLACE_BYTES: u64 = 64;
-/// What lies there: the tag of the knock, and the ticket to which the answer goes.
-pub(super) const KNOCK_BYTES: usize = 8 + TICKET_BYTES;
+/// What the ticket of a process's registration is offered as.
+pub(super) const REGISTRATION: &str = "registration";
+/// A process's registration has a place for each host.
+pub(super) const REGISTRATION_PLACE_BYTES: u64 = 64;
+/// What lies there: the tag of the request, and the ticket to which the answer goes.
+pub(super) const REQUEST_BYTES: usize = 8 + TICKET_BYTES;
 
-const _: () = assert!(KNOCK_BYTES as u64 <= DOOR_PLACE_BYTES);
+const _: () = assert!(REQUEST_BYTES as u64 <= REGISTRATION_PLACE_BYTES);
 
 /// Tags of one connection that may be without an answer. Each has a place of its own.
 pub(super) const TAGS_MAX: u64 = 64;
@@ -23,24 +23,24 @@ pub(super) const TAG_PLACE_BYTES: u64 = 1_024;
 /// Records of one connection that may be without an answer.
 pub(super) const RECORDS_MAX: u64 = 256;
 
-/// The name of a party, as others reach it.
-pub(super) fn party_name(host: usize) -> String {
+/// The name of a process, as others reach it.
+pub(super) fn process_name(host: usize) -> String {
     format!("soak-{host}")
 }
 
-/// Whoever knocks at a door says who it is, and how often it has knocked.
-pub(super) fn knock(life: Life, round: u16) -> u64 {
+/// A request names its sender and counts its requests.
+pub(super) fn request(life: Life, round: u16) -> u64 {
     (life.host as u64) << 48 | u64::from(life.number) << 16 | u64::from(round)
 }
 
-pub(super) fn knocker(tag: u64) -> Life {
+pub(super) fn requester(tag: u64) -> Life {
     Life {
         host: (tag >> 48) as usize,
         number: (tag >> 16) as u32,
     }
 }
 
-/// What whoever knocked gets: the other ends of a connection.
+/// The answer to a request: the other ends of a connection.
 pub(super) struct Bundle {
     pub(super) connection: u64,
     /// Of its receiver.

@@ -1,4 +1,4 @@
-//! What a party of a soak receives from one host, and judges message by message: content, number, order where there is one. Each
+//! What a process of a soak receives from one host, and checks message by message: content, number, order where there is one. Each
 //! datagram is answered with what has come so far.
 
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Opens the receiving ends, and hands the others to whoever knocked.
+    /// Opens the receiving ends, and hands the others to the requester.
     pub(super) fn open(
         manager: &Manager<ProcessHost>,
         own: Life,
@@ -70,7 +70,7 @@ impl Incoming {
             tags_beyond: BTreeSet::new(),
             records_came: 0,
         };
-        // If it cannot be sent, its link is gone, and it knocks again.
+        // If it cannot be sent, its link is gone, and it requests again.
         let wait = Wait::millis(200);
         if let Ok(answer) = datagram::Sender::grow(manager, to, wait) {
             let _ = answer.send(&bundle.to_bytes(), wait);

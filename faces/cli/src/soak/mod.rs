@@ -6,11 +6,11 @@
 //! back. Nobody hangs, no link is lost without a reason, and those who live longest hold no more memory or descriptors in the
 //! end than when they were warm.
 
+mod checker;
 mod cluster;
 mod content;
 mod ends;
 mod incoming;
-mod judge;
 mod orders;
 mod outgoing;
 mod trouble;
@@ -26,8 +26,8 @@ use hamlyn::Strategy;
 use serde_json::json;
 
 use crate::terminal;
+use checker::Checker;
 use cluster::{Cluster, Process, Said};
-use judge::Judge;
 use orders::{Life, Order, Report, Sent};
 use trouble::{Event, Trouble};
 
@@ -122,7 +122,7 @@ struct Soak<'a> {
     say: Sender<Said>,
     said: Receiver<Said>,
     places: Vec<Place>,
-    judge: Judge,
+    checker: Checker,
     begun: Instant,
     kills: u64,
     holds: u64,
@@ -161,7 +161,7 @@ impl<'a> Soak<'a> {
             say,
             said,
             places: (0..hosts).map(|_| place()).collect(),
-            judge: Judge::default(),
+            checker: Checker::default(),
             begun: now,
             kills: 0,
             holds: 0,
@@ -323,11 +323,11 @@ impl<'a> Soak<'a> {
                         sent.from.host, sent.to.host
                     ));
                 }
-                let wrong = self.judge.sent(sent);
+                let wrong = self.checker.sent(sent);
                 wrong.into_iter().for_each(|wrong| self.fault(wrong));
             }
             Report::Received(received) => {
-                let wrong = self.judge.received(received);
+                let wrong = self.checker.received(received);
                 wrong.into_iter().for_each(|wrong| self.fault(wrong));
             }
             Report::Fault(fault) => self.fault(fault),
@@ -409,7 +409,7 @@ impl<'a> Soak<'a> {
         Ok(false)
     }
 
-    /// Lets all that was sent come, and judges.
+    /// Waits until all messages have come, and checks them.
     fn end(&mut self) -> Result<()> {
         if !self.until("it cannot be reached", |_, place| place.is_ready)? {
             return Ok(());
@@ -460,7 +460,7 @@ impl<'a> Soak<'a> {
         }
         self.listen(TURN)?;
         let open = self
-            .judge
+            .checker
             .unanswered(|sent| self.lives(sent.from) && self.lives(sent.to));
         open.into_iter().for_each(|fault| self.fault(fault));
         Ok(())
@@ -516,9 +516,9 @@ impl<'a> Soak<'a> {
             self.kills,
             self.holds,
             self.cuts,
-            self.judge.judged,
-            self.judge.lost,
-            self.judge.came_back,
+            self.checker.checked,
+            self.checker.lost,
+            self.checker.came_back,
             match self.faults.len() {
                 0 => "nothing is wrong".to_owned(),
                 faults => format!("{faults} faults"),
@@ -535,9 +535,9 @@ impl<'a> Soak<'a> {
             "kills": self.kills,
             "stops": self.holds,
             "cuts": self.cuts,
-            "connections_judged": self.judge.judged,
-            "connections_lost": self.judge.lost,
-            "tags_returned": self.judge.came_back,
+            "connections_checked": self.checker.checked,
+            "connections_lost": self.checker.lost,
+            "tags_returned": self.checker.came_back,
             "faults": self.faults,
         })
     }

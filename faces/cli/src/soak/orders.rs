@@ -1,15 +1,15 @@
-//! What the conductor of a soak and its parties say to each other, in lines of JSON.
+//! What the conductor of a soak and its processes say to each other, in lines of JSON.
 
 use serde::{Deserialize, Serialize};
 
-/// One life of a party: the host, from 0, and the how manieth process it is there, from 1.
+/// One life of a process: the host, from 0, and the how manieth process it is there, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(super) struct Life {
     pub(super) host: usize,
     pub(super) number: u32,
 }
 
-/// What a party is told.
+/// What a process is told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
     /// To begin: the first order.
@@ -56,7 +56,7 @@ pub(super) struct Received {
     pub(super) tags_beyond: Vec<u64>,
 }
 
-/// What a party reports.
+/// What a process reports.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
     /// It can be reached.

@@ -1,5 +1,5 @@
-//! What a party of a soak sends to one host: it knocks at that host's door, is given the other ends of a connection, and keeps
-//! datagrams, tagged writes and a stream under way, until the link is lost or the party is to stop.
+//! What a process of a soak sends to one host: it requests a connection at that host's registration area, gets the other ends of it, and keeps
+//! datagrams, tagged writes and a stream under way, until the link is lost or the process is to stop.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ use hamlyn::{
 
 use super::content::{self, Kind};
 use super::ends::{
-    Answer, Bundle, DOOR, DOOR_PLACE_BYTES, RECORDS_MAX, TAG_PLACE_BYTES, TAGS_MAX, knock,
-    party_name,
+    Answer, Bundle, RECORDS_MAX, REGISTRATION, REGISTRATION_PLACE_BYTES, TAG_PLACE_BYTES, TAGS_MAX,
+    process_name, request,
 };
 use super::orders::{Life, Sent};
 use super::worker::is_linked;
@@ -33,7 +33,7 @@ const RECORDS_PER_TURN: u32 = 16;
 pub(super) struct Outgoing {
     own: Life,
     host: usize,
-    /// Knocks so far.
+    /// requests so far.
     round: u16,
     state: State,
     /// Datagrams answered, over all connections.
@@ -104,9 +104,9 @@ impl Outgoing {
                     return Ok((false, None));
                 }
                 self.round = self.round.wrapping_add(1);
-                self.state = match self.knock(manager) {
+                self.state = match self.request(manager) {
                     Ok(state) => state,
-                    // Whatever it is, it may pass.
+                    // The error may pass.
                     Err(error) => {
                         tracing::debug!(host = self.host, %error, "nobody opens");
                         State::Away(Instant::now() + PAUSE)
@@ -167,15 +167,17 @@ impl Outgoing {
         }
     }
 
-    fn knock(&mut self, manager: &Manager<ProcessHost>) -> Result<State> {
-        let name = format!("h{}/{}", self.host, party_name(self.host));
-        let door = manager.interface().ask(Address::Name(&name), DOOR, CALL)?;
-        let door = Ticket::from_bytes(&door)?;
-        let sender = tagged_write::Sender::grow(manager, &door, CALL)?;
+    fn request(&mut self, manager: &Manager<ProcessHost>) -> Result<State> {
+        let name = format!("h{}/{}", self.host, process_name(self.host));
+        let registration = manager
+            .interface()
+            .ask(Address::Name(&name), REGISTRATION, CALL)?;
+        let registration = Ticket::from_bytes(&registration)?;
+        let sender = tagged_write::Sender::grow(manager, &registration, CALL)?;
         let mut inbox = datagram::Receiver::new(manager, 1_024)?;
         inbox.ready();
-        let place = self.own.host as u64 * DOOR_PLACE_BYTES;
-        let tag = knock(self.own, self.round);
+        let place = self.own.host as u64 * REGISTRATION_PLACE_BYTES;
+        let tag = request(self.own, self.round);
         let said = [&tag.to_le_bytes()[..], &inbox.ticket().to_bytes()].concat();
         if let Err(error) = sender.send(place, &said, tag, CALL) {
             drop(inbox);
@@ -183,7 +185,7 @@ impl Outgoing {
         }
         Ok(State::Knocked {
             inbox: Box::new(inbox),
-            to: door.destination,
+            to: registration.destination,
             since: Instant::now(),
         })
     }
@@ -431,7 +433,7 @@ impl Connection {
         true
     }
 
-    /// The link is gone: whatever was queued for it was never handed over. Behind a message to another host that finds no room it is
+    /// The link is gone: the messages queued for it were never handed over. Behind a message to another host that finds no room it is
     /// still in the queue, and fails when its turn comes.
     fn note_failed(&mut self, manager: &Manager<ProcessHost>) -> Result<()> {
         if let Some(handle) = self.datagram {

@@ -1,4 +1,4 @@
-//! A party of a soak: a process on one of the hosts that sends to all others and receives from all others, over one interface.
+//! A process of a soak: a process on one of the hosts that sends to all others and receives from all others, over one interface.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use hamlyn::{
     Destination, Manager, ManagerOptions, ReceiveError, Strategy, Ticket, Wait, tagged_write,
 };
 
-use super::ends::{DOOR, DOOR_PLACE_BYTES, KNOCK_BYTES, knocker, party_name};
+use super::ends::{REGISTRATION, REGISTRATION_PLACE_BYTES, REQUEST_BYTES, process_name, requester};
 use super::incoming::Incoming;
 use super::orders::{Life, Order, Report};
 use super::outgoing::Outgoing;
@@ -48,9 +48,9 @@ pub(crate) fn run() -> Result<()> {
                 return;
             }
         }
-        // Whoever has the other end is gone.
+        // The process at the other end is gone.
     });
-    let result = Party::open(life, hosts, &strategy).and_then(|mut party| party.work(&heard));
+    let result = Process::open(life, hosts, &strategy).and_then(|mut process| process.work(&heard));
     if let Err(error) = &result {
         answer(&Report::Fault(format!(
             "host {} (process {}): {error:#}",
@@ -60,10 +60,10 @@ pub(crate) fn run() -> Result<()> {
     result
 }
 
-struct Party {
+struct Process {
     life: Life,
     manager: Manager<ProcessHost>,
-    door: tagged_write::Receiver,
+    registration: tagged_write::Receiver,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Option<Incoming>>,
     connections: u64,
@@ -71,11 +71,11 @@ struct Party {
     received_before: u64,
 }
 
-impl Party {
+impl Process {
     fn open(life: Life, hosts: usize, strategy: &str) -> Result<Self> {
         let network = NetworkOptions::from_environment()?.context("no network is named")?;
         let mut options = Options::default();
-        options.name = Some(party_name(life.host));
+        options.name = Some(process_name(life.host));
         options.network = NetworkUse::On(Box::new(network));
         let strategy = Strategy::ALL.into_iter().find(|it| it.name() == strategy);
         let manager_options = ManagerOptions {
@@ -84,15 +84,17 @@ impl Party {
             ..ManagerOptions::default()
         };
         let manager = hamlyn::open_with(options, manager_options)?;
-        let door_bytes = hosts as u64 * DOOR_PLACE_BYTES;
-        let door = tagged_write::Receiver::new(&manager, door_bytes, 256)?;
-        let ticket = door.ticket().to_bytes();
-        manager.interface().offer(DOOR, Supply::Always, &ticket)?;
+        let registration_bytes = hosts as u64 * REGISTRATION_PLACE_BYTES;
+        let registration = tagged_write::Receiver::new(&manager, registration_bytes, 256)?;
+        let ticket = registration.ticket().to_bytes();
+        manager
+            .interface()
+            .offer(REGISTRATION, Supply::Always, &ticket)?;
         let others = (0..hosts).filter(|host| *host != life.host);
         Ok(Self {
             life,
             manager,
-            door,
+            registration,
             outgoing: others.map(|host| Outgoing::new(life, host)).collect(),
             incoming: (0..hosts).map(|_| None).collect(),
             connections: 0,
@@ -108,7 +110,7 @@ impl Party {
             match orders.try_recv() {
                 Ok(Order::Stop) => is_stopping = true,
                 Ok(Order::Quit) => return self.account(),
-                // Whoever conducts is gone.
+                // The conducting process is gone.
                 Err(TryRecvError::Disconnected) => return Ok(()),
                 Ok(Order::Begin { .. }) => bail!("it was told to begin twice"),
                 Err(TryRecvError::Empty) => {}
@@ -147,15 +149,15 @@ impl Party {
         }
     }
 
-    /// Lets in whoever has knocked.
+    /// Serves the processes that have sent a request.
     fn open_door(&mut self) -> Result<bool> {
         let mut moved = false;
-        while let Some(tag) = self.door.get_tag(Wait::Poll)? {
+        while let Some(tag) = self.registration.get_tag(Wait::Poll)? {
             moved = true;
-            let from = knocker(tag);
-            let place = from.host as u64 * DOOR_PLACE_BYTES;
-            let mut bytes = [0; KNOCK_BYTES];
-            self.door.area().read_at(place, &mut bytes)?;
+            let from = requester(tag);
+            let place = from.host as u64 * REGISTRATION_PLACE_BYTES;
+            let mut bytes = [0; REQUEST_BYTES];
+            self.registration.area().read_at(place, &mut bytes)?;
             let (said, ticket) = bytes.split_at(8);
             if said != tag.to_le_bytes() {
                 // It has knocked again since, and that tag comes as well.

@@ -2,7 +2,7 @@
 //!
 //! The filter is put there from outside, through a copy of the descriptor, so what is measured knows nothing of it. It sees what
 //! the kernel delivers in one piece. Where the kernel joins datagrams that is a run of up to 45 of them, so loss comes in bursts, as from a
-//! queue that is full. With joining switched off each datagram is judged alone.
+//! queue that is full. With joining switched off each datagram is filtered by itself.
 
 use std::os::fd::RawFd;
 

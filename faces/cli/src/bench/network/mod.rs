@@ -7,8 +7,8 @@
 mod figures;
 mod loss;
 mod ours;
-pub(crate) mod party;
 mod place;
+pub(crate) mod process;
 mod udp;
 
 use std::net::SocketAddr;
@@ -23,8 +23,8 @@ use crate::actor::{Actor, Role};
 use figures::{Figures, Lossy, Ours, Round};
 use loss::{Sockets, Unit};
 use ours::{Tickets, Traffic};
-use party::Order;
 use place::{Place, Protection, Side};
+use process::Order;
 use udp::Came;
 
 /// Protocols of which the time of one way is measured; the first is compared with plain UDP.

@@ -139,7 +139,7 @@ impl Peer {
     }
 }
 
-/// The peer that stops. It is sent short messages in fast mode, whatever the others are sent.
+/// The peer that stops. It is sent short messages in fast mode, whatever the other peers are sent.
 struct Stopped {
     manager: Manager<ProcessHost>,
     queue: Queue,

@@ -39,11 +39,11 @@ impl Exchange {
 /// What the process is to do next. It answers when it is done.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Stay on those processors, open an interface; answers with what the other one sends to.
+    /// Stay on those processors and open an interface; answers with the ticket for the other one.
     Settle { processors: Vec<usize> },
     /// Connect to the other one.
     Meet { ticket: String },
-    /// Exchange messages with it, on those processors. Who leads answers how many there were in a second, during a
+    /// Exchange messages with it, on those processors. The leading process answers with the number per second, during a
     /// window that begins a little after the order.
     Exchange {
         exchange: Exchange,
@@ -54,13 +54,13 @@ pub(super) enum Order {
 }
 
 /// One end of the pair.
-struct Party {
+struct Process {
     manager: Manager<ProcessHost>,
     queue: Queue,
     target: Target,
 }
 
-impl Party {
+impl Process {
     #[inline]
     fn send(&mut self, word: u64) -> Result<()> {
         let terminus = self.manager.terminus();
@@ -145,7 +145,7 @@ pub(crate) fn run() -> Result<()> {
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
     let target = manager.interface().target(&ticket, CONNECT_WAIT)?;
     answer(&())?;
-    let mut party = Party {
+    let mut process = Process {
         manager,
         queue,
         target,
@@ -162,9 +162,9 @@ pub(crate) fn run() -> Result<()> {
         };
         pin(&processors)?;
         if leads {
-            answer(&party.lead(exchange, Duration::from_nanos(window_ns))?)?;
+            answer(&process.lead(exchange, Duration::from_nanos(window_ns))?)?;
         } else {
-            party.follow(exchange)?;
+            process.follow(exchange)?;
             answer(&())?;
         }
     }

@@ -1,7 +1,7 @@
-//! The judge of a soak: what both ends of each connection say, set side by side.
+//! The checker of a soak compares the reports of both ends of each connection.
 //!
 //! Of a connection whose two processes lived, everything that was sent was received, each message once; and if its link was
-//! lost, whatever was not received came back to its sender. What a process that was killed would have said nobody knows.
+//! lost, each message that was not received came back to its sender. Of a killed process there is no report.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use super::orders::{Received, Sent};
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Judge {
+pub(super) struct Checker {
     sent: BTreeMap<u64, Sent>,
     received: BTreeMap<u64, Received>,
     /// Connections of which both ends were heard.
-    pub(super) judged: u64,
+    pub(super) checked: u64,
     /// Those among them whose link was lost.
     pub(super) lost: u64,
     /// Tags that came back to their senders.
     pub(super) came_back: u64,
-    /// Messages of judged connections.
+    /// Messages of checked connections.
     pub(super) messages: u64,
 }
 
-impl Judge {
-    /// A sender's word. What is wrong, if the receiver's is known.
+impl Checker {
+    /// A sender's report. Returns what is wrong, if the receiver's is known.
     pub(super) fn sent(&mut self, sent: Sent) -> Vec<String> {
         let connection = sent.connection;
         match self.received.remove(&connection) {
@@ -32,7 +32,7 @@ impl Judge {
         }
     }
 
-    /// A receiver's word.
+    /// A receiver's report.
     pub(super) fn received(&mut self, received: Received) -> Vec<String> {
         let connection = received.connection;
         match self.sent.remove(&connection) {
@@ -59,7 +59,7 @@ impl Judge {
     }
 
     fn compare(&mut self, sent: &Sent, received: &Received) -> Vec<String> {
-        self.judged += 1;
+        self.checked += 1;
         self.lost += u64::from(sent.ended.is_some());
         self.came_back += sent.tags_came_back.len() as u64;
         let tags = received.tags_below + received.tags_beyond.len() as u64;

@@ -24,8 +24,8 @@ fn pair(ended: bool) -> (Sent, Received) {
     (sent, received)
 }
 
-fn judged(sent: &Sent, received: &Received) -> Vec<String> {
-    let (mut one, mut other) = (Judge::default(), Judge::default());
+fn checked(sent: &Sent, received: &Received) -> Vec<String> {
+    let (mut one, mut other) = (Checker::default(), Checker::default());
     assert_eq!(one.sent(sent.clone()), Vec::<String>::new());
     assert_eq!(one.unanswered(|_| true).len(), 1);
     let wrong = one.received(received.clone());
@@ -33,7 +33,7 @@ fn judged(sent: &Sent, received: &Received) -> Vec<String> {
     // In whichever order they speak.
     assert_eq!(other.received(received.clone()), Vec::<String>::new());
     assert_eq!(other.sent(sent.clone()), wrong);
-    assert_eq!((one.judged, other.judged), (1, 1));
+    assert_eq!((one.checked, other.checked), (1, 1));
     wrong
 }
 
@@ -41,7 +41,7 @@ fn judged(sent: &Sent, received: &Received) -> Vec<String> {
 fn what_is_complete_is_right() {
     for ended in [false, true] {
         let (sent, received) = pair(ended);
-        assert_eq!(judged(&sent, &received), Vec::<String>::new());
+        assert_eq!(checked(&sent, &received), Vec::<String>::new());
     }
 }
 
@@ -54,7 +54,7 @@ fn what_is_lost_is_found() {
     ] {
         let (sent, mut received) = pair(false);
         shorten(&mut received);
-        assert_eq!(judged(&sent, &received).len(), 1);
+        assert_eq!(checked(&sent, &received).len(), 1);
     }
 }
 
@@ -67,7 +67,7 @@ fn what_was_not_sent_is_found() {
     ] {
         let (sent, mut received) = pair(true);
         lengthen(&mut received);
-        assert!(!judged(&sent, &received).is_empty());
+        assert!(!checked(&sent, &received).is_empty());
     }
 }
 
@@ -78,11 +78,11 @@ fn of_a_lost_link_what_did_not_come_must_come_back() {
     received.datagrams -= 1;
     // Records may end anywhere.
     received.records -= 7;
-    assert_eq!(judged(&sent, &received).len(), 2);
+    assert_eq!(checked(&sent, &received).len(), 2);
     sent.tags_came_back = vec![18, 19];
     sent.datagram_came_back = true;
-    assert_eq!(judged(&sent, &received), Vec::<String>::new());
+    assert_eq!(checked(&sent, &received), Vec::<String>::new());
     // One datagram is under way at a time.
     received.datagrams -= 1;
-    assert_eq!(judged(&sent, &received).len(), 1);
+    assert_eq!(checked(&sent, &received).len(), 1);
 }

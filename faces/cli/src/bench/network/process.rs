@@ -78,7 +78,7 @@ pub(super) enum Order {
 
 /// What a process has.
 #[derive(Default)]
-struct Party {
+struct Process {
     udp: Option<Udp>,
     manager: Option<Manager<ProcessHost>>,
     end: Option<End>,
@@ -92,7 +92,7 @@ const NO_END: &str = "no end is open";
 
 /// The process.
 pub(crate) fn run() -> Result<()> {
-    let mut party = Party::default();
+    let mut process = Process::default();
     while let Some(order) = next_order()? {
         match order {
             Order::Settle { processor } => {
@@ -104,14 +104,14 @@ pub(crate) fn run() -> Result<()> {
             | Order::UdpLead { .. }
             | Order::UdpEcho { .. }
             | Order::UdpPour { .. }
-            | Order::UdpDrain => party.udp(order)?,
-            order => party.ours(order)?,
+            | Order::UdpDrain => process.udp(order)?,
+            order => process.ours(order)?,
         }
     }
     Ok(())
 }
 
-impl Party {
+impl Process {
     fn udp(&mut self, order: Order) -> Result<()> {
         if let Order::Udp { at } = order {
             let udp = Udp::bind(at)?;
