@@ -16,6 +16,7 @@ use crate::interface::{Interface, Queue};
 use crate::manager::{Arrival, ClassId, ManagerOptions, ReceiverClass};
 use crate::place::ShortAtHand;
 use crate::remains::LastWord;
+use crate::tasks::Tasks;
 
 /// Receivers of a manager.
 const CLASSES_MAX: usize = 1 << 20;
@@ -50,6 +51,8 @@ pub(crate) struct Core<H: Host> {
     last_words: Vec<LastWord>,
     /// Notifications that were lost, and of which nobody was told.
     overrun: u64,
+    /// What waits for anything to happen.
+    pub(crate) tasks: Tasks,
 }
 
 /// Last words that wait for room; of more the oldest are given up.
@@ -72,6 +75,7 @@ impl<H: Host> Core<H> {
             retired: Vec::new(),
             last_words: Vec::new(),
             overrun: 0,
+            tasks: Tasks::default(),
         })
     }
 

@@ -26,6 +26,7 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::Waker;
 use std::time::Duration;
 
 use hamlyn_host::process::ProcessHost;
@@ -33,7 +34,8 @@ use hamlyn_host::sharing::Sharing;
 use hamlyn_host::{Host, HostError};
 
 use crate::interface::Joined;
-use crate::manager::Manager;
+use crate::manager::{Entered, Manager};
+use crate::tasks::Woken;
 use crate::wait::{Next, Patience, Wait};
 
 /// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at what else it waits for.
@@ -77,7 +79,7 @@ impl<H: Host> Manager<H> {
     /// sleeps, until what it returns is dropped.
     ///
     /// Blocks for as long as a call that blocks would poll (20 µs, unless set otherwise), and for `wait` at most. Does not allocate.
-    /// It moves packets meanwhile.
+    /// It moves packets meanwhile, and wakes the tasks that wait for this manager ([`Manager::register_waker`]).
     ///
     /// If there always is something, one call of 64 returns a [`Sleep`] of no time at all, so that a program that calls
     /// this in a loop looks at everything else that it waits for.
@@ -132,9 +134,57 @@ impl<H: Host> Manager<H> {
         })
     }
 
+    /// The task of that waker waits for this handle: it is woken when anything has happened, once, and then looks for itself. To
+    /// be called before each look at an end point, so that nothing is missed in between. One task for each handle: the last.
+    ///
+    /// Somebody has to call [`Manager::prepare_sleep`] or [`Manager::look`] meanwhile: an event loop, or a task of the
+    /// runtime (`hamlyn-tokio`). Does not block, nor allocate but for more tasks than waited before.
+    ///
+    /// # Errors
+    ///
+    /// What those calls have failed with: nobody will be woken any more.
+    pub fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
+        let mut core = self.enter();
+        let place = self.task_place.load(Relaxed);
+        match core.tasks.register(self.number, place, waker)? {
+            Some(place) => self.task_place.store(place, Relaxed),
+            None => {
+                let mut woken = Woken::default();
+                core.tasks.take(&mut woken);
+                drop(core);
+                woken.wake();
+                waker.wake_by_ref();
+            }
+        }
+        Ok(())
+    }
+
     #[inline]
     fn step_towards_sleep(&mut self, patience: &mut Patience) -> Result<Step, HostError> {
         let mut core = self.enter();
+        let step = self.step_with(&mut core, patience);
+        match &step {
+            Ok(Step::News) => {}
+            Ok(_) => return step,
+            Err(error) => core.tasks.fail(error),
+        }
+        if core.tasks.is_empty() {
+            return step;
+        }
+        drop(core);
+        let mut woken = std::mem::take(&mut self.woken);
+        self.enter().tasks.take(&mut woken);
+        woken.wake();
+        self.woken = woken;
+        step
+    }
+
+    #[inline]
+    fn step_with(
+        &self,
+        core: &mut Entered<'_, H>,
+        patience: &mut Patience,
+    ) -> Result<Step, HostError> {
         core.settle();
         // What is at hand costs least if its end point takes it; only once, as it may be for none that is asked.
         let is_at_hand = !self.was_at_hand.load(Relaxed) && core.interface.is_at_hand();
@@ -151,12 +201,12 @@ impl<H: Host> Manager<H> {
             Next::Stop => Ok(Step::Over),
             Next::Spin | Next::Yield => Ok(Step::Again),
             Next::Sleep(deadline_ns) => {
-                match core.interface.join_sleepers(activity, deadline_ns)? {
-                    Joined::Asleep(until_ns) => Ok(Step::Sleep(until_ns)),
-                    Joined::News => Ok(Step::News),
+                Ok(match core.interface.join_sleepers(activity, deadline_ns)? {
+                    Joined::Asleep(until_ns) => Step::Sleep(until_ns),
+                    Joined::News => Step::News,
                     // The descriptor is readable, and stays so.
-                    Joined::Crowded => Ok(Step::Over),
-                }
+                    Joined::Crowded => Step::Over,
+                })
             }
         }
     }

@@ -65,6 +65,7 @@ pub mod service;
 pub mod slot;
 pub mod stream;
 pub mod tagged_write;
+mod tasks;
 pub mod ticket;
 mod wait;
 mod watching;

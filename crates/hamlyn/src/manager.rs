@@ -15,7 +15,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
@@ -33,6 +33,7 @@ use crate::error::{FenceError, OpenError, ReceiveError, SendError};
 use crate::interface::{Fence, Interface, Joined};
 use crate::message::{Message, Target};
 use crate::processor::Strategy;
+use crate::tasks::Woken;
 use crate::wait::{Next, Patience, Wait};
 
 /// Entries of a manager's notification queue, unless set otherwise.
@@ -122,7 +123,16 @@ pub struct Manager<H: Host = ProcessHost> {
     pub(crate) was_at_hand: AtomicBool,
     /// How often [`Manager::prepare_sleep`] has had news since there was none.
     pub(crate) news_in_a_row: u32,
+    /// A number that no other handle of this process has.
+    pub(crate) number: u64,
+    /// Where its task waits, or did.
+    pub(crate) task_place: AtomicUsize,
+    /// Tasks that it is about to wake.
+    pub(crate) woken: Woken,
 }
+
+/// The number of the next handle.
+static HANDLES: AtomicU64 = AtomicU64::new(0);
 
 /// A manager with which a call is under way.
 pub(crate) struct Entered<'a, H: Host> {
@@ -381,6 +391,9 @@ impl<H: Host> Manager<H> {
             activity_seen: AtomicU64::new(0),
             was_at_hand: AtomicBool::new(false),
             news_in_a_row: 0,
+            number: HANDLES.fetch_add(1, Relaxed),
+            task_place: AtomicUsize::new(0),
+            woken: Woken::default(),
         }
     }
 

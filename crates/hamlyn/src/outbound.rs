@@ -33,6 +33,7 @@ impl<T: TransmitEnd> Outbound<T> {
             outlets: Outlets {
                 ways: AtHand::new(),
                 broken: Vec::new(),
+                starved: 0,
                 sent_seen: 0,
                 idle_since_ns: 0,
                 returned: VecDeque::new(),
@@ -95,6 +96,8 @@ pub(crate) struct Outlets<T> {
     ways: AtHand<Way<T>>,
     /// Links whose peer broke the rules, and that nobody was told of yet.
     broken: Vec<(LinkId, LinkFault)>,
+    /// How often a link ran out of room.
+    pub(crate) starved: u64,
     /// Packets sent over all links when that was last looked at.
     sent_seen: u64,
     /// Since when it was so.
@@ -409,7 +412,10 @@ impl<T: TransmitEnd> Outlets<T> {
         if let Some(way) = self.ways.at_hand_mut() {
             let link = LinkId::from_bits(way.link);
             match reason {
-                Unsent::Full => way.starving = true,
+                Unsent::Full => {
+                    self.starved += u64::from(!way.starving);
+                    way.starving = true;
+                }
                 Unsent::Gone => {
                     if let Some(fault) = way.end.fault() {
                         self.broken.push((link, fault));

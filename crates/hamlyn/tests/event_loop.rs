@@ -318,3 +318,63 @@ fn a_sleep_that_is_kept_too_long_holds_up_no_other_thread() {
     });
     assert_eq!(sleep.timeout(), Some(Duration::ZERO));
 }
+
+/// Room is rung for only if it was waited for when the sleep was announced, so a sender that finds none later ends it.
+#[test]
+fn a_sender_that_finds_no_room_while_a_loop_sleeps_is_woken() {
+    for (strategy, waits) in Strategy::ALL
+        .into_iter()
+        .flat_map(|strategy| [LONG, Wait::Poll].map(|wait| (strategy, wait)))
+    {
+        let namespace = namespace();
+        let mut manager = hamlyn::open_shared(options(&namespace, 0), driven(strategy)).unwrap();
+        let there = open(&namespace);
+        let mut tags = tagged_write::Receiver::new(&there, 64, 1 << 16).unwrap();
+        let sender = tagged_write::Sender::grow(&manager, &tags.ticket(), LONG).unwrap();
+        let is_done = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            let (looped, is_done) = (manager.clone(), &is_done);
+            scope.spawn(move || {
+                let events = Loop::over(&manager, epoll::EventFlags::IN);
+                events.until(&mut manager, || {
+                    (is_done.load(Ordering::Acquire) == 1).then_some(())
+                });
+            });
+            let sending = scope.spawn(move || {
+                // The loop sleeps by now, most of the time.
+                std::thread::sleep(Duration::from_millis(2));
+                let send = |tag| sender.send(0, &[7; 64], tag, waits).is_ok();
+                let sent = (0..20_000).take_while(|&tag| send(tag)).count() as u64;
+                assert!(
+                    sent == 20_000 || waits == Wait::Poll,
+                    "{strategy:?}: {sent}"
+                );
+                sent
+            });
+            std::thread::sleep(Duration::from_millis(5));
+            let mut taken = 0;
+            let mut take = |wait| {
+                let tag = tags.get_tag(wait).unwrap();
+                assert!(tag.is_none_or(|tag| tag == taken), "{tag:?} after {taken}");
+                taken += u64::from(tag.is_some());
+                taken
+            };
+            while !sending.is_finished() {
+                take(Wait::millis(1));
+            }
+            // What was queued is sent by the loop: nobody else is in a call.
+            let sent = sending.join().unwrap();
+            let mut before = take(Wait::Poll);
+            while before < sent {
+                let after = take(LONG);
+                assert!(after > before, "{strategy:?}: {after} of {sent} were sent");
+                before = after;
+            }
+            // Any call of it wakes the loop.
+            is_done.store(1, Ordering::Release);
+            let answers = tagged_write::Receiver::new(&looped, 64, 16).unwrap();
+            let back = tagged_write::Sender::grow(&there, &answers.ticket(), LONG).unwrap();
+            back.send(0, &[], 1, LONG).unwrap();
+        });
+    }
+}

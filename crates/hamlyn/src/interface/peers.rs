@@ -116,6 +116,9 @@ impl<H: Host> Interface<H> {
     fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
         if let Some(processor) = &self.processor {
             processor.exchange.wake();
+            if self.sleepers.is_any() {
+                return self.sleep_beside_others(self.activity(), Some(until_ns));
+            }
             processor.exchange.waiter.prepare();
             let waited = if self.is_asked() {
                 Ok(())

@@ -276,10 +276,14 @@ impl<H: Host> Interface<H> {
         }
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
-        match self.post(terminus, target, message, offset) {
+        let sent = match self.post(terminus, target, message, offset) {
             Ok(handle) => Ok(handle),
             Err(error) => self.send_slowly(terminus, target, message, offset, wait, error),
+        };
+        if self.sleepers.is_any() {
+            self.tell_sleepers_of_want();
         }
+        sent
     }
 
     #[cold]

@@ -24,6 +24,8 @@ pub(crate) struct Sleepers {
     count: u32,
     /// The interface's activity when they were last told of it.
     told: u64,
+    /// How often a link had run out of room when they announced themselves.
+    starved: u64,
     /// They were woken: nobody joins them.
     is_over: bool,
     /// Wakes them; from the first time on.
@@ -57,11 +59,12 @@ impl<H: Host> Interface<H> {
         deadline_ns: Option<u64>,
     ) -> Result<Joined, HostError> {
         self.tell_sleepers();
+        self.tell_sleepers_of_want();
         if self.sleepers.is_over {
             return Ok(Joined::Crowded);
         }
         let until_ns = if self.sleepers.is_any() {
-            if self.activity() != before {
+            if self.activity() != before || self.is_asked() {
                 return Ok(Joined::News);
             }
             deadline_ns.into_iter().chain(self.spare_due_ns).min()
@@ -75,6 +78,7 @@ impl<H: Host> Interface<H> {
                 return Err(error);
             }
             self.sleepers.told = before;
+            self.sleepers.starved = self.starved();
             until_ns
         };
         self.sleepers.count += 1;
@@ -109,10 +113,28 @@ impl<H: Host> Interface<H> {
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_sleepers(&mut self) {
-        if !self.sleepers.is_any() || self.is_asleep() || self.sleepers.is_over {
+        if self.sleepers.is_any() && !self.is_asleep() {
+            self.wake_sleepers();
+        }
+    }
+
+    /// Wakes them if a link ran out of room since they went to sleep: peers ring only those that said that they wait for it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell_sleepers_of_want(&mut self) {
+        if self.sleepers.is_any() && self.starved() != self.sleepers.starved {
+            self.wake_sleepers();
+        }
+    }
+
+    fn starved(&self) -> u64 {
+        self.outbound.look(|outbound| outbound.outlets.starved)
+    }
+
+    fn wake_sleepers(&mut self) {
+        if std::mem::replace(&mut self.sleepers.is_over, true) {
             return;
         }
-        self.sleepers.is_over = true;
         if self.sleepers.waker.is_none() {
             self.sleepers.waker = Some(self.waker());
         }

@@ -1,0 +1,72 @@
+//! Drives Hamlyn's managers in a tokio runtime (decision 0021).
+//!
+//! One task drives a manager; [`spawn_local`] or [`spawn`] starts it. It polls for as long as a call that blocks would, with
+//! a turn for every other task between two looks, and then sleeps at the manager's descriptor. Other tasks wait with
+//! [`until`], as many as there are end points.
+//!
+//! ```
+//! use hamlyn::Wait;
+//! use hamlyn::tagged_write::{Receiver, Sender};
+//! use hamlyn_tokio::{spawn_local, until};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! tokio::task::LocalSet::new().block_on(&runtime, async {
+//!     let here = hamlyn::open_unnamed()?;
+//!     let there = hamlyn::open_unnamed()?;
+//!     let _driven = spawn_local(&here)?; // until this is dropped
+//!     let mut tags = Receiver::new(&here, 4096, 64)?;
+//!     let sender = Sender::grow(&there, &tags.ticket(), Wait::millis(1000))?;
+//!
+//!     let waiting = tokio::task::spawn_local(async move {
+//!         until(&here, || tags.get_tag(Wait::Poll)).await
+//!     });
+//!     sender.send(0, b"hello", 7, Wait::Poll)?;
+//!     assert_eq!(waiting.await??, 7);
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! A manager that [`hamlyn::open`] opens stays in its thread: a runtime of one thread, or a `LocalSet`. One that
+//! [`hamlyn::open_shared`] opens may be used by any task of any runtime.
+//!
+//! No call of this crate blocks. Calls of end points do, unless they are made with [`hamlyn::Wait::Poll`].
+#![forbid(unsafe_code)]
+
+mod driver;
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use hamlyn::Manager;
+use hamlyn::host::{Host, HostError};
+
+pub use driver::{DriveError, Driven, drive, spawn, spawn_local};
+
+/// Waits until `look` finds something: asks now, and again whenever anything has happened at the manager. For calls that do
+/// not block: with [`hamlyn::Wait::Poll`]. Whoever drops what this returns loses nothing: what `look` finds is returned at
+/// once. Does not allocate.
+///
+/// The manager must be driven ([`spawn`], [`spawn_local`]). One task at a time waits with a handle, so each takes one of its
+/// own: `manager.clone()`.
+///
+/// # Errors
+///
+/// Those of `look`; and those of the host, if the manager cannot be driven any more.
+pub async fn until<H: Host, T, E: From<HostError>>(
+    manager: &Manager<H>,
+    mut look: impl FnMut() -> Result<Option<T>, E>,
+) -> Result<T, E> {
+    poll_fn(|context| {
+        // Before the look, so that nothing is missed in between.
+        if let Err(error) = manager.register_waker(context.waker()) {
+            return Poll::Ready(Err(error.into()));
+        }
+        match look().transpose() {
+            Some(found) => Poll::Ready(found),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
