@@ -15,7 +15,7 @@ pub const CELL_BYTES: usize = 64;
 /// What the first bytes choose, and then the cell. Nothing if there are too few.
 pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
     let (choice, bytes) = bytes.split_first()?;
-    let bulk_bytes = [128 << 10, 1 << 20, 64 << 20][usize::from(*choice) % 3];
+    let arena_bytes = [128 << 10, 1 << 20, 64 << 20][usize::from(*choice) % 3];
     let payload_max_bytes = [64, 16 << 10, 64 << 10][usize::from(*choice) / 3 % 3];
     let bytes: &[u8; CELL_BYTES] = bytes.first_chunk()?;
     let mut cell = [0; CELL_BYTES / 8];
@@ -25,7 +25,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             .rev()
             .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
-    let judged = decode(&cell, bulk_bytes, payload_max_bytes);
+    let judged = decode(&cell, arena_bytes, payload_max_bytes);
     assert!(!is_fence(&cell) || judged.is_err(), "a fence is no packet");
     let short = match cell[0] >> 32 << 32 {
         BARE => decode_short::<_, false>(cell).map(|short| short.copied()),
@@ -57,17 +57,19 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
     match placement.data {
         Data::Placed => assert!(header.flags.is_placed()),
         Data::Cell(_) => assert!(length <= INLINE_BYTES),
-        Data::Bulk(at) => {
-            assert!(at as usize + length <= bulk_bytes);
+        Data::PayloadArena(at) => {
+            assert!(at as usize + length <= arena_bytes);
             assert!((at as usize).is_multiple_of(DATA_ALIGNMENT_BYTES));
         }
     }
     match placement.metadata {
         Metadata::Word(_) => assert!(metadata_length <= WORD_BYTES),
-        Metadata::Bulk(at) => {
-            assert!(at as usize + metadata_length <= bulk_bytes);
+        Metadata::PayloadArena(at) => {
+            assert!(at as usize + metadata_length <= arena_bytes);
             match placement.data {
-                Data::Bulk(data_at) => assert!(at as usize + metadata_length <= data_at as usize),
+                Data::PayloadArena(data_at) => {
+                    assert!(at as usize + metadata_length <= data_at as usize)
+                }
                 Data::Placed => {}
                 Data::Cell(_) => panic!("metadata in the bulk and data in the cell: {placement:?}"),
             }
@@ -75,7 +77,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
     }
     let again = encode(&header, &placement);
     assert_eq!(
-        decode(&again, bulk_bytes, payload_max_bytes),
+        decode(&again, arena_bytes, payload_max_bytes),
         Ok((header, placement))
     );
     Some(Ok(placement))

@@ -12,7 +12,7 @@ use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
 use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::notes::Notes;
+use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 use crate::inlets::{Inlet, Inlets};
 use crate::links::LinkEnd;
@@ -73,7 +73,7 @@ enum Next {
 }
 
 impl<R: ReceiveEnd> Inbound<R> {
-    pub(crate) fn new(receiver: Receiver<Area>, notes: Option<Notes>) -> Self {
+    pub(crate) fn new(receiver: Receiver<Area>, notes: Option<ReadyBitmap>) -> Self {
         Self {
             receiver,
             inlets: Inlets::new(),
@@ -436,7 +436,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             Ok(Some(Ok(None))) => {}
             Ok(Some(Err(refusal))) => self.refused(refusal, refused_key),
             Ok(None) => {
-                inlet.end.settle_bulk();
+                inlet.end.settle_arena();
                 if let Some(cause) = inlet.lost {
                     self.end(LinkEnd::Lost(cause));
                 }
@@ -468,7 +468,7 @@ fn is_silent<R: ReceiveEnd>(inlet: &mut Inlet<R>) -> bool {
     if inlet.lost.is_some() || inlet.end.is_pending() {
         return false;
     }
-    inlet.end.settle_bulk();
+    inlet.end.settle_arena();
     true
 }
 

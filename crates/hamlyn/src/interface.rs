@@ -120,7 +120,7 @@ impl<H: Host> Interface<H> {
             reason: "it has one",
         })?;
         let habit = Habit::new(host.spin_ns());
-        let inbound = Inbound::new(receiver, host.notes());
+        let inbound = Inbound::new(receiver, host.ready_bitmap());
         let (inbound, lent_inbound) = Half::new(inbound, strategy != Strategy::Proc);
         let (outbound, lent_outbound) = Half::new(Outbound::new(), strategy == Strategy::Np);
         let mut interface = Self {

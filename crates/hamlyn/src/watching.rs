@@ -4,20 +4,20 @@
 //! us look at a link: it is watched again if it has something. Before sleeping every link is looked at, whatever notes say.
 
 use hamlyn_link::ReceiveEnd;
-use hamlyn_ring::notes::Notes;
+use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use hamlyn_ring::watch::Turns;
 
 use crate::inlets::Inlets;
 
 /// Notes taken per poll.
-const NOTES_PER_POLL: u32 = 16;
+const READY_BITS_PER_POLL: u32 = 16;
 /// No place.
 const NOWHERE: u32 = u32::MAX;
 
 /// See the module.
 pub(crate) struct Watching {
     turns: Turns,
-    notes: Option<Notes>,
+    notes: Option<ReadyBitmap>,
     /// The place of the link whose peer leaves notes under that number.
     by_note: Vec<u32>,
     /// The next poll gives a turn to each watched link.
@@ -25,7 +25,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    pub(crate) fn new(notes: Option<Notes>) -> Self {
+    pub(crate) fn new(notes: Option<ReadyBitmap>) -> Self {
         Self {
             turns: Turns::new(),
             notes,
@@ -40,8 +40,8 @@ impl Watching {
             return;
         };
         self.turns.enter(place);
-        let note = inlet.end.peer_note();
-        if note < hamlyn_ring::notes::NOTES_MAX {
+        let note = inlet.end.ready_bit();
+        if note < hamlyn_ring::ready_bitmap::READY_BITS_MAX {
             let note = note as usize;
             if note >= self.by_note.len() {
                 self.by_note.resize(note + 1, NOWHERE);
@@ -135,9 +135,9 @@ impl Watching {
         if let Some(notes) = &mut self.notes
             && notes.is_any()
         {
-            let mut noted = [NOWHERE; NOTES_PER_POLL as usize];
+            let mut noted = [NOWHERE; READY_BITS_PER_POLL as usize];
             let mut free = noted.iter_mut();
-            notes.take(NOTES_PER_POLL, |number| {
+            notes.take(READY_BITS_PER_POLL, |number| {
                 if let Some(&place) = self.by_note.get(number as usize)
                     && let Some(to) = free.next()
                 {

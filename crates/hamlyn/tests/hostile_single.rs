@@ -78,7 +78,7 @@ impl Scene {
         let data = if header.flags.is_placed() {
             Data::Placed
         } else {
-            Data::Bulk(place)
+            Data::PayloadArena(place)
         };
         let metadata = Metadata::Word(header.word);
         let mut cell = encode(header, &Placement { data, metadata });
@@ -93,7 +93,7 @@ impl Scene {
     }
 
     fn store(&self, byte: u8) {
-        let at = self.link.to_victim_geometry.bulk_offset() + PLACE as usize;
+        let at = self.link.to_victim_geometry.arena_offset() + PLACE as usize;
         let data = vec![byte; DATA_BYTES as usize];
         self.link.to_victim.copy_in(at, &data).unwrap();
     }
@@ -229,9 +229,9 @@ fn single_packets_are_refused_by_the_names_that_others_have() {
 fn a_place_outside_the_bulk_ends_the_link() {
     for case in 0..4 {
         let mut scene = Scene::new();
-        let bulk_bytes = scene.link.to_victim_geometry.bulk_bytes();
+        let arena_bytes = scene.link.to_victim_geometry.arena_bytes();
         // Behind it; across its end; not on a line; as far away as can be said.
-        let place = [bulk_bytes, bulk_bytes - 960, 32, !63][case];
+        let place = [arena_bytes, arena_bytes - 960, 32, !63][case];
         let right = scene.header();
         scene.delivered(&right, 9);
         let landed = scene.landed();

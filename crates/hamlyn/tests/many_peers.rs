@@ -9,7 +9,7 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::host::{Address, ConnectError, HostError, RefusedBecause};
 use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Strategy, Target, Wait};
-use hamlyn_ring::notes::NOTES_BYTES;
+use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 use hamlyn_ring::watch::SWEEP_POLLS;
 
 use support::raw_link::RawLink;
@@ -127,7 +127,7 @@ fn notes_that_are_wiped_out_or_forged_only_delay() {
         for number in 0..PEERS {
             scene.senders[number].send(number as u64);
             let heard = polls_until_heard(&mut scene, 2 * round, || {
-                for offset in (0..NOTES_BYTES).step_by(8) {
+                for offset in (0..READY_BITMAP_BYTES).step_by(8) {
                     hostile.notes.store_u64(offset, forged).unwrap();
                 }
             });
@@ -136,7 +136,7 @@ fn notes_that_are_wiped_out_or_forged_only_delay() {
                 "{heard:?} of {number} with notes of {forged:x}"
             );
         }
-        for offset in (0..NOTES_BYTES).step_by(8) {
+        for offset in (0..READY_BITMAP_BYTES).step_by(8) {
             hostile.notes.store_u64(offset, 0).unwrap();
         }
         silence(&scene.here, &mut scene.queue);
@@ -157,7 +157,7 @@ fn nobody_sleeps_beside_a_message_whatever_stands_in_the_notes() {
         scope.spawn(|| {
             let mut random = Random::new(5);
             while !stop.load(Ordering::Relaxed) {
-                let offset = random.below(NOTES_BYTES as u64 / 8) as usize * 8;
+                let offset = random.below(READY_BITMAP_BYTES as u64 / 8) as usize * 8;
                 let value = [0, u64::MAX, random.next()][random.below(3) as usize];
                 let _ = hostile.notes.store_u64(offset, value);
             }

@@ -22,7 +22,7 @@ use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
 use hamlyn_ring::lending::Borrowed;
-use hamlyn_ring::notes::Notes;
+use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use std::os::fd::OwnedFd;
 
 /// Where an interface is: what a ticket needs in order to be usable anywhere.
@@ -230,7 +230,7 @@ pub trait Host: std::fmt::Debug + 'static {
 
     /// The page in which peers leave notes; to be taken once. Without it, links that are looked at seldom
     /// are found only by looking.
-    fn notes(&mut self) -> Option<Notes>;
+    fn ready_bitmap(&mut self) -> Option<ReadyBitmap>;
 
     /// Called in loops that wait without sleeping: pauses the processor, or with `yields` lets others have it, if
     /// there are any. In the simulator it lets time pass.

@@ -78,7 +78,7 @@ fn offer(its_name: Option<&str>) -> Offer {
         interface: 0x0123_4567_89AB_CDEF,
         name: its_name.map(name),
         cells: 256,
-        bulk_bytes: 1 << 20,
+        arena_bytes: 1 << 20,
         payload_max_bytes: 16_384,
         takes_barriers: true,
         note: 9,

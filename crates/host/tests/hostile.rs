@@ -302,7 +302,7 @@ fn memory_that_could_be_taken_away_is_refused() {
         );
     }
     // Sizes that are not allowed, though the memory is sound.
-    for (cells, bulk_bytes) in [
+    for (cells, arena_bytes) in [
         (0, 1 << 20),
         (3, 1 << 20),
         (u32::MAX, 1 << 20),
@@ -310,7 +310,7 @@ fn memory_that_could_be_taken_away_is_refused() {
         (256, u32::MAX),
     ] {
         let mut offer = offer.clone();
-        (offer.cells, offer.bulk_bytes) = (cells, bulk_bytes);
+        (offer.cells, offer.arena_bytes) = (cells, arena_bytes);
         let client = Raw::connect(&namespace, interface);
         assert!(client.send(&codec::encode(&Message::Hello(offer)), &[ring, notes]));
         assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);

@@ -22,7 +22,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::notes::NOTES_BYTES;
+use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 use hamlyn_ring::shared::Access;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -45,7 +45,8 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
     let (one, other) = (memory(), memory());
     let (left, right) = UnixStream::pair().expect("sockets");
     let make = |receive: &Memfd, send: &Memfd, socket: UnixStream| {
-        let notes = Memfd::create("handoff-notes", NOTES_BYTES, NOTES_BYTES).expect("notes");
+        let notes =
+            Memfd::create("handoff-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).expect("notes");
         PairLink::new(PairParts {
             receive: receive.map(Access::Writable).expect("map"),
             receive_geometry: geometry,
@@ -56,7 +57,7 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
             send_geometry: geometry,
             notes: notes.map(Access::Writable).expect("map"),
             note: 0,
-            peer_note: 0,
+            ready_bit: 0,
             peer_note_lease: None,
             fence: Fence::Light,
             doorbell: socket.into(),

@@ -1,6 +1,6 @@
 //! One direction of a link: packets into cells and bulk, and out of them.
 //!
-//! The way there: short data go into the cell; everything else into the bulk,
+//! The way there: short data go into the cell; everything else into the payload arena,
 //! copied once, straight from where it lies. The way back: the cell is copied out
 //! and checked, then the receiver's engine decides, and only then do the bytes go
 //! to their place, copied once.
@@ -18,11 +18,11 @@ use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer};
 use hamlyn_ring::reports::{Miscounted, ReportReader, Reporter, SharedReports};
-use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, Way, ticks};
-use hamlyn_ring::stretch::Stretch;
+use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, StoreKind, ticks};
+use hamlyn_ring::streaming::StreamingHeuristic;
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement, ShortInCell};
-use crate::crossing::Crossing;
+use crate::copy_policy::CopyPolicy;
 use crate::{LinkError, LinkFault, Refused, report};
 
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
@@ -37,9 +37,9 @@ pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
 pub(crate) struct Outgoing {
     producer: Producer<SharedCells>,
     mapping: Arc<Mapping>,
-    bulk_offset: usize,
+    arena_offset: usize,
     payload_max: usize,
-    crossing: Crossing,
+    copy_policy: CopyPolicy,
     reports: ReportReader<SharedReports>,
     /// How many cells were sent when a fence was the last of them.
     fenced: u64,
@@ -59,9 +59,9 @@ impl Outgoing {
         Ok(Self {
             producer: Producer::new(cells, geometry, geometry.window_bytes(payload_max)),
             mapping,
-            bulk_offset: geometry.bulk_offset(),
+            arena_offset: geometry.arena_offset(),
             payload_max,
-            crossing: Crossing::new(),
+            copy_policy: CopyPolicy::new(),
             reports,
             fenced: 0,
             fault: None,
@@ -237,14 +237,14 @@ impl Outgoing {
             Placement::data_after(metadata.len())
         };
         let place = room.place(data_after + length).map_err(unsent)?;
-        let begin = self.bulk_offset + place.offset() as usize;
+        let begin = self.arena_offset + place.offset() as usize;
         let mapping = &self.mapping;
         if in_word.is_none() {
             mapping
                 .copy_in(begin, metadata)
                 .map_err(|OutOfRange| impossible(Denied::OutOfArea))?;
         }
-        self.crossing
+        self.copy_policy
             .carry(length, window_bytes, ticks, |way| {
                 gather(mapping, begin + data_after, parts, way)
             })
@@ -253,9 +253,9 @@ impl Outgoing {
             data: if placed {
                 Data::Placed
             } else {
-                Data::Bulk(place.offset() + data_after as u32)
+                Data::PayloadArena(place.offset() + data_after as u32)
             },
-            metadata: in_word.unwrap_or(Metadata::Bulk(place.offset())),
+            metadata: in_word.unwrap_or(Metadata::PayloadArena(place.offset())),
         };
         room.publish_with(cell::encode(header, &placement), place);
         Ok(())
@@ -276,9 +276,14 @@ fn words(bytes: &[u8; INLINE_BYTES]) -> [u64; 2] {
     [both as u64, (both >> 64) as u64]
 }
 
-/// Copies all parts into the bulk.
+/// Copies all parts into the payload arena.
 #[inline(never)]
-fn gather(mapping: &Mapping, to: usize, parts: &[Part<'_, Area>], way: Way) -> Result<(), Denied> {
+fn gather(
+    mapping: &Mapping,
+    to: usize,
+    parts: &[Part<'_, Area>],
+    way: StoreKind,
+) -> Result<(), Denied> {
     match *parts {
         [Part::Bytes(bytes)] => put(mapping, to, bytes, way),
         _ => gather_parts(mapping, to, parts, way),
@@ -286,10 +291,10 @@ fn gather(mapping: &Mapping, to: usize, parts: &[Part<'_, Area>], way: Way) -> R
 }
 
 #[inline(always)]
-fn put(mapping: &Mapping, to: usize, bytes: &[u8], way: Way) -> Result<(), Denied> {
+fn put(mapping: &Mapping, to: usize, bytes: &[u8], way: StoreKind) -> Result<(), Denied> {
     match way {
-        Way::Through => mapping.copy_in(to, bytes),
-        Way::Past => mapping.stream_in(to, bytes),
+        StoreKind::Temporal => mapping.copy_in(to, bytes),
+        StoreKind::NonTemporal => mapping.stream_in(to, bytes),
     }
     .map_err(|OutOfRange| Denied::OutOfArea)
 }
@@ -299,7 +304,7 @@ fn gather_parts(
     mapping: &Mapping,
     mut to: usize,
     parts: &[Part<'_, Area>],
-    way: Way,
+    way: StoreKind,
 ) -> Result<(), Denied> {
     for part in parts {
         match *part {
@@ -354,16 +359,16 @@ pub type Worded<'a> = ShortInCell<SharedCell<'a>, true>;
 pub(crate) struct Incoming {
     consumer: Consumer<SharedCells>,
     mapping: Arc<Mapping>,
-    bulk_offset: usize,
-    bulk_bytes: usize,
+    arena_offset: usize,
+    arena_bytes: usize,
     payload_max: usize,
-    stretch: Stretch,
+    streaming: StreamingHeuristic,
     reporter: Reporter<SharedReports>,
     /// How many cells had been taken when a fence was the last of them.
     fenced: u64,
 }
 
-/// A packet that is there: in the copy of its cell, and perhaps in the bulk.
+/// A packet that is there: in the copy of its cell, and perhaps in the payload arena.
 pub(crate) struct Found {
     header: Header,
     placement: Placement,
@@ -399,10 +404,10 @@ impl Incoming {
             fenced: u64::MAX,
             consumer: Consumer::new(cells, geometry),
             mapping,
-            bulk_offset: geometry.bulk_offset(),
-            bulk_bytes: geometry.bulk_bytes() as usize,
+            arena_offset: geometry.arena_offset(),
+            arena_bytes: geometry.arena_bytes() as usize,
             payload_max,
-            stretch: Stretch::new(),
+            streaming: StreamingHeuristic::new(),
         })
     }
 
@@ -442,7 +447,7 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        match cell::decode(&cell, self.bulk_bytes, self.payload_max) {
+        match cell::decode(&cell, self.arena_bytes, self.payload_max) {
             Ok((header, placement)) => Ok(Some(Found { header, placement })),
             Err(fault) => Err(self.stopped(&cell, fault)),
         }
@@ -479,10 +484,10 @@ impl Incoming {
         let length = header.length_bytes;
         let carried = Carried {
             mapping: &self.mapping,
-            bulk_offset: self.bulk_offset,
+            arena_offset: self.arena_offset,
             length,
             placement,
-            stretch: &self.stretch,
+            streaming: &self.streaming,
         };
         let result = take(&header, &carried);
         if let Some(refusal) = judge(&result) {
@@ -490,9 +495,13 @@ impl Incoming {
             self.report(header, refusal);
         }
         // Metadata alone take a place there too.
-        let in_bulk = matches!(placement.data, Data::Bulk(_));
-        let bulk_bytes = if in_bulk { (length as usize).max(1) } else { 0 };
-        let rings = self.consumer.done(bulk_bytes);
+        let in_arena = matches!(placement.data, Data::PayloadArena(_));
+        let arena_bytes = if in_arena {
+            (length as usize).max(1)
+        } else {
+            0
+        };
+        let rings = self.consumer.done(arena_bytes);
         (result, rings)
     }
 
@@ -515,8 +524,8 @@ impl Incoming {
 
     /// As for [`Incoming::settle`], but nothing is returned unless there is bulk in it.
     #[inline(always)]
-    pub(crate) fn settle_bulk(&mut self) -> bool {
-        self.consumer.settle_bulk()
+    pub(crate) fn settle_arena(&mut self) -> bool {
+        self.consumer.settle_arena()
     }
 
     pub(crate) fn close(&mut self) {
@@ -524,14 +533,14 @@ impl Incoming {
     }
 }
 
-/// The bytes that came with a packet: in the copy of its cell, or in the bulk,
+/// The bytes that came with a packet: in the copy of its cell, or in the payload arena,
 /// where the peer may still change them.
 pub struct Carried<'a> {
     mapping: &'a Mapping,
-    bulk_offset: usize,
+    arena_offset: usize,
     length: u32,
     placement: Placement,
-    stretch: &'a Stretch,
+    streaming: &'a StreamingHeuristic,
 }
 
 impl memory::Payload<Area> for Carried<'_> {
@@ -541,9 +550,9 @@ impl memory::Payload<Area> for Carried<'_> {
             Metadata::Word(word) => {
                 into[..cell::WORD_BYTES].copy_from_slice(&word.to_le_bytes());
             }
-            Metadata::Bulk(at) => {
+            Metadata::PayloadArena(at) => {
                 let into = &mut into[..length_bytes.min(USER_METADATA_BYTES)];
-                let copied = self.mapping.copy_out(self.bulk_offset + at as usize, into);
+                let copied = self.mapping.copy_out(self.arena_offset + at as usize, into);
                 debug_assert!(copied.is_ok(), "the placement was checked");
             }
         }
@@ -553,7 +562,7 @@ impl memory::Payload<Area> for Carried<'_> {
     fn metadata_word(&self) -> Option<u64> {
         match self.placement.metadata {
             Metadata::Word(word) => Some(word),
-            Metadata::Bulk(_) => None,
+            Metadata::PayloadArena(_) => None,
         }
     }
 
@@ -562,9 +571,9 @@ impl memory::Payload<Area> for Carried<'_> {
         let length = self.length as usize;
         match self.placement.data {
             Data::Cell([low, high]) => area.write_short(offset, [low, high], length),
-            Data::Bulk(at) => {
-                let from = self.bulk_offset + at as usize;
-                deposit_bulk(self.stretch, self.mapping, from, area, offset, length)
+            Data::PayloadArena(at) => {
+                let from = self.arena_offset + at as usize;
+                deposit_from_arena(self.streaming, self.mapping, from, area, offset, length)
             }
             // The engine asks for none.
             Data::Placed => Ok(()),
@@ -574,15 +583,15 @@ impl memory::Payload<Area> for Carried<'_> {
 
 /// Not a method, so that what came need not lie in memory.
 #[inline(never)]
-fn deposit_bulk(
-    stretch: &Stretch,
+fn deposit_from_arena(
+    streaming: &StreamingHeuristic,
     mapping: &Mapping,
     from: usize,
     area: &Area,
     offset: u64,
     length: usize,
 ) -> Result<(), Denied> {
-    let way = stretch.way(offset, length);
+    let way = streaming.way(offset, length);
     area.write_from(offset, mapping, from, length, way)
 }
 

@@ -6,7 +6,7 @@
 //! | 1 | slot 32, metadata index 16, unused 16 |
 //! | 2 | key |
 //! | 3 | offset |
-//! | 4 | data length 32, place in the bulk 32 |
+//! | 4 | data length 32, place in the payload arena 32 |
 //! | 5 | the word; or metadata |
 //! | 6, 7 | up to 16 bytes of data |
 //!
@@ -14,7 +14,7 @@
 //! of all cells before it, so that the sender knows that they were taken (decision 0020).
 //!
 //! [`decode`] is a parser of foreign bytes: it is total, reads nothing but its
-//! arguments, and refuses whatever would lead outside the bulk or beyond what was
+//! arguments, and refuses whatever would lead outside the payload arena or beyond what was
 //! agreed. It does not judge kinds, flags, slots or keys; the engine does.
 
 use hamlyn_engine::key::Key;
@@ -30,10 +30,10 @@ pub const INLINE_BYTES: usize = 16;
 const _: () = assert!(INLINE_BYTES == SHORT_BYTES);
 /// Bytes of metadata that fit into the word of a cell.
 pub const WORD_BYTES: usize = 8;
-/// In the bulk, data begin at a multiple of this after the metadata.
+/// In the payload arena, data begin at a multiple of this after the metadata.
 pub const DATA_ALIGNMENT_BYTES: usize = 16;
 
-/// Placement bit: the data, and metadata that are not in the word, lie in the bulk.
+/// Placement bit: the data, and metadata that are not in the word, lie in the payload arena.
 const BULK: u8 = 1;
 /// Placement bit: the word is metadata, and the header's word is zero.
 const METADATA_IN_WORD: u8 = 2;
@@ -58,8 +58,8 @@ pub fn is_fence(cell: &Cell) -> bool {
 pub enum Data {
     /// In the cell: the bytes of these words, lowest first.
     Cell([u64; 2]),
-    /// At this place of the bulk.
-    Bulk(u32),
+    /// At this place of the payload arena.
+    PayloadArena(u32),
     /// In their place: the header says that they were placed, and they do not travel.
     Placed,
 }
@@ -69,8 +69,8 @@ pub enum Data {
 pub enum Metadata {
     /// In the cell: the bytes of this word, lowest first. Also if there are none.
     Word(u64),
-    /// At this place of the bulk.
-    Bulk(u32),
+    /// At this place of the payload arena.
+    PayloadArena(u32),
 }
 
 /// Where the bytes of a packet are.
@@ -83,7 +83,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// How far into its place in the bulk the data begin.
+    /// How far into its place in the payload arena the data begin.
     #[inline]
     pub const fn data_after(metadata_length: usize) -> usize {
         metadata_length.next_multiple_of(DATA_ALIGNMENT_BYTES)
@@ -98,14 +98,14 @@ pub fn word_is_free(header: &Header, metadata_length: usize) -> bool {
 
 /// The cell of a header whose bytes are placed so. The flag is left to the ring.
 ///
-/// Metadata may be in the word only if [`word_is_free`]; metadata in the bulk lie
+/// Metadata may be in the word only if [`word_is_free`]; metadata in the payload arena lie
 /// [`Placement::data_after`] bytes before the data, which are there too.
 #[inline(always)]
 pub fn encode(header: &Header, placement: &Placement) -> Cell {
     let (mut bits, mut place, mut data) = (0, 0, [0; 2]);
     match placement.data {
         Data::Cell(words) => data = words,
-        Data::Bulk(offset) => {
+        Data::PayloadArena(offset) => {
             bits |= BULK;
             place = offset;
         }
@@ -119,7 +119,7 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
                 word = metadata;
             }
         }
-        Metadata::Bulk(offset) => {
+        Metadata::PayloadArena(offset) => {
             bits |= BULK;
             place = offset;
         }
@@ -160,7 +160,7 @@ pub struct ShortInCell<C, const HAS_METADATA: bool>(C);
 pub fn decode_short<C: CellInPlace, const HAS_METADATA: bool>(
     cell: C,
 ) -> Option<ShortInCell<C, HAS_METADATA>> {
-    // A place in the bulk makes the length too large.
+    // A place in the payload arena makes the length too large.
     (cell.word::<4>() == INLINE_BYTES as u64).then_some(ShortInCell(cell))
 }
 
@@ -224,11 +224,11 @@ fn header(cell: &Cell) -> Header {
 }
 
 /// The header in a cell, and where the packet's bytes are: all of them inside a
-/// bulk of `bulk_bytes`, and not more than `payload_max_bytes`.
+/// bulk of `arena_bytes`, and not more than `payload_max_bytes`.
 #[inline(always)]
 pub fn decode(
     cell: &Cell,
-    bulk_bytes: usize,
+    arena_bytes: usize,
     payload_max_bytes: usize,
 ) -> Result<(Header, Placement), LinkFault> {
     let mut header = header(cell);
@@ -282,7 +282,7 @@ pub fn decode(
     };
     let needed = data_after + length;
     let begin = offset as usize;
-    if !begin.is_multiple_of(LINE_BYTES) || begin > bulk_bytes || needed > bulk_bytes - begin {
+    if !begin.is_multiple_of(LINE_BYTES) || begin > arena_bytes || needed > arena_bytes - begin {
         return Err(LinkFault::Placement);
     }
     let placement = Placement {
@@ -290,12 +290,12 @@ pub fn decode(
         data: if placed {
             Data::Placed
         } else {
-            Data::Bulk(offset + data_after as u32)
+            Data::PayloadArena(offset + data_after as u32)
         },
         metadata: match metadata_length {
             0 => Metadata::Word(0),
             _ if in_word => Metadata::Word(cell[5]),
-            _ => Metadata::Bulk(offset),
+            _ => Metadata::PayloadArena(offset),
         },
     };
     Ok((header, placement))

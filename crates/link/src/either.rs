@@ -273,16 +273,16 @@ impl ReceiveEnd for EitherReceive {
     }
 
     #[inline]
-    fn settle_bulk(&mut self) {
-        either!(self, end => end.settle_bulk());
+    fn settle_arena(&mut self) {
+        either!(self, end => end.settle_arena());
     }
 
     fn owes_ring(&self) -> bool {
         either!(self, end => end.owes_ring())
     }
 
-    fn peer_note(&self) -> u32 {
-        either!(self, end => end.peer_note())
+    fn ready_bit(&self) -> u32 {
+        either!(self, end => end.ready_bit())
     }
 
     #[inline]

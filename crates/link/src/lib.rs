@@ -8,7 +8,7 @@
 
 pub mod carrier;
 pub mod cell;
-mod crossing;
+mod copy_policy;
 pub mod either;
 pub mod pair;
 mod report;
@@ -226,7 +226,7 @@ pub trait ReceiveEnd {
 
     /// Returns the credit that is still held back if the sender may wait for it though nothing more
     /// comes: if there is bulk in it. To be called when a poll found nothing.
-    fn settle_bulk(&mut self);
+    fn settle_arena(&mut self);
 
     /// Whether the peer waits to be rung for, but the system did not let us: to be settled again soon, also
     /// if nothing more is sent.
@@ -235,8 +235,8 @@ pub trait ReceiveEnd {
     }
 
     /// The number under which the peer leaves notes, in the page of this interface, that it has
-    /// sent something (`hamlyn_ring::notes`). A number beyond those is none.
-    fn peer_note(&self) -> u32;
+    /// sent something (`hamlyn_ring::ready_bitmap`). A number beyond those is none.
+    fn ready_bit(&self) -> u32;
 
     /// We look at this link often from now on: its peer need not leave notes, nor ring. What it sent before
     /// it saw this must be looked for once.

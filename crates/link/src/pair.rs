@@ -18,7 +18,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::notes::{NOTES_MAX, NotePad, SharedNotes};
+use hamlyn_ring::ready_bitmap::{READY_BITS_MAX, ReadyMarker, SharedBitmap};
 use hamlyn_ring::shared::{Access, Mapping};
 use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
@@ -46,7 +46,7 @@ pub struct PairParts {
     /// Our number there.
     pub note: u32,
     /// The peer's number in our page.
-    pub peer_note: u32,
+    pub ready_bit: u32,
     /// Dropped with the link: gives the peer's number back to whoever gave it out.
     pub peer_note_lease: Option<Box<dyn Send>>,
     /// Who pays for the barrier of the sleep protocol.
@@ -73,7 +73,7 @@ impl PairLink {
         let payload_max = parts.payload_max_bytes;
         check_payload_max(payload_max)?;
         let send = Arc::new(parts.send);
-        let notes = NotePad::new(SharedNotes::new(Arc::new(parts.notes))?, parts.note);
+        let notes = ReadyMarker::new(SharedBitmap::new(Arc::new(parts.notes))?, parts.note);
         let waker = Waker::new(Arc::clone(&send), parts.send_geometry, parts.fence, notes)?;
         let file = Some(parts.send_file);
         let word = WakeWord::new(Arc::clone(&send), parts.send_geometry)?;
@@ -82,7 +82,7 @@ impl PairLink {
         let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
         let wake_word = WakeWord::new(Arc::clone(&receive), parts.receive_geometry)?;
         let incoming = Incoming::new(receive, parts.receive_geometry, payload_max)?;
-        let doorbell = Arc::new(Doorbell::new(word, Beside::Socket(parts.doorbell)));
+        let doorbell = Arc::new(Doorbell::new(word, Notifier::Socket(parts.doorbell)));
         Ok(Self {
             transmit: PairTransmit {
                 outgoing,
@@ -94,20 +94,20 @@ impl PairLink {
                 attention,
                 wake_word,
                 doorbell,
-                peer_note: parts.peer_note,
+                ready_bit: parts.ready_bit,
                 _peer_note_lease: parts.peer_note_lease,
                 fault: None,
             },
         })
     }
 
-    /// A link over new memory whose other end is the same interface. `alarm` is an eventfd that ends the
+    /// A link over new memory whose other end is the same interface. `event_fd` is an eventfd that ends the
     /// sleep of whoever drives it, which need not be who sends, unless he waits at the link's word.
     pub fn to_itself(
         geometry: Geometry,
         payload_max_bytes: usize,
         fence: Fence,
-        alarm: OwnedFd,
+        event_fd: OwnedFd,
     ) -> Result<Self, LinkError> {
         check_payload_max(payload_max_bytes)?;
         // A memory file, so that what is seldom needed is reserved when it is.
@@ -115,8 +115,11 @@ impl PairLink {
         let mapping = Arc::new(file.map(Access::Writable)?);
         let file = Some(file.into_fd());
         let wake_word = WakeWord::new(Arc::clone(&mapping), geometry)?;
-        let doorbell = Arc::new(Doorbell::new(wake_word.clone(), Beside::Alarm(alarm)));
-        let pad = NotePad::none();
+        let doorbell = Arc::new(Doorbell::new(
+            wake_word.clone(),
+            Notifier::EventFd(event_fd),
+        ));
+        let pad = ReadyMarker::none();
         Ok(Self {
             transmit: PairTransmit {
                 outgoing: Outgoing::new(Arc::clone(&mapping), geometry, payload_max_bytes, file)?,
@@ -128,7 +131,7 @@ impl PairLink {
                 wake_word,
                 incoming: Incoming::new(mapping, geometry, payload_max_bytes)?,
                 doorbell,
-                peer_note: NOTES_MAX,
+                ready_bit: READY_BITS_MAX,
                 _peer_note_lease: None,
                 fault: None,
             },
@@ -149,24 +152,24 @@ impl Link for PairLink {
 struct Doorbell {
     /// At which it sleeps, as a rule.
     word: WakeWord,
-    beside: Beside,
+    notifier: Notifier,
     /// The peer waits to be rung for, but that could not be done.
     is_owed: AtomicBool,
 }
 
 /// What a sleeper hears that does not wait at the word.
-enum Beside {
+enum Notifier {
     /// A socket to it.
     Socket(OwnedFd),
     /// Of an interface that is linked to itself: an eventfd.
-    Alarm(OwnedFd),
+    EventFd(OwnedFd),
 }
 
 impl Doorbell {
-    fn new(word: WakeWord, beside: Beside) -> Self {
+    fn new(word: WakeWord, notifier: Notifier) -> Self {
         Self {
             word,
-            beside,
+            notifier,
             is_owed: AtomicBool::new(false),
         }
     }
@@ -195,11 +198,11 @@ impl Doorbell {
             return true;
         }
         loop {
-            let rung = match &self.beside {
-                Beside::Socket(socket) => {
+            let rung = match &self.notifier {
+                Notifier::Socket(socket) => {
                     send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
                 }
-                Beside::Alarm(event) => rustix::io::write(event, &1_u64.to_ne_bytes()),
+                Notifier::EventFd(event) => rustix::io::write(event, &1_u64.to_ne_bytes()),
             };
             match rung {
                 Err(Errno::INTR) => {}
@@ -333,7 +336,7 @@ pub struct PairReceive {
     attention: Attention,
     wake_word: WakeWord,
     doorbell: Arc<Doorbell>,
-    peer_note: u32,
+    ready_bit: u32,
     _peer_note_lease: Option<Box<dyn Send>>,
     /// The first fault; nothing comes out of this end from then on.
     fault: Option<LinkFault>,
@@ -465,9 +468,9 @@ impl ReceiveEnd for PairReceive {
     }
 
     #[inline]
-    fn settle_bulk(&mut self) {
+    fn settle_arena(&mut self) {
         self.settle_due();
-        let rings = self.incoming.settle_bulk();
+        let rings = self.incoming.settle_arena();
         self.ring_if(rings || self.doorbell.is_owed());
     }
 
@@ -475,8 +478,8 @@ impl ReceiveEnd for PairReceive {
         self.doorbell.is_owed()
     }
 
-    fn peer_note(&self) -> u32 {
-        self.peer_note
+    fn ready_bit(&self) -> u32 {
+        self.ready_bit
     }
 
     #[inline]
@@ -487,7 +490,7 @@ impl ReceiveEnd for PairReceive {
     #[cold]
     fn unwatch(&mut self) -> bool {
         // Nobody leaves notes for himself.
-        if let Beside::Alarm(_) = self.doorbell.beside {
+        if let Notifier::EventFd(_) = self.doorbell.notifier {
             return false;
         }
         self.attention.unwatch();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use hamlyn_ring::cells::SharedCells;
 use hamlyn_ring::consumer::Consumer;
-use hamlyn_ring::geometry::{BULK_MIN_BYTES, Geometry};
+use hamlyn_ring::geometry::{ARENA_MIN_BYTES, Geometry};
 use hamlyn_ring::producer::Producer;
 use hamlyn_ring::shared::Mapping;
 
@@ -24,7 +24,7 @@ fn main() {
             .unwrap_or(default)
     };
     let (messages, turn) = (number(1_000_000), number(1).max(1));
-    let geometry = Geometry::new(256, BULK_MIN_BYTES).expect("geometry");
+    let geometry = Geometry::new(256, ARENA_MIN_BYTES).expect("geometry");
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).expect("memory"));
     let memory = || SharedCells::new(&mapping, geometry, None).expect("layout");
     let mut producer = Producer::new(memory(), geometry, 4096);

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use hamlyn_engine::memory::{self, Denied};
 
 use crate::Errno;
-use crate::handover::{Pen, Turn};
-use crate::shared::{Mapping, Memory, PAGE_BYTES, Way, Window};
+use crate::handover::{ReleaseToken, WriteToken};
+use crate::shared::{Mapping, Memory, PAGE_BYTES, StoreKind, Window};
 
 /// Least size of a piece: its state should be small beside it.
 pub const PIECE_MIN_BYTES: u32 = 16;
@@ -35,14 +35,14 @@ pub const PIECE_MIN_BYTES: u32 = 16;
 pub struct Area {
     memory: Arc<Memory>,
     /// Of a handover area, the right to write.
-    pen: Option<Pen>,
+    write_token: Option<WriteToken>,
 }
 
 impl Clone for Area {
     fn clone(&self) -> Self {
         Self {
             memory: Arc::clone(&self.memory),
-            pen: None,
+            write_token: None,
         }
     }
 }
@@ -53,7 +53,7 @@ impl Area {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
         Ok(Self {
             memory: Arc::new(Memory::plain(len)?),
-            pen: None,
+            write_token: None,
         })
     }
 
@@ -66,7 +66,7 @@ impl Area {
             .ok_or(Errno::NOMEM)?;
         Ok(Self {
             memory: Arc::new(Memory::lendable(len)?),
-            pen: None,
+            write_token: None,
         })
     }
 
@@ -80,14 +80,21 @@ impl Area {
         if !piece_bytes.is_power_of_two() || piece_bytes < PIECE_MIN_BYTES {
             return Err(Errno::INVAL);
         }
-        let (memory, turn, pen) = Memory::in_pieces(pieces, piece_bytes.trailing_zeros())?;
+        let (memory, release_token, write_token) =
+            Memory::in_pieces(pieces, piece_bytes.trailing_zeros())?;
         let memory = Arc::new(memory);
         let reader = HandoverReader {
             memory: Arc::clone(&memory),
-            turn,
+            release_token,
         };
-        let pen = Some(pen);
-        Ok((Self { memory, pen }, reader))
+        let write_token = Some(write_token);
+        Ok((
+            Self {
+                memory,
+                write_token,
+            },
+            reader,
+        ))
     }
 
     /// Copies out of the area. Bytes that the interface writes at the same time
@@ -100,7 +107,8 @@ impl Area {
     /// Copies `from` into the area.
     #[inline]
     pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<(), Denied> {
-        self.memory.write(self.pen.as_ref(), place(offset)?, from)
+        self.memory
+            .write(self.write_token.as_ref(), place(offset)?, from)
     }
 
     /// The word at `offset`; if that is a multiple of 8, it is never torn
@@ -115,20 +123,24 @@ impl Area {
     #[inline]
     pub fn store_u64(&self, offset: u64, value: u64) -> Result<(), Denied> {
         self.memory
-            .store_u64(self.pen.as_ref(), place(offset)?, value)
+            .store_u64(self.write_token.as_ref(), place(offset)?, value)
     }
 
     /// Fills a range with one value.
     pub fn fill(&self, offset: u64, len: u64, value: u8) -> Result<(), Denied> {
-        self.memory
-            .fill(self.pen.as_ref(), place(offset)?, place(len)?, value)
+        self.memory.fill(
+            self.write_token.as_ref(),
+            place(offset)?,
+            place(len)?,
+            value,
+        )
     }
 
     /// Puts the first `len` bytes of two words into place: at most 16.
     #[inline]
     pub fn write_short(&self, offset: u64, words: [u64; 2], len: usize) -> Result<(), Denied> {
         self.memory
-            .write_short(self.pen.as_ref(), place(offset)?, words, len)
+            .write_short(self.write_token.as_ref(), place(offset)?, words, len)
     }
 
     /// Copies from a mapping into the area.
@@ -139,11 +151,11 @@ impl Area {
         from: &Mapping,
         from_offset: usize,
         len: usize,
-        way: Way,
+        way: StoreKind,
     ) -> Result<(), Denied> {
-        let (pen, offset) = (self.pen.as_ref(), place(offset)?);
+        let (write_token, offset) = (self.write_token.as_ref(), place(offset)?);
         self.memory
-            .write_from(pen, offset, from, from_offset, len, way)
+            .write_from(write_token, offset, from, from_offset, len, way)
     }
 
     /// Copies from the area into a mapping.
@@ -154,7 +166,7 @@ impl Area {
         into: &Mapping,
         into_offset: usize,
         len: usize,
-        way: Way,
+        way: StoreKind,
     ) -> Result<(), Denied> {
         self.memory
             .read_into(place(offset)?, into, into_offset, len, way)
@@ -198,7 +210,7 @@ impl memory::Area for Area {
     #[inline(always)]
     fn write_words(&self, offset: u64, words: [u64; 2]) -> Result<(), Denied> {
         self.memory
-            .write_words(self.pen.as_ref(), place(offset)?, words)
+            .write_words(self.write_token.as_ref(), place(offset)?, words)
     }
 
     #[inline]
@@ -215,11 +227,11 @@ impl memory::Area for Area {
         high: u64,
     ) -> Result<(), Denied> {
         let offset = place(offset)?;
-        match &self.pen {
-            Some(pen) => {
+        match &self.write_token {
+            Some(write_token) => {
                 let (low, high) = (clamp(low), clamp(high));
                 self.memory
-                    .complete_with_words(pen, offset, words, low, high)
+                    .complete_with_words(write_token, offset, words, low, high)
             }
             // Plain, or not ours to write.
             None => self.memory.write_words(None, offset, words),
@@ -228,8 +240,8 @@ impl memory::Area for Area {
 
     #[inline]
     fn message_complete(&self, low: u64, high: u64) {
-        if let Some(pen) = &self.pen {
-            self.memory.complete(pen, clamp(low), clamp(high));
+        if let Some(write_token) = &self.write_token {
+            self.memory.complete(write_token, clamp(low), clamp(high));
         }
     }
 }
@@ -244,20 +256,22 @@ impl core::fmt::Debug for Area {
 /// opens them to the interface again.
 pub struct HandoverReader {
     memory: Arc<Memory>,
-    turn: Turn,
+    release_token: ReleaseToken,
 }
 
 impl HandoverReader {
     /// Opens pieces to the interface. It needs `self` mutably, so no reference
     /// into them is left. Pieces that do not exist are ignored.
     pub fn open(&mut self, pieces: Range<u32>) {
-        self.memory.pieces().open(&mut self.turn, pieces);
+        self.memory.pieces().open(&mut self.release_token, pieces);
     }
 
     /// As [`HandoverReader::open`], for one piece.
     #[inline]
     pub fn open_one(&mut self, piece: u32) {
-        self.memory.pieces().open_one(&mut self.turn, piece);
+        self.memory
+            .pieces()
+            .open_one(&mut self.release_token, piece);
     }
 
     /// The bytes of a range, if every piece that it touches is in the
@@ -265,14 +279,15 @@ impl HandoverReader {
     #[inline]
     pub fn view(&self, offset: u64, len: usize) -> Option<&[u8]> {
         self.memory
-            .view(&self.turn, usize::try_from(offset).ok()?, len)
+            .view(&self.release_token, usize::try_from(offset).ok()?, len)
     }
 
     /// Whether a piece is in the application's hands.
     #[inline]
     pub fn is_held(&self, piece: u32) -> bool {
         let pieces = self.memory.pieces();
-        piece < pieces.count() && pieces.is_held(&self.turn, (piece as usize) << pieces.shift(), 1)
+        piece < pieces.count()
+            && pieces.is_held(&self.release_token, (piece as usize) << pieces.shift(), 1)
     }
 
     /// How many pieces there are.

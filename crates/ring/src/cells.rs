@@ -4,8 +4,8 @@
 //! the model checker can run the very same logic on its own atomics.
 //! [`SharedCells`] is the memory they have in earnest.
 //!
-//! The producer goes through the cells in *laps*, each from the first cell to one that it
-//! chooses: that cell's flag says that it is the last of its lap. So a lap is as long as there is
+//! The producer goes through the cells in *generations*, each from the first cell to one that it
+//! chooses: that cell's flag says that it is the last of its generation. So a generation is as long as there is
 //! need for, and the consumer has to be told nothing else (decision 0005).
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
@@ -22,23 +22,23 @@ pub type Cell = [u64; LINE_WORDS];
 
 /// The bits of a cell's first word that belong to the ring.
 pub const FLAG_MASK: u64 = u32::MAX as u64;
-/// In a flag: the cell is the last of its lap. The bits above count laps, from 1 on; a cell that
+/// In a flag: the cell is the last of its generation. The bits above count generations, from 1 on; a cell that
 /// was never written has a flag of zero.
-pub const LAST: u64 = 1;
-/// The flag of the first lap.
-pub(crate) const FIRST_LAP: u64 = 2;
+pub const LAST_OF_GENERATION: u64 = 1;
+/// The flag of the first generation.
+pub(crate) const FIRST_GENERATION: u64 = 2;
 /// The distance between two cells, in the unit of places.
 pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
 
-/// The flag of the lap after the one of this flag. Zero is nobody's.
-pub(crate) const fn lap_after(flag: u64) -> u64 {
-    match ((flag & !LAST) + 2) & FLAG_MASK {
-        0 => FIRST_LAP,
+/// The flag of the generation after the one of this flag. Zero is nobody's.
+pub(crate) const fn generation_after(flag: u64) -> u64 {
+    match ((flag & !LAST_OF_GENERATION) + 2) & FLAG_MASK {
+        0 => FIRST_GENERATION,
         flag => flag,
     }
 }
 
-/// A cell that is there, in place: whoever looks loads each word at most once, as it may be another the
+/// A cell in place: the reader loads each word at most once, as it may change before the
 /// next time.
 pub trait CellInPlace {
     /// Loads the word of that number, below [`LINE_WORDS`].
@@ -98,11 +98,11 @@ pub trait CellMemory {
     /// Gives these cells back: their flags are zero from then on, and they are not present. False
     /// if nothing was done.
     fn discard_cells(&self, from: u64, to: u64) -> bool;
-    /// Makes sure that the first `to` bytes of bulk are present, given that the
+    /// Makes sure that the first `to` bytes of payload arena are present, given that the
     /// first `from` are. False if that cannot be had.
-    fn grow_bulk(&self, from: usize, to: usize) -> bool;
-    /// Gives these bytes of bulk back. False if nothing was done.
-    fn discard_bulk(&self, from: usize, to: usize) -> bool;
+    fn grow_arena(&self, from: usize, to: usize) -> bool;
+    /// Gives these bytes of payload arena back. False if nothing was done.
+    fn discard_arena(&self, from: usize, to: usize) -> bool;
 }
 
 /// Cells in a mapping.
@@ -249,13 +249,13 @@ impl CellMemory for SharedCells {
         self.discard(self.cell_offset(from), self.cell_offset(to))
     }
 
-    fn grow_bulk(&self, from: usize, to: usize) -> bool {
-        let bulk = self.geometry.bulk_offset();
-        self.reserve(bulk + from, bulk + to)
+    fn grow_arena(&self, from: usize, to: usize) -> bool {
+        let arena = self.geometry.arena_offset();
+        self.reserve(arena + from, arena + to)
     }
 
-    fn discard_bulk(&self, from: usize, to: usize) -> bool {
-        let bulk = self.geometry.bulk_offset();
-        self.discard(bulk + from, bulk + to)
+    fn discard_arena(&self, from: usize, to: usize) -> bool {
+        let arena = self.geometry.arena_offset();
+        self.discard(arena + from, arena + to)
     }
 }

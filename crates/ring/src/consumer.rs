@@ -1,19 +1,21 @@
 //! The receiving end of one direction.
 //!
-//! A cell is there when its flag says the lap that is due, and is the last of its lap if its flag says
-//! that too. A flag of an earlier lap, or none, means that the ring is empty. One of a
-//! lap to come can only be written by a peer that breaks the rules, and so can a lap that is longer than
+//! A cell is there when its flag says the generation that is due, and is the last of its generation if its flag says
+//! that too. A flag of an earlier generation, or none, means that the ring is empty. One of a
+//! generation to come can only be written by a peer that breaks the rules, and so can a generation that is longer than
 //! the ring: they end this direction. A cell's words are copied out once, and only the copy is used.
 //!
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.
 
-use crate::cells::{Cell, CellMemory, FIRST_LAP, FLAG_MASK, LAST, STEP_BYTES, lap_after};
+use crate::cells::{
+    Cell, CellMemory, FIRST_GENERATION, FLAG_MASK, LAST_OF_GENERATION, STEP_BYTES, generation_after,
+};
 use crate::geometry::Geometry;
 
 /// Most cells whose return is held back.
 const BATCH_CELLS_MAX: u64 = 256;
-/// The part of a lap whose return is held back.
+/// The part of a generation whose return is held back.
 const BATCHES_PER_LAP: u64 = 4;
 /// An expected flag that no cell can have.
 const NEVER: u64 = u64::MAX;
@@ -30,20 +32,20 @@ pub struct Consumer<M> {
     at_bytes: u64,
     /// The flag that the next cell has when it is there; [`NEVER`] when the end is closed.
     expected: u64,
-    /// From this place on there is more to do before the next cell: the lap has ended, or credit is due.
+    /// From this place on there is more to do before the next cell: the generation has ended, or credit is due.
     due_bytes: u64,
-    /// Number of the first cell of this lap.
+    /// Number of the first cell of this generation.
     base: u64,
     published: u64,
     /// What the producer waited for when it was last rung for.
     answered: u64,
     batch_bytes: u64,
     cells_bytes: u64,
-    bulk_held: usize,
-    bulk_batch: usize,
+    arena_held: usize,
+    arena_batch: usize,
 }
 
-/// Whether the flag belongs to a lap before the one that is due. Laps are counted
+/// Whether the flag belongs to a generation before the one that is due. Laps are counted
 /// modulo 2^31, and no flag in memory is older than half of that.
 #[inline(always)]
 fn is_older(first: u64, expected: u64) -> bool {
@@ -58,15 +60,15 @@ impl<M: CellMemory> Consumer<M> {
         Self {
             memory,
             at_bytes: 0,
-            expected: FIRST_LAP,
+            expected: FIRST_GENERATION,
             due_bytes: batch_bytes,
             base: 0,
             published: 0,
             answered: 0,
             batch_bytes,
             cells_bytes: u64::from(geometry.cells()) * STEP_BYTES,
-            bulk_held: 0,
-            bulk_batch: geometry.bulk_bytes() as usize / 4,
+            arena_held: 0,
+            arena_batch: geometry.arena_bytes() as usize / 4,
         }
     }
 
@@ -90,7 +92,7 @@ impl<M: CellMemory> Consumer<M> {
     }
 
     /// The next cell in place, if it is there and the upper half of its first word is that of `first`, whose
-    /// lower half is zero: the shortest way, which overlooks the last cell of a lap and errors, and sees
+    /// lower half is zero: the shortest way, which overlooks the last cell of a generation and errors, and sees
     /// nothing while [`Consumer::settle_due`] has something to do. To be followed by
     /// [`Consumer::took`], or nothing.
     #[inline(always)]
@@ -114,7 +116,7 @@ impl<M: CellMemory> Consumer<M> {
     }
 
     /// Does what keeps [`Consumer::look`] from seeing a cell, if that is all: returns credit that is due, or
-    /// expects the last cell of a lap. If so, true in it as for [`Consumer::done`].
+    /// expects the last cell of a generation. If so, true in it as for [`Consumer::done`].
     #[inline]
     #[must_use]
     pub fn settle_due(&mut self) -> Option<bool> {
@@ -122,14 +124,16 @@ impl<M: CellMemory> Consumer<M> {
             return Some(self.step());
         }
         let first = self.memory.load_first(self.at_bytes);
-        if first & FLAG_MASK == self.expected | LAST && self.expected & LAST == 0 {
+        if first & FLAG_MASK == self.expected | LAST_OF_GENERATION
+            && self.expected & LAST_OF_GENERATION == 0
+        {
             self.expect_last();
             return Some(false);
         }
         None
     }
 
-    /// Whether the cell that is due is there and the last of its lap; from now on that is expected.
+    /// Whether the cell that is due is there and the last of its generation; from now on that is expected.
     /// False if nothing is there after all.
     #[cold]
     #[inline(never)]
@@ -137,7 +141,7 @@ impl<M: CellMemory> Consumer<M> {
         let flag = first & FLAG_MASK;
         if self.expected == NEVER {
             Err(Corrupt)
-        } else if flag == self.expected | LAST {
+        } else if flag == self.expected | LAST_OF_GENERATION {
             self.expect_last();
             Ok(true)
         } else if flag == 0 {
@@ -148,7 +152,7 @@ impl<M: CellMemory> Consumer<M> {
     }
 
     fn expect_last(&mut self) {
-        self.expected |= LAST;
+        self.expected |= LAST_OF_GENERATION;
         self.due_bytes = self.at_bytes + STEP_BYTES;
     }
 
@@ -161,30 +165,30 @@ impl<M: CellMemory> Consumer<M> {
             || !(is_older(first, self.expected) || first & FLAG_MASK == 0)
     }
 
-    /// The cell that was last shown, and `bulk_bytes` that it named, are done with. True
+    /// The cell that was last shown, and `arena_bytes` that it named, are done with. True
     /// if the producer sleeps until it has the room that it was just given.
     #[inline(always)]
     #[must_use]
-    pub fn done(&mut self, bulk_bytes: usize) -> bool {
+    pub fn done(&mut self, arena_bytes: usize) -> bool {
         self.at_bytes += STEP_BYTES;
-        if bulk_bytes > 0 {
-            self.bulk_held += bulk_bytes;
-            if self.bulk_held > self.bulk_batch {
+        if arena_bytes > 0 {
+            self.arena_held += arena_bytes;
+            if self.arena_held > self.arena_batch {
                 return self.step();
             }
         }
         self.at_bytes >= self.due_bytes && self.step()
     }
 
-    /// The lap has ended, or credit is due.
+    /// The generation has ended, or credit is due.
     #[cold]
     #[inline(never)]
     fn step(&mut self) -> bool {
         if self.expected != NEVER {
-            if self.expected & LAST != 0 {
+            if self.expected & LAST_OF_GENERATION != 0 {
                 self.base = self.taken();
                 self.at_bytes = 0;
-                self.expected = lap_after(self.expected);
+                self.expected = generation_after(self.expected);
             } else if self.at_bytes >= self.cells_bytes {
                 self.close();
             }
@@ -197,14 +201,14 @@ impl<M: CellMemory> Consumer<M> {
         let taken = self.taken();
         self.memory.store_consumed(taken);
         self.published = taken;
-        self.bulk_held = 0;
-        // Never more than this part of the lap: whatever its length, and however short the next one is,
+        self.arena_held = 0;
+        // Never more than this part of the generation: whatever its length, and however short the next one is,
         // what is held back never keeps the producer waiting.
         let held_bytes = (self.at_bytes / BATCHES_PER_LAP).clamp(
             self.batch_bytes,
             self.batch_bytes.max(BATCH_CELLS_MAX * STEP_BYTES),
         );
-        if self.expected & LAST == 0 {
+        if self.expected & LAST_OF_GENERATION == 0 {
             self.due_bytes = (self.at_bytes + held_bytes).min(self.cells_bytes);
         }
         // What the producer says is a hint: a false one makes us ring for nothing.
@@ -230,9 +234,9 @@ impl<M: CellMemory> Consumer<M> {
     /// wait for though nothing more comes. True as for [`Consumer::done`].
     #[inline(always)]
     #[must_use]
-    pub fn settle_bulk(&mut self) -> bool {
+    pub fn settle_arena(&mut self) -> bool {
         debug_assert!(!self.is_step_due(), "to be settled first");
-        self.bulk_held != 0 && self.give_back()
+        self.arena_held != 0 && self.give_back()
     }
 
     /// Ends this direction from this side: from now on everything is [`Corrupt`].
@@ -242,7 +246,7 @@ impl<M: CellMemory> Consumer<M> {
         self.due_bytes = 0;
     }
 
-    /// Goes on with another lap than the first.
+    /// Goes on with another generation than the first.
     #[cfg(test)]
     pub(crate) fn expect_lap(&mut self, flag: u64) {
         self.expected = flag;

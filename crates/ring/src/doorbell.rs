@@ -2,7 +2,7 @@
 //!
 //! For every link its receiver keeps one word, in the memory of that link, and its sender loads it
 //! after each message. As long as the receiver looks at the link often (*watched*) there is nothing
-//! more to do. If not, the sender also leaves a note ([`crate::notes`]), and if the receiver sleeps, it
+//! more to do. If not, the sender also leaves a note ([`crate::ready_bitmap`]), and if the receiver sleeps, it
 //! rings.
 //!
 //! A note may be lost or forged, so it may only hasten what happens anyway. A ring may not: whoever is about to sleep
@@ -20,7 +20,7 @@ use core::sync::atomic::{Ordering, compiler_fence, fence};
 use std::sync::Arc;
 
 use crate::geometry::Geometry;
-use crate::notes::NotePad;
+use crate::ready_bitmap::ReadyMarker;
 use crate::shared::{Mapping, OutOfRange, Word};
 
 /// In the word: the receiver sleeps, or is about to.
@@ -137,7 +137,7 @@ impl<M: BellMemory> Attention<M> {
 }
 
 /// The sender's side of the word of one link.
-pub struct Waker<M = Word, N = NotePad> {
+pub struct Waker<M = Word, N = ReadyMarker> {
     memory: M,
     fence: Fence,
     rung: u64,
@@ -145,7 +145,7 @@ pub struct Waker<M = Word, N = NotePad> {
 }
 
 /// Where a sender leaves a note.
-pub trait LeaveNote {
+pub trait MarkReady {
     /// Leaves the note of this link.
     fn leave(&self);
 }
@@ -156,14 +156,14 @@ impl Waker {
         mapping: Arc<Mapping>,
         geometry: Geometry,
         fence: Fence,
-        notes: NotePad,
+        notes: ReadyMarker,
     ) -> Result<Self, OutOfRange> {
         let word = Word::new(mapping, geometry.attention_offset())?;
         Ok(Self::over(word, fence, notes))
     }
 }
 
-impl<M: BellMemory, N: LeaveNote> Waker<M, N> {
+impl<M: BellMemory, N: MarkReady> Waker<M, N> {
     /// Looks at a word.
     pub fn over(memory: M, fence: Fence, notes: N) -> Self {
         Self {

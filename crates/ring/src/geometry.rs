@@ -24,18 +24,18 @@ pub const CELLS_IDLE: u32 = (PAGE_BYTES / LINE_BYTES) as u32;
 /// (docs/performance.md).
 pub const CELLS_FAST: u32 = 4 * CELLS_IDLE;
 /// Least bulk of a ring, in bytes.
-pub const BULK_MIN_BYTES: u32 = 128 << 10;
+pub const ARENA_MIN_BYTES: u32 = 128 << 10;
 /// Most bulk of a ring, in bytes.
-pub const BULK_MAX_BYTES: u32 = 64 << 20;
+pub const ARENA_MAX_BYTES: u32 = 64 << 20;
 
 /// Longest payload for which there is room from the beginning.
 pub const FIRST_PAYLOAD_BYTES: usize = 16 << 10;
 
 const _: () = {
     // The largest payload, with its metadata in a line of their own, fits into the least bulk.
-    assert!(PACKET_PAYLOAD_MAX + USER_METADATA_BYTES + LINE_BYTES <= BULK_MIN_BYTES as usize);
+    assert!(PACKET_PAYLOAD_MAX + USER_METADATA_BYTES + LINE_BYTES <= ARENA_MIN_BYTES as usize);
     // The whole layout fits into 32 bits.
-    assert!((CELLS_MAX as u64) * 64 + (BULK_MAX_BYTES as u64) + 4096 < 1 << 32);
+    assert!((CELLS_MAX as u64) * 64 + (ARENA_MAX_BYTES as u64) + 4096 < 1 << 32);
 };
 
 /// Sizes that cannot be used.
@@ -45,11 +45,11 @@ pub enum BadGeometry {
     /// The number of cells is not a power of two in the allowed range.
     #[error("{0} cells: must be a power of two from {CELLS_MIN} to {CELLS_MAX}")]
     Cells(u32),
-    /// The bulk is not a multiple of a page in the allowed range.
+    /// The payload arena is not a multiple of a page in the allowed range.
     #[error(
-        "{0} bytes of bulk: must be a multiple of 4096 from {BULK_MIN_BYTES} to {BULK_MAX_BYTES}"
+        "{0} bytes of payload arena: must be a multiple of 4096 from {ARENA_MIN_BYTES} to {ARENA_MAX_BYTES}"
     )]
-    Bulk(u32),
+    PayloadArena(u32),
 }
 
 /// The sizes of one direction. A value of this type is valid.
@@ -57,7 +57,7 @@ pub enum BadGeometry {
 pub struct Geometry {
     cells: u32,
     cells_idle: u32,
-    bulk_bytes: u32,
+    arena_bytes: u32,
 }
 
 impl Geometry {
@@ -66,19 +66,19 @@ impl Geometry {
     pub const DEFAULT: Self = Self {
         cells: 8192,
         cells_idle: CELLS_IDLE,
-        bulk_bytes: 1 << 20,
+        arena_bytes: 1 << 20,
     };
 
     /// Checks the sizes, which may come from a peer.
-    pub const fn new(cells: u32, bulk_bytes: u32) -> Result<Self, BadGeometry> {
+    pub const fn new(cells: u32, arena_bytes: u32) -> Result<Self, BadGeometry> {
         if !cells.is_power_of_two() || cells < CELLS_MIN || cells > CELLS_MAX {
             return Err(BadGeometry::Cells(cells));
         }
-        if bulk_bytes < BULK_MIN_BYTES
-            || bulk_bytes > BULK_MAX_BYTES
-            || !bulk_bytes.is_multiple_of(PAGE_BYTES as u32)
+        if arena_bytes < ARENA_MIN_BYTES
+            || arena_bytes > ARENA_MAX_BYTES
+            || !arena_bytes.is_multiple_of(PAGE_BYTES as u32)
         {
-            return Err(BadGeometry::Bulk(bulk_bytes));
+            return Err(BadGeometry::PayloadArena(arena_bytes));
         }
         let cells_idle = if cells < CELLS_IDLE {
             cells
@@ -88,7 +88,7 @@ impl Geometry {
         Ok(Self {
             cells,
             cells_idle,
-            bulk_bytes,
+            arena_bytes,
         })
     }
 
@@ -117,9 +117,9 @@ impl Geometry {
         self.cells_idle
     }
 
-    /// How many bytes of bulk.
-    pub const fn bulk_bytes(self) -> u32 {
-        self.bulk_bytes
+    /// How many bytes of payload arena.
+    pub const fn arena_bytes(self) -> u32 {
+        self.arena_bytes
     }
 
     /// Where the consumer's count lies.
@@ -160,18 +160,18 @@ impl Geometry {
         PAGE_BYTES
     }
 
-    /// Where the bulk begins.
-    pub const fn bulk_offset(self) -> usize {
-        // A page multiple, so that growing the bulk reserves nothing twice.
+    /// Where the payload arena begins.
+    pub const fn arena_offset(self) -> usize {
+        // A page multiple, so that growing the payload arena reserves nothing twice.
         (PAGE_BYTES + self.cells as usize * LINE_BYTES).next_multiple_of(PAGE_BYTES)
     }
 
     /// Bytes of the whole memory.
     pub const fn total_bytes(self) -> usize {
-        self.bulk_offset() + self.bulk_bytes as usize
+        self.arena_offset() + self.arena_bytes as usize
     }
 
-    /// Bytes of bulk that a producer uses at first: one largest payload, with its metadata apart
+    /// Bytes of payload arena that a producer uses at first: one largest payload, with its metadata apart
     /// from it, unless that is long. Longer ones find room when they come; if there is no memory for it,
     /// payloads stay this short.
     pub const fn window_bytes(self, payload_max_bytes: usize) -> usize {
@@ -181,21 +181,21 @@ impl Geometry {
             FIRST_PAYLOAD_BYTES
         };
         let window = (payload + LINE_BYTES).next_multiple_of(PAGE_BYTES);
-        if window < self.bulk_bytes as usize {
+        if window < self.arena_bytes as usize {
             window
         } else {
-            self.bulk_bytes as usize
+            self.arena_bytes as usize
         }
     }
 
     /// What whoever makes the memory must reserve: control page and idle cells, and the
-    /// first window of bulk.
+    /// first window of payload arena.
     pub const fn reserved(self, payload_max_bytes: usize) -> [Range<usize>; 2] {
         let cells_end = self.cells_offset() + self.cells_idle as usize * LINE_BYTES;
-        let bulk = self.bulk_offset();
+        let arena = self.arena_offset();
         [
             0..cells_end,
-            bulk..bulk + self.window_bytes(payload_max_bytes),
+            arena..arena + self.window_bytes(payload_max_bytes),
         ]
     }
 }

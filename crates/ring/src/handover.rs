@@ -1,14 +1,14 @@
-//! Whose turn it is with each piece of a handover area (`Hamlyn 2.7`: after a
+//! The owner of each piece of a handover area (`Hamlyn 2.7`: after a
 //! one-shot entry has fired, its memory belongs to the application until it is armed again).
 //!
 //! A piece is *open* (the interface may write it) or *held* (the application
 //! reads it, by reference). The application opens pieces, which needs its one
-//! [`Turn`] mutably; the interface gives them back when a message is complete.
+//! [`ReleaseToken`] mutably; the interface gives them back when a message is complete.
 //!
-//! Refused: a write that touches a piece which is not open, whoever asks.
+//! Refused: any write that touches a piece which is not open.
 //!
-//! Between a writer's look at a state and its last byte, no piece may become held. So whoever
-//! writes or completes must hold the one [`Pen`] of the pieces, which can move between
+//! Between a writer's look at a state and its last byte, no piece may become held. So a thread that
+//! writes or completes must hold the one [`WriteToken`] of the pieces, which can move between
 //! threads but not be shared by them: nothing needs to be locked, and a message
 //! costs a load and a store. A guard around both was tried; its two exchanges per message
 //! took longer than all checks of reception.
@@ -47,18 +47,18 @@ impl StateWord for AtomicU32 {
 const HELD: u32 = 0;
 const OPEN: u32 = 1;
 
-/// The right to open pieces. There is one for each [`Pieces`].
-pub(crate) struct Turn(());
+/// The release token: the right to open pieces. There is one for each [`Pieces`].
+pub(crate) struct ReleaseToken(());
 
-/// The right to write into open pieces and to complete them. There is one for each
+/// The write token: the right to write into open pieces and to complete them. There is one for each
 /// [`Pieces`]. Not `Sync`: its holder is one thread at a time.
-pub(crate) struct Pen(PhantomData<Cell<()>>);
+pub(crate) struct WriteToken(PhantomData<Cell<()>>);
 
 /// An open piece in which all lies that a message may touch. It stays open as long as this lives, as
-/// only the holder of the pen could change that.
+/// only the holder of the write token could change that.
 pub(crate) struct OpenPiece<'a, W> {
     state: &'a W,
-    _pen: &'a Pen,
+    _write_token: &'a WriteToken,
 }
 
 impl<W: StateWord> OpenPiece<'_, W> {
@@ -86,12 +86,16 @@ impl<W: StateWord> Pieces<W> {
     }
 
     /// `count` pieces of `1 << shift` bytes, all held. Nothing if there is no memory for that.
-    pub(crate) fn new(count: u32, shift: u32) -> Option<(Self, Turn, Pen)> {
+    pub(crate) fn new(count: u32, shift: u32) -> Option<(Self, ReleaseToken, WriteToken)> {
         let mut states = Vec::new();
         states.try_reserve_exact(count as usize).ok()?;
         states.extend((0..count).map(|_| W::new(HELD)));
         let states = states.into_boxed_slice();
-        Some((Self { states, shift }, Turn(()), Pen(PhantomData)))
+        Some((
+            Self { states, shift },
+            ReleaseToken(()),
+            WriteToken(PhantomData),
+        ))
     }
 
     /// The states of all pieces that have a byte in the range.
@@ -117,11 +121,11 @@ impl<W: StateWord> Pieces<W> {
     }
 
     /// Runs `write`, which writes only in the given range, if all of it is
-    /// open. It stays open until `write` returns, as only the holder of the pen could change that.
+    /// open. It stays open until `write` returns, as only the holder of the write token could change that.
     #[inline]
     pub(crate) fn while_open<R>(
         &self,
-        _pen: &Pen,
+        _write_token: &WriteToken,
         offset: usize,
         len: usize,
         write: impl FnOnce() -> R,
@@ -147,7 +151,7 @@ impl<W: StateWord> Pieces<W> {
     #[inline(always)]
     pub(crate) fn only_open<'a>(
         &'a self,
-        pen: &'a Pen,
+        write_token: &'a WriteToken,
         offset: usize,
         len: usize,
         low: usize,
@@ -166,12 +170,15 @@ impl<W: StateWord> Pieces<W> {
         if state.load_acquire() != OPEN {
             return None;
         }
-        Some(OpenPiece { state, _pen: pen })
+        Some(OpenPiece {
+            state,
+            _write_token: write_token,
+        })
     }
 
     /// Gives every piece that has a byte in `low..high` to the application.
     #[inline]
-    pub(crate) fn complete(&self, _pen: &Pen, low: usize, high: usize) {
+    pub(crate) fn complete(&self, _write_token: &WriteToken, low: usize, high: usize) {
         if low >= high {
             return;
         }
@@ -192,7 +199,7 @@ impl<W: StateWord> Pieces<W> {
     }
 
     /// Opens pieces to the interface. Pieces that do not exist are ignored.
-    pub(crate) fn open(&self, _turn: &mut Turn, pieces: Range<u32>) {
+    pub(crate) fn open(&self, _release_token: &mut ReleaseToken, pieces: Range<u32>) {
         let end = (pieces.end as usize).min(self.states.len());
         let start = (pieces.start as usize).min(end);
         for state in &self.states[start..end] {
@@ -203,7 +210,7 @@ impl<W: StateWord> Pieces<W> {
 
     /// Opens one piece to the interface, if it exists.
     #[inline(always)]
-    pub(crate) fn open_one(&self, _turn: &mut Turn, piece: u32) {
+    pub(crate) fn open_one(&self, _release_token: &mut ReleaseToken, piece: u32) {
         if let Some(state) = self.states.get(piece as usize) {
             // Release: as above.
             state.store_release(OPEN);
@@ -213,14 +220,19 @@ impl<W: StateWord> Pieces<W> {
     /// Whether the range lies in one piece that is in the application's hands: the common case of
     /// [`Pieces::is_held`].
     #[inline(always)]
-    pub(crate) fn is_held_in_one(&self, _turn: &Turn, offset: usize, len: usize) -> bool {
+    pub(crate) fn is_held_in_one(
+        &self,
+        _release_token: &ReleaseToken,
+        offset: usize,
+        len: usize,
+    ) -> bool {
         self.only_one(offset, len)
             .is_some_and(|state| state.load_acquire() == HELD)
     }
 
     /// Whether all of the range is in the application's hands.
     #[inline]
-    pub(crate) fn is_held(&self, _turn: &Turn, offset: usize, len: usize) -> bool {
+    pub(crate) fn is_held(&self, _release_token: &ReleaseToken, offset: usize, len: usize) -> bool {
         let is_held = |state: &W| state.load_acquire() == HELD;
         match self.only_one(offset, len) {
             Some(state) => is_held(state),

@@ -19,8 +19,8 @@ use rustix::fd::OwnedFd;
 use crate::Errno;
 use crate::area::Area;
 use crate::memfd::{Memfd, MemfdError, Unsuitable};
-use crate::shared::{Access, Mapping, Memory, OutOfRange, PAGE_BYTES, Way};
-use crate::stretch::Stretch;
+use crate::shared::{Access, Mapping, Memory, OutOfRange, PAGE_BYTES, StoreKind};
+use crate::streaming::StreamingHeuristic;
 
 /// The most that can be lent at a time: a packet counts its bytes in 32 bits.
 pub const LENT_BYTES_MAX: u64 = (1 << 32) - PAGE_BYTES as u64;
@@ -174,7 +174,7 @@ fn pages(range: &Range<u64>, area_bytes: usize) -> Result<(usize, usize), LendEr
 pub struct Borrowed {
     mapping: Mapping,
     length: usize,
-    stretch: Stretch,
+    streaming: StreamingHeuristic,
 }
 
 impl Borrowed {
@@ -198,7 +198,7 @@ impl Borrowed {
         Ok(Self {
             mapping,
             length,
-            stretch: Stretch::new(),
+            streaming: StreamingHeuristic::new(),
         })
     }
 
@@ -215,9 +215,9 @@ impl Borrowed {
         if offset > self.length || bytes.len() > self.length - offset {
             return Err(OutOfRange);
         }
-        match self.stretch.way(offset as u64, bytes.len()) {
-            Way::Past => self.mapping.stream_in(offset, bytes),
-            Way::Through => self.mapping.copy_in(offset, bytes),
+        match self.streaming.way(offset as u64, bytes.len()) {
+            StoreKind::NonTemporal => self.mapping.stream_in(offset, bytes),
+            StoreKind::Temporal => self.mapping.copy_in(offset, bytes),
         }
     }
 
@@ -231,7 +231,7 @@ impl Borrowed {
         }
         // Both fit a usize, as what is mapped does.
         let (offset, len) = (offset as usize, len as usize);
-        area.read_into(from, &self.mapping, offset, len, Way::Through)
+        area.read_into(from, &self.mapping, offset, len, StoreKind::Temporal)
     }
 
     /// How many bytes.

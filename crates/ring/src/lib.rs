@@ -16,7 +16,7 @@
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`reports`]: what the receiving end refused.
 //! * [`caches`]: how far copies may spread.
-//! * [`stretch`]: whether copies outgrow the caches.
+//! * [`streaming`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
 //! * [`wake`]: the words at which they sleep.
 //! * [`watch`], [`notes`]: which of many links to look at.
@@ -24,7 +24,6 @@
 #![deny(unsafe_code)]
 
 pub mod area;
-pub mod bulk;
 pub mod caches;
 pub mod cells;
 pub mod consumer;
@@ -33,15 +32,16 @@ pub mod geometry;
 mod handover;
 pub mod lending;
 pub mod memfd;
-pub mod notes;
+pub mod payload_arena;
 pub mod producer;
+pub mod ready_bitmap;
 pub mod reports;
 #[allow(
     unsafe_code,
     reason = "the one module that touches memory others may touch"
 )]
 pub mod shared;
-pub mod stretch;
+pub mod streaming;
 pub mod wake;
 pub mod watch;
 

@@ -68,22 +68,22 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// How bytes are stored: through the caches, or past them where the processor can, for bytes that would have left them
+/// How bytes are stored: with temporal storess, or past them where the processor can, for bytes that would have left them
 /// before they are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
-    /// Through the caches.
-    Through,
+pub enum StoreKind {
+    /// With temporal storess.
+    Temporal,
     /// Past them.
-    Past,
+    NonTemporal,
 }
 
-impl Way {
+impl StoreKind {
     /// The other one.
     pub fn other(self) -> Self {
         match self {
-            Way::Through => Way::Past,
-            Way::Past => Way::Through,
+            StoreKind::Temporal => StoreKind::NonTemporal,
+            StoreKind::NonTemporal => StoreKind::Temporal,
         }
     }
 }
@@ -177,7 +177,7 @@ impl Mapping {
             return Err(Errno::INVAL);
         }
         file_mapping.populate()?;
-        Self::copy_between(self, offset, file_mapping, 0, len, Way::Through)
+        Self::copy_between(self, offset, file_mapping, 0, len, StoreKind::Temporal)
             .map_err(|OutOfRange| Errno::INVAL)?;
         // SAFETY: the range is whole pages of our own mapping, into which there are no references
         // (only areas in pieces give any out, and those are never exchanged), and every access
@@ -325,15 +325,15 @@ impl Mapping {
         to: &Mapping,
         to_offset: usize,
         len: usize,
-        way: Way,
+        way: StoreKind,
     ) -> Result<(), OutOfRange> {
         let source = from.readable(from_offset, len)?;
         let target = to.writable(to_offset, len)?;
         // SAFETY: both ranges were checked.
         unsafe {
             match way {
-                Way::Through => raw::copy(target, source, len),
-                Way::Past => raw::stream(target, source, len),
+                StoreKind::Temporal => raw::copy(target, source, len),
+                StoreKind::NonTemporal => raw::stream(target, source, len),
             }
         }
         Ok(())

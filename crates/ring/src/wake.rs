@@ -103,7 +103,7 @@ impl<M: WakeMemory> WakeWord<M> {
         self.memory.wake()
     }
 
-    /// The count of rings, for [`Lookout`]. Whatever was stored before one of them is found by who
+    /// The count of rings, for [`WaitSet`]. Whatever was stored before one of them is found by who
     /// looks afterwards.
     pub fn rings(&self) -> u32 {
         self.memory.load()
@@ -112,12 +112,12 @@ impl<M: WakeMemory> WakeWord<M> {
 
 /// What one sleeper waits at: words of links, and what they were when they were added.
 #[derive(Default, Debug)]
-pub struct Lookout {
+pub struct WaitSet {
     words: Vec<(WakeWord, u32)>,
 }
 
-impl Lookout {
-    /// Waits at nothing. Allocates, so that [`Lookout::add`] does not.
+impl WaitSet {
+    /// Waits at nothing. Allocates, so that [`WaitSet::add`] does not.
     pub fn new() -> Self {
         Self {
             words: Vec::with_capacity(WORDS_MAX),

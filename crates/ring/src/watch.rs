@@ -1,4 +1,4 @@
-//! Whose turn it is: which of many links a poll looks at (decision 0005).
+//! Event suppression: which of many links a poll looks at (decision 0005).
 //!
 //! Links that had something lately are *watched*: they have turns, one after the other, and each poll
 //! gives a bounded number of turns. A watched link that stays silent for long is unwatched, if there are

@@ -283,7 +283,7 @@ fn caches() -> Finding {
         "{} for each processor, {} together: up to {} under way on a link",
         size(caches.private_bytes),
         size(caches.shared_bytes),
-        size(Options::default().bulk_bytes as usize),
+        size(Options::default().arena_bytes as usize),
     );
     finding("caches", Verdict::Good, found, "")
 }

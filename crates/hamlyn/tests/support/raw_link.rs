@@ -9,7 +9,7 @@ use hamlyn_host::process::codec::{self, Message, Offer};
 use hamlyn_host::process::name::Namespace;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::notes::NOTES_BYTES;
+use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
@@ -41,12 +41,12 @@ impl RawLink {
         let geometry = Geometry::DEFAULT;
         let payload_max_bytes = 16 * 1024;
         let memory = Memfd::create_ring("test-ring", geometry, payload_max_bytes).unwrap();
-        let notes = Memfd::create("test-notes", NOTES_BYTES, NOTES_BYTES).unwrap();
+        let notes = Memfd::create("test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap();
         let hello = codec::encode(&Message::Hello(Offer {
             interface,
             name: None,
             cells: geometry.cells(),
-            bulk_bytes: geometry.bulk_bytes(),
+            arena_bytes: geometry.arena_bytes(),
             payload_max_bytes: payload_max_bytes as u32,
             takes_barriers: false,
             note: 0,
@@ -62,12 +62,12 @@ impl RawLink {
             match codec::decode(&message).ok()? {
                 Message::Greeting { .. } => {}
                 Message::Welcome(offer) => {
-                    let to_victim_geometry = Geometry::new(offer.cells, offer.bulk_bytes).unwrap();
+                    let to_victim_geometry = Geometry::new(offer.cells, offer.arena_bytes).unwrap();
                     let ring = descriptors.remove(0);
                     let length = to_victim_geometry.total_bytes();
                     let ring = Memfd::adopt(ring, length).unwrap();
                     let notes = descriptors.remove(0);
-                    let notes = Memfd::adopt(notes, NOTES_BYTES).unwrap();
+                    let notes = Memfd::adopt(notes, READY_BITMAP_BYTES).unwrap();
                     return Some(Self {
                         socket,
                         to_victim: ring.map(Access::Writable).unwrap(),

@@ -15,7 +15,7 @@
 //! | 24  | 8     | number (claim) |
 //! | 24  | 4     | cells of the ring in which the sender receives (hello, welcome) |
 //! | 28  | 4     | largest payload that the sender takes (hello, welcome) |
-//! | 32  | 4     | bytes of that ring's bulk region (hello, welcome) |
+//! | 32  | 4     | bytes of that ring's payload arena (hello, welcome) |
 //! | 36  | 2     | length of the name (hello, welcome) or item (ask) |
 //! | 38  | 64    | name or item, filled up with zeros |
 //! | 102 | 4     | the receiver's number in the sender's page of notes (hello, welcome) |
@@ -66,8 +66,8 @@ pub struct Offer {
     pub name: Option<Name>,
     /// Cells of the ring in which it receives. Not yet judged: that is the ring's affair.
     pub cells: u32,
-    /// Bytes of that ring's bulk region. Not yet judged.
-    pub bulk_bytes: u32,
+    /// Bytes of that ring's payload arena. Not yet judged.
+    pub arena_bytes: u32,
     /// The largest payload that it takes; between [`PACKET_PAYLOAD_MIN`] and [`PACKET_PAYLOAD_MAX`].
     pub payload_max_bytes: u32,
     /// It is registered for barriers issued by others, so a plain load after a
@@ -249,7 +249,7 @@ fn put_offer(bytes: &mut [u8; MESSAGE_BYTES], offer: &Offer) {
     put(bytes, 16, offer.interface.to_le_bytes());
     put(bytes, 24, offer.cells.to_le_bytes());
     put(bytes, 28, offer.payload_max_bytes.to_le_bytes());
-    put(bytes, 32, offer.bulk_bytes.to_le_bytes());
+    put(bytes, 32, offer.arena_bytes.to_le_bytes());
     put(bytes, NOTE_AT, offer.note.to_le_bytes());
     if let Some(name) = &offer.name {
         put_name(bytes, name);
@@ -274,7 +274,7 @@ fn take_offer(bytes: &[u8; MESSAGE_BYTES]) -> Result<Offer, NotAMessage> {
         interface: u64::from_le_bytes(take(bytes, 16)?),
         name: take_name(bytes)?,
         cells: u32::from_le_bytes(take(bytes, 24)?),
-        bulk_bytes: u32::from_le_bytes(take(bytes, 32)?),
+        arena_bytes: u32::from_le_bytes(take(bytes, 32)?),
         payload_max_bytes,
         takes_barriers: flags & FLAG_BARRIER != 0,
         note: u32::from_le_bytes(take(bytes, NOTE_AT)?),
@@ -327,11 +327,11 @@ mod tests {
             any::<u32>(),
         );
         (name, rest).prop_map(
-            |(name, (interface, cells, bulk_bytes, payload, barriers, note))| Offer {
+            |(name, (interface, cells, arena_bytes, payload, barriers, note))| Offer {
                 interface,
                 name: name.map(|name| Name::new(&name).unwrap()),
                 cells,
-                bulk_bytes,
+                arena_bytes,
                 payload_max_bytes: payload,
                 takes_barriers: barriers,
                 note,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
 use hamlyn_link::either::EitherLink;
-use hamlyn_ring::wake::Lookout;
+use hamlyn_ring::wake::WaitSet;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -26,7 +26,7 @@ pub struct ProcessDriver {
     /// Peers may have rung since rings were last taken.
     rung: bool,
     /// The words at which to sleep.
-    lookout: Lookout,
+    wait_set: WaitSet,
     /// All of them are there, so descriptors need not be waited at.
     has_words: bool,
     /// The system does not let us wait at words.
@@ -45,7 +45,7 @@ impl ProcessDriver {
             interior,
             unannounced: false,
             rung: false,
-            lookout: Lookout::new(),
+            wait_set: WaitSet::new(),
             has_words: false,
             no_words: false,
             wakes_seen: 0,
@@ -65,7 +65,7 @@ impl ProcessDriver {
         let deadline_ns = deadline_ns.into_iter().chain(self.sleep_until_ns()).min();
         if self.has_words {
             let own = self.interior.registry.waker().word();
-            match self.lookout.sleep(own, self.wakes_seen, deadline_ns) {
+            match self.wait_set.sleep(own, self.wakes_seen, deadline_ns) {
                 Ok(()) => return Ok(()),
                 // Before Linux 5.16, or in a sandbox.
                 Err(Errno::NOSYS | Errno::PERM) => self.no_words = true,
@@ -103,9 +103,9 @@ impl Driver for ProcessDriver {
         }
         // The sleep is announced after this, so all rings for it change these.
         let registry = &self.interior.registry;
-        self.lookout.clear();
+        self.wait_set.clear();
         self.wakes_seen = registry.waker().wakes();
-        self.has_words = !self.no_words && registry.add_words(&mut self.lookout);
+        self.has_words = !self.no_words && registry.add_words(&mut self.wait_set);
     }
 
     fn pass_barrier(&mut self) {
@@ -155,7 +155,7 @@ impl Driver for ProcessDriver {
     }
 
     fn end_sleep(&mut self) {
-        self.lookout.clear();
+        self.wait_set.clear();
         self.rung = true;
     }
     fn waker(&self) -> Box<dyn Fn() + Send + Sync> {

@@ -14,7 +14,7 @@ use hamlyn_link::pair::{PairLink, PairParts};
 use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, MemfdError, Unsuitable};
-use hamlyn_ring::notes::{NOTES_BYTES, Notes, SharedNotes};
+use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBitmap, SharedBitmap};
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -51,12 +51,16 @@ pub(super) enum Unlinkable {
 
 impl Lender {
     /// The lender of an interface, and the notes that its peers will leave.
-    pub(super) fn new(interface: u64, settings: &Settings) -> Result<(Self, Notes), HostError> {
-        let notes = Memfd::create("hamlyn-notes", NOTES_BYTES, NOTES_BYTES).map_err(memory)?;
+    pub(super) fn new(
+        interface: u64,
+        settings: &Settings,
+    ) -> Result<(Self, ReadyBitmap), HostError> {
+        let notes = Memfd::create("hamlyn-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES)
+            .map_err(memory)?;
         let page = notes
             .map(Access::Writable)
-            .map_err(HostError::memory(NOTES_BYTES as u64))?;
-        let page = SharedNotes::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
+            .map_err(HostError::memory(READY_BITMAP_BYTES as u64))?;
+        let page = SharedBitmap::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
         // From now on this process passes the barriers of those that go to sleep.
         let takes_barriers = membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok();
         let lender = Self {
@@ -68,7 +72,7 @@ impl Lender {
             numbers: Arc::default(),
             takes_barriers,
         };
-        Ok((lender, Notes::new(page)))
+        Ok((lender, ReadyBitmap::new(page)))
     }
 
     /// Whether barriers work here, in both directions.
@@ -98,7 +102,7 @@ impl Lender {
             interface: self.interface,
             name: self.name.clone(),
             cells: self.geometry.cells(),
-            bulk_bytes: self.geometry.bulk_bytes(),
+            arena_bytes: self.geometry.arena_bytes(),
             payload_max_bytes: self.payload_max_bytes,
             takes_barriers: self.takes_barriers,
             note: lent.note.number,
@@ -118,18 +122,18 @@ impl Lender {
         [ring, notes]: [OwnedFd; DESCRIPTORS],
         control: &OwnedFd,
     ) -> Result<PairLink, Unlinkable> {
-        let send_geometry = Geometry::new(offer.cells, offer.bulk_bytes)
+        let send_geometry = Geometry::new(offer.cells, offer.arena_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
         let ring = Memfd::adopt(ring, send_geometry.total_bytes())
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
-        let notes = Memfd::adopt(notes, NOTES_BYTES)
+        let notes = Memfd::adopt(notes, READY_BITMAP_BYTES)
             .map_err(|_| Unlinkable::Invalid("its notes are not a sealed page of memory"))?;
         let send = ring
             .map(Access::Writable)
             .map_err(HostError::memory(ring.len() as u64))?;
         let notes = notes
             .map(Access::Writable)
-            .map_err(HostError::memory(NOTES_BYTES as u64))?;
+            .map_err(HostError::memory(READY_BITMAP_BYTES as u64))?;
         let doorbell = control
             .try_clone()
             .map_err(|_| HostError::Descriptors { needed: 1 })?;
@@ -142,7 +146,7 @@ impl Lender {
             send_geometry,
             notes,
             note: offer.note,
-            peer_note: lent.note.number,
+            ready_bit: lent.note.number,
             peer_note_lease: Some(Box::new(lent.note)),
             fence,
             doorbell,

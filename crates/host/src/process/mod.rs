@@ -75,7 +75,7 @@ use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::either::EitherLink;
 use hamlyn_ring::lending::Borrowed;
-use hamlyn_ring::notes::Notes;
+use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use lendings::Lendings;
 use name::Name;
 use options::Settings;
@@ -130,7 +130,7 @@ pub struct ProcessHost<S = OneThread> {
     interior: Arc<Interior>,
     driver: Option<ProcessDriver>,
     /// Until the owner takes them.
-    notes: Option<Notes>,
+    notes: Option<ReadyBitmap>,
     control_thread: Option<JoinHandle<()>>,
     /// Taken out first: it uses the local sockets.
     name_service: Option<NameService>,
@@ -368,7 +368,7 @@ impl<S: Sharing> Host for ProcessHost<S> {
         Ok(Box::new(Thread(thread)))
     }
 
-    fn notes(&mut self) -> Option<Notes> {
+    fn ready_bitmap(&mut self) -> Option<ReadyBitmap> {
         self.notes.take()
     }
 

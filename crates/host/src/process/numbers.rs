@@ -2,7 +2,7 @@
 //!
 //! There are as many as a page of notes has. A later link has none, and is found by sweeping.
 
-use hamlyn_ring::notes::NOTES_MAX;
+use hamlyn_ring::ready_bitmap::READY_BITS_MAX;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl Numbers {
         let mut given = self.lock();
         let number = given.returned.pop().unwrap_or_else(|| {
             let number = given.used;
-            given.used = (number + 1).min(NOTES_MAX);
+            given.used = (number + 1).min(READY_BITS_MAX);
             number
         });
         Lease {
@@ -43,7 +43,7 @@ pub(super) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if self.number < NOTES_MAX {
+        if self.number < READY_BITS_MAX {
             self.numbers.lock().returned.push(self.number);
         }
     }
@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn each_number_is_one_links_at_a_time() {
         let numbers = Arc::new(Numbers::default());
-        let mut leases: Vec<_> = (0..NOTES_MAX).map(|_| numbers.lend()).collect();
+        let mut leases: Vec<_> = (0..READY_BITS_MAX).map(|_| numbers.lend()).collect();
         let distinct: HashSet<_> = leases.iter().map(|lease| lease.number).collect();
-        assert_eq!(distinct.len(), NOTES_MAX as usize);
-        assert!(distinct.iter().all(|number| *number < NOTES_MAX));
+        assert_eq!(distinct.len(), READY_BITS_MAX as usize);
+        assert!(distinct.iter().all(|number| *number < READY_BITS_MAX));
         let beyond = [numbers.lend(), numbers.lend()];
-        assert!(beyond.iter().all(|lease| lease.number >= NOTES_MAX));
+        assert!(beyond.iter().all(|lease| lease.number >= READY_BITS_MAX));
         drop(beyond);
         let returned = leases.swap_remove(7).number;
         assert_eq!(numbers.lend().number, returned);

@@ -5,7 +5,7 @@ use crate::HostError;
 use crate::network::NetworkOptions;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_ring::caches::Caches;
-use hamlyn_ring::geometry::{BULK_MAX_BYTES, BadGeometry, Geometry};
+use hamlyn_ring::geometry::{ARENA_MAX_BYTES, BadGeometry, Geometry};
 use hamlyn_ring::shared::PAGE_BYTES;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub struct Options {
     /// Bytes of each such ring for payloads that do not fit a cell: whole pages, 128 KiB to
     /// 64 MiB. What is never used takes no memory. By default four times the processor's second
     /// level of cache, at least 1 MiB.
-    pub bulk_bytes: u32,
+    pub arena_bytes: u32,
     /// The largest payload of a packet that we take; 64 bytes to 64 KiB.
     pub payload_max_bytes: u32,
     /// How long a peer that connects to us may take for the handshake.
@@ -92,7 +92,7 @@ impl Default for Options {
             namespace: None,
             access: Access::default(),
             cells: Geometry::DEFAULT.cells(),
-            bulk_bytes: bulk_bytes_here(),
+            arena_bytes: arena_bytes_here(),
             payload_max_bytes: PACKET_PAYLOAD_MAX as u32,
             handshake_timeout: Duration::from_secs(1),
             links_max: 4096,
@@ -119,11 +119,11 @@ impl Options {
     }
 }
 
-/// See [`Options::bulk_bytes`].
-fn bulk_bytes_here() -> u32 {
-    let wanted = Caches::here().window_bytes().min(BULK_MAX_BYTES as usize);
+/// See [`Options::arena_bytes`].
+fn arena_bytes_here() -> u32 {
+    let wanted = Caches::here().window_bytes().min(ARENA_MAX_BYTES as usize);
     let pages = wanted - wanted % PAGE_BYTES;
-    (pages as u32).max(Geometry::DEFAULT.bulk_bytes())
+    (pages as u32).max(Geometry::DEFAULT.arena_bytes())
 }
 
 /// Options that were checked.
@@ -202,9 +202,9 @@ impl Settings {
             }
         }
         let geometry =
-            Geometry::new(options.cells, options.bulk_bytes).map_err(|bad| match bad {
-                BadGeometry::Bulk(bytes) => HostError::BadSetting {
-                    setting: "bulk_bytes",
+            Geometry::new(options.cells, options.arena_bytes).map_err(|bad| match bad {
+                BadGeometry::PayloadArena(bytes) => HostError::BadSetting {
+                    setting: "arena_bytes",
                     value: u64::from(bytes),
                     reason: "it must be whole pages, from 128 KiB to 64 MiB",
                 },

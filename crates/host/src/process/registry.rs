@@ -15,7 +15,7 @@ use crate::{Destination, Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
 use hamlyn_link::udp_endpoint::{Connection, UdpEndpoint, UdpLink};
-use hamlyn_ring::wake::{Lookout, WakeWord};
+use hamlyn_ring::wake::{WaitSet, WakeWord};
 use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{HashMap, VecDeque};
@@ -269,7 +269,7 @@ impl Registry {
     }
 
     /// Adds the words of all links to what the owner is to sleep at. False if there are too many.
-    pub(crate) fn add_words(&self, lookout: &mut Lookout) -> bool {
+    pub(crate) fn add_words(&self, wait_set: &mut WaitSet) -> bool {
         let state = self.lock();
         let loopback = state.loopback.iter().map(|(_, word)| word);
         let living = state.links.values().filter(|entry| !entry.lost);
@@ -278,7 +278,7 @@ impl Registry {
             // It does not ring at a word.
             Tie::Remote(_) => None,
         });
-        let mut add = |word: &WakeWord| lookout.add(word.clone());
+        let mut add = |word: &WakeWord| wait_set.add(word.clone());
         links.all(|word| word.is_some_and(&mut add)) && loopback.into_iter().all(add)
     }
 

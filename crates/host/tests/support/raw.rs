@@ -5,7 +5,7 @@ use hamlyn_host::process::codec::{self, Message, Offer};
 use hamlyn_host::process::name::{Name, Namespace};
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::notes::NOTES_BYTES;
+use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
@@ -137,7 +137,7 @@ impl Memory {
         let geometry = Geometry::DEFAULT;
         Self {
             ring: Memfd::create("test-ring", geometry.total_bytes(), 4096).unwrap(),
-            notes: Memfd::create("test-notes", NOTES_BYTES, NOTES_BYTES).unwrap(),
+            notes: Memfd::create("test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap(),
         }
     }
 
@@ -146,7 +146,7 @@ impl Memory {
             interface,
             name: None,
             cells: Geometry::DEFAULT.cells(),
-            bulk_bytes: Geometry::DEFAULT.bulk_bytes(),
+            arena_bytes: Geometry::DEFAULT.arena_bytes(),
             payload_max_bytes: 1024,
             takes_barriers: false,
             note: 0,

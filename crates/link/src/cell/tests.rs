@@ -78,14 +78,14 @@ proptest! {
         let offset = line * 64;
         let placement = if in_word {
             Placement {
-                data: if length <= 16 { Data::Cell(data) } else { Data::Bulk(offset) },
+                data: if length <= 16 { Data::Cell(data) } else { Data::PayloadArena(offset) },
                 metadata: Metadata::Word(if metadata_length == 0 { 0 } else { word }),
             }
         } else {
             let data_after = Placement::data_after(metadata_length) as u32;
             Placement {
-                data: Data::Bulk(offset + data_after),
-                metadata: Metadata::Bulk(offset),
+                data: Data::PayloadArena(offset + data_after),
+                metadata: Metadata::PayloadArena(offset),
             }
         };
         let mut cell = encode(&header, &placement);
@@ -125,7 +125,7 @@ proptest! {
         } else if word_is_free(&header, metadata_length) {
             Metadata::Word(word)
         } else {
-            Metadata::Bulk(line * 64)
+            Metadata::PayloadArena(line * 64)
         };
         let placement = Placement { data: Data::Placed, metadata };
         let cell = encode(&header, &placement);
@@ -137,10 +137,10 @@ proptest! {
     #[test]
     fn nothing_foreign_leads_outside(
         cell in any_cell(),
-        bulk_bytes in 0..=BULK_BYTES,
+        arena_bytes in 0..=BULK_BYTES,
         payload_max in 64..=PACKET_PAYLOAD_MAX,
     ) {
-        let decoded = decode(&cell, bulk_bytes, payload_max);
+        let decoded = decode(&cell, arena_bytes, payload_max);
         if let Some(short) = either_short(&cell)
             && !(short.has_metadata && short.to.is_fast())
             && short.to.to_bits() >> 48 == 0
@@ -157,11 +157,11 @@ proptest! {
             match placement.data {
                 Data::Placed => {}
                 Data::Cell(_) => prop_assert!(length <= 16),
-                Data::Bulk(at) => prop_assert!(at as usize + length <= bulk_bytes),
+                Data::PayloadArena(at) => prop_assert!(at as usize + length <= arena_bytes),
             }
             match placement.metadata {
                 Metadata::Word(_) => prop_assert!(metadata_length <= 8),
-                Metadata::Bulk(at) => prop_assert!(at as usize + metadata_length <= bulk_bytes),
+                Metadata::PayloadArena(at) => prop_assert!(at as usize + metadata_length <= arena_bytes),
             }
         }
     }
@@ -182,8 +182,8 @@ fn each_lie_about_placement_is_refused() {
             kind: Kind::WRITE,
         };
         let placement = Placement {
-            data: Data::Bulk(32),
-            metadata: Metadata::Bulk(0),
+            data: Data::PayloadArena(32),
+            metadata: Metadata::PayloadArena(0),
         };
         let mut cell = encode(&header, &placement);
         assert!(decode(&cell, BULK_BYTES, PAYLOAD_MAX).is_ok());

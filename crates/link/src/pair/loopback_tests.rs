@@ -10,16 +10,16 @@ use crate::carrier::tests::{bytes, carries_everything, header, receive};
 use crate::{ReceiveEnd, TransmitEnd};
 
 fn to_itself(geometry: Geometry, payload_max: usize) -> Result<PairLink, LinkError> {
-    let alarm = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
-    PairLink::to_itself(geometry, payload_max, Fence::Heavy, alarm)
+    let event_fd = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+    PairLink::to_itself(geometry, payload_max, Fence::Heavy, event_fd)
 }
 
 #[test]
 fn rings_the_alarm_only_when_its_driver_sleeps() {
-    let alarm = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
-    let heard = alarm.try_clone().unwrap();
+    let event_fd = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+    let heard = event_fd.try_clone().unwrap();
     let is_rung = || rustix::io::read(&heard, &mut [0_u8; 8]).is_ok();
-    let mut link = PairLink::to_itself(Geometry::DEFAULT, 64, Fence::Heavy, alarm).unwrap();
+    let mut link = PairLink::to_itself(Geometry::DEFAULT, 64, Fence::Heavy, event_fd).unwrap();
     let send = |link: &mut PairLink| {
         let data = bytes(0, 16);
         let sent = link

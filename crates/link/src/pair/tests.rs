@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::notes::NOTES_BYTES;
+use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 use hamlyn_ring::shared::Access;
 
 use super::*;
@@ -28,7 +28,7 @@ pub(super) struct Side {
 fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
     let memory = || Memfd::create_ring("pair-test", geometry, payload_max).unwrap();
     let (left_memory, right_memory) = (memory(), memory());
-    let page = || Memfd::create("pair-test-notes", NOTES_BYTES, NOTES_BYTES).unwrap();
+    let page = || Memfd::create("pair-test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap();
     let (left_notes, right_notes) = (page(), page());
     let (left_socket, right_socket) = UnixStream::pair().unwrap();
     let side = |own: &Memfd, peers: &Memfd, notes: &Memfd, socket: UnixStream| {
@@ -43,7 +43,7 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
             send_geometry: geometry,
             notes: notes.map(Access::Writable).unwrap(),
             note: 5,
-            peer_note: 5,
+            ready_bit: 5,
             peer_note_lease: None,
             fence,
             doorbell: socket.try_clone().unwrap().into(),
@@ -102,7 +102,8 @@ fn refuses_parts_that_do_not_fit() {
     let make = |send_len: usize, access, payload_max_bytes| {
         let receive = Memfd::create("pair-test", geometry.total_bytes(), 0).unwrap();
         let send = Memfd::create("pair-test", send_len, 0).unwrap();
-        let notes = Memfd::create("pair-test-notes", NOTES_BYTES, NOTES_BYTES).unwrap();
+        let notes =
+            Memfd::create("pair-test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap();
         let parts = PairParts {
             receive: receive.map(Access::Writable).unwrap(),
             receive_geometry: geometry,
@@ -111,7 +112,7 @@ fn refuses_parts_that_do_not_fit() {
             send_geometry: geometry,
             notes: notes.map(Access::Writable).unwrap(),
             note: 5,
-            peer_note: 5,
+            ready_bit: 5,
             peer_note_lease: None,
             fence: Fence::Light,
             doorbell: UnixStream::pair().unwrap().0.into(),
@@ -133,7 +134,7 @@ fn refuses_parts_that_do_not_fit() {
 }
 
 #[test]
-fn bulk_wraps_and_grows_and_comes_back() {
+fn the_arena_wraps_and_grows_and_comes_back() {
     let geometry = Geometry::new(16, 128 << 10).unwrap();
     let (mut left, mut right) = pair_of(geometry, PAYLOAD_MAX_DEFAULT_BYTES, Fence::Light);
     let (mut sent, mut taken) = (0, 0);
@@ -183,12 +184,12 @@ fn a_ring_that_failed_is_tried_again_without_another_message() {
     let ears = UdpSocket::bind("127.0.0.1:0").unwrap();
     ears.set_nonblocking(true).unwrap();
     let heard = || ears.recv(&mut [0]).is_ok();
-    for settle in [PairReceive::settle, PairReceive::settle_bulk] {
+    for settle in [PairReceive::settle, PairReceive::settle_arena] {
         // As long as it is not connected, sending there fails.
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let doorbell = Arc::new(Doorbell::new(
             left.link.transmit.doorbell.word.clone(),
-            Beside::Socket(socket.try_clone().unwrap().into()),
+            Notifier::Socket(socket.try_clone().unwrap().into()),
         ));
         left.link.transmit.doorbell = Arc::clone(&doorbell);
         left.link.receive.doorbell = doorbell;
@@ -295,7 +296,7 @@ fn vandalise(random: &mut Random, memory: &Mapping) {
         0 => geometry.consumed_offset(),
         1..=3 => geometry.cells_offset() + random.next() as usize % cells * 64,
         4..=5 => random.next() as usize % near / 8 * 8,
-        6 => geometry.bulk_offset() + random.next() as usize % (32 << 10) / 8 * 8,
+        6 => geometry.arena_offset() + random.next() as usize % (32 << 10) / 8 * 8,
         _ => random.next() as usize % memory.len() / 8 * 8,
     };
     let value = match random.next() % 4 {

@@ -9,7 +9,7 @@ use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::notes::NOTES_MAX;
+use hamlyn_ring::ready_bitmap::READY_BITS_MAX;
 
 use super::connection::{Connection, ReceivedBatch};
 use super::{ConnectionState, UdpEndpoint};
@@ -299,10 +299,10 @@ impl ReceiveEnd for UdpReceive {
         self.connection.acknowledge(&self.endpoint);
     }
 
-    fn settle_bulk(&mut self) {}
+    fn settle_arena(&mut self) {}
 
-    fn peer_note(&self) -> u32 {
-        NOTES_MAX
+    fn ready_bit(&self) -> u32 {
+        READY_BITS_MAX
     }
 
     fn watch(&mut self) {}

@@ -7,7 +7,7 @@ use crate::cells::SharedCells;
 use crate::shared::Mapping;
 
 fn ring() -> (Arc<Mapping>, Consumer<SharedCells>, Geometry) {
-    let geometry = Geometry::new(2, crate::geometry::BULK_MIN_BYTES).unwrap();
+    let geometry = Geometry::new(2, crate::geometry::ARENA_MIN_BYTES).unwrap();
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let cells = SharedCells::new(&mapping, geometry, None).unwrap();
     (mapping, Consumer::new(cells, geometry), geometry)
@@ -15,7 +15,7 @@ fn ring() -> (Arc<Mapping>, Consumer<SharedCells>, Geometry) {
 
 #[test]
 fn only_the_flag_that_is_due_is_a_cell() {
-    // Of the lap after the first one, of others, and of one that lies half of all laps ahead.
+    // Of the generation after the first one, of others, and of one that lies half of all generations ahead.
     for flag in [4, 5, 6, 7, u32::MAX >> 1] {
         let (mapping, mut consumer, geometry) = ring();
         assert_eq!(consumer.peek(), Ok(None));
@@ -39,18 +39,20 @@ fn only_the_flag_that_is_due_is_a_cell() {
 fn flags_of_earlier_laps_are_empty() {
     let (mapping, mut consumer, geometry) = ring();
     let first = geometry.cells_offset();
-    for lap in 1..6_u64 {
-        for (cell, last) in [(first, 0), (first + 64, LAST)] {
-            // What any earlier lap may have left there.
-            for old in 0..lap * 2 {
+    for generation in 1..6_u64 {
+        for (cell, last) in [(first, 0), (first + 64, LAST_OF_GENERATION)] {
+            // What any earlier generation may have left there.
+            for old in 0..generation * 2 {
                 mapping.store_u64(cell, old).unwrap();
                 assert_eq!(consumer.peek(), Ok(None));
                 assert!(!consumer.is_pending());
             }
-            mapping.store_u64(cell, 5 << 32 | lap << 1 | last).unwrap();
+            mapping
+                .store_u64(cell, 5 << 32 | generation << 1 | last)
+                .unwrap();
             assert!(consumer.is_pending());
             let shown = consumer.peek().unwrap().unwrap();
-            assert_eq!(shown[0], 5 << 32 | lap << 1 | last);
+            assert_eq!(shown[0], 5 << 32 | generation << 1 | last);
             // It is shown until it is done with.
             assert_eq!(consumer.peek(), Ok(Some(shown)));
             let _ = consumer.done(0);
@@ -62,22 +64,22 @@ fn flags_of_earlier_laps_are_empty() {
 
 #[test]
 fn a_lap_ends_where_the_producer_says() {
-    let geometry = Geometry::new(256, crate::geometry::BULK_MIN_BYTES).unwrap();
+    let geometry = Geometry::new(256, crate::geometry::ARENA_MIN_BYTES).unwrap();
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let cells = SharedCells::new(&mapping, geometry, None).unwrap();
     let mut consumer = Consumer::new(cells, geometry);
     let mut taken = 0;
-    for (lap, length) in [(1, 1), (2, 100), (3, 256), (4, 2), (5, 64)] {
+    for (generation, length) in [(1, 1), (2, 100), (3, 256), (4, 2), (5, 64)] {
         for cell in 0..length {
             let last = u64::from(cell + 1 == length);
             let at = geometry.cells_offset() + cell * 64;
-            mapping.store_u64(at, lap << 1 | last).unwrap();
+            mapping.store_u64(at, generation << 1 | last).unwrap();
             assert!(consumer.peek().unwrap().is_some());
             let _ = consumer.done(0);
             taken += 1;
         }
         assert_eq!(consumer.peek(), Ok(None));
-        // At the end of a lap nothing is held back: the next one may be short.
+        // At the end of a generation nothing is held back: the next one may be short.
         assert_eq!(mapping.load_u64(0).unwrap(), taken);
     }
 }
@@ -100,11 +102,11 @@ fn a_lap_without_end_is_corrupt() {
 fn a_peer_that_takes_the_end_of_a_lap_back_hurts_only_itself() {
     let (mapping, mut consumer, geometry) = ring();
     let first = geometry.cells_offset();
-    mapping.store_u64(first, 2 | LAST).unwrap();
+    mapping.store_u64(first, 2 | LAST_OF_GENERATION).unwrap();
     assert!(consumer.peek().unwrap().is_some());
     mapping.store_u64(first, 2).unwrap();
     assert_eq!(consumer.peek(), Ok(None), "it has said otherwise");
-    mapping.store_u64(first, 2 | LAST).unwrap();
+    mapping.store_u64(first, 2 | LAST_OF_GENERATION).unwrap();
     assert!(consumer.peek().unwrap().is_some());
     let _ = consumer.done(0);
     assert_eq!((consumer.at_bytes, consumer.expected), (0, 4));
@@ -115,9 +117,20 @@ fn laps_may_wrap() {
     let (mapping, mut consumer, geometry) = ring();
     let last_lap = u64::from(u32::MAX - 1);
     consumer.expected = last_lap;
-    for flag in [last_lap, last_lap | LAST, 2, 2 | LAST, 4, 4 | LAST] {
+    for flag in [
+        last_lap,
+        last_lap | LAST_OF_GENERATION,
+        2,
+        2 | LAST_OF_GENERATION,
+        4,
+        4 | LAST_OF_GENERATION,
+    ] {
         let cell = geometry.cells_offset() + consumer.at_bytes as usize;
-        for absent in [0, flag.wrapping_sub(2) & FLAG_MASK & !LAST, last_lap - 2] {
+        for absent in [
+            0,
+            flag.wrapping_sub(2) & FLAG_MASK & !LAST_OF_GENERATION,
+            last_lap - 2,
+        ] {
             mapping.store_u64(cell, absent).unwrap();
             assert_eq!(consumer.peek(), Ok(None), "{absent:x} before {flag:x}");
             assert!(!consumer.is_pending());
@@ -130,7 +143,7 @@ fn laps_may_wrap() {
 
 #[test]
 fn credit_is_held_back_but_not_forever() {
-    let geometry = Geometry::new(256, crate::geometry::BULK_MIN_BYTES).unwrap();
+    let geometry = Geometry::new(256, crate::geometry::ARENA_MIN_BYTES).unwrap();
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let cells = SharedCells::new(&mapping, geometry, None).unwrap();
     let mut consumer = Consumer::new(cells, geometry);
@@ -145,20 +158,20 @@ fn credit_is_held_back_but_not_forever() {
     let _ = consumer.settle();
     assert_eq!(count(), 17);
     // Much bulk comes back at once, and some of it when there is time.
-    let _ = consumer.done(geometry.bulk_bytes() as usize / 4 + 1);
+    let _ = consumer.done(geometry.arena_bytes() as usize / 4 + 1);
     assert_eq!(count(), 18);
     let _ = consumer.done(0);
-    let _ = consumer.settle_bulk();
+    let _ = consumer.settle_arena();
     assert_eq!(count(), 18);
     let _ = consumer.done(1);
-    let _ = consumer.settle_bulk();
+    let _ = consumer.settle_arena();
     assert_eq!(count(), 20);
     // What stands there is never read: a peer that overwrites it hurts itself.
     mapping.store_u64(0, u64::MAX).unwrap();
     let _ = consumer.done(0);
     let _ = consumer.settle();
     assert_eq!(count(), 21);
-    // The further a lap goes, the more is held back.
+    // The further a generation goes, the more is held back.
     let mut published = 21;
     for taken in 22..=256 {
         let _ = consumer.done(0);
@@ -191,7 +204,7 @@ fn nothing_is_shown_the_shortest_way_after_the_end() {
 
 #[test]
 fn what_is_due_is_settled_before_more_is_shown() {
-    let geometry = Geometry::new(64, crate::geometry::BULK_MIN_BYTES).unwrap();
+    let geometry = Geometry::new(64, crate::geometry::ARENA_MIN_BYTES).unwrap();
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let cells = SharedCells::new(&mapping, geometry, None).unwrap();
     let mut consumer = Consumer::new(cells, geometry);
@@ -211,7 +224,7 @@ fn what_is_due_is_settled_before_more_is_shown() {
             settled.push((consumer.taken(), consumed()));
         }
     }
-    // A quarter of a lap at a time; the last cell is seen to be that; and what comes after it is the next lap's.
+    // A quarter of a generation at a time; the last cell is seen to be that; and what comes after it is the next generation's.
     assert_eq!(settled, [(16, 16), (32, 32), (48, 48), (63, 48)]);
     assert!(consumer.is_pending(), "there is something to settle");
     assert!(consumer.settle_due().is_some());

@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::*;
-use crate::geometry::BULK_MIN_BYTES;
+use crate::geometry::ARENA_MIN_BYTES;
 
 /// The word, and whether senders pass the barrier (be it the receiver's doing or their own).
 struct Modelled {
@@ -30,7 +30,7 @@ impl BellMemory for Modelled {
 
 struct NoNotes;
 
-impl LeaveNote for NoNotes {
+impl MarkReady for NoNotes {
     fn leave(&self) {}
 }
 
@@ -85,12 +85,12 @@ fn without_the_barrier_the_checker_finds_a_lost_wake_up() {
 #[test]
 fn rings_once_for_each_announcement_and_asks_for_notes_without_sleep() {
     struct Counted(std::rc::Rc<std::cell::Cell<u32>>);
-    impl LeaveNote for Counted {
+    impl MarkReady for Counted {
         fn leave(&self) {
             self.0.set(self.0.get() + 1);
         }
     }
-    let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+    let geometry = Geometry::new(2, ARENA_MIN_BYTES).unwrap();
     let mapping = std::sync::Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let mut attention = Attention::new(std::sync::Arc::clone(&mapping), geometry).unwrap();
     for fence in [Fence::Light, Fence::Heavy] {

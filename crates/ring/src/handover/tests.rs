@@ -26,15 +26,15 @@ struct Shared {
     byte: UnsafeCell<u8>,
 }
 
-fn shared() -> (Arc<Shared>, Turn, Pen) {
-    let (pieces, turn, pen) = Pieces::new(1, 6).unwrap();
+fn shared() -> (Arc<Shared>, ReleaseToken, WriteToken) {
+    let (pieces, release_token, write_token) = Pieces::new(1, 6).unwrap();
     (
         Arc::new(Shared {
             pieces,
             byte: UnsafeCell::new(0),
         }),
-        turn,
-        pen,
+        release_token,
+        write_token,
     )
 }
 
@@ -48,21 +48,21 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn nobody_writes_what_is_held() {
     check(|| {
-        let (shared, mut turn, pen) = shared();
-        shared.pieces.open(&mut turn, 0..1);
+        let (shared, mut release_token, write_token) = shared();
+        shared.pieces.open(&mut release_token, 0..1);
         let writer = {
             let shared = Arc::clone(&shared);
             loom::thread::spawn(move || {
                 for _ in 0..2 {
                     let write = || shared.byte.with_mut(|_| ());
-                    let _ = shared.pieces.while_open(&pen, 0, 1, write);
-                    shared.pieces.complete(&pen, 0, 1);
+                    let _ = shared.pieces.while_open(&write_token, 0, 1, write);
+                    shared.pieces.complete(&write_token, 0, 1);
                 }
             })
         };
-        if shared.pieces.is_held(&turn, 0, 1) {
+        if shared.pieces.is_held(&release_token, 0, 1) {
             shared.byte.with(|_| ());
-            shared.pieces.open(&mut turn, 0..1);
+            shared.pieces.open(&mut release_token, 0..1);
         }
         writer.join().unwrap();
     });
@@ -72,22 +72,22 @@ fn nobody_writes_what_is_held() {
 #[test]
 fn nobody_writes_what_is_held_when_that_is_done_at_once() {
     check(|| {
-        let (shared, mut turn, pen) = shared();
-        shared.pieces.open(&mut turn, 0..1);
+        let (shared, mut release_token, write_token) = shared();
+        shared.pieces.open(&mut release_token, 0..1);
         let writer = {
             let shared = Arc::clone(&shared);
             loom::thread::spawn(move || {
                 for _ in 0..2 {
-                    if let Some(piece) = shared.pieces.only_open(&pen, 0, 1, 0, 64) {
+                    if let Some(piece) = shared.pieces.only_open(&write_token, 0, 1, 0, 64) {
                         shared.byte.with_mut(|_| ());
                         piece.complete();
                     }
                 }
             })
         };
-        if shared.pieces.is_held_in_one(&turn, 0, 1) {
+        if shared.pieces.is_held_in_one(&release_token, 0, 1) {
             shared.byte.with(|_| ());
-            shared.pieces.open_one(&mut turn, 0);
+            shared.pieces.open_one(&mut release_token, 0);
         }
         writer.join().unwrap();
     });
@@ -97,10 +97,11 @@ fn nobody_writes_what_is_held_when_that_is_done_at_once() {
 #[test]
 fn ranges_in_several_pieces_go_the_longer_way() {
     loom::model(|| {
-        let (pieces, mut turn, pen) = Pieces::<atomic::AtomicU32>::new(4, 6).unwrap();
-        pieces.open(&mut turn, 0..3);
+        let (pieces, mut release_token, write_token) =
+            Pieces::<atomic::AtomicU32>::new(4, 6).unwrap();
+        pieces.open(&mut release_token, 0..3);
         let is_open = |offset, len, low, high| {
-            let piece = pieces.only_open(&pen, offset, len, low, high);
+            let piece = pieces.only_open(&write_token, offset, len, low, high);
             piece.is_some()
         };
         assert!(is_open(64, 16, 64, 128));
@@ -117,24 +118,24 @@ fn ranges_in_several_pieces_go_the_longer_way() {
     });
 }
 
-/// The pen may move to another thread, as an interface may; what is written there
+/// The write token may move to another thread, as an interface may; what is written there
 /// comes after what was written here.
 #[test]
 fn the_pen_moves_with_all_that_was_written() {
     check(|| {
-        let (shared, mut turn, pen) = shared();
-        shared.pieces.open(&mut turn, 0..1);
+        let (shared, mut release_token, write_token) = shared();
+        shared.pieces.open(&mut release_token, 0..1);
         let write = || shared.byte.with_mut(|_| ());
-        assert_eq!(shared.pieces.while_open(&pen, 0, 1, write), Ok(()));
+        assert_eq!(shared.pieces.while_open(&write_token, 0, 1, write), Ok(()));
         let writer = {
             let shared = Arc::clone(&shared);
             loom::thread::spawn(move || {
                 let write = || shared.byte.with_mut(|_| ());
-                assert_eq!(shared.pieces.while_open(&pen, 0, 1, write), Ok(()));
-                shared.pieces.complete(&pen, 0, 1);
+                assert_eq!(shared.pieces.while_open(&write_token, 0, 1, write), Ok(()));
+                shared.pieces.complete(&write_token, 0, 1);
             })
         };
-        if shared.pieces.is_held(&turn, 0, 1) {
+        if shared.pieces.is_held(&release_token, 0, 1) {
             shared.byte.with(|_| ());
         }
         writer.join().unwrap();
@@ -145,31 +146,31 @@ fn the_pen_moves_with_all_that_was_written() {
 #[test]
 fn what_is_held_is_complete() {
     check(|| {
-        let (shared, mut turn, pen) = shared();
-        shared.pieces.open(&mut turn, 0..1);
+        let (shared, mut release_token, write_token) = shared();
+        shared.pieces.open(&mut release_token, 0..1);
         let value = Arc::new(atomic::AtomicU32::new(0));
         let writer = {
             let (shared, value) = (Arc::clone(&shared), Arc::clone(&value));
             loom::thread::spawn(move || {
                 let write = || value.store(7, Ordering::Relaxed);
-                assert_eq!(shared.pieces.while_open(&pen, 0, 1, write), Ok(()));
-                shared.pieces.complete(&pen, 0, 1);
+                assert_eq!(shared.pieces.while_open(&write_token, 0, 1, write), Ok(()));
+                shared.pieces.complete(&write_token, 0, 1);
             })
         };
-        if shared.pieces.is_held(&turn, 0, 1) {
+        if shared.pieces.is_held(&release_token, 0, 1) {
             assert_eq!(value.load(Ordering::Relaxed), 7);
         }
         writer.join().unwrap();
     });
 }
 
-/// The checker does find it if somebody writes who does not hold the pen.
+/// The checker does find it if somebody writes who does not hold the write token.
 #[test]
 fn without_the_pen_a_held_piece_is_written() {
     let found = catch_unwind(AssertUnwindSafe(|| {
         check(|| {
-            let (shared, mut turn, pen) = shared();
-            shared.pieces.open(&mut turn, 0..1);
+            let (shared, mut release_token, write_token) = shared();
+            shared.pieces.open(&mut release_token, 0..1);
             let writer = {
                 let shared = Arc::clone(&shared);
                 loom::thread::spawn(move || {
@@ -178,8 +179,8 @@ fn without_the_pen_a_held_piece_is_written() {
                     }
                 })
             };
-            shared.pieces.complete(&pen, 0, 1);
-            if shared.pieces.is_held(&turn, 0, 1) {
+            shared.pieces.complete(&write_token, 0, 1);
+            if shared.pieces.is_held(&release_token, 0, 1) {
                 shared.byte.with(|_| ());
             }
             writer.join().unwrap();

@@ -1,8 +1,8 @@
 //! Both ends together against a reference, and the sending end alone with a consumer that
-//! breaks the rules. `loom` has both ends against the model checker, `laps` laps that grow and
+//! breaks the rules. `loom` has both ends against the model checker, `generations` generations that grow and
 //! shrink.
 
-mod laps;
+mod generations;
 mod loom;
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::cells::SharedCells;
 use crate::consumer::Consumer;
-use crate::geometry::BULK_MIN_BYTES;
+use crate::geometry::ARENA_MIN_BYTES;
 use crate::shared::{Mapping, PAGE_BYTES};
 
 struct Ring {
@@ -24,7 +24,7 @@ struct Ring {
 }
 
 fn ring(cells: u32, window: usize) -> Ring {
-    let geometry = Geometry::new(cells, BULK_MIN_BYTES).unwrap().fixed();
+    let geometry = Geometry::new(cells, ARENA_MIN_BYTES).unwrap().fixed();
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let memory = || SharedCells::new(&mapping, geometry, None).unwrap();
     let producer = Producer::new(memory(), geometry, window);
@@ -147,8 +147,8 @@ fn the_window_grows_only_when_it_was_full() {
     assert_eq!(ring.producer.window_bytes(), 2 * PAGE_BYTES);
     // More than there can ever be room for is never placed.
     let mut room = ring.producer.room().unwrap();
-    assert_eq!(room.place(BULK_MIN_BYTES as usize + 1), Err(NoRoom::Full));
-    assert_eq!(ring.producer.longest(), BULK_MIN_BYTES as usize);
+    assert_eq!(room.place(ARENA_MIN_BYTES as usize + 1), Err(NoRoom::Full));
+    assert_eq!(ring.producer.longest(), ARENA_MIN_BYTES as usize);
 }
 
 proptest! {
@@ -160,7 +160,7 @@ proptest! {
     ) {
         let mut ring = ring(1 << shift, 3 * PAGE_BYTES);
         let mut reference = VecDeque::new();
-        let base = ring.geometry.bulk_offset();
+        let base = ring.geometry.arena_offset();
         let mut number = 0_u64;
         for (len, taken, settle) in steps {
             match ring.producer.room() {

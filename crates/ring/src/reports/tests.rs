@@ -111,7 +111,7 @@ fn a_count_that_cannot_be_is_refused() {
     assert_eq!(sides.reader.next(7), Err(Miscounted), "taken back");
 }
 
-/// Two places on the model checker's atomics: the writer laps the reader at once.
+/// Two places on the model checker's atomics: the writer generations the reader at once.
 struct Modelled {
     places: [[loom::sync::atomic::AtomicU64; 2]; 2],
     count: loom::sync::atomic::AtomicU64,

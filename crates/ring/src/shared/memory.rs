@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use hamlyn_engine::memory::Denied;
 
-use super::{Mapping, OutOfRange, Way, raw};
+use super::{Mapping, OutOfRange, StoreKind, raw};
 use crate::Errno;
-use crate::handover::{Pen, Pieces, Turn};
+use crate::handover::{Pieces, ReleaseToken, WriteToken};
 use crate::memfd::Memfd;
 
 /// The memory of an area: plain, or divided into pieces that are handed over.
@@ -82,20 +82,23 @@ impl Memory {
     }
 
     /// `count` pieces of `1 << shift` bytes, and the rights to open and to write them.
-    pub(crate) fn in_pieces(count: u32, shift: u32) -> Result<(Self, Turn, Pen), Errno> {
+    pub(crate) fn in_pieces(
+        count: u32,
+        shift: u32,
+    ) -> Result<(Self, ReleaseToken, WriteToken), Errno> {
         let len = (count as usize)
             .checked_mul(1 << shift)
             .ok_or(Errno::NOMEM)?;
         let mapping = Mapping::anonymous(len)?;
-        let (pieces, turn, pen) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
+        let (pieces, release_token, write_token) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
         Ok((
             Self {
                 mapping,
                 pieces,
                 lent: None,
             },
-            turn,
-            pen,
+            release_token,
+            write_token,
         ))
     }
 
@@ -130,17 +133,17 @@ impl Memory {
 
     /// Carries out `store`, which may write the given range of the mapping and
     /// nothing else, unless one of its bytes is in the application's hands, or the
-    /// memory is in pieces and the caller has not its pen.
+    /// memory is in pieces and the caller has not its write token.
     #[inline(always)]
     fn store(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
         if self.is_in_pieces() {
-            return self.store_if_open(pen, offset, len, store);
+            return self.store_if_open(write_token, offset, len, store);
         }
         store(&self.mapping).map_err(|OutOfRange| Denied::OutOfArea)
     }
@@ -149,14 +152,14 @@ impl Memory {
     #[inline(never)]
     fn store_if_open(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
-        // The pen is that of these pieces: an area gets both when it is made and never changes them.
+        // The write token is that of these pieces: an area gets both when it is made and never changes them.
         self.pieces
-            .while_open(pen.ok_or(Denied::InUse)?, offset, len, move || {
+            .while_open(write_token.ok_or(Denied::InUse)?, offset, len, move || {
                 store(&self.mapping)
             })?
             .map_err(|OutOfRange| Denied::OutOfArea)
@@ -165,11 +168,11 @@ impl Memory {
     #[inline]
     pub(crate) fn write(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         from: &[u8],
     ) -> Result<(), Denied> {
-        self.store(pen, offset, from.len(), move |mapping| {
+        self.store(write_token, offset, from.len(), move |mapping| {
             mapping.copy_in(offset, from)
         })
     }
@@ -177,12 +180,12 @@ impl Memory {
     #[inline(never)]
     pub(crate) fn write_short(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         words: [u64; 2],
         len: usize,
     ) -> Result<(), Denied> {
-        self.store(pen, offset, len, move |mapping| {
+        self.store(write_token, offset, len, move |mapping| {
             mapping.store_short(offset, words, len)
         })
     }
@@ -190,29 +193,29 @@ impl Memory {
     #[inline(always)]
     pub(crate) fn write_words(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         words: [u64; 2],
     ) -> Result<(), Denied> {
-        self.store(pen, offset, size_of_val(&words), move |mapping| {
+        self.store(write_token, offset, size_of_val(&words), move |mapping| {
             mapping.store_words(offset, words)
         })
     }
 
-    /// Writes two words, and gives the pieces between `low` and `high` to the application. `pen` is that
+    /// Writes two words, and gives the pieces between `low` and `high` to the application. `write_token` is that
     /// of this memory.
     #[inline(always)]
     pub(crate) fn complete_with_words(
         &self,
-        pen: &Pen,
+        write_token: &WriteToken,
         offset: usize,
         words: [u64; 2],
         low: usize,
         high: usize,
     ) -> Result<(), Denied> {
         let len = size_of_val(&words);
-        let Some(piece) = self.pieces.only_open(pen, offset, len, low, high) else {
-            return self.write_then_complete(pen, offset, words[0], words[1], low..high);
+        let Some(piece) = self.pieces.only_open(write_token, offset, len, low, high) else {
+            return self.write_then_complete(write_token, offset, words[0], words[1], low..high);
         };
         // SAFETY: all 16 bytes lie in one of the pieces, and those lie in the mapping.
         unsafe {
@@ -230,31 +233,31 @@ impl Memory {
     #[inline(never)]
     fn write_then_complete(
         &self,
-        pen: &Pen,
+        write_token: &WriteToken,
         offset: usize,
         first: u64,
         second: u64,
         range: Range<usize>,
     ) -> Result<(), Denied> {
-        self.write_words(Some(pen), offset, [first, second])?;
-        self.complete(pen, range.start, range.end);
+        self.write_words(Some(write_token), offset, [first, second])?;
+        self.complete(write_token, range.start, range.end);
         Ok(())
     }
 
-    /// Gives the pieces between `low` and `high` to the application. `pen` is that of this memory.
+    /// Gives the pieces between `low` and `high` to the application. `write_token` is that of this memory.
     #[inline]
-    pub(crate) fn complete(&self, pen: &Pen, low: usize, high: usize) {
-        self.pieces.complete(pen, low, high);
+    pub(crate) fn complete(&self, write_token: &WriteToken, low: usize, high: usize) {
+        self.pieces.complete(write_token, low, high);
     }
 
     pub(crate) fn fill(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         len: usize,
         value: u8,
     ) -> Result<(), Denied> {
-        self.store(pen, offset, len, move |mapping| {
+        self.store(write_token, offset, len, move |mapping| {
             mapping.fill(offset, len, value)
         })
     }
@@ -262,11 +265,11 @@ impl Memory {
     #[inline]
     pub(crate) fn store_u64(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         value: u64,
     ) -> Result<(), Denied> {
-        self.store(pen, offset, 8, move |mapping| {
+        self.store(write_token, offset, 8, move |mapping| {
             mapping.store_u64(offset, value)
         })
     }
@@ -289,14 +292,14 @@ impl Memory {
     #[inline]
     pub(crate) fn write_from(
         &self,
-        pen: Option<&Pen>,
+        write_token: Option<&WriteToken>,
         offset: usize,
         from: &Mapping,
         from_offset: usize,
         len: usize,
-        way: Way,
+        way: StoreKind,
     ) -> Result<(), Denied> {
-        self.store(pen, offset, len, move |mapping| {
+        self.store(write_token, offset, len, move |mapping| {
             Mapping::copy_between(from, from_offset, mapping, offset, len, way)
         })
     }
@@ -309,45 +312,50 @@ impl Memory {
         into: &Mapping,
         into_offset: usize,
         len: usize,
-        way: Way,
+        way: StoreKind,
     ) -> Result<(), Denied> {
         Mapping::copy_between(self.for_loads(), offset, into, into_offset, len, way)
             .map_err(|OutOfRange| Denied::OutOfArea)
     }
 
     /// A reference to bytes in the application's hands, or nothing if any of
-    /// them is open to the interface. `turn` must be the one that was made with this memory.
+    /// them is open to the interface. `release_token` must be the one that was made with this memory.
     #[inline]
     pub(crate) fn view<'a>(
         &'a self,
-        turn: &'a Turn,
+        release_token: &'a ReleaseToken,
         offset: usize,
         len: usize,
     ) -> Option<&'a [u8]> {
-        let from = if self.pieces.is_held_in_one(turn, offset, len) {
+        let from = if self.pieces.is_held_in_one(release_token, offset, len) {
             // SAFETY: the range lies in one of the pieces, and those lie in the mapping.
             unsafe { self.mapping.base.as_ptr().add(offset) }
         } else {
-            self.readable_if_held(turn, offset, len)?
+            self.readable_if_held(release_token, offset, len)?
         };
         // SAFETY: the range lies in a private mapping that lives as long as
         // `self`. Nobody writes it while the reference lives: every store into
         // this memory runs inside `Pieces::while_open` or while an `OpenPiece` lives, which
         // there is not of pieces that are held; and the only ways for an open piece to become held are
-        // `Pieces::complete` and `OpenPiece::complete`. All need the one `Pen`, which is in one thread's
+        // `Pieces::complete` and `OpenPiece::complete`. All need the one `WriteToken`, which is in one thread's
         // hands at a time, so no store is under way when a piece becomes held;
         // `is_held` has seen, with acquire, that this happened. A held piece
-        // opens only by `Pieces::open`, which needs `turn` mutably and so waits
+        // opens only by `Pieces::open`, which needs `release_token` mutably and so waits
         // for the end of 'a.
         Some(unsafe { core::slice::from_raw_parts(from, len) })
     }
     /// Where a range begins that may lie in several pieces, or in none; nothing unless all of it is
     /// held.
     #[inline(never)]
-    fn readable_if_held(&self, turn: &Turn, offset: usize, len: usize) -> Option<*mut u8> {
+    fn readable_if_held(
+        &self,
+        release_token: &ReleaseToken,
+        offset: usize,
+        len: usize,
+    ) -> Option<*mut u8> {
         let from = self.mapping.readable(offset, len).ok()?;
         self.pieces
-            .is_held(turn, offset, len)
+            .is_held(release_token, offset, len)
             .then_some(from.cast_mut())
     }
 }

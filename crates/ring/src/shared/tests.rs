@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn a_copy_is_of_its_range(from_at in 0..200_usize, to_at in 0..200_usize, len in lengths()) {
         let (from, from_bytes) = filled(0x55);
-        for way in [Way::Through, Way::Past] {
+        for way in [StoreKind::Temporal, StoreKind::NonTemporal] {
             let (to, mut expected) = filled(0xaa);
             Mapping::copy_between(&from, from_at, &to, to_at, len, way).unwrap();
             expected[to_at..to_at + len].copy_from_slice(&from_bytes[from_at..from_at + len]);
@@ -90,7 +90,8 @@ fn ranges_outside_are_refused() {
         (0, usize::MAX, 2),
         (usize::MAX, 0, 1),
     ] {
-        let refused = Mapping::copy_between(&from, from_at, &to, to_at, len, Way::Past);
+        let refused =
+            Mapping::copy_between(&from, from_at, &to, to_at, len, StoreKind::NonTemporal);
         assert_eq!(refused, Err(OutOfRange));
     }
     assert_eq!(to.stream_in(LEN, &[0]), Err(OutOfRange));

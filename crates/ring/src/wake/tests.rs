@@ -9,7 +9,7 @@ use loom::sync::atomic as modelled;
 use loom::sync::{Arc as Shared, Mutex};
 
 use super::*;
-use crate::doorbell::{Attention, BellMemory, Fence, LeaveNote, Waker};
+use crate::doorbell::{Attention, BellMemory, Fence, MarkReady, Waker};
 use crate::shared::PAGE_BYTES;
 
 /// What the model leaves out, to see that it is missed.
@@ -101,7 +101,7 @@ impl BellMemory for Announced {
 
 struct NoNotes;
 
-impl LeaveNote for NoNotes {
+impl MarkReady for NoNotes {
     fn leave(&self) {}
 }
 
@@ -217,7 +217,7 @@ fn after_ns(span_ns: u64) -> u64 {
 /// Whether words can be waited at here: not before Linux 5.16, nor in some sandboxes.
 fn has_words() -> bool {
     let own = AtomicU32::new(0);
-    let slept = Lookout::new().sleep(&own, 1, None);
+    let slept = WaitSet::new().sleep(&own, 1, None);
     assert!(matches!(slept, Ok(()) | Err(Errno::NOSYS | Errno::PERM)));
     slept.is_ok()
 }
@@ -231,11 +231,13 @@ fn woken_by(words: &[WakeWord], act: impl Fn(&AtomicU32) -> bool) {
     let awake = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut lookout = Lookout::new();
+            let mut wait_set = WaitSet::new();
             for word in words {
-                assert!(lookout.add(word.clone()));
+                assert!(wait_set.add(word.clone()));
             }
-            lookout.sleep(&own, 0, Some(after_ns(PATIENCE_NS))).unwrap();
+            wait_set
+                .sleep(&own, 0, Some(after_ns(PATIENCE_NS)))
+                .unwrap();
             awake.store(true, Ordering::Release);
         });
         let begun = Instant::now();
@@ -267,32 +269,32 @@ fn whoever_was_rung_for_since_it_looked_does_not_fall_asleep() {
     }
     let (words, own) = ([word(), word()], AtomicU32::new(7));
     let until_ns = after_ns(PATIENCE_NS);
-    let lookout = || {
-        let mut lookout = Lookout::new();
-        assert!(words.iter().all(|word| lookout.add(word.clone())));
-        lookout
+    let wait_set = || {
+        let mut wait_set = WaitSet::new();
+        assert!(words.iter().all(|word| wait_set.add(word.clone())));
+        wait_set
     };
     for word in &words {
-        let lookout = lookout();
+        let wait_set = wait_set();
         assert!(!word.ring());
-        lookout.sleep(&own, 7, Some(until_ns)).unwrap();
+        wait_set.sleep(&own, 7, Some(until_ns)).unwrap();
     }
-    lookout().sleep(&own, 6, Some(until_ns)).unwrap();
+    wait_set().sleep(&own, 6, Some(until_ns)).unwrap();
     assert!(after_ns(0) < until_ns, "it slept");
     // And who was not sleeps until its time is over.
     let until_ns = after_ns(2_000_000);
     while after_ns(0) < until_ns {
-        lookout().sleep(&own, 7, Some(until_ns)).unwrap();
+        wait_set().sleep(&own, 7, Some(until_ns)).unwrap();
     }
 }
 
 #[test]
 fn there_is_a_limit() {
-    let mut lookout = Lookout::new();
-    assert!((0..WORDS_MAX).all(|_| lookout.add(word())));
-    assert!(!lookout.add(word()));
-    lookout.clear();
-    assert!(lookout.add(word()));
+    let mut wait_set = WaitSet::new();
+    assert!((0..WORDS_MAX).all(|_| wait_set.add(word())));
+    assert!(!wait_set.add(word()));
+    wait_set.clear();
+    assert!(wait_set.add(word()));
 }
 
 #[test]
@@ -344,9 +346,9 @@ fn a_peer_that_scribbles_ends_a_sleep_for_each_store_at_most() {
         });
         let (mut early, until_ns) = (0_u64, after_ns(50_000_000));
         while after_ns(0) < until_ns {
-            let mut lookout = Lookout::new();
-            assert!(lookout.add(scribbled.clone()));
-            lookout.sleep(&own, 0, Some(until_ns)).unwrap();
+            let mut wait_set = WaitSet::new();
+            assert!(wait_set.add(scribbled.clone()));
+            wait_set.sleep(&own, 0, Some(until_ns)).unwrap();
             early += 1;
         }
         stop.store(true, Ordering::Relaxed);
@@ -358,8 +360,8 @@ fn a_peer_that_scribbles_ends_a_sleep_for_each_store_at_most() {
     assert!(stores > 0);
     // What it has left there disturbs nobody.
     let until_ns = after_ns(2_000_000);
-    let mut lookout = Lookout::new();
-    assert!(lookout.add(scribbled));
-    lookout.sleep(&own, 0, Some(until_ns)).unwrap();
+    let mut wait_set = WaitSet::new();
+    assert!(wait_set.add(scribbled));
+    wait_set.sleep(&own, 0, Some(until_ns)).unwrap();
     assert!(after_ns(0) >= until_ns);
 }

@@ -14,7 +14,7 @@ use hamlyn_host::{
     ThreadHandle,
 };
 use hamlyn_ring::lending::Borrowed;
-use hamlyn_ring::notes::Notes;
+use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 pub use driver::SimDriver;
 
@@ -274,7 +274,7 @@ impl Host for SimHost {
         Ok(Box::new(TaskHandle(task)))
     }
 
-    fn notes(&mut self) -> Option<Notes> {
+    fn ready_bitmap(&mut self) -> Option<ReadyBitmap> {
         None
     }
 

@@ -514,10 +514,10 @@ impl ReceiveEnd for SimReceive {
         }
     }
 
-    fn settle_bulk(&mut self) {}
+    fn settle_arena(&mut self) {}
 
-    fn peer_note(&self) -> u32 {
-        hamlyn_ring::notes::NOTES_MAX
+    fn ready_bit(&self) -> u32 {
+        hamlyn_ring::ready_bitmap::READY_BITS_MAX
     }
 
     fn watch(&mut self) {

@@ -299,7 +299,7 @@ fn the_window_slides_for_ever() {
     let mut window = Window::new();
     let lap = WINDOW_PACKETS + 64;
     for number in 1..5 * lap {
-        // In each lap of the bitmap others come than in the one before.
+        // In each generation of the bitmap others come than in the one before.
         let comes = |number: u64| (number + number / lap).is_multiple_of(2);
         if comes(number) {
             window.mark(number);

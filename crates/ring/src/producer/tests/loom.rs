@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use super::super::*;
 use crate::consumer::Consumer;
-use crate::geometry::BULK_MIN_BYTES;
+use crate::geometry::ARENA_MIN_BYTES;
 
 const CELLS: usize = 8;
 
@@ -16,7 +16,7 @@ struct Modelled {
     awaited: loom::sync::atomic::AtomicU64,
     /// Whether the consumer passes a barrier before it looks who waits.
     barrier: bool,
-    bulk: [loom::cell::UnsafeCell<u64>; 2],
+    arena: [loom::cell::UnsafeCell<u64>; 2],
 }
 
 impl CellMemory for loom::sync::Arc<Modelled> {
@@ -70,10 +70,10 @@ impl CellMemory for loom::sync::Arc<Modelled> {
         }
         true
     }
-    fn grow_bulk(&self, _: usize, _: usize) -> bool {
+    fn grow_arena(&self, _: usize, _: usize) -> bool {
         false
     }
-    fn discard_bulk(&self, _: usize, _: usize) -> bool {
+    fn discard_arena(&self, _: usize, _: usize) -> bool {
         false
     }
 }
@@ -90,7 +90,7 @@ fn modelled(barrier: bool) -> loom::sync::Arc<Modelled> {
         consumed: loom::sync::atomic::AtomicU64::new(0),
         awaited: loom::sync::atomic::AtomicU64::new(0),
         barrier,
-        bulk: Default::default(),
+        arena: Default::default(),
     })
 }
 
@@ -100,7 +100,7 @@ fn nobody_sleeps_beside_credit(barrier: bool) {
     builder.preemption_bound = Some(3);
     builder.check(move || {
         let memory = modelled(barrier);
-        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+        let geometry = Geometry::new(2, ARENA_MIN_BYTES).unwrap();
         let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
         for _ in 0..2 {
             producer.room().unwrap().publish([0; 8]);
@@ -137,7 +137,7 @@ fn without_the_barrier_the_checker_finds_a_sleeper_beside_credit() {
 fn no_wake_up_for_a_returned_cell_is_lost() {
     loom::model(|| {
         let memory = modelled(true);
-        let geometry = Geometry::new(CELLS as u32, BULK_MIN_BYTES).unwrap();
+        let geometry = Geometry::new(CELLS as u32, ARENA_MIN_BYTES).unwrap();
         let mut producer = Producer::new(loom::sync::Arc::clone(&memory), geometry, 64);
         producer.room().unwrap().publish([0; 8]);
         let consumer = loom::thread::spawn(move || {
@@ -163,7 +163,7 @@ fn the_model_checker_finds_no_disorder() {
     builder.preemption_bound = Some(2);
     builder.check(|| {
         let memory = modelled(true);
-        let geometry = Geometry::new(2, BULK_MIN_BYTES).unwrap();
+        let geometry = Geometry::new(2, ARENA_MIN_BYTES).unwrap();
         let sender = {
             let memory = loom::sync::Arc::clone(&memory);
             loom::thread::spawn(move || {
@@ -179,7 +179,7 @@ fn the_model_checker_finds_no_disorder() {
                             }
                             let place = room.place(64)?;
                             let at = place.offset() as usize / 64;
-                            memory.bulk[at].with_mut(|_| ());
+                            memory.arena[at].with_mut(|_| ());
                             room.publish_with(cell, place);
                             Ok(())
                         });
@@ -205,7 +205,7 @@ fn the_model_checker_finds_no_disorder() {
             };
             assert_eq!(cell[1], number);
             if number != 2 {
-                memory.bulk[0].with(|_| ());
+                memory.arena[0].with(|_| ());
             }
             let _ = consumer.done(0);
         }
@@ -220,14 +220,14 @@ fn the_model_checker_finds_every_message_of_growing_laps() {
     builder.preemption_bound = Some(2);
     builder.check(|| {
         let memory = modelled(true);
-        let geometry = Geometry::new(CELLS as u32, BULK_MIN_BYTES).unwrap();
+        let geometry = Geometry::new(CELLS as u32, ARENA_MIN_BYTES).unwrap();
         let geometry = geometry.with_idle(1);
         let sender = {
             let memory = loom::sync::Arc::clone(&memory);
             loom::thread::spawn(move || {
                 let mut producer = Producer::new(memory, geometry, 64);
-                // Long enough for more than one lap, short enough to be checked.
-                producer.lap.depth = 2;
+                // Long enough for more than one generation, short enough to be checked.
+                producer.generation.depth = 2;
                 for number in 1..=4 {
                     loop {
                         match producer.room() {

@@ -163,8 +163,8 @@ impl Field {
                 let to = buffers.target_offset(message) + part;
                 let from = WINDOW_OFFSET + pieces.place(way, piece);
                 let copy = match copy_out {
-                    Copy::Through => shared::Way::Through,
-                    Copy::Past => shared::Way::Past,
+                    Copy::Through => shared::StoreKind::Temporal,
+                    Copy::Past => shared::StoreKind::NonTemporal,
                 };
                 Mapping::copy_between(&self.mapping, from, own, to, pieces.bytes, copy)?;
             }

@@ -1,33 +1,33 @@
-//! How payloads are best stored into the bulk: through the cache, or past it.
+//! The copy policy: whether payloads are stored into the payload arena with temporal or non-temporal stores.
 //!
 //! Two processors that have a cache together hand bytes over in it. Two that have none together
 //! fetch every line from the other's cache, which is several times slower than memory; then it is
-//! better to store past the cache. Which it is depends on where the two threads happen to run, it
+//! better to use non-temporal stores. Which it is depends on where the two threads happen to run, it
 //! may change at any time, and nobody tells. But a sender that waits for lines notices: its copies
 //! take several times longer. So the sender times some of them, tries the other way now and then,
 //! for a short while, and keeps to what was clearly faster.
 //!
 //! Nothing that the peer says is used. A wrong choice costs time and nothing else.
 
-use hamlyn_ring::shared::Way;
+use hamlyn_ring::shared::StoreKind;
 
-/// Shorter payloads go through the cache, and are not timed.
+/// Shorter payloads go with temporal stores, and are not timed.
 const WATCHED_MIN_BYTES: usize = 4 << 10;
 /// One in so many copies is timed while nothing is tried.
 const SPARSE: u32 = 16;
 /// Timed copies that are enough for a judgement.
 const SAMPLES: u32 = 32;
-/// Copies of a trial that are not judged: what lies in the bulk is still from the other way. Through the cache it is slow
+/// Copies of a trial that are not judged: what lies in the payload arena is still from the other way. With temporal stores it is slow
 /// as long as that is so: then all of the window must have been gone through.
 const TRIAL_SETTLING: u32 = 16;
 /// Copies after which a trial that is going badly ends early.
 const TRIAL_LEAST: u32 = 4;
 /// Bytes between trials at first. They double as long as trials fail.
 const PERIOD_MIN_BYTES: u64 = 8 << 20;
-/// The most bytes between trials. Through the cache it shows by itself when it has become slow.
-const PERIOD_MAX_THROUGH_BYTES: u64 = 1 << 30;
-const PERIOD_MAX_PAST_BYTES: u64 = 64 << 20;
-/// Past the cache must be so many times faster: it makes the receiver fetch from memory.
+/// The most bytes between trials. With temporal stores it shows by itself when it has become slow.
+const PERIOD_MAX_TEMPORAL_BYTES: u64 = 1 << 30;
+const PERIOD_MAX_NON_TEMPORAL_BYTES: u64 = 64 << 20;
+/// Non-temporal stores must be so many times faster: it makes the receiver fetch from memory.
 const CLEARLY: u64 = 2;
 /// Ticks are counted in parts, so that a byte takes many.
 const PARTS: u64 = 1 << 10;
@@ -65,8 +65,8 @@ impl Costs {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Crossing {
-    chosen: Way,
+pub(crate) struct CopyPolicy {
+    chosen: StoreKind,
     /// The trial that is under way, if one is.
     trial: Option<Trial>,
     costs: Costs,
@@ -77,10 +77,10 @@ pub(crate) struct Crossing {
     period_bytes: u64,
 }
 
-impl Crossing {
+impl CopyPolicy {
     pub(crate) fn new() -> Self {
         Self {
-            chosen: Way::Through,
+            chosen: StoreKind::Temporal,
             trial: None,
             costs: Costs::default(),
             chosen_cost: None,
@@ -98,9 +98,9 @@ impl Crossing {
         length: usize,
         window_bytes: usize,
         ticks: impl Fn() -> u64,
-        copy: impl FnOnce(Way) -> R,
+        copy: impl FnOnce(StoreKind) -> R,
     ) -> R {
-        let mut way = Way::Through;
+        let mut way = StoreKind::Temporal;
         let mut begin = None;
         if length >= WATCHED_MIN_BYTES {
             self.since_trial_bytes = self.since_trial_bytes.saturating_add(length as u64);
@@ -137,7 +137,8 @@ impl Crossing {
                     }
                 }
                 if !trial.has_settled {
-                    let is_round = self.chosen == Way::Through || trial.bytes >= window_bytes;
+                    let is_round =
+                        self.chosen == StoreKind::Temporal || trial.bytes >= window_bytes;
                     if trial.copies >= TRIAL_SETTLING && is_round {
                         trial.has_settled = true;
                         self.costs = Costs::default();
@@ -170,18 +171,18 @@ impl Crossing {
     fn judge(&mut self, tried_cost: u64) {
         let chosen_cost = self.chosen_cost.unwrap_or(u64::MAX);
         let (through, past) = match self.chosen {
-            Way::Through => (chosen_cost, tried_cost),
-            Way::Past => (tried_cost, chosen_cost),
+            StoreKind::Temporal => (chosen_cost, tried_cost),
+            StoreKind::NonTemporal => (tried_cost, chosen_cost),
         };
         let best = if through > past.saturating_mul(CLEARLY) {
-            Way::Past
+            StoreKind::NonTemporal
         } else {
-            Way::Through
+            StoreKind::Temporal
         };
         if best == self.chosen {
             self.period_bytes = (self.period_bytes * 2).min(match best {
-                Way::Through => PERIOD_MAX_THROUGH_BYTES,
-                Way::Past => PERIOD_MAX_PAST_BYTES,
+                StoreKind::Temporal => PERIOD_MAX_TEMPORAL_BYTES,
+                StoreKind::NonTemporal => PERIOD_MAX_NON_TEMPORAL_BYTES,
             });
         } else {
             self.chosen = best;

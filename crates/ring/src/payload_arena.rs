@@ -1,10 +1,10 @@
-//! Where the producer puts payloads that do not fit into a cell.
+//! The payload arena: where the producer puts payloads that do not fit into a cell.
 //!
 //! All of this is the producer's private knowledge: the consumer sees places
 //! that a cell names, and gives back cells, never bytes. Places are contiguous,
 //! begin on a line, and become free in the order of their cells.
 //!
-//! Only a *window* at the beginning of the bulk is used. It starts with room for one
+//! Only a *window* at the beginning of the payload arena is used. It starts with room for one
 //! payload, doubles when it was found full or was gone through in a short time, and is given back
 //! when the link is idle; so a link that carries little touches little memory.
 
@@ -17,15 +17,15 @@ const HOT_TICKS_PER_BYTE: u64 = 8;
 /// So often in a row.
 const HOT_LAPS: u32 = 4;
 
-/// A payload's place in the bulk that no cell names yet.
+/// A payload's place in the payload arena that no cell names yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Allocation {
     offset: u32,
     end: u32,
 }
 
-impl Place {
-    /// Where it begins, in bytes from the beginning of the bulk.
+impl Allocation {
+    /// Where it begins, in bytes from the beginning of the payload arena.
     #[inline]
     pub fn offset(self) -> u32 {
         self.offset
@@ -33,16 +33,16 @@ impl Place {
 }
 
 /// The places in use.
-pub(crate) struct Bulk {
+pub(crate) struct PayloadArena {
     /// Where the next place begins, unless it is at 0.
     head: usize,
     window: usize,
     /// The window at the beginning, and when everything was given back.
     window_first: usize,
     window_max: usize,
-    bulk_bytes: usize,
+    arena_bytes: usize,
     /// Cell and beginning of each place in use, oldest first. Never grows beyond its capacity,
-    /// which [`Bulk::expect_cells`] sees to.
+    /// which [`PayloadArena::expect_cells`] sees to.
     used: VecDeque<(u64, u32)>,
     /// The tick at which the window was last gone through.
     gone_through: u64,
@@ -52,16 +52,16 @@ pub(crate) struct Bulk {
     widen: bool,
 }
 
-impl Bulk {
-    pub(crate) fn new(cells: u32, window: usize, bulk_bytes: u32) -> Self {
-        let bulk_bytes = bulk_bytes as usize;
-        let window = window.min(bulk_bytes);
+impl PayloadArena {
+    pub(crate) fn new(cells: u32, window: usize, arena_bytes: u32) -> Self {
+        let arena_bytes = arena_bytes as usize;
+        let window = window.min(arena_bytes);
         Self {
             head: 0,
             window,
             window_first: window,
-            window_max: bulk_bytes,
-            bulk_bytes,
+            window_max: arena_bytes,
+            arena_bytes,
             used: VecDeque::with_capacity(cells as usize),
             gone_through: ticks(),
             fast_laps: 0,
@@ -69,9 +69,9 @@ impl Bulk {
         }
     }
 
-    /// A place for `len` bytes, if there is one. It is taken only by [`Bulk::take`].
+    /// A place for `len` bytes, if there is one. It is taken only by [`PayloadArena::take`].
     #[inline(always)]
-    pub(crate) fn find(&self, len: usize) -> Option<Place> {
+    pub(crate) fn find(&self, len: usize) -> Option<Allocation> {
         let len = len.max(1).checked_next_multiple_of(LINE_BYTES)?;
         let start = match self.used.front() {
             None if len <= self.window => 0,
@@ -94,7 +94,7 @@ impl Bulk {
             }
         };
         // Both are at most `window_max`, which came from a u32.
-        Some(Place {
+        Some(Allocation {
             offset: start as u32,
             end: (start + len) as u32,
         })
@@ -102,7 +102,7 @@ impl Bulk {
 
     /// The cell with this number names the place.
     #[inline]
-    pub(crate) fn take(&mut self, cell: u64, place: Place) {
+    pub(crate) fn take(&mut self, cell: u64, place: Allocation) {
         if (place.offset as usize) < self.head {
             self.note(ticks());
         }
@@ -138,7 +138,7 @@ impl Bulk {
             return 0;
         }
         self.window = self.window_first;
-        self.window_max = self.bulk_bytes;
+        self.window_max = self.arena_bytes;
         more
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use crate::consumer::Consumer;
-use crate::geometry::BULK_MIN_BYTES;
+use crate::geometry::ARENA_MIN_BYTES;
 
 /// A memory that refuses, by a panic, whatever a correct pair of ends never does.
 struct Watched {
@@ -126,10 +126,10 @@ impl CellMemory for Shared {
         }
         true
     }
-    fn grow_bulk(&self, _: usize, _: usize) -> bool {
+    fn grow_arena(&self, _: usize, _: usize) -> bool {
         false
     }
-    fn discard_bulk(&self, _: usize, _: usize) -> bool {
+    fn discard_arena(&self, _: usize, _: usize) -> bool {
         false
     }
 }
@@ -143,7 +143,7 @@ struct Ends {
 }
 
 fn ends(cells: u32, idle: u32, holes: bool) -> Ends {
-    let geometry = Geometry::new(cells, BULK_MIN_BYTES).unwrap();
+    let geometry = Geometry::new(cells, ARENA_MIN_BYTES).unwrap();
     let geometry = geometry.with_idle(idle);
     let watch = |cell| Watch {
         present: cell < idle,
@@ -259,7 +259,7 @@ proptest! {
         let mut ends = ends(2 << (shift + idle_shift), 1 << idle_shift, holes);
         ends.producer.flag = first_lap << 1;
         ends.consumer.expect_lap(first_lap << 1);
-        ends.producer.lap.refresh_in_laps = refresh;
+        ends.producer.generation.refresh_in_laps = refresh;
         for step in steps {
             match step {
                 Step::Send(count) => {
@@ -333,8 +333,8 @@ fn a_ring_that_fills_grows_to_what_is_allowed_and_no_further() {
     assert_eq!(ends.producer.give_back(), 0);
 }
 
-/// As on one processor: each end has it until there is nothing more to do. Wherever in the lap that is, more than half
-/// of the lap may never be out at its last cell.
+/// As on one processor: each end has it until there is nothing more to do. Wherever in the generation that is, more than half
+/// of the generation may never be out at its last cell.
 #[test]
 fn a_ring_that_is_filled_and_emptied_by_turns_grows_wherever_the_turns_begin() {
     for begin in 0..16 {
@@ -405,7 +405,7 @@ fn what_is_out_stays_when_the_rest_is_given_back() {
     assert_eq!(ends.producer.give_back(), 0);
     ends.take_all();
     let _ = ends.consumer.settle();
-    // The lap ends within the page in which it is, and then that page is free too.
+    // The generation ends within the page in which it is, and then that page is free too.
     for _ in 0..4 {
         ends.send().unwrap();
         ends.take_all();

@@ -8,22 +8,22 @@ use proptest::prelude::*;
 use super::*;
 
 fn page() -> Arc<Mapping> {
-    Arc::new(Mapping::anonymous(NOTES_BYTES).unwrap())
+    Arc::new(Mapping::anonymous(READY_BITMAP_BYTES).unwrap())
 }
 
-fn pad(page: &Arc<Mapping>, number: u32) -> NotePad {
-    NotePad::new(SharedNotes::new(Arc::clone(page)).unwrap(), number)
+fn pad(page: &Arc<Mapping>, number: u32) -> ReadyMarker {
+    ReadyMarker::new(SharedBitmap::new(Arc::clone(page)).unwrap(), number)
 }
 
-fn notes(page: &Arc<Mapping>) -> Notes {
-    Notes::new(SharedNotes::new(Arc::clone(page)).unwrap())
+fn notes(page: &Arc<Mapping>) -> ReadyBitmap {
+    ReadyBitmap::new(SharedBitmap::new(Arc::clone(page)).unwrap())
 }
 
 proptest! {
     #[test]
     fn what_is_left_is_taken(
         rounds in prop::collection::vec(
-            (prop::collection::vec(0..NOTES_MAX + 3, 0..40), 1_u32..50), 1..20),
+            (prop::collection::vec(0..READY_BITS_MAX + 3, 0..40), 1_u32..50), 1..20),
     ) {
         let page = page();
         let mut notes = notes(&page);
@@ -32,7 +32,7 @@ proptest! {
         for (left, most) in rounds {
             for number in left {
                 pad(&page, number).leave();
-                if number < NOTES_MAX {
+                if number < READY_BITS_MAX {
                     reference.insert(number);
                     ever.insert(number);
                 }
@@ -61,18 +61,18 @@ fn forged_notes_cost_a_bounded_look() {
     let mut notes = notes(&page);
     for _ in 0..100 {
         // Whatever is in the page, and put there again at once.
-        for offset in (0..NOTES_BYTES).step_by(8) {
+        for offset in (0..READY_BITMAP_BYTES).step_by(8) {
             page.store_u64(offset, u64::MAX).unwrap();
         }
         let mut taken = 0;
         notes.take(16, |number| {
-            assert!(number < NOTES_MAX);
+            assert!(number < READY_BITS_MAX);
             taken += 1;
         });
         assert_eq!(taken, 16);
     }
     // A summary without notes.
-    for offset in (WORDS_OFFSET..NOTES_BYTES).step_by(8) {
+    for offset in (WORDS_OFFSET..READY_BITMAP_BYTES).step_by(8) {
         page.store_u64(offset, 0).unwrap();
     }
     for _ in 0..100 {
@@ -93,15 +93,15 @@ fn forged_notes_cost_a_bounded_look() {
 
 #[test]
 fn a_page_that_is_too_small_or_cannot_be_written_is_refused() {
-    let small = Arc::new(Mapping::anonymous(NOTES_BYTES / 2).unwrap());
-    assert!(SharedNotes::new(small).is_err());
+    let small = Arc::new(Mapping::anonymous(READY_BITMAP_BYTES / 2).unwrap());
+    assert!(SharedBitmap::new(small).is_err());
 }
 
 /// A page that counts what is written to it.
 #[derive(Default)]
 struct Counted([std::cell::Cell<u64>; 2], std::cell::Cell<u32>);
 
-impl NoteMemory for std::rc::Rc<Counted> {
+impl BitmapMemory for std::rc::Rc<Counted> {
     fn set(&self, word: u32, bits: u64) {
         let word = &self.0[word as usize];
         word.set(word.get() | bits);
@@ -119,11 +119,11 @@ impl NoteMemory for std::rc::Rc<Counted> {
 #[test]
 fn a_note_that_is_there_is_not_written_again() {
     let page = std::rc::Rc::new(Counted::default());
-    let pads = [3, 4].map(|number| NotePad::new(std::rc::Rc::clone(&page), number));
-    let mut notes = Notes::new(std::rc::Rc::clone(&page));
+    let pads = [3, 4].map(|number| ReadyMarker::new(std::rc::Rc::clone(&page), number));
+    let mut notes = ReadyBitmap::new(std::rc::Rc::clone(&page));
     for _ in 0..3 {
         for _ in 0..100 {
-            pads.iter().for_each(LeaveNote::leave);
+            pads.iter().for_each(MarkReady::leave);
         }
         assert_eq!(page.1.take(), 3, "two notes and a summary");
         let mut taken = Vec::new();
@@ -135,7 +135,7 @@ fn a_note_that_is_there_is_not_written_again() {
 /// The page on the model checker's atomics.
 struct Modelled([AtomicU64; 2], bool);
 
-impl NoteMemory for loom::sync::Arc<Modelled> {
+impl BitmapMemory for loom::sync::Arc<Modelled> {
     fn set(&self, word: u32, bits: u64) {
         self.0[word as usize].fetch_or(bits, Ordering::SeqCst);
     }
@@ -162,7 +162,7 @@ fn a_second_message_is_noted(has_fences: bool) {
     builder.check(move || {
         let memory = loom::sync::Arc::new(Modelled(Default::default(), has_fences));
         let sent = loom::sync::Arc::new(AtomicU64::new(0));
-        let pad = NotePad::new(loom::sync::Arc::clone(&memory), 0);
+        let pad = ReadyMarker::new(loom::sync::Arc::clone(&memory), 0);
         let sender = {
             let sent = loom::sync::Arc::clone(&sent);
             loom::thread::spawn(move || {
@@ -172,9 +172,9 @@ fn a_second_message_is_noted(has_fences: bool) {
                 }
             })
         };
-        let mut notes = Notes::new(memory);
+        let mut notes = ReadyBitmap::new(memory);
         let mut seen = 0;
-        let mut look = |notes: &mut Notes<_>| {
+        let mut look = |notes: &mut ReadyBitmap<_>| {
             notes.take(8, |_| seen = sent.load(Ordering::Acquire));
         };
         look(&mut notes);
@@ -205,7 +205,7 @@ fn the_model_checker_finds_no_message_without_a_note() {
         let sent: [_; 2] = std::array::from_fn(|_| loom::sync::Arc::new(AtomicU64::new(0)));
         let senders: Vec<_> = (0..2_u32)
             .map(|number| {
-                let pad = NotePad::new(loom::sync::Arc::clone(&memory), number);
+                let pad = ReadyMarker::new(loom::sync::Arc::clone(&memory), number);
                 let sent = loom::sync::Arc::clone(&sent[number as usize]);
                 loom::thread::spawn(move || {
                     sent.store(1, Ordering::Release);
@@ -213,9 +213,9 @@ fn the_model_checker_finds_no_message_without_a_note() {
                 })
             })
             .collect();
-        let mut notes = Notes::new(memory);
+        let mut notes = ReadyBitmap::new(memory);
         let mut found = 0;
-        let mut look = |notes: &mut Notes<_>| {
+        let mut look = |notes: &mut ReadyBitmap<_>| {
             notes.take(8, |number: u32| {
                 assert_eq!(sent[number as usize].load(Ordering::Acquire), 1);
                 found |= 1 << number;

@@ -1,35 +1,35 @@
-//! Notes: which links have something, said by their senders (decision 0005).
+//! The ready bitmap: senders mark the links that have packets (decision 0005).
 //!
 //! One page per receiver, which all its peers can write: a bit for each link, and a summary of 64 bits,
-//! one for each word of them. So a receiver learns with one load whether there are notes, and with few more which.
+//! one for each word of them. So a receiver learns with one load whether any link is ready, and with few more which.
 //!
-//! Anybody who has the page may set, clear or overwrite any note. So a note is a hint: it can make the receiver look
-//! at a link for nothing, a bounded number of times per poll, and its absence can make the receiver look later;
-//! what decides is the link itself. Nothing else may be put here.
+//! Any peer may set, clear or overwrite any bit. So a bit is a hint: it can make the receiver poll
+//! a link for nothing, a bounded number of times per poll, and its absence can delay the poll;
+//! only the link itself decides. Nothing else may be put here.
 
 use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
-use crate::doorbell::LeaveNote;
+use crate::doorbell::MarkReady;
 use crate::shared::{LINE_BYTES, Mapping, OutOfRange, PAGE_BYTES, Word};
 
 /// Words of notes.
 const WORDS: u32 = 64;
 /// How many links can leave notes. Others are found without.
-pub const NOTES_MAX: u32 = WORDS * u64::BITS;
-/// Most words looked into per call of [`Notes::take`].
+pub const READY_BITS_MAX: u32 = WORDS * u64::BITS;
+/// Most words looked into per call of [`ReadyBitmap::take`].
 const WORDS_PER_TAKE: u32 = 8;
 
 /// Bytes of the page.
-pub const NOTES_BYTES: usize = PAGE_BYTES;
+pub const READY_BITMAP_BYTES: usize = PAGE_BYTES;
 
 const SUMMARY_OFFSET: usize = 0;
 const WORDS_OFFSET: usize = LINE_BYTES;
 
-const _: () = assert!(WORDS_OFFSET + WORDS as usize * 8 <= NOTES_BYTES);
+const _: () = assert!(WORDS_OFFSET + WORDS as usize * 8 <= READY_BITMAP_BYTES);
 
 /// The words of the page. The summary is number 0.
-pub trait NoteMemory {
+pub trait BitmapMemory {
     /// Sets bits, after all earlier stores.
     fn set(&self, word: u32, bits: u64);
     /// Loads a word, unordered.
@@ -41,15 +41,15 @@ pub trait NoteMemory {
 }
 
 /// The page in a mapping.
-pub struct SharedNotes {
+pub struct SharedBitmap {
     mapping: Arc<Mapping>,
     summary: Word,
 }
 
-impl SharedNotes {
-    /// A page of [`NOTES_BYTES`].
+impl SharedBitmap {
+    /// A page of [`READY_BITMAP_BYTES`].
     pub fn new(mapping: Arc<Mapping>) -> Result<Self, OutOfRange> {
-        if mapping.len() < NOTES_BYTES {
+        if mapping.len() < READY_BITMAP_BYTES {
             return Err(OutOfRange);
         }
         Ok(Self {
@@ -70,7 +70,7 @@ impl SharedNotes {
     }
 }
 
-impl NoteMemory for SharedNotes {
+impl BitmapMemory for SharedBitmap {
     fn set(&self, word: u32, bits: u64) {
         self.word(word).fetch_or(bits, Ordering::SeqCst);
     }
@@ -92,16 +92,16 @@ impl NoteMemory for SharedNotes {
 }
 
 /// The sender's side.
-pub struct NotePad<M = SharedNotes> {
+pub struct ReadyMarker<M = SharedBitmap> {
     memory: Option<M>,
     number: u32,
 }
 
-impl<M: NoteMemory> NotePad<M> {
+impl<M: BitmapMemory> ReadyMarker<M> {
     /// Leaves notes under this number; none at all if there is no such note.
     pub fn new(memory: M, number: u32) -> Self {
         Self {
-            memory: (number < NOTES_MAX).then_some(memory),
+            memory: (number < READY_BITS_MAX).then_some(memory),
             number,
         }
     }
@@ -110,12 +110,12 @@ impl<M: NoteMemory> NotePad<M> {
     pub fn none() -> Self {
         Self {
             memory: None,
-            number: NOTES_MAX,
+            number: READY_BITS_MAX,
         }
     }
 }
 
-impl<M: NoteMemory> LeaveNote for NotePad<M> {
+impl<M: BitmapMemory> MarkReady for ReadyMarker<M> {
     fn leave(&self) {
         let Some(memory) = &self.memory else {
             return;
@@ -137,7 +137,7 @@ impl<M: NoteMemory> LeaveNote for NotePad<M> {
 }
 
 /// The receiver's side.
-pub struct Notes<M = SharedNotes> {
+pub struct ReadyBitmap<M = SharedBitmap> {
     memory: M,
     /// Words of the last summary that were not looked into yet.
     words: u64,
@@ -146,7 +146,7 @@ pub struct Notes<M = SharedNotes> {
     word: u32,
 }
 
-impl<M: NoteMemory> Notes<M> {
+impl<M: BitmapMemory> ReadyBitmap<M> {
     /// An unused page.
     pub fn new(memory: M) -> Self {
         Self {
