@@ -19,7 +19,7 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
@@ -170,12 +170,11 @@ impl<H: Host> Receiver<H> {
         manager: &Manager<H>,
         item: &str,
         buffer_bytes: u32,
-        carries: TypeName,
+        header: ItemHeader,
     ) -> Result<Self, OpenError> {
         let mut receiver = Self::new(manager, buffer_bytes)?;
         receiver.ready();
         let ticket = receiver.ticket().to_bytes();
-        let header = ItemHeader::new(Protocol::Datagram, carries);
         let bound = manager
             .enter()
             .bind(item, header, &ticket, Supply::Always)?;
@@ -367,10 +366,9 @@ impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
         to: &str,
-        carries: TypeName,
+        header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let header = ItemHeader::new(Protocol::Datagram, carries);
         let (ticket, left) = manager.find(to, header, wait)?;
         Self::grow(manager, &Ticket::from_bytes(&ticket)?, left)
     }

@@ -291,6 +291,13 @@ impl<H: Host> Sender<H> {
         })
     }
 
+    /// What is left of the member, to be divided among delegates. Fails if all of it was sent.
+    pub fn into_member(self) -> Result<Member, SendError> {
+        let share = self.left.ok_or(SendError::Finished)?;
+        let ticket = *self.target.ticket();
+        Ok(Member { ticket, share })
+    }
+
     /// Sends a part that is not the last of this member (scatter-gather).
     pub fn send(&mut self, offset: u64, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
         let left = self.left.ok_or(SendError::Finished)?;

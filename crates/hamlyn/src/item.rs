@@ -20,8 +20,8 @@ use crate::wait::{Patience, Wait};
 const VERSION: u8 = 1;
 /// What every offer begins with.
 const MARK: [u8; 2] = *b"hI";
-/// Bytes of a header without the name of the type.
-const FIXED_BYTES: usize = 9;
+/// Bytes of a header before the types.
+const FIXED_BYTES: usize = 4;
 /// Bytes of the longest name of a type.
 pub const TYPE_NAME_BYTES_MAX: usize = 64;
 
@@ -99,22 +99,48 @@ impl fmt::Display for TypeName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ItemHeader {
     protocol: Protocol,
+    /// What its messages are.
     carries: TypeName,
+    /// What the replies of a service are.
+    replies: TypeName,
 }
 
 impl ItemHeader {
     pub(crate) const fn new(protocol: Protocol, carries: TypeName) -> Self {
-        Self { protocol, carries }
+        Self {
+            protocol,
+            carries,
+            replies: TypeName::BYTES,
+        }
+    }
+
+    pub(crate) const fn service(requests: TypeName, replies: TypeName) -> Self {
+        Self {
+            protocol: Protocol::Service,
+            carries: requests,
+            replies,
+        }
+    }
+
+    /// As errors name the types.
+    fn types(carries: &str, replies: &str) -> String {
+        match replies {
+            "bytes" => carries.to_owned(),
+            replies => format!("{carries} answered by {replies}"),
+        }
     }
 
     /// The header and what follows it. Without a body it says that whom the end point is for has been found.
     fn with(&self, body: &[u8]) -> Vec<u8> {
-        let name = self.carries.name.as_bytes();
-        let name = &name[..name.len().min(TYPE_NAME_BYTES_MAX)];
         let [m0, m1] = MARK;
-        let mut bytes = vec![m0, m1, VERSION, self.protocol as u8, name.len() as u8];
-        bytes.extend_from_slice(&self.carries.length_bytes.to_le_bytes());
-        bytes.extend_from_slice(name);
+        let mut bytes = vec![m0, m1, VERSION, self.protocol as u8];
+        for carried in [self.carries, self.replies] {
+            let name = carried.name.as_bytes();
+            let name = &name[..name.len().min(TYPE_NAME_BYTES_MAX)];
+            bytes.push(name.len() as u8);
+            bytes.extend_from_slice(&carried.length_bytes.to_le_bytes());
+            bytes.extend_from_slice(name);
+        }
         bytes.extend_from_slice(body);
         bytes
     }
@@ -126,7 +152,7 @@ impl ItemHeader {
         let Some((fixed, rest)) = offered.split_first_chunk::<FIXED_BYTES>() else {
             return Err(not_bound("it is too short"));
         };
-        let [m0, m1, version, protocol, name_length, b0, b1, b2, b3] = *fixed;
+        let [m0, m1, version, protocol] = *fixed;
         if [m0, m1] != MARK {
             return Err(not_bound("it has no header"));
         }
@@ -150,16 +176,19 @@ impl ItemHeader {
                 asked: self.protocol,
             });
         }
-        let named = rest.split_at_checked(usize::from(name_length));
-        let Some((name, body)) = named else {
+        let Some((carries, rest)) = read_type(rest) else {
             return Err(not_bound("it is cut"));
         };
-        let length_bytes = u32::from_le_bytes([b0, b1, b2, b3]);
-        if name != self.carries.name.as_bytes() || length_bytes != self.carries.length_bytes {
+        let Some((replies, body)) = read_type(rest) else {
+            return Err(not_bound("it is cut"));
+        };
+        let asked = Self::types(&self.carries.to_string(), &self.replies.to_string());
+        let bound = Self::types(&carries, &replies);
+        if bound != asked {
             return Err(ConnectError::OtherType {
                 to: to(),
-                bound: describe(&String::from_utf8_lossy(name), length_bytes),
-                asked: self.carries.to_string(),
+                bound,
+                asked,
             });
         }
         if body.is_empty() {
@@ -167,6 +196,15 @@ impl ItemHeader {
         }
         Ok(body.to_vec())
     }
+}
+
+/// A type as errors name it, and what follows it.
+fn read_type(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let (fixed, rest) = bytes.split_first_chunk::<5>()?;
+    let [name_length, b0, b1, b2, b3] = *fixed;
+    let (name, rest) = rest.split_at_checked(usize::from(name_length))?;
+    let length_bytes = u32::from_le_bytes([b0, b1, b2, b3]);
+    Some((describe(&String::from_utf8_lossy(name), length_bytes), rest))
 }
 
 /// An item to which an end point is bound. When it is dropped, nobody finds the end point any more.

@@ -67,6 +67,7 @@ pub mod stream;
 pub mod tagged_write;
 mod tasks;
 pub mod ticket;
+pub mod typed;
 mod wait;
 mod watching;
 
@@ -91,6 +92,7 @@ pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use slot::{NewSlot, Slot};
 pub use ticket::{Ticket, TicketError};
 pub use wait::Wait;
+pub use zerocopy;
 
 /// What the README shows must compile.
 #[cfg(doctest)]

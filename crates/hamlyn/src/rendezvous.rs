@@ -13,11 +13,15 @@ use hamlyn_host::process::{Options, ProcessHost};
 use hamlyn_host::sharing::AnyThread;
 
 use crate::error::{ConnectError, OpenError};
-use crate::item::TypeName;
+use crate::item::{ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerOptions};
 use crate::stream::StreamOptions;
 use crate::wait::Wait;
 use crate::{datagram, group, service, stream, tagged_write};
+
+const DATAGRAM: ItemHeader = ItemHeader::new(Protocol::Datagram, TypeName::BYTES);
+const STREAM: ItemHeader = ItemHeader::new(Protocol::Stream, TypeName::BYTES);
+const SERVICE: ItemHeader = ItemHeader::new(Protocol::Service, TypeName::BYTES);
 
 /// A manager whose interface others can connect to by `name`.
 pub fn open(name: &str) -> Result<Manager<ProcessHost>, OpenError> {
@@ -59,7 +63,7 @@ impl<H: Host> Manager<H> {
         item: &str,
         buffer_bytes: u32,
     ) -> Result<datagram::Receiver<H>, OpenError> {
-        datagram::Receiver::bind(self, item, buffer_bytes, TypeName::BYTES)
+        datagram::Receiver::bind(self, item, buffer_bytes, DATAGRAM)
     }
 
     /// Connects to a receiver of datagrams.
@@ -68,7 +72,7 @@ impl<H: Host> Manager<H> {
         to: &str,
         wait: Wait,
     ) -> Result<datagram::Sender<H>, ConnectError> {
-        datagram::Sender::connect(self, to, TypeName::BYTES, wait)
+        datagram::Sender::connect(self, to, DATAGRAM, wait)
     }
 
     /// The receiving end of a stream, for the one sender that connects first; others get [`ConnectError::Taken`].
@@ -77,12 +81,12 @@ impl<H: Host> Manager<H> {
         item: &str,
         options: StreamOptions,
     ) -> Result<stream::Receiver<H>, OpenError> {
-        stream::Receiver::bind(self, item, options)
+        stream::Receiver::bind(self, item, options, STREAM)
     }
 
     /// Connects to a stream, as its only sender.
     pub fn connect_stream(&self, to: &str, wait: Wait) -> Result<stream::Sender<H>, ConnectError> {
-        stream::Sender::connect(self, to, wait)
+        stream::Sender::connect(self, to, STREAM, wait)
     }
 
     /// An area of that many bytes which any number of senders write, and room for that many tags that have not been taken.
@@ -121,7 +125,7 @@ impl<H: Host> Manager<H> {
         item: &str,
         options: service::ServiceOptions,
     ) -> Result<service::Service<H>, OpenError> {
-        service::Service::bind(self, item, options, TypeName::BYTES)
+        service::Service::bind(self, item, options, SERVICE)
     }
 
     /// Connects to a service.
@@ -130,7 +134,7 @@ impl<H: Host> Manager<H> {
         to: &str,
         wait: Wait,
     ) -> Result<service::Client<H>, ConnectError> {
-        service::Client::connect(self, to, TypeName::BYTES, wait)
+        service::Client::connect(self, to, SERVICE, wait)
     }
 
     /// Connects to a group as the next of its members.

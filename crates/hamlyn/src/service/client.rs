@@ -10,7 +10,7 @@ use hamlyn_host::{Host, HostError};
 use super::places::{Places, Remote};
 use super::wire::{LaneSeed, Status, Word};
 use crate::error::{ConnectError, PeerLost, SendError};
-use crate::item::{ItemHeader, Protocol, TypeName};
+use crate::item::ItemHeader;
 use crate::manager::{Arrival, ClassId, Entered, Holder, Manager};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
@@ -170,10 +170,9 @@ impl<H: Host> Client<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
         to: &str,
-        carries: TypeName,
+        header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let header = ItemHeader::new(Protocol::Service, carries);
         let (seed, left) = manager.find(to, header, wait)?;
         let seed = LaneSeed::from_bytes(&seed).ok_or(ConnectError::Seed {
             what: "its lane is none",
@@ -267,6 +266,11 @@ impl<H: Host> Client<H> {
             length_bytes: word.length_bytes,
             client: self,
         }))
+    }
+
+    /// The address of the service.
+    pub fn to(&self) -> &str {
+        &self.calls.to
     }
 
     /// Calls that may be outstanding at a time.

@@ -13,7 +13,7 @@ use super::ServiceOptions;
 use super::lanes::{Lanes, Place, Sent};
 use super::wire::Status;
 use crate::error::{OpenError, ReceiveError};
-use crate::item::{Bound, ItemHeader, TypeName};
+use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::wait::{Patience, Wait};
@@ -93,11 +93,10 @@ impl<H: Host> Service<H> {
         manager: &Manager<H>,
         item: &str,
         options: ServiceOptions,
-        carries: TypeName,
+        header: ItemHeader,
     ) -> Result<Self, OpenError> {
         options.check()?;
         let mut entered = manager.enter();
-        let header = ItemHeader::new(crate::item::Protocol::Service, carries);
         let bound = entered.bind_empty(item, header)?;
         let mut lanes = Lanes::open(&mut entered, options)?;
         lanes.offer(&mut entered, &bound)?;

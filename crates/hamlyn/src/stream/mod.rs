@@ -28,7 +28,7 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Holder, Manager};
 use crate::wait::Wait;
@@ -103,8 +103,6 @@ impl<H: Host> fmt::Debug for Record<'_, H> {
     }
 }
 
-const HEADER: ItemHeader = ItemHeader::new(Protocol::Stream, TypeName::BYTES);
-
 impl<H: Host> Receiver<H> {
     /// Opens the receiving end, with all the memory it starts with.
     pub fn new(manager: &Manager<H>, options: StreamOptions) -> Result<Self, OpenError> {
@@ -120,10 +118,11 @@ impl<H: Host> Receiver<H> {
         manager: &Manager<H>,
         item: &str,
         options: StreamOptions,
+        header: ItemHeader,
     ) -> Result<Self, OpenError> {
         let mut receiver = Self::new(manager, options)?;
         let seed = receiver.make_seed().to_bytes();
-        let bound = manager.enter().bind(item, HEADER, &seed, Supply::Once)?;
+        let bound = manager.enter().bind(item, header, &seed, Supply::Once)?;
         receiver.bound = Some(bound);
         Ok(receiver)
     }
@@ -205,9 +204,10 @@ impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
         to: &str,
+        header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let (seed, left) = manager.find(to, HEADER, wait)?;
+        let (seed, left) = manager.find(to, header, wait)?;
         Self::grow(manager, &StreamSeed::from_bytes(&seed)?, left)
     }
 
