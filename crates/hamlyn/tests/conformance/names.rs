@@ -1,7 +1,10 @@
 //! Rendezvous by name and item; guards; who sent a message; events.
 
 use hamlyn::engine::counting::Counting;
+use hamlyn::service::ServiceOptions;
 use hamlyn::stream::StreamOptions;
+use hamlyn::typed::Typed;
+use hamlyn::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use hamlyn::{ConnectError, Event, OpenError, Protocol, Wait};
 
 use crate::World;
@@ -251,6 +254,96 @@ pub(crate) fn arrivals_are_events(world: &World) {
             let to = party.hear_address("inbox");
             let _outbox = party.with(|manager| manager.connect_datagram(&to, GROW).unwrap());
             party.hear("seen");
+        },
+    ]);
+}
+
+/// Two numbers.
+#[derive(Clone, Copy, PartialEq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[zerocopy(crate = "hamlyn::zerocopy")]
+#[repr(C)]
+struct Pair {
+    one: u64,
+    other: u64,
+}
+
+impl Typed for Pair {
+    const NAME: &'static str = "Pair";
+}
+
+pub(crate) fn typed_values_arrive_and_other_types_are_named(world: &World) {
+    let pair = |one| Pair { one, other: !one };
+    world.run(&[
+        &|party| {
+            let (mut pairs, mut numbers, mut sums) = party.with(|manager| {
+                (
+                    manager.bind_datagram_of::<Pair>("pairs").unwrap(),
+                    manager
+                        .bind_stream_of::<u64>("numbers", StreamOptions::default())
+                        .unwrap(),
+                    manager
+                        .bind_service_of::<Pair, u64>("sums", ServiceOptions::default())
+                        .unwrap(),
+                )
+            });
+            for item in ["pairs", "numbers", "sums"] {
+                party.tell_address(item);
+            }
+            let came = party.receive("a pair", |_, wait| Ok(pairs.recv(wait)?.map(|it| *it)));
+            assert_eq!(came, pair(7));
+            for number in 0..20 {
+                let came = party.receive("a number", |_, wait| {
+                    numbers.values(wait).next().transpose()
+                });
+                assert_eq!(came, number);
+            }
+            party.receive("a call", |_, wait| {
+                let call = sums.next(wait)?;
+                Ok(call.map(|call| {
+                    let sum = call.one.wrapping_add(call.other);
+                    call.reply(&sum).unwrap();
+                }))
+            });
+            party.hear("had it");
+        },
+        &|party| {
+            let [pairs, numbers, sums] =
+                ["pairs", "numbers", "sums"].map(|item| party.hear_address(item));
+            let wrong = party.with(|manager| manager.connect_datagram(&pairs, GROW).unwrap_err());
+            let text = wrong.to_string();
+            assert!(
+                text.contains("carries Pair of 16 bytes, not bytes"),
+                "{text}"
+            );
+            let wrong = party.with(|manager| {
+                let asked = manager.connect_service_of::<Pair, i64>(&sums, GROW);
+                asked.unwrap_err()
+            });
+            let text = wrong.to_string();
+            assert!(text.contains("answered by u64 of 8 bytes, not"), "{text}");
+            let outbox =
+                party.with(|manager| manager.connect_datagram_of::<Pair>(&pairs, GROW).unwrap());
+            party.send(|_, wait| outbox.send(&pair(7), wait)).unwrap();
+            let mut sender =
+                party.with(|manager| manager.connect_stream_of::<u64>(&numbers, GROW).unwrap());
+            for number in 0..20 {
+                party.send(|_, wait| sender.send(&number, wait)).unwrap();
+            }
+            party.send(|_, wait| sender.flush(wait)).unwrap();
+            let mut client = party.with(|manager| {
+                let asked = manager.connect_service_of::<Pair, u64>(&sums, GROW);
+                asked.unwrap()
+            });
+            // Where all share an interface, nobody can be waited for.
+            let call = party.until("room", |_, wait| {
+                client.bytes_mut().start(pair(3).as_bytes(), wait).ok()
+            });
+            let sum = party.until("a sum", |_, wait| {
+                let reply = client.bytes_mut().reply(&call, wait).unwrap();
+                reply.map(|reply| u64::read_from_bytes(&reply).unwrap())
+            });
+            assert_eq!(sum, u64::MAX);
+            party.tell("had it", &[]);
         },
     ]);
 }

@@ -62,6 +62,7 @@ macro_rules! everything {
             names::every_message_says_who_sent_it
             names::what_is_not_bound_is_named
             names::arrivals_are_events
+            names::typed_values_arrive_and_other_types_are_named
             services::a_service_answers_several_clients
             services::calls_are_answered_in_any_order
             services::a_call_that_is_given_up_costs_no_place

@@ -1,0 +1,160 @@
+//! Services and clients that vanish, misbehave or never come.
+
+mod support;
+
+use hamlyn::service::{Answered, ServiceOptions};
+use hamlyn::{Address, ConnectError, ManagerOptions, Message, Ticket, Wait};
+use hamlyn_sim::time::Time;
+use hamlyn_sim::world::{Settings, Simulation};
+use support::{LONG, namespace, open, until};
+
+use hamlyn::host::process::{Options, ProcessHost};
+
+/// Bytes before the tickets of a lane: mark, version, protocol, and two types without names.
+const HEADER_BYTES: usize = 14;
+const TICKET_BYTES: usize = hamlyn::ticket::TICKET_BYTES;
+
+fn named(namespace: &str, name: &str) -> hamlyn::Manager<ProcessHost> {
+    let options = Options::named(name).in_namespace(namespace);
+    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+}
+
+#[test]
+fn a_client_that_vanishes_costs_nothing() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let mut service = server
+        .bind_service("service", ServiceOptions::default())
+        .unwrap();
+    let baseline = server.interface().slots_open();
+    for _ in 0..10 {
+        let there = open(&namespace);
+        let mut client = there.connect_service("server/service", LONG).unwrap();
+        let lost = client.start(b"never read", LONG).unwrap();
+        let call = service.next(LONG).unwrap().expect("a call");
+        assert_eq!(*call, *b"never read");
+        let call = call.defer();
+        drop((lost, client, there));
+        until("the departure", || {
+            assert!(service.next(Wait::millis(1)).unwrap().is_none());
+            service.request(&call).is_none().then_some(())
+        });
+        assert_eq!(service.reply(call, b"to nobody"), Ok(Answered::ClientGone));
+        until("the lane", || {
+            assert!(service.next(Wait::Poll).unwrap().is_none());
+            (server.interface().slots_open() == baseline).then_some(())
+        });
+    }
+}
+
+/// What is offered to those who ask for the service: its places, and its board.
+fn lane(manager: &hamlyn::Manager<ProcessHost>) -> Ticket {
+    let asked = manager
+        .interface()
+        .ask(Address::Name("server"), "service", LONG)
+        .unwrap();
+    Ticket::from_bytes(&asked[HEADER_BYTES..HEADER_BYTES + TICKET_BYTES]).unwrap()
+}
+
+#[test]
+fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let options = ServiceOptions::default();
+    let mut service = server.bind_service("service", options).unwrap();
+    let honest = open(&namespace);
+    let mut client = honest.connect_service("server/service", LONG).unwrap();
+    let liar = open(&namespace);
+    let third = open(&namespace);
+    let area = third.interface().allocate(64).unwrap();
+    let slot = third
+        .interface()
+        .open_slot(hamlyn::NewSlot::new(&area))
+        .unwrap();
+    let anothers = slot.fast_ticket(0, 64).unwrap().to_bytes();
+    let own = liar.interface().allocate(64).unwrap();
+    let own = liar
+        .interface()
+        .open_slot(hamlyn::NewSlot::new(&own))
+        .unwrap();
+    let own = own.fast_ticket(0, 64).unwrap().to_bytes();
+    let terminus = liar.terminus();
+    let words = usize::from(options.outstanding) as u16;
+    let lies: [(u16, &[u8], &[u8]); 5] = [
+        // A greeting that is none, or in another's name;
+        (words, b"", b"hello"),
+        (words, b"", &anothers),
+        // after its own: a word that is too short, a length that did not land, and a kind that there is not.
+        (0, b"four", b"word"),
+        (0, b"four", &5_u64.to_le_bytes()),
+        (0, b"four", &(0xF000_0004_u64).to_le_bytes()),
+    ];
+    for (number, (index, data, metadata)) in lies.into_iter().enumerate() {
+        let ticket = lane(&liar);
+        let mut target = liar.interface().target(&ticket, LONG).unwrap();
+        let mut say = |index: u16, data: &[u8], metadata: &[u8]| {
+            let ticket = Ticket {
+                metadata_index: index,
+                ..ticket
+            };
+            target = target.with_ticket(ticket).unwrap();
+            let message = Message::new(data).metadata(metadata);
+            let sent = liar.interface().send_msg(terminus, &target, &message, LONG);
+            sent.unwrap();
+        };
+        if index != words {
+            say(words, b"", &own);
+        }
+        say(index, data, metadata);
+        until("the lie", || {
+            assert!(service.next(Wait::Poll).unwrap().is_none(), "lie {number}");
+            (service.misbehaved() == number as u64 + 1).then_some(())
+        });
+        let call = client.start(b"honest", LONG).unwrap();
+        let asked = service.next(LONG).unwrap().expect("a call");
+        assert_eq!(asked.reply(b"answer"), Ok(Answered::Sent));
+        let reply = client.reply(&call, LONG).unwrap().expect("a reply");
+        assert_eq!(*reply, *b"answer");
+    }
+    third.interface().poll();
+    assert_eq!(third.interface().refusals().total(), 0);
+}
+
+/// In virtual time: somebody asks for all lanes that are offered, and never comes. Newcomers wait until they are taken back.
+#[test]
+fn lanes_that_nobody_uses_are_taken_back() {
+    let mut world = Simulation::new(Settings::default());
+    let node = world.node(2);
+    let open = |name| hamlyn_sim::host::open(name, ManagerOptions::default()).unwrap();
+    let second = |count: u64| Wait::millis(count * 1000);
+    world.process(node, "server", || {
+        let server = open(Some("server"));
+        let mut service = server
+            .bind_service("service", ServiceOptions::default())
+            .unwrap();
+        let call = service.next(second(60)).unwrap().expect("a call");
+        call.reply(b"welcome").unwrap();
+        server.fence(second(1)).unwrap();
+    });
+    world.process(node, "greedy", || {
+        let greedy = open(None);
+        for _ in 0..4 {
+            let to = Address::Name("server");
+            greedy.interface().ask(to, "service", second(1)).unwrap();
+        }
+        let fifth = greedy
+            .interface()
+            .ask(Address::Name("server"), "service", second(1));
+        assert!(fifth.is_err());
+        let newcomer = open(None);
+        let early = newcomer.connect_service("server/service", second(2));
+        assert!(matches!(early, Err(ConnectError::Reach(_))), "{early:?}");
+        let mut client = newcomer
+            .connect_service("server/service", second(30))
+            .unwrap();
+        let reply = client.call(b"hello", second(5)).map(|reply| reply.to_vec());
+        assert_eq!(reply, Ok(b"welcome".to_vec()));
+    });
+    let outcome = world.run(Time::from_ns(120_000_000_000));
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+}
