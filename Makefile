@@ -110,14 +110,14 @@ check-advisories: tools
 	$(CARGO) deny --locked check advisories
 
 # Each crate is packaged, and built from its package alone, with those of its siblings in place of a registry; and the
-# command is installed. Needs no network, but cargo 1.90 or later. `cargo publish --dry-run --workspace --exclude xtask` asks the
+# command is installed. Needs no network, but cargo 1.90 or later. `cargo publish --dry-run --workspace --exclude xtask --exclude hamlyn-examples` asks the
 # registry, too.
 check-publish: export CARGO_PROFILE_DEV_OPT_LEVEL = 0
 check-publish: export CARGO_PROFILE_DEV_DEBUG = none
 check-publish: tools
 	@if [ "$$($(CARGO) --version | sed -E 's/^cargo 1\.([0-9]+).*/\1/')" -ge 90 ]; then \
 	  echo "== packages, each built"; \
-	  $(CARGO) package --quiet --workspace --exclude xtask --locked --offline --allow-dirty; \
+	  $(CARGO) package --quiet --workspace --exclude xtask --exclude hamlyn-examples --locked --offline --allow-dirty; \
 	else echo "== $$($(CARGO) --version): packages of a workspace need 1.90 or later, so they are not checked"; fi
 	@echo "== the command, installed"
 	$(CARGO) install --quiet --path faces/cli --locked --offline --debug --no-track --force --root target/install
