@@ -219,6 +219,14 @@ fn cell_seeds() -> Vec<Seed> {
         ("word_of_nothing", cell(0, 2, 0, 8, 0), false),
         ("word_in_fast_mode", cell(8, 2, fast, 8, 0), false),
         ("unknown_placement", cell(0, 4, 0, 8, 0), false),
+        (
+            "fence",
+            std::iter::once(1)
+                .chain([2, 0, 0, 0, 0, 0, 0, 4])
+                .chain([0; 56])
+                .collect(),
+            false,
+        ),
         ("beyond_the_payload", cell(0, 1, 0, 16_385, 0), false),
         ("beyond_the_bulk", cell(0, 1, 0, 65, (1 << 20) - 64), false),
         ("crooked_place", cell(0, 1, 0, 8, 32), false),

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hamlyn::engine::key::Key;
+use hamlyn::engine::transport::Return;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::{
-    Destination, Host, LinkEnd, Manager, ManagerOptions, Message, ReceiveError, SendError,
-    Strategy, Ticket, Wait, datagram, stream, tagged_write,
+    Destination, FenceError, Host, LinkEnd, Manager, ManagerOptions, Message, ReceiveError,
+    SendError, Strategy, Ticket, Wait, datagram, stream, tagged_write,
 };
 use hamlyn_ring::geometry::Geometry;
 use rustix::thread::futex;
@@ -36,7 +37,8 @@ fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
         }
         1 => {
             let count = random.below(600);
-            let _ = memory.store_u64(geometry.consumed_offset(), count);
+            let at = [geometry.consumed_offset(), geometry.refused_offset()];
+            let _ = memory.store_u64(at[random.below(2) as usize], count);
         }
         2 => {
             let _ = memory.store_u64(geometry.awaited_offset(), random.below(600));
@@ -367,6 +369,73 @@ fn a_peer_that_returns_more_than_it_was_sent_is_lost_for_whoever_transmits() {
             matches!(lost.end, LinkEnd::Fault(_)),
             "{strategy:?}: {lost}"
         );
+    }
+}
+
+/// A peer may say of itself that it refused, or took, whatever it was sent. What cannot be ends its link; fences to others are
+/// answered as before.
+#[test]
+fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let victim = sleepy(&namespace, strategy);
+        let tags = tagged_write::Receiver::new(&victim, 64, 64).unwrap();
+        let itself = tagged_write::Sender::grow(&victim, &tags.ticket(), LONG).unwrap();
+        let identity = victim.interface().identity();
+        let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
+        until("the link", || {
+            victim.interface().poll();
+            (victim.interface().peers().count() == 2).then_some(())
+        });
+        let is_hostile = |peer: &hamlyn::host::Peer| peer.destination.interface == HOSTILE;
+        let peers: Vec<_> = victim
+            .interface()
+            .peers()
+            .map(|(link, peer)| (link, is_hostile(peer), peer.destination))
+            .collect();
+        let &(hostile, _, peer) = peers.iter().find(|(_, hostile, _)| *hostile).unwrap();
+        let geometry = Geometry::DEFAULT;
+        // It was sent nothing, so there is nothing to be asked; whatever lies there.
+        let at = geometry.reports_offset();
+        link.from_victim.store_u64(at, u64::MAX).unwrap();
+        itself.send(0, b"fine", 1, LONG).unwrap();
+        assert_eq!(victim.fence(LONG), Ok(()));
+        // It answers at once, and has refused the one packet that there is.
+        try_to_send(&victim, &[1; 16]).unwrap();
+        until("the packet", || {
+            let cell = link.from_victim.load_u64(geometry.cells_offset()).unwrap();
+            (cell != 0).then_some(())
+        });
+        link.from_victim
+            .store_u64(geometry.refused_offset(), 1)
+            .unwrap();
+        link.from_victim
+            .store_u64(geometry.consumed_offset(), 1)
+            .unwrap();
+        let fenced = victim.interface().fence_link(hostile, LONG);
+        match fenced {
+            Err(FenceError::Refused { count: 1, last }) => {
+                assert_eq!(last.reason, Return::RefusedOtherwise(u8::MAX));
+                assert_eq!(victim.interface().next_undelivered(), Some(last));
+            }
+            other => panic!("{strategy:?}: {other:?}"),
+        }
+        // And now more than there are.
+        link.from_victim
+            .store_u64(geometry.refused_offset(), 9)
+            .unwrap();
+        itself.send(0, b"fine", 2, LONG).unwrap();
+        assert_eq!(itself.fence(LONG), Ok(()));
+        match victim.interface().fence_link(hostile, LONG) {
+            Err(FenceError::PeerLost(lost)) => {
+                assert_eq!(lost.peer, peer);
+                let end = LinkEnd::Fault(hamlyn_link::LinkFault::Report);
+                assert_eq!(lost.end, end, "{strategy:?}");
+            }
+            other => panic!("{strategy:?}: {other:?}"),
+        }
+        assert_eq!(victim.fence(LONG), Ok(()));
+        assert_eq!(victim.interface().peers().count(), 1);
     }
 }
 

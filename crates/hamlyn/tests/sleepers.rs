@@ -122,3 +122,60 @@ fn answers_are_not_slept_upon_when_a_network_processor_receives() {
         );
     }
 }
+
+/// A program that waits at a fence falls asleep while its peer, which sleeps too, answers; and its peer's answer needs no other
+/// message.
+#[test]
+fn fences_are_not_slept_upon() {
+    const ROUNDS: u64 = 5_000;
+    const DEADLINE: Duration = Duration::from_secs(100);
+    for strategy in Strategy::ALL {
+        let namespace = format!("fences-{}-{}", strategy.name(), std::process::id());
+        let open = move || {
+            let mut options = Options::default().in_namespace(&namespace);
+            options.spin_ns = Some(0);
+            let manager = ManagerOptions {
+                strategy,
+                ..ManagerOptions::default()
+            };
+            hamlyn::open_shared(options, manager).expect("an interface opens")
+        };
+        let (here, there) = (open(), open());
+        let mut tags =
+            tagged_write::Receiver::new(&here, 64, 2 * ROUNDS as usize).expect("a receiver");
+        let ticket = tags.ticket();
+        let (done, is_done) = std::sync::mpsc::channel();
+        let sends = done.clone();
+        // The waits are for ever: at a deadline a sleeper would look again and find what it missed.
+        std::thread::spawn(move || {
+            let sender = tagged_write::Sender::grow(&there, &ticket, WAIT).expect("a sender");
+            for turn in 0..ROUNDS {
+                sender
+                    .send(0, &[1; 16], turn, Wait::Forever)
+                    .expect("it is sent");
+                let fenced = match turn % 2 {
+                    0 => sender.fence(Wait::Forever),
+                    _ => there.fence(Wait::Forever),
+                };
+                assert_eq!(fenced, Ok(()));
+            }
+            sender
+                .send(0, &[1; 16], ROUNDS, Wait::Forever)
+                .expect("it is sent");
+            sends.send(there).expect("it is waited for");
+        });
+        std::thread::spawn(move || {
+            for turn in 0..=ROUNDS {
+                assert_eq!(tags.get_tag(Wait::Forever), Ok(Some(turn)));
+            }
+            done.send(here).expect("it is waited for");
+        });
+        // Both interfaces live until the last answer is there.
+        let first = is_done.recv_timeout(DEADLINE);
+        let second = is_done.recv_timeout(DEADLINE);
+        assert!(
+            first.is_ok() && second.is_ok(),
+            "{strategy:?}: a fence was slept upon"
+        );
+    }
+}

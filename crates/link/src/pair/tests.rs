@@ -293,7 +293,7 @@ fn vandalise(random: &mut Random, memory: &Mapping) {
     let cells = 2 * geometry.cells_idle() as usize;
     let near = geometry.cells_offset() + cells * 64;
     let word = match random.next() % 8 {
-        0 => geometry.consumed_offset(),
+        0 => geometry.consumed_offset() + random.next() as usize % 2 * 8,
         1..=3 => geometry.cells_offset() + random.next() as usize % cells * 64,
         4..=5 => random.next() as usize % near / 8 * 8,
         6 => geometry.arena_offset() + random.next() as usize % (32 << 10) / 8 * 8,
