@@ -71,6 +71,14 @@ const OUT_OF_REACH: &[(Mutation, &str)] = &[
     ),
     (Mutation::CellOverwritten, "links of the world have no ring"),
     (Mutation::DataMisplaced, "links of the world have no cells"),
+    (
+        Mutation::RefusalUnreported,
+        "links of the world report by themselves",
+    ),
+    (
+        Mutation::FenceUnanswered,
+        "links of the world answer by themselves",
+    ),
     (Mutation::EarlierNackBelieved, "nothing is unloaded"),
     (Mutation::HalfTaken, "nobody makes malformed frames"),
     (

@@ -8,6 +8,7 @@
     reason = "a part of several tests, which need different parts of it"
 )]
 
+mod fences;
 mod flood;
 mod rooms;
 mod strangers;
@@ -19,6 +20,7 @@ use hamlyn_sim::random::Random;
 use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::delivery::{Deliveries, Order};
 
+use fences::Fences;
 use flood::Flood;
 use rooms::Rooms;
 use strangers::Strangers;
@@ -28,6 +30,8 @@ const GROW: Wait = Wait::millis(10_000);
 /// Buffers of datagrams; messages to the second take several packets.
 const BUFFER_BYTES: [u32; 2] = [700, 300_000];
 const GROUP_BYTES: u32 = 600;
+/// Steps from one fence to the next.
+const STEPS_PER_FENCE: u64 = 150;
 /// Rounds in which all that is under way must come.
 const ROUNDS: u32 = 1_000;
 
@@ -83,6 +87,7 @@ pub struct Programs<'a, H: Host> {
     rooms: Rooms<H>,
     flood: Flood,
     strangers: Strangers,
+    fences: Fences,
     mailboxes: Vec<Mailbox<H>>,
     round: Round<H>,
     figures: Figures,
@@ -118,6 +123,9 @@ pub fn run<H: Host>(manager: &Manager<H>, seed: u64, steps: u64) -> Result<Figur
     for step in 0..steps {
         let (act, result) = programs.step();
         result.map_err(at(step, act))?;
+        if step % STEPS_PER_FENCE == STEPS_PER_FENCE - 1 {
+            programs.fence().map_err(at(step, "fence"))?;
+        }
     }
     programs.settle().map_err(at(steps, "settle"))
 }
@@ -149,6 +157,7 @@ impl<'a, H: Host> Programs<'a, H> {
             rooms: Rooms::open(manager, &mut deliveries)?,
             flood: Flood::open(manager)?,
             strangers: Strangers::open(manager)?,
+            fences: Fences::open(manager)?,
             manager,
             random: Random::new(seed),
             deliveries,
@@ -238,6 +247,16 @@ impl<'a, H: Host> Programs<'a, H> {
             self.figures.datagrams += 1;
         }
         Ok(())
+    }
+
+    /// What was sent is here, so it is received without waiting.
+    fn fence(&mut self) -> Result<(), Violation> {
+        self.fences.check(self.manager)?;
+        self.receive_datagram()?;
+        match self.mailboxes.iter().all(|mailbox| mailbox.sent.is_none()) {
+            true => Ok(()),
+            false => Err(failed("a fence")("a datagram is not here")),
+        }
     }
 
     /// Begins a round: some members, each of which sends its part in pieces.
