@@ -265,6 +265,11 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         let mut round = 0;
         until("all records", || {
             send_to_hostile(&victim, &mut random);
+            // Whatever they report, and whether they answer.
+            while victim.interface().next_undelivered().is_some() {}
+            if let Err(FenceError::Host(error)) = victim.fence(Wait::Poll) {
+                panic!("{error}");
+            }
             match records.recv(Wait::millis(1)) {
                 Ok(Some(record)) => {
                     let expected = Random::new(round).bytes((round % 700) as usize);

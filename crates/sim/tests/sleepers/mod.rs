@@ -60,6 +60,11 @@ fn history(seed: u64, strategy: Strategy) -> Outcome {
                         .interface()
                         .send_msg(terminus, &target, &message, Wait::Forever)
                         .unwrap();
+                    // The other receives afterwards, and sleeps until then. Who sends is drawn; whether it is fenced is not.
+                    if word % 5 == 0 && word + 1 < MESSAGES {
+                        let fenced = manager.interface().fence(Wait::Forever);
+                        assert_eq!(fenced, Ok(()));
+                    }
                 } else {
                     let came = manager
                         .interface()
