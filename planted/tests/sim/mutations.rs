@@ -75,10 +75,6 @@ const OUT_OF_REACH: &[(Mutation, &str)] = &[
         Mutation::RefusalUnreported,
         "links of the world report by themselves",
     ),
-    (
-        Mutation::FenceUnanswered,
-        "links of the world answer by themselves",
-    ),
     (Mutation::EarlierNackBelieved, "nothing is unloaded"),
     (Mutation::HalfTaken, "nobody makes malformed frames"),
     (
