@@ -307,9 +307,15 @@ impl<T: TransmitEnd> Outlets<T> {
         if let Some(returned) = self.returned.pop_front() {
             return Some(returned);
         }
+        let broken = &mut self.broken;
         self.ways.iter_mut().find_map(|way| {
-            let (header, reason) = way.end.next_returned()?;
-            Some((leads_to(LinkId::from_bits(way.link)), header, reason))
+            let link = LinkId::from_bits(way.link);
+            let Some((header, reason)) = way.end.next_returned() else {
+                // Its peer may have reported what cannot be.
+                broken.extend(way.end.fault().map(|fault| (link, fault)));
+                return None;
+            };
+            Some((leads_to(link), header, reason))
         })
     }
 

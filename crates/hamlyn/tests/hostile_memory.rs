@@ -431,6 +431,11 @@ fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
             .unwrap();
         itself.send(0, b"fine", 2, LONG).unwrap();
         assert_eq!(itself.fence(LONG), Ok(()));
+        if strategy == Strategy::Inject {
+            // Whoever looks for refusals finds it, too.
+            assert_eq!(victim.interface().next_undelivered(), None);
+            assert_eq!(victim.interface().peers().count(), 1);
+        }
         match victim.interface().fence_link(hostile, LONG) {
             Err(FenceError::PeerLost(lost)) => {
                 assert_eq!(lost.peer, peer);

@@ -204,10 +204,15 @@ impl<H: Host> Interface<H> {
     /// lies can hide or invent refusals of what was sent to it, and nothing else.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
         let links = &self.links;
-        let (to, header, reason) = self.outbound.with(|outbound| {
+        let (returned, has_broken) = self.outbound.with(|outbound| {
             let leads_to = |link| links.destination(link);
-            outbound.outlets.next_returned(leads_to)
-        })?;
+            let returned = outbound.outlets.next_returned(leads_to);
+            (returned, outbound.outlets.has_broken())
+        });
+        if has_broken {
+            self.end_broken();
+        }
+        let (to, header, reason) = returned?;
         Some(Undelivered::new(to, &header, reason))
     }
 
