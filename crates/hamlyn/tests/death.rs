@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hamlyn::host::LossCause;
-use hamlyn::host::process::ProcessHost;
+use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{
-    FenceError, LinkEnd, Manager, Message, NewSlot, PeerLost, ReceiveError, SendError, Target,
-    Ticket, Wait, datagram, group, tagged_write,
+    FenceError, LinkEnd, Manager, ManagerOptions, Message, NewSlot, PeerLost, ReceiveError,
+    SendError, Strategy, Target, Ticket, Wait, datagram, group, tagged_write,
 };
 use support::actor::{Actor, listen, role, say};
 use support::{LONG, Random, namespace, open, until};
@@ -313,11 +313,16 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
 #[test]
 fn a_fence_ends_when_its_peer_is_killed() {
     let _alone = alone();
-    let namespace = namespace();
-    let survivor = open(&namespace);
-    let mut tags = tagged_write::Receiver::new(&survivor, 64, 16).unwrap();
-    let itself = tagged_write::Sender::grow(&survivor, &tags.ticket(), LONG).unwrap();
-    for round in 0..8 {
+    for (round, strategy) in (0..).zip(Strategy::ALL.repeat(2)) {
+        let namespace = namespace();
+        let options = ManagerOptions {
+            strategy,
+            ..ManagerOptions::default()
+        };
+        let host = Options::default().in_namespace(&namespace);
+        let survivor = hamlyn::open_with(host, options).unwrap();
+        let mut tags = tagged_write::Receiver::new(&survivor, 64, 16).unwrap();
+        let itself = tagged_write::Sender::grow(&survivor, &tags.ticket(), LONG).unwrap();
         let mut actor = Actor::start("idle", &namespace);
         let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
         let seed = StreamSeed::from_bytes(&actor.hear()).unwrap();
@@ -342,8 +347,8 @@ fn a_fence_ends_when_its_peer_is_killed() {
                 random.dawdle(Duration::from_micros(500));
                 actor.kill();
             });
-            match round % 2 {
-                0 => survivor.interface().fence_link(target.link(), LONG),
+            match round < 4 {
+                true => survivor.interface().fence_link(target.link(), LONG),
                 _ => survivor.fence(LONG),
             }
         });
@@ -352,7 +357,7 @@ fn a_fence_ends_when_its_peer_is_killed() {
                 assert_eq!(lost.peer, peer);
                 died(lost);
             }
-            other => panic!("{other:?}"),
+            other => panic!("{strategy:?}: {other:?}"),
         }
         // It is told once.
         assert_eq!(survivor.fence(LONG), Ok(()));

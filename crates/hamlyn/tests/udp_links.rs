@@ -8,7 +8,8 @@ use hamlyn::host::network::hosts::{HostName, NAME_SERVICE_PORT};
 use hamlyn::host::network::{NetworkOptions, Security};
 use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::{
-    Address, Interface, LinkEnd, Manager, ManagerOptions, Message, NewSlot, SendError, Wait,
+    Address, FenceError, Interface, LinkEnd, Manager, ManagerOptions, Message, NewSlot, SendError,
+    Wait,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -141,4 +142,38 @@ fn whither_it_went_is_known_though_another_link_has_the_place() {
         }
         other => panic!("{other}"),
     }
+}
+
+/// A host goes away while it is waited for at a fence: what it was sent may have been lost, and comes back.
+#[test]
+fn a_fence_ends_when_its_peer_leaves() {
+    let sender = open(2, 0);
+    let receiver = open(2, 1);
+    let area = receiver.interface().allocate(64).unwrap();
+    let slot = receiver.interface().open_slot(NewSlot::new(&area)).unwrap();
+    let ticket = slot.fast_ticket(0, 64).unwrap();
+    let wait = Wait::For(PATIENCE);
+    let target = sender.interface().target(&ticket, wait).unwrap();
+    let terminus = sender.terminus();
+    let message = Message::new(b"for nobody").word(1).silent();
+    let sent = sender
+        .interface()
+        .send_msg(terminus, &target, &message, wait);
+    sent.unwrap();
+    let peer = ticket.destination;
+    let timed_out = Err(FenceError::TimedOut { peer });
+    assert_eq!(sender.fence(Wait::millis(5)), timed_out);
+    // It takes nothing, and leaves while the sender waits.
+    let receiver = receiver.detach().unwrap();
+    let leaver = std::thread::spawn(move || drop(receiver));
+    match sender.fence(wait) {
+        Err(FenceError::PeerLost(lost)) => assert_eq!(lost.peer, peer),
+        other => panic!("{other:?}"),
+    }
+    leaver.join().unwrap();
+    let back = until("the packet", || {
+        sender.interface().poll();
+        sender.interface().next_undelivered()
+    });
+    assert!(matches!(back.reason, Return::Ended(_)), "{back}");
 }
