@@ -26,7 +26,8 @@ pub enum Event {
         /// Why.
         end: LinkEnd,
     },
-    /// A packet of this interface was not delivered. Of those that nobody asks for, the newest of each link are kept.
+    /// A packet of this interface was not delivered. Of those that nobody asks for, the newest of each link are kept. On one
+    /// host a refusal alone wakes nobody who waits for events: see [`crate::Interface::next_undelivered`].
     Refused(Undelivered),
     /// Notifications were lost, because the manager's queue was full: receiver classes of the application's own
     /// making take too little room ([`crate::Manager::register`]).

@@ -197,7 +197,8 @@ impl<H: Host> Interface<H> {
 
     /// A packet that was sent and not delivered: its receiver refused it, or (between hosts) its link ended before it was
     /// acknowledged; then it may have been delivered. Each is told once, on one host and between hosts, at the latest when
-    /// a fence that follows it is answered ([`Interface::fence`]). Does not block.
+    /// a fence that follows it is answered ([`Interface::fence`]). Does not block. On one host a refusal alone does not wake
+    /// a sender that sleeps; a fence does when it is answered.
     ///
     /// Of those that nobody fetches the newest of each link are kept, 1,024 between hosts and 63 on one host, and the others
     /// counted ([`Interface::undelivered_forgotten`]). On one host the receiver itself reports what it refused; a receiver that
