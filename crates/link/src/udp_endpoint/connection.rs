@@ -3,6 +3,7 @@
 //! The two halves of its link, the thread that polls the socket and the control thread share a connection. Each holds its lock
 //! while it protects or unprotects the frames at hand, and none sleeps meanwhile.
 
+mod fencing;
 mod receive_queue;
 mod run;
 mod sending;
@@ -448,12 +449,7 @@ impl Connection {
             endpoint.signal();
         }
         // After what came back, which an answered fence must know of.
-        if let Some(fence) = state.fence
-            && state.association.close_reason().is_none()
-            && state.association.is_settled(fence)
-        {
-            state.fence = None;
-            state.answered_fence = Some(fence);
+        if state.answer_fence() {
             endpoint.signal();
         }
         let payload_max_bytes = state.association.payload_max_bytes();
@@ -525,44 +521,6 @@ impl Connection {
 
     pub(super) fn forgotten(&self) -> u64 {
         lock(&self.state).forgotten
-    }
-
-    pub(super) fn refused(&self) -> Refused {
-        lock(&self.state).refused
-    }
-
-    /// Sends what waits for more of its kind, and marks what was accepted so far.
-    pub(super) fn fence(&self, endpoint: &UdpEndpoint) -> Result<u64, Unsent> {
-        let mut state = lock(&self.state);
-        if state.association.close_reason().is_some() {
-            return Err(Unsent::Gone);
-        }
-        let fence = state.association.mark();
-        self.run_timers_locked(&mut state, endpoint, endpoint.now_ns());
-        Ok(fence)
-    }
-
-    /// Whether everything before that fence was acknowledged, or came back. If not, whoever looks is told when it is.
-    pub(super) fn is_answered(&self, fence: u64) -> Result<bool, Unsent> {
-        let mut state = lock(&self.state);
-        if state.answered_fence == Some(fence) {
-            return Ok(true);
-        }
-        if state.association.close_reason().is_some() {
-            return Err(Unsent::Gone);
-        }
-        let is_answered = state.association.is_settled(fence);
-        if !is_answered {
-            state.fence.get_or_insert(fence);
-        }
-        Ok(is_answered)
-    }
-
-    /// Whether everything that was sent is known to have been taken.
-    pub(super) fn is_all_taken(&self) -> bool {
-        let mut state = lock(&self.state);
-        let mark = state.association.mark();
-        !state.has_lost && state.association.is_settled(mark)
     }
 }
 
