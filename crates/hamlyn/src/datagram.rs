@@ -7,8 +7,10 @@
 //! expected; [`crate::service`] has a place for each client and each of its requests.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::task::{Context, Poll};
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
@@ -239,6 +241,39 @@ impl<H: Host> Receiver<H> {
         }))
     }
 
+    /// As [`Receiver::recv`], for a task: it is woken when there may be a datagram ([`Manager::register_waker`]). Does not
+    /// block, nor allocate.
+    pub fn poll_recv(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Datagram<'_, H>, ReceiveError>> {
+        self.poll_came(context).map_ok(|()| Datagram {
+            inbox: &mut self.inbox,
+            manager: &self.manager,
+        })
+    }
+
+    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Whoever drops it loses
+    /// nothing.
+    pub async fn recv_async(&mut self) -> Result<Datagram<'_, H>, ReceiveError> {
+        poll_fn(|context| self.poll_came(context)).await?;
+        Ok(Datagram {
+            inbox: &mut self.inbox,
+            manager: &self.manager,
+        })
+    }
+
+    fn poll_came(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
+        let inbox = &mut self.inbox;
+        if inbox.came != READY {
+            return Poll::Ready(Err(ReceiveError::NotReady));
+        }
+        self.manager.poll_look(context, |manager| {
+            let came = inbox.receive_slowly(manager, Wait::Poll)?;
+            Ok(came.then_some(()))
+        })
+    }
+
     /// The bytes of the datagram that was kept ([`Datagram::keep`]), as long as the receiver was not made ready again.
     pub fn latest(&self) -> Option<&[u8]> {
         self.inbox.data()
@@ -386,6 +421,16 @@ impl<H: Host> Sender<H> {
     #[inline(always)]
     pub fn send(&self, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
         self.send_to(0, data, None, wait)
+    }
+
+    /// As [`Sender::send`], as a future, for a datagram of any length: somebody has to drive the manager
+    /// ([`Manager::register_waker`]). If it is dropped before it is done, the datagram is not sent, or
+    /// ([`SendError::Cut`]) the receiver has a part of it and its [`Receiver::reset`] is needed.
+    pub async fn send_async(&mut self, data: &[u8]) -> Result<SendHandle, SendError> {
+        let metadata = word_of(self.target.ticket().base, data.len()).to_le_bytes();
+        let mut message = Message::new(data);
+        message.metadata = &metadata;
+        self.manager.send_async(&self.target, &message).await
     }
 
     /// As [`Sender::send`], to `offset` in the buffer, with a ticket for the answer if one is wanted: a

@@ -1,6 +1,9 @@
 //! What happens to an interface that no call is bound to: peers come and go, messages are refused, notifications are lost. A
 //! receive does not fail because of any of it; a program that cares asks here.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use std::fmt;
 
 use hamlyn_host::{Host, HostError};
@@ -73,5 +76,22 @@ impl<H: Host> Manager<H> {
                 return Ok(event);
             }
         }
+    }
+
+    /// As [`Manager::next_event`], as a future: somebody has to drive the manager ([`Manager::register_waker`]), and the task takes a
+    /// handle of its own. Whoever drops it loses nothing.
+    pub async fn next_event_async(&self) -> Result<Event, HostError> {
+        poll_fn(|context| {
+            if let Err(error) = self.register_waker(context.waker()) {
+                return Poll::Ready(Err(error));
+            }
+            let mut manager = self.enter();
+            manager.interface_mut().poll_beside_processor();
+            match manager.next_event() {
+                Some(event) => Poll::Ready(Ok(event)),
+                None => Poll::Pending,
+            }
+        })
+        .await
     }
 }

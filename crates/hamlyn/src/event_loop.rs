@@ -23,18 +23,22 @@
 //! ```
 
 use std::fmt;
+use std::future::poll_fn;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::sharing::Sharing;
 use hamlyn_host::{Host, HostError};
 
+use crate::error::SendError;
 use crate::interface::Joined;
-use crate::manager::{Entered, Manager};
+use crate::manager::{Entered, Holder, Manager};
+use crate::message::{Message, Target};
 use crate::tasks::Woken;
 use crate::wait::{Next, Patience, Wait};
 
@@ -290,5 +294,45 @@ impl<H: Host> Drop for Sleep<'_, H> {
 impl<H: Host> fmt::Debug for Sleep<'_, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sleep").finish_non_exhaustive()
+    }
+}
+
+impl<H: Host> Holder<H> {
+    /// A task asks whether there is what it waits for.
+    pub(crate) fn poll_look<T, E: From<HostError>>(
+        &self,
+        context: &Context<'_>,
+        look: impl FnOnce(&mut Entered<'_, H>) -> Result<Option<T>, E>,
+    ) -> Poll<Result<T, E>> {
+        // Before the look, so that nothing is missed in between.
+        if let Err(error) = self.register_waker(context.waker()) {
+            return Poll::Ready(Err(error.into()));
+        }
+        match look(&mut self.enter()).transpose() {
+            Some(found) => Poll::Ready(found),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Sends a message of any length. Who gives up meanwhile has sent a part of it, or nothing.
+    pub(crate) async fn send_async(
+        &self,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Result<SendHandle, SendError> {
+        let mut rest = None;
+        let send = |manager: &mut Entered<'_, H>, rest: &mut _| {
+            or_wait(manager.send_some(target, message, rest))
+        };
+        poll_fn(|context| self.poll_look(context, |manager| send(manager, &mut rest))).await
+    }
+}
+
+/// No room now is no failure of a task that waits.
+pub(crate) fn or_wait<T>(sent: Result<T, SendError>) -> Result<Option<T>, SendError> {
+    match sent {
+        Ok(sent) => Ok(Some(sent)),
+        Err(SendError::WouldBlock { .. } | SendError::Cut { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -16,11 +16,13 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::task::Waker;
 use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::table::Name;
 use hamlyn_engine::terminus::{SendHandle, TerminusId, TerminusOptions};
@@ -290,28 +292,15 @@ impl<'a, H: Host> Entered<'a, H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        let terminus = self.terminus();
         let mut patience = Patience::new(wait);
-        // Not to wait within the interface, but to begin a message that is too long to be queued.
-        let at_once = Wait::For(Duration::ZERO);
         let mut rest = None;
         loop {
-            let sent = match &mut rest {
-                None => self.interface.send_msg(terminus, target, message, at_once),
-                Some(rest) => match self.interface.send_rest(terminus, target, rest, message) {
-                    Ok(true) => return self.interface.finish_rest(terminus),
-                    Ok(false) => Err(SendError::Cut {
-                        peer: target.ticket().destination,
-                        sent_bytes: rest.sent_bytes(),
-                    }),
-                    Err(error) => return Err(error),
-                },
-            };
-            match &sent {
-                Err(SendError::WouldBlock { .. }) => {}
-                Err(SendError::Cut { .. }) if rest.is_none() => rest = self.interface.take_cut(),
-                Err(SendError::Cut { .. }) => {}
-                _ => return sent,
+            let sent = self.send_some(target, message, &mut rest);
+            if !matches!(
+                sent,
+                Err(SendError::WouldBlock { .. } | SendError::Cut { .. })
+            ) {
+                return sent;
             }
             self.interface.poll();
             if !self.pause(&mut patience)? {
@@ -319,6 +308,34 @@ impl<'a, H: Host> Entered<'a, H> {
                 return sent;
             }
         }
+    }
+
+    /// Sends a message as far as there is room, without waiting: all that is left of it after [`SendError::Cut`], which is in
+    /// `rest`.
+    pub(crate) fn send_some(
+        &mut self,
+        target: &Target,
+        message: &Message<'_>,
+        rest: &mut Option<Segmenter>,
+    ) -> Result<SendHandle, SendError> {
+        let terminus = self.terminus();
+        if let Some(rest) = rest {
+            if self.interface.send_rest(terminus, target, rest, message)? {
+                return self.interface.finish_rest(terminus);
+            }
+            self.interface.tell_sleepers_of_want();
+            return Err(SendError::Cut {
+                peer: target.ticket().destination,
+                sent_bytes: rest.sent_bytes(),
+            });
+        }
+        // Not to wait within the interface, but to begin a message that is too long to be queued.
+        let at_once = Wait::For(Duration::ZERO);
+        let sent = self.interface.send_msg(terminus, target, message, at_once);
+        if let Err(SendError::Cut { .. }) = sent {
+            *rest = self.interface.take_cut();
+        }
+        sent
     }
 }
 
@@ -355,6 +372,11 @@ impl<H: Host> Drop for InterfaceGuard<'_, H> {
 pub(crate) struct Holder<H: Host>(Manager<H>);
 
 impl<H: Host> Holder<H> {
+    /// See [`Manager::register_waker`].
+    pub(crate) fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
+        self.0.register_waker(waker)
+    }
+
     #[inline(always)]
     #[track_caller]
     pub(crate) fn enter(&self) -> Entered<'_, H> {

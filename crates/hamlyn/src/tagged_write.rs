@@ -6,6 +6,8 @@
 //! notification queue of its own, where an overrun hurts nobody else, is detected, and is counted.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
@@ -16,6 +18,7 @@ use hamlyn_host::{Host, Supply};
 use hamlyn_ring::area::Area;
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
+use crate::event_loop::or_wait;
 use crate::interface::Queue;
 use crate::item::{Bound, ItemHeader, Protocol, TypeName};
 use crate::links::PeerIdentity;
@@ -153,6 +156,20 @@ impl<H: Host> Receiver<H> {
             return Ok(Some(Tag::of(&notification)));
         }
         tags.next_tag(&mut manager, wait)
+    }
+
+    /// As [`Receiver::recv`], for a task: it is woken when there may be a tag ([`Manager::register_waker`]). Does not
+    /// block, nor allocate.
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Tag, ReceiveError>> {
+        let tags = &mut self.tags;
+        self.manager
+            .poll_look(context, |manager| tags.next_tag(manager, Wait::Poll))
+    }
+
+    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Whoever drops it loses
+    /// nothing.
+    pub async fn recv_async(&mut self) -> Result<Tag, ReceiveError> {
+        poll_fn(|context| self.poll_recv(context)).await
     }
 
     /// As [`Receiver::recv`], the tag alone (`Hamlyn 3.3`).
@@ -315,6 +332,32 @@ impl<H: Host> Sender<H> {
     ) -> Result<SendHandle, SendError> {
         let message = Message::new(data).at(offset).word(tag);
         self.manager.enter().send_msg(&self.target, &message, wait)
+    }
+
+    /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made
+    /// again. Does not block.
+    pub fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        offset: u64,
+        data: &[u8],
+        tag: u64,
+    ) -> Poll<Result<SendHandle, SendError>> {
+        let message = Message::new(data).at(offset).word(tag);
+        self.manager.poll_look(context, |manager| {
+            or_wait(manager.send_msg(&self.target, &message, Wait::Poll))
+        })
+    }
+
+    /// As [`Sender::send`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). If it is dropped before it
+    /// is done, nothing is sent.
+    pub async fn send_async(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        tag: u64,
+    ) -> Result<SendHandle, SendError> {
+        poll_fn(|context| self.poll_send(context, offset, data, tag)).await
     }
 
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place

@@ -378,3 +378,28 @@ fn a_sender_that_finds_no_room_while_a_loop_sleeps_is_woken() {
         });
     }
 }
+
+/// A sleep is announced to the peers of that time, so a new one has to end it.
+#[test]
+fn a_peer_that_is_connected_to_while_a_loop_sleeps_wakes_it() {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let mut manager = hamlyn::open_shared(options(&namespace, 0), driven(strategy)).unwrap();
+        let mut tags = tagged_write::Receiver::new(&manager, 64, 16).unwrap();
+        let there = open(&namespace);
+        let mut theirs = tagged_write::Receiver::new(&there, 64, 16).unwrap();
+        let events = Loop::over(&manager, epoll::EventFlags::IN);
+        while manager.prepare_sleep(Wait::Poll).unwrap().is_none() {}
+        let other = manager.clone();
+        let sleep = manager.prepare_sleep(Wait::Forever).unwrap().unwrap();
+        // Only the sleeper may take what comes over the new link.
+        let sender = tagged_write::Sender::grow(&other, &theirs.ticket(), LONG).unwrap();
+        assert!(events.wait(sleep.timeout()), "{strategy:?}: not woken");
+        drop(sleep);
+        sender.send(0, &[], 1, LONG).unwrap();
+        assert_eq!(theirs.get_tag(LONG), Ok(Some(1)));
+        let back = tagged_write::Sender::grow(&there, &tags.ticket(), LONG).unwrap();
+        back.send(0, &[], 2, LONG).unwrap();
+        events.until(&mut manager, || tags.get_tag(Wait::Poll).unwrap());
+    }
+}

@@ -2,12 +2,12 @@
 //!
 //! One task drives a manager; [`spawn_local`] or [`spawn`] starts it. It polls for as long as a call that blocks would, with
 //! a turn for every other task between two looks, and then sleeps at the manager's descriptor. Other tasks wait with
-//! [`until`], as many as there are end points.
+//! `recv_async`, `send_async` and their like, which end points have, or with [`until`]; as many tasks as there are end points.
 //!
 //! ```
 //! use hamlyn::Wait;
 //! use hamlyn::tagged_write::{Receiver, Sender};
-//! use hamlyn_tokio::{spawn_local, until};
+//! use hamlyn_tokio::spawn_local;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -18,11 +18,9 @@
 //!     let mut tags = Receiver::new(&here, 4096, 64)?;
 //!     let sender = Sender::grow(&there, &tags.ticket(), Wait::millis(1000))?;
 //!
-//!     let waiting = tokio::task::spawn_local(async move {
-//!         until(&here, || tags.get_tag(Wait::Poll)).await
-//!     });
+//!     let waiting = tokio::task::spawn_local(async move { tags.recv_async().await });
 //!     sender.send(0, b"hello", 7, Wait::Poll)?;
-//!     assert_eq!(waiting.await??, 7);
+//!     assert_eq!(waiting.await??.tag, 7);
 //!     Ok(())
 //! })
 //! # }
@@ -31,7 +29,9 @@
 //! A manager that [`hamlyn::open`] opens stays in its thread: a runtime of one thread, or a `LocalSet`. One that
 //! [`hamlyn::open_shared`] opens may be used by any task of any runtime.
 //!
-//! No call of this crate blocks. Calls of end points do, unless they are made with [`hamlyn::Wait::Poll`].
+//! No call of this crate blocks. Calls of end points do, unless they are made with [`hamlyn::Wait::Poll`] or are futures
+//! themselves (`recv_async` and its like). To connect blocks, too, and keeps a manager that is shared from all other tasks
+//! meanwhile: connect before tasks use it, outside of the runtime's own threads (`spawn_blocking`).
 #![forbid(unsafe_code)]
 
 mod driver;

@@ -72,6 +72,8 @@ impl<H: Host> Interface<H> {
                 let id = self
                     .inbound
                     .with(|inbound| inbound.insert(peer.token, receive));
+                // Its peer does not know that they sleep.
+                self.wake_sleepers();
                 if let Some(processor) = &self.processor {
                     // If it sleeps, the new peer does not know that.
                     processor.exchange.wake();

@@ -131,8 +131,9 @@ impl<H: Host> Interface<H> {
         self.outbound.look(|outbound| outbound.outlets.starved)
     }
 
-    fn wake_sleepers(&mut self) {
-        if std::mem::replace(&mut self.sleepers.is_over, true) {
+    /// Wakes them, so that they announce themselves anew.
+    pub(super) fn wake_sleepers(&mut self) {
+        if !self.sleepers.is_any() || std::mem::replace(&mut self.sleepers.is_over, true) {
             return;
         }
         if self.sleepers.waker.is_none() {

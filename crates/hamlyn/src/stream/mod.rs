@@ -20,17 +20,20 @@ mod sender;
 mod wire;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::mem::ManuallyDrop;
 use std::ops::{ControlFlow, Deref};
+use std::task::{Context, Poll};
 
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
+use crate::event_loop::or_wait;
 use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
-use crate::manager::{Holder, Manager};
+use crate::manager::{Entered, Holder, Manager};
 use crate::wait::Wait;
 
 pub use keeping::Kept;
@@ -144,6 +147,34 @@ impl<H: Host> Receiver<H> {
         }))
     }
 
+    /// As [`Receiver::recv`], for a task: it is woken when there may be a record ([`Manager::register_waker`]). Does not
+    /// block, nor allocate.
+    pub fn poll_recv(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Record<'_, H>, ReceiveError>> {
+        self.poll_delivered(context).map_ok(|delivered| Record {
+            stream: self,
+            delivered,
+        })
+    }
+
+    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Whoever drops it loses
+    /// nothing.
+    pub async fn recv_async(&mut self) -> Result<Record<'_, H>, ReceiveError> {
+        let delivered = poll_fn(|context| self.poll_delivered(context)).await?;
+        Ok(Record {
+            stream: self,
+            delivered,
+        })
+    }
+
+    fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<Delivered, ReceiveError>> {
+        let end = &mut self.end;
+        self.manager
+            .poll_look(context, |manager| end.receive(manager, Wait::Poll))
+    }
+
     /// The bytes of a record that is kept. Nothing if it is another stream's.
     pub fn view(&self, kept: &Kept) -> Option<&[u8]> {
         self.end.bytes(&kept.delivered)
@@ -228,6 +259,32 @@ impl<H: Host> Sender<H> {
     #[inline(always)]
     pub fn send(&mut self, data: &[u8], wait: Wait) -> Result<(), SendError> {
         self.end.send(&mut self.manager.enter(), data, wait)
+    }
+
+    /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made
+    /// again. Does not block.
+    pub fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<Result<(), SendError>> {
+        let end = &mut self.end;
+        self.manager.poll_look(context, |manager| {
+            or_wait(end.send(manager, data, Wait::Poll))
+        })
+    }
+
+    /// As [`Sender::send`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). If it is dropped before it
+    /// is done, the record is not sent.
+    pub async fn send_async(&mut self, data: &[u8]) -> Result<(), SendError> {
+        poll_fn(|context| self.poll_send(context, data)).await
+    }
+
+    /// As [`Sender::close`], as a future. If it is dropped before it is done, it may be called again.
+    pub async fn close_async(&mut self) -> Result<(), SendError> {
+        let end = &mut self.end;
+        let mut close = |manager: &mut Entered<'_, H>| or_wait(end.close(manager, Wait::Poll));
+        poll_fn(|context| self.manager.poll_look(context, &mut close)).await
     }
 
     /// Sends what was held back.

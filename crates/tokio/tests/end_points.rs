@@ -1,0 +1,141 @@
+//! What end points offer to tasks, in every strategy: receives, sends and events as futures.
+
+use std::process::id;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use hamlyn::event::Event;
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
+use hamlyn::stream::StreamOptions;
+use hamlyn::{Manager, ManagerOptions, ReceiveError, Strategy, Wait};
+use hamlyn_tokio::spawn;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const LONG: Wait = Wait::For(PATIENCE);
+
+type Shared = Manager<ProcessHost<AnyThread>>;
+
+/// A manager with a name, and one without, both driven; in every strategy, for programs of several threads.
+fn in_every_strategy<F: Future<Output = ()>>(program: impl Fn(Shared, Shared) -> F) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    for strategy in Strategy::ALL {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let namespace = format!("ends{}-{number}", id());
+        let options = ManagerOptions {
+            strategy,
+            ..ManagerOptions::default()
+        };
+        let open = |host: Options| {
+            let opened = hamlyn::open_shared(host.in_namespace(&namespace), options);
+            opened.expect("a manager")
+        };
+        let (alice, bob) = (open(Options::named("alice")), open(Options::default()));
+        let mut threads = Builder::new_multi_thread();
+        let runtime = threads.worker_threads(4).enable_all().build().unwrap();
+        let ended = runtime.block_on(async {
+            let _driven = [spawn(&alice).unwrap(), spawn(&bob).unwrap()];
+            timeout(PATIENCE, program(alice, bob)).await
+        });
+        assert!(ended.is_ok(), "{strategy:?}: it did not end");
+    }
+}
+
+async fn join(mut tasks: JoinSet<()>) {
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+}
+
+#[test]
+fn datagrams_of_any_length_are_sent_and_received() {
+    const BYTES: usize = 3 << 20;
+    in_every_strategy(|alice, bob| async move {
+        let mut inbox = alice.bind_datagram("inbox", BYTES as u32).unwrap();
+        let mut done = bob.bind_datagram("done", 64).unwrap();
+        let mut outbox = bob.connect_datagram("alice/inbox", LONG).unwrap();
+        let mut answers = datagrams_to(&alice, &done);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            for length in [1, 5_000, BYTES, 16] {
+                let datagram = inbox.recv_async().await.unwrap();
+                assert!(datagram.len() == length && datagram.iter().all(|&byte| byte == 7));
+                drop(datagram);
+                answers.send_async(b"next").await.unwrap();
+            }
+        });
+        tasks.spawn(async move {
+            for length in [1, 5_000, BYTES, 16] {
+                outbox.send_async(&vec![7; length]).await.unwrap();
+                assert_eq!(done.recv_async().await.unwrap(), b"next");
+            }
+        });
+        join(tasks).await;
+    });
+}
+
+fn datagrams_to(
+    manager: &Shared,
+    inbox: &hamlyn::datagram::Receiver<ProcessHost<AnyThread>>,
+) -> hamlyn::datagram::Sender<ProcessHost<AnyThread>> {
+    hamlyn::datagram::Sender::grow(manager, &inbox.ticket(), LONG).unwrap()
+}
+
+#[test]
+fn a_stream_is_sent_received_and_closed() {
+    const RECORDS: usize = 2_000;
+    in_every_strategy(|alice, bob| async move {
+        let options = StreamOptions {
+            pieces: 8,
+            piece_bytes: 256,
+            limit_bytes: 8 * 256,
+        };
+        let mut records = alice.bind_stream("log", options).unwrap();
+        let mut sender = bob.connect_stream("alice/log", LONG).unwrap();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            for number in 0..RECORDS {
+                // Far more than there is memory for.
+                let record = vec![number as u8; number % 700];
+                sender.send_async(&record).await.unwrap();
+            }
+            sender.close_async().await.unwrap();
+        });
+        tasks.spawn(async move {
+            for number in 0..RECORDS {
+                let record = records.recv_async().await.unwrap();
+                assert_eq!(*record, vec![number as u8; number % 700]);
+            }
+            let ended = records.recv_async().await;
+            assert!(matches!(ended, Err(ReceiveError::Closed)), "{ended:?}");
+        });
+        join(tasks).await;
+    });
+}
+
+#[test]
+fn events_are_awaited() {
+    in_every_strategy(|alice, bob| async move {
+        let tags = alice.bind_tagged_write("board", 64, 16).unwrap();
+        let waiting = tokio::spawn(async move {
+            let arrived = alice.next_event_async().await.unwrap();
+            assert!(matches!(arrived, Event::PeerArrived { .. }), "{arrived:?}");
+            let left = alice.next_event_async().await.unwrap();
+            assert!(matches!(left, Event::PeerLeft { .. }), "{left:?}");
+        });
+        let sender = bob.connect_tagged_write("alice/board", LONG).unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        drop(sender);
+        let links: Vec<_> = bob.interface().peers().map(|(link, _)| link).collect();
+        let mut interface = bob.interface();
+        links
+            .into_iter()
+            .for_each(|link| interface.disconnect(link));
+        drop(interface);
+        waiting.await.unwrap();
+        drop(tags);
+    });
+}
