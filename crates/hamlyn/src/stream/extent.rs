@@ -200,25 +200,24 @@ impl Extent {
     }
 
     /// The next piece, if it is a short record and what comes next at all, while the extent
-    /// [`Extent::awaits_next`]: it is delivered; where it begins. In the error the piece has arrived and
+    /// [`Extent::awaits_next`]: it is delivered; whether it was. In the error the piece has arrived and
     /// is something else.
     #[inline(always)]
     pub(crate) fn deliver_short<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-    ) -> Result<Option<u64>, Unusual> {
+    ) -> Result<bool, Unusual> {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
-            return Ok(None);
+            return Ok(false);
         };
         let Some(short) = manager.awaited_at_hand(&self.awaited, entry) else {
-            return Ok(None);
+            return Ok(false);
         };
         if short.word != wire::SHORT_WORD {
             return Err(Unusual);
         }
-        let offset = self.awaited.low;
         self.advance();
-        Ok(Some(offset))
+        Ok(true)
     }
 
     /// Moves the delivery position to the next piece.
@@ -297,6 +296,13 @@ impl Extent {
     #[inline]
     pub(crate) fn next_offset(&self) -> u64 {
         self.awaited.low
+    }
+
+    /// Where the piece before that begins.
+    pub(crate) fn offset_before_next(&self) -> u64 {
+        let last = u64::from(self.pieces - 1) * u64::from(self.piece_bytes);
+        let before = self.awaited.low.checked_sub(u64::from(self.piece_bytes));
+        before.unwrap_or(last)
     }
 
     /// The bytes there, if they are in our hands.

@@ -38,7 +38,6 @@ use crate::wait::Wait;
 
 pub use keeping::Kept;
 pub use options::StreamOptions;
-use receiver::Delivered;
 pub use wire::{SEED_BYTES, StreamSeed};
 
 /// The receiving end. See the module.
@@ -54,7 +53,6 @@ pub struct Receiver<H: Host = ProcessHost> {
 /// meanwhile.
 pub struct Record<'a, H: Host = ProcessHost> {
     stream: &'a mut Receiver<H>,
-    delivered: Delivered,
 }
 
 impl<H: Host> Record<'_, H> {
@@ -63,8 +61,7 @@ impl<H: Host> Record<'_, H> {
     /// now and then.
     pub fn keep(self) -> Kept {
         let mut record = ManuallyDrop::new(self);
-        let delivered = record.delivered;
-        record.stream.end.keep(delivered)
+        record.stream.end.keep()
     }
 }
 
@@ -74,7 +71,7 @@ impl<H: Host> Deref for Record<'_, H> {
     #[inline]
     fn deref(&self) -> &[u8] {
         // It is held until this is dropped.
-        self.stream.end.bytes(&self.delivered).unwrap_or(&[])
+        self.stream.end.latest().unwrap_or(&[])
     }
 }
 
@@ -82,8 +79,8 @@ impl<H: Host> Drop for Record<'_, H> {
     #[inline(always)]
     fn drop(&mut self) {
         let Receiver { end, manager, .. } = &mut *self.stream;
-        if !end.release_at_once(&self.delivered) {
-            end.release_slowly(&mut manager.enter(), &self.delivered);
+        if !end.release_at_once() {
+            end.release_slowly(&mut manager.enter());
         }
     }
 }
@@ -140,11 +137,8 @@ impl<H: Host> Receiver<H> {
     /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Manager::next_event`].
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
-        let delivered = self.end.receive(&mut self.manager.enter(), wait)?;
-        Ok(delivered.map(|delivered| Record {
-            stream: self,
-            delivered,
-        }))
+        let is_delivered = self.end.receive(&mut self.manager.enter(), wait)?;
+        Ok(is_delivered.then_some(Record { stream: self }))
     }
 
     /// As [`Receiver::recv`], for a task: it is woken when there may be a record ([`Manager::register_waker`]). Does not

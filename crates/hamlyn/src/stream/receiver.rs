@@ -25,7 +25,7 @@ const LOOKS_PER_IDLE: u32 = 64;
 
 /// A record that was delivered: where it starts and how long it is. It stays there, unchanged,
 /// until it is released.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::stream) struct Delivered {
     extent: u64,
     offset: u64,
@@ -60,6 +60,10 @@ pub(super) struct Receiver {
     /// Which of them is being delivered from.
     delivering: u64,
     packed: Option<Packed>,
+    /// The record that was delivered last,
+    latest: Delivered,
+    /// unless it was a short one of the first extent, while nothing was kept.
+    is_latest_short: bool,
     /// Where the extent before the newest ended, which may be gone.
     ended: Option<u64>,
     /// Where credit goes; known when the sender has presented itself.
@@ -86,10 +90,8 @@ pub(super) struct Receiver {
     /// What the sender had accepted was not all sent when it ended.
     is_given_up: bool,
     broken: Option<&'static str>,
-    /// Whether there is one extent and it awaits its next piece, and nothing else is to be done before that.
+    /// Whether there is one extent and it awaits its next piece, no record is kept, and nothing else is to be done before that.
     is_plain: bool,
-    /// The extent whose records can be given back at once: the first; none while records are kept.
-    released_at_once: u64,
     keeping: Keeping,
     /// Pieces released in the first extent from which on more is to be done than to count them.
     due: u64,
@@ -143,6 +145,8 @@ impl Receiver {
                 first: 0,
                 delivering: 0,
                 packed: None,
+                latest: Delivered::default(),
+                is_latest_short: false,
                 ended: None,
                 credit: None,
                 greeted_by: None,
@@ -159,7 +163,6 @@ impl Receiver {
                 is_given_up: false,
                 broken: None,
                 is_plain: false,
-                released_at_once: 0,
                 keeping: Keeping::default(),
                 due: 0,
                 leaving: manager.interface().leaving.clone(),
@@ -188,32 +191,31 @@ impl Receiver {
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<Delivered>, ReceiveError> {
-        match self.short_record(manager) {
-            Some(record) => Ok(Some(record)),
-            None => self.receive_slowly(manager, wait),
+    ) -> Result<bool, ReceiveError> {
+        if self.deliver_short(manager) {
+            return Ok(true);
         }
+        self.receive_slowly(manager, wait)
     }
 
-    /// The next record, if it is a short one and what comes next at all.
+    /// Delivers the next record, if it is a short one and what comes next at all.
     #[inline(always)]
-    fn short_record<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<Delivered> {
+    fn deliver_short<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> bool {
         if !self.is_plain {
-            return None;
+            return false;
         }
-        let extent = self.extents.first_mut()?;
+        let Some(extent) = self.extents.first_mut() else {
+            return false;
+        };
         match extent.deliver_short(manager) {
-            Ok(delivered) => Some(Delivered {
-                extent: self.first,
-                offset: delivered?,
-                length_bytes: SHORT_BYTES,
-                position: extent.next - 1,
-                release: extent.next,
-            }),
+            Ok(delivered) => {
+                self.is_latest_short = delivered;
+                delivered
+            }
             Err(Unusual) => {
                 extent.note_next();
                 self.is_plain = false;
-                None
+                false
             }
         }
     }
@@ -223,12 +225,10 @@ impl Receiver {
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<Delivered>, ReceiveError> {
+    ) -> Result<bool, ReceiveError> {
         self.reclaim(manager);
-        if manager.interface_mut().look_again()
-            && let Some(record) = self.short_record(manager)
-        {
-            return Ok(Some(record));
+        if manager.interface_mut().look_again() && self.deliver_short(manager) {
+            return Ok(true);
         }
         let result = self.await_record(manager, wait);
         self.note_ways();
@@ -239,19 +239,19 @@ impl Receiver {
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Option<Delivered>, ReceiveError> {
+    ) -> Result<bool, ReceiveError> {
         let mut patience = Patience::new(wait);
         let mut fruitless = 0_u32;
         let mut idle = 0_u32;
-        if let Some(record) = self.next_record()? {
-            return Ok(Some(record));
+        if self.deliver_next()? {
+            return Ok(true);
         }
         loop {
             match manager.next_arrival(self.class) {
                 Some(arrival) => {
                     self.take(manager, arrival)?;
-                    if let Some(record) = self.next_record()? {
-                        return Ok(Some(record));
+                    if self.deliver_next()? {
+                        return Ok(true);
                     }
                     // A sender that sends no records must not keep us for longer than we would wait.
                     fruitless += 1;
@@ -269,19 +269,27 @@ impl Receiver {
                 }
             }
             if !manager.pause(&mut patience)? {
-                return Ok(None);
+                return Ok(false);
             }
             // What comes while we wait should be seen soon, so the shortest way is tried first.
             self.note_ways();
-            if let Some(record) = self.short_record(manager) {
-                return Ok(Some(record));
+            if self.deliver_short(manager) {
+                return Ok(true);
             }
-            if !self.is_plain
-                && let Some(record) = self.next_record()?
-            {
-                return Ok(Some(record));
+            if !self.is_plain && self.deliver_next()? {
+                return Ok(true);
             }
         }
+    }
+
+    /// Delivers the next record, whatever it is, if it has come.
+    fn deliver_next(&mut self) -> Result<bool, ReceiveError> {
+        let record = self.next_record()?;
+        if let Some(record) = record {
+            self.latest = record;
+            self.is_latest_short = false;
+        }
+        Ok(record.is_some())
     }
 
     /// To be called when anything changed but what the shortest ways change themselves.
@@ -290,11 +298,9 @@ impl Receiver {
             [only] if self.broken.is_none() => Some(only),
             _ => None,
         };
-        self.released_at_once = match self.keeping.is_empty() {
-            true => self.first,
-            false => u64::MAX,
-        };
-        self.is_plain = self.packed.is_none() && only.is_some_and(Extent::awaits_next);
+        self.is_plain = self.packed.is_none()
+            && self.keeping.is_empty()
+            && only.is_some_and(Extent::awaits_next);
         self.due = match only {
             Some(extent) => self.reported.saturating_add(self.report_after(extent)),
             None => 0,
@@ -317,38 +323,54 @@ impl Receiver {
         extent.view(record.offset, record.length_bytes)
     }
 
-    /// Gives back the memory of that record. True if that is all there is to be done; otherwise
+    /// Gives back the memory of the record that was delivered last. True if that is all there is to be done; otherwise
     /// [`Receiver::release_slowly`] is.
     #[inline(always)]
-    pub(in crate::stream) fn release_at_once(&mut self, record: &Delivered) -> bool {
-        if record.extent == self.released_at_once
+    pub(in crate::stream) fn release_at_once(&mut self) -> bool {
+        if self.is_latest_short
             && let Some(extent) = self.extents.first_mut()
         {
-            extent.release_to(record.release);
+            extent.release_to(extent.next);
             return extent.released < self.due;
         }
         false
     }
 
     #[inline(never)]
-    pub(in crate::stream) fn release_slowly<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        record: &Delivered,
-    ) {
+    pub(in crate::stream) fn release_slowly<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+        let record = self.latest_delivered();
         if self.keeping.is_empty() {
-            self.release_through(manager, record);
+            self.release_through(manager, &record);
         } else {
-            self.keeping.give_back(*record);
+            self.keeping.give_back(record);
             self.reclaim(manager);
         }
     }
 
     /// Keeps a record that was delivered last.
-    pub(in crate::stream) fn keep(&mut self, record: Delivered) -> Kept {
-        let kept = self.keeping.keep(record);
+    pub(in crate::stream) fn keep(&mut self) -> Kept {
+        let kept = self.keeping.keep(self.latest_delivered());
         self.note_ways();
         kept
+    }
+
+    /// The bytes of the record that was delivered last.
+    pub(in crate::stream) fn latest(&self) -> Option<&[u8]> {
+        self.bytes(&self.latest_delivered())
+    }
+
+    /// The record that was delivered last: a short one lies in the piece before the next.
+    fn latest_delivered(&self) -> Delivered {
+        match self.extents.first() {
+            Some(extent) if self.is_latest_short => Delivered {
+                extent: self.first,
+                offset: extent.offset_before_next(),
+                length_bytes: SHORT_BYTES,
+                position: extent.next - 1,
+                release: extent.next,
+            },
+            _ => self.latest,
+        }
     }
 
     /// Gives back what was kept until now.
