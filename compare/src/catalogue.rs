@@ -197,7 +197,7 @@ impl Peer {
         self.program(|program| program.environment = variables.to_vec())
     }
 
-    fn program(mut self, change: impl FnOnce(&Program)) -> Self {
+    fn program(mut self, change: impl FnOnce(&mut Program)) -> Self {
         if let Means::Session(program) = &mut self.means {
             change(program);
         }

@@ -43,12 +43,14 @@
 mod at_hand;
 mod core;
 pub mod datagram;
+pub mod engine;
 pub mod error;
 pub mod event;
 pub mod event_loop;
 pub mod grant;
 pub mod group;
 mod half;
+pub mod host;
 mod inbound;
 mod inlets;
 pub mod interface;
@@ -77,8 +79,6 @@ pub use error::{
 pub use event::Event;
 pub use event_loop::{Look, Sleep, Waiting};
 pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
-pub use hamlyn_engine as engine;
-pub use hamlyn_host as host;
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};

@@ -11,7 +11,6 @@ use hamlyn::engine::grant::GrantRefused;
 use hamlyn::engine::key::Key;
 use hamlyn::engine::limits::GRANTS_PER_SLOT_MAX;
 use hamlyn::engine::memory::LinkId;
-use hamlyn::engine::packet::{Flags, Header, Kind};
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::{Mode, SlotError};
 use hamlyn::host::process::ProcessHost;
@@ -19,6 +18,7 @@ use hamlyn::{
     AcceptError, Address, Destination, GrantError, GrantTicket, Manager, Message, NewSlot,
     OpenError, Slot, Ticket, Wait,
 };
+use hamlyn_engine::packet::{Flags, Header, Kind};
 use hamlyn_host::ConnectError;
 use hamlyn_host::process::codec;
 use hamlyn_host::process::name::Namespace;

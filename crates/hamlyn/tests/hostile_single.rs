@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use hamlyn::engine::key::Key;
 use hamlyn::engine::limits::FAST_INDEX;
-use hamlyn::engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Area, LinkEnd, Manager, NewSlot, Queue, Slot};
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{Data, Metadata, Placement, encode};
 use support::raw_link::RawLink;

@@ -6,11 +6,11 @@ use std::sync::Mutex;
 
 use hamlyn::engine::key::Key;
 use hamlyn::engine::limits::FAST_INDEX;
-use hamlyn::engine::memory::Part;
-use hamlyn::engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn::engine::slot::Mode;
-use hamlyn::host::{Address, Connected, Host, Supply};
 use hamlyn::{ManagerOptions, Message, NewSlot, Strategy, Ticket, Wait};
+use hamlyn_engine::memory::Part;
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_host::{Address, Connected, Host, Supply};
 use hamlyn_link::{Link, TransmitEnd};
 use hamlyn_sim::host::SimHost;
 use hamlyn_sim::random::Random;

@@ -17,7 +17,7 @@ pub(crate) struct Datagrams {
 
 impl Datagrams {
     pub(crate) fn open(session: &Session) -> Result<Self> {
-        let mut manager = open(session)?;
+        let manager = open(session)?;
         let mut receiver = datagram::Receiver::new(&manager, BUFFER_BYTES)?;
         receiver.ready();
         session.publish(
@@ -46,17 +46,13 @@ impl Peer for Datagrams {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<()> {
-        self.sender
-            .send(message, Wait::Forever)?;
+        self.sender.send(message, Wait::Forever)?;
         Ok(())
     }
 
     #[inline]
     fn receive(&mut self) -> Result<Stamp> {
-        let datagram = self
-            .receiver
-            .recv(Wait::Forever)?
-            .context("no datagram")?;
+        let datagram = self.receiver.recv(Wait::Forever)?.context("no datagram")?;
         let stamp = Stamp::read(&datagram).context("a datagram too short")?;
         Ok(stamp)
     }

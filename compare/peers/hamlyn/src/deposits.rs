@@ -147,7 +147,7 @@ pub(crate) struct Deposits {
 
 impl Deposits {
     pub(crate) fn open(session: &Session, way: Way) -> Result<Self> {
-        let mut manager = open(session)?;
+        let manager = open(session)?;
         let bytes = if session.role == RECEIVER {
             REGION_BYTES.max(MESSAGE_BYTES_MAX * 2) as u64
         } else {
@@ -166,11 +166,9 @@ impl Deposits {
                 let slot = interface.open_slot(new)?;
                 Inbox::Raw { slot, queue, area }
             }
-            Way::Tagged => Inbox::Tagged(tagged_write::Receiver::new(
-                &manager,
-                bytes,
-                QUEUE_ENTRIES,
-            )?),
+            Way::Tagged => {
+                Inbox::Tagged(tagged_write::Receiver::new(&manager, bytes, QUEUE_ENTRIES)?)
+            }
         };
         let (fast, entry) = match &inbox {
             Inbox::Raw { slot, .. } => (slot.fast_ticket(0, bytes)?, slot.ticket(0, 0, bytes)?),
@@ -222,6 +220,7 @@ impl Deposits {
             let ticket = session.awaited(&format!("grant.{other}"))?;
             interface.accept_grant(&GrantTicket::from_bytes(&ticket)?, SETTING_UP)?;
         }
+        drop(interface);
         Ok(Self {
             manager,
             way,
@@ -264,9 +263,7 @@ impl Deposits {
                 .interface()
                 .rcv(queue)?
                 .map(|notification| (notification.word, notification.metadata_index)),
-            Inbox::Tagged(receiver) => receiver
-                .get_tag(Wait::Poll)?
-                .map(|tag| (tag, 0)),
+            Inbox::Tagged(receiver) => receiver.get_tag(Wait::Poll)?.map(|tag| (tag, 0)),
         })
     }
 
@@ -284,12 +281,9 @@ impl Deposits {
     fn report(&mut self) -> Result<()> {
         let terminus = self.manager.terminus();
         let message = Message::new(&[]).word(self.received);
-        self.manager.interface().send_msg(
-            terminus,
-            &self.outbox.fast,
-            &message,
-            Wait::Forever,
-        )?;
+        self.manager
+            .interface()
+            .send_msg(terminus, &self.outbox.fast, &message, Wait::Forever)?;
         Ok(())
     }
 }

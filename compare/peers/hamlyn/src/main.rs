@@ -77,7 +77,7 @@ fn encrypted(session: &Session) -> Result<NetworkUse> {
     let host = HostName::new(&of("HAMLYN_HOST")?)?;
     options.hosts = Hosts::read(of("COMPARE_HOSTS_ENCRYPTED")?.as_ref())?;
     // Beside the door for those in the clear.
-    let own = options.hosts.addresses(&host);
+    let own = options.hosts.listed(&host);
     options.name_service_port = own.first().context("an unknown host")?.port();
     options.host = Some(host);
     options.listen = (of("HAMLYN_LISTEN")?.parse::<IpAddr>()?, 0).into();

@@ -15,7 +15,7 @@ pub(crate) struct Records {
 
 impl Records {
     pub(crate) fn open(session: &Session) -> Result<Self> {
-        let mut manager = open(session)?;
+        let manager = open(session)?;
         let options = stream::StreamOptions {
             limit_bytes: 4 * MESSAGE_BYTES_MAX as u64,
             ..stream::StreamOptions::default()
@@ -45,8 +45,7 @@ impl Peer for Records {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<()> {
-        self.sender
-            .send(message, Wait::Forever)?;
+        self.sender.send(message, Wait::Forever)?;
         Ok(())
     }
 

@@ -152,6 +152,11 @@ impl Hosts {
         self.addresses.contains_key(name)
     }
 
+    /// Where a host's name service listens, as the table says; nothing if it does not.
+    pub fn listed(&self, name: &HostName) -> &[SocketAddr] {
+        self.addresses.get(name).map_or(&[], Vec::as_slice)
+    }
+
     /// Where a host's name service listens: what the table says, or else the resolver, if it answers before that instant of the host's clock.
     pub(crate) fn addresses(&self, name: &HostName, deadline_ns: u64) -> Vec<SocketAddr> {
         if let Some(addresses) = self.addresses.get(name) {

@@ -1,0 +1,68 @@
+//! What of the engine stands in the signatures of the lower layer, and in errors. The rest is not public: it may change with any
+//! version.
+
+/// Counts of packets, and their division among the members of a group.
+pub mod counting {
+    pub use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
+}
+
+/// Why a grant was refused.
+pub mod grant {
+    pub use hamlyn_engine::grant::GrantRefused;
+}
+
+/// Keys.
+pub mod key {
+    pub use hamlyn_engine::key::Key;
+}
+
+/// Limits of messages and queues.
+pub mod limits {
+    pub use hamlyn_engine::limits::{
+        DIRECT_BYTES_MAX, FAST_INDEX, GRANTS_PER_SLOT_MAX, PACKET_PAYLOAD_MAX, SHORT_BYTES,
+        USER_METADATA_BYTES, WORK_QUEUE_ENTRIES,
+    };
+}
+
+/// Names of links.
+pub mod memory {
+    pub use hamlyn_engine::memory::LinkId;
+}
+
+/// Metadata entries.
+pub mod metadata {
+    pub use hamlyn_engine::metadata::{BadEntryCount, MetadataArea, MetadataEntry, Permission};
+}
+
+/// Notifications.
+pub mod notification {
+    pub use hamlyn_engine::notification::{Notification, Overrun, QueueError};
+}
+
+/// Names of slots.
+pub mod packet {
+    pub use hamlyn_engine::packet::SlotName;
+}
+
+/// Why a packet was refused.
+pub mod refusal {
+    pub use hamlyn_engine::refusal::{Refusal, Refusals};
+}
+
+/// Slots.
+pub mod slot {
+    pub use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotError, SlotInfo};
+}
+
+/// Send termini.
+pub mod terminus {
+    pub use hamlyn_engine::terminus::{
+        Completion, GatherPiece, PostError, SendHandle, SendTag, TerminusError, TerminusId,
+        TerminusOptions,
+    };
+}
+
+/// Why a packet came back from another host.
+pub mod transport {
+    pub use hamlyn_engine::transport::Return;
+}
