@@ -147,26 +147,23 @@ impl<H: Host> Receiver<H> {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Record<'_, H>, ReceiveError>> {
-        self.poll_delivered(context).map_ok(|delivered| Record {
-            stream: self,
-            delivered,
-        })
+        self.poll_delivered(context)
+            .map_ok(|()| Record { stream: self })
     }
 
     /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Whoever drops it loses
     /// nothing.
     pub async fn recv_async(&mut self) -> Result<Record<'_, H>, ReceiveError> {
-        let delivered = poll_fn(|context| self.poll_delivered(context)).await?;
-        Ok(Record {
-            stream: self,
-            delivered,
-        })
+        poll_fn(|context| self.poll_delivered(context)).await?;
+        Ok(Record { stream: self })
     }
 
-    fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<Delivered, ReceiveError>> {
+    fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
         let end = &mut self.end;
-        self.manager
-            .poll_look(context, |manager| end.receive(manager, Wait::Poll))
+        self.manager.poll_look(context, |manager| {
+            let is_delivered = end.receive(manager, Wait::Poll)?;
+            Ok(is_delivered.then_some(()))
+        })
     }
 
     /// The bytes of a record that is kept. Nothing if it is another stream's.
