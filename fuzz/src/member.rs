@@ -32,10 +32,10 @@ fn judge(bytes: &[u8]) -> Result<Member, MemberError> {
                 };
                 let shares = parts
                     .iter()
-                    .map(|part| u128::from(part.share.less_one()) + 1);
+                    .map(|part| u128::from(part.share.minus_one()) + 1);
                 assert_eq!(
                     shares.sum::<u128>(),
-                    u128::from(member.share.less_one()) + 1
+                    u128::from(member.share.minus_one()) + 1
                 );
                 for (part, length_bytes) in parts.iter().zip(lengths) {
                     assert_eq!(part.ticket.length_bytes, length_bytes);

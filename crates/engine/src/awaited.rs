@@ -18,14 +18,14 @@ pub struct Awaited {
     pub low: u64,
     /// How far above that short data may begin. All limits lie in one piece of the area, if it is in pieces
     /// that change hands.
-    pub spread: u64,
+    pub max_start_offset: u64,
 }
 
 impl Awaited {
     /// Whether short data to that address under that key may begin there.
     #[inline(always)]
     pub(crate) fn permits(&self, to: Address, key: Key, offset: u64) -> bool {
-        to == self.to && key == self.key && offset.wrapping_sub(self.low) <= self.spread
+        to == self.to && key == self.key && offset.wrapping_sub(self.low) <= self.max_start_offset
     }
 
     /// Whether that is the entry, and says the same.
@@ -34,7 +34,7 @@ impl Awaited {
         let named = area.and_then(|area| area.entry(self.to.metadata_index()));
         named.is_some_and(|named| core::ptr::eq(named, entry))
             && entry.permission().is_some_and(|permission| {
-                let end = self.low + self.spread + SHORT_BYTES as u64;
+                let end = self.low + self.max_start_offset + SHORT_BYTES as u64;
                 permission.key == self.key && permission.low == self.low && permission.high >= end
             })
     }

@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::limits::{DIRECT_BYTES_MAX, GATHER_PIECES_MAX, USER_METADATA_BYTES};
-use crate::memory::{Area, LinkId, Outlet, Part, Unsent};
+use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::segment::{Segment, Segmenter};
 use crate::terminus::{Completion, GatherPiece, PostError, SendTag, Terminus, TerminusId};
 
@@ -103,8 +103,8 @@ impl<'a, A: Area> PartList<'a, A> {
 
 /// Offers the link the packet that the segment says.
 #[inline(always)]
-pub(crate) fn offer<A: Area, O: Outlet<A>>(
-    outlet: &mut O,
+pub(crate) fn offer<A: Area, O: TxLinks<A>>(
+    tx_links: &mut O,
     link: LinkId,
     terminus: &Terminus<A>,
     source: &Source<'_>,
@@ -117,12 +117,12 @@ pub(crate) fn offer<A: Area, O: Outlet<A>>(
         Source::Bytes(bytes) => {
             let start = segment.start as usize;
             let bytes = &bytes[start..start + header.length_bytes as usize];
-            outlet.offer(link, header, metadata, &[Part::Bytes(bytes)])
+            tx_links.offer(link, header, metadata, &[Part::Bytes(bytes)])
         }
-        Source::Placed(_) => outlet.offer(link, header, metadata, &[]),
+        Source::Placed(_) => tx_links.offer(link, header, metadata, &[]),
         Source::Pieces(pieces) => {
             let parts = PartList::of_pieces(terminus, pieces, segment);
-            outlet.offer(link, header, metadata, parts.as_slice())
+            tx_links.offer(link, header, metadata, parts.as_slice())
         }
     }
 }
@@ -177,9 +177,9 @@ impl Work {
     }
 
     /// Offers the link the packet that the segment says.
-    pub(crate) fn offer<A: Area, O: Outlet<A>>(
+    pub(crate) fn offer<A: Area, O: TxLinks<A>>(
         &self,
-        outlet: &mut O,
+        tx_links: &mut O,
         link: LinkId,
         terminus: &Terminus<A>,
         segment: &Segment,
@@ -189,7 +189,7 @@ impl Work {
             Data::Placed => Source::Placed(0),
             Data::Pieces { .. } => Source::Pieces(self.pieces()),
         };
-        offer(outlet, link, terminus, &source, segment, &self.metadata)
+        offer(tx_links, link, terminus, &source, segment, &self.metadata)
     }
 
     fn pieces(&self) -> &[GatherPiece] {
@@ -304,11 +304,11 @@ impl Backlog {
         self.waiting += 1;
     }
 
-    /// The place of the lane whose turn it is: the first that has a message, or that is `guest`'s.
-    pub(crate) fn turn(&self, guest: Option<TerminusId>) -> Option<usize> {
+    /// The place of the lane whose turn it is: the first that has a message, or that is `inline_send`'s.
+    pub(crate) fn turn(&self, inline_send: Option<TerminusId>) -> Option<usize> {
         self.lanes
             .iter()
-            .position(|lane| !lane.queue.is_empty() || guest == Some(lane.terminus))
+            .position(|lane| !lane.queue.is_empty() || inline_send == Some(lane.terminus))
     }
 
     pub(crate) fn lane(&self, place: usize) -> Option<&Lane> {

@@ -49,7 +49,7 @@ impl Counting {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
     /// The share minus one, so that the modulus itself can be written.
-    less_one: u64,
+    minus_one: u64,
     counting: Counting,
 }
 
@@ -90,23 +90,26 @@ impl Share {
     #[inline]
     pub const fn whole(counting: Counting) -> Self {
         Self {
-            less_one: counting.mask(),
+            minus_one: counting.mask(),
             counting,
         }
     }
 
     /// A share from its value minus one, as it travels with a ticket. Nothing
     /// if it exceeds the width.
-    pub const fn from_less_one(less_one: u64, counting: Counting) -> Option<Self> {
-        if less_one > counting.mask() {
+    pub const fn from_minus_one(minus_one: u64, counting: Counting) -> Option<Self> {
+        if minus_one > counting.mask() {
             return None;
         }
-        Some(Self { less_one, counting })
+        Some(Self {
+            minus_one,
+            counting,
+        })
     }
 
     /// The share minus one.
-    pub const fn less_one(self) -> u64 {
-        self.less_one
+    pub const fn minus_one(self) -> u64 {
+        self.minus_one
     }
 
     /// Width of the accumulator that it belongs to.
@@ -116,18 +119,18 @@ impl Share {
 
     /// The most packets that may be sent on it (2^64 is given as 2^64 - 1).
     pub const fn packets_max(self) -> u64 {
-        self.less_one.saturating_add(1)
+        self.minus_one.saturating_add(1)
     }
 
     /// Whether this is the whole count.
     pub const fn is_whole(self) -> bool {
-        self.less_one == self.counting.mask()
+        self.minus_one == self.counting.mask()
     }
 
     /// The terminus' packet counter before the first packet: the paper's Y.
     #[inline]
     pub(crate) const fn counter(self) -> u64 {
-        self.less_one.wrapping_add(1) & self.counting.mask()
+        self.minus_one.wrapping_add(1) & self.counting.mask()
     }
 
     /// The counter after one more packet that is not the last.
@@ -139,7 +142,7 @@ impl Share {
     /// Refuses a message that the share cannot count.
     #[inline]
     pub const fn check(self, packets: u64) -> Result<(), ShareTooSmall> {
-        if packets.saturating_sub(1) > self.less_one {
+        if packets.saturating_sub(1) > self.minus_one {
             return Err(ShareTooSmall {
                 packets,
                 share: self.packets_max(),
@@ -152,7 +155,7 @@ impl Share {
     /// second result is what remains, at least one.
     pub const fn take(self, packets: u64) -> Result<(Share, Share), ShareTooSmall> {
         let packets = if packets == 0 { 1 } else { packets };
-        if packets > self.less_one {
+        if packets > self.minus_one {
             return Err(ShareTooSmall {
                 packets: packets.saturating_add(1),
                 share: self.packets_max(),
@@ -161,11 +164,11 @@ impl Share {
         let counting = self.counting;
         Ok((
             Share {
-                less_one: packets - 1,
+                minus_one: packets - 1,
                 counting,
             },
             Share {
-                less_one: self.less_one - packets,
+                minus_one: self.minus_one - packets,
                 counting,
             },
         ))
@@ -179,7 +182,7 @@ impl Share {
         if parts == 0 {
             return Err(DivideError::NoParts);
         }
-        let whole = u128::from(self.less_one) + 1;
+        let whole = u128::from(self.minus_one) + 1;
         let sum: u128 = needed
             .iter()
             .map(|&packets| u128::from(packets.max(1)))
@@ -200,7 +203,7 @@ impl Share {
             // The sum of all parts is at most 2^64, so each less one fits.
             let amount = u128::from(packets.max(1)) + each + extra;
             give(Share {
-                less_one: (amount - 1) as u64,
+                minus_one: (amount - 1) as u64,
                 counting: self.counting,
             });
         }

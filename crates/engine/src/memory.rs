@@ -156,7 +156,7 @@ pub enum Unsent {
 }
 
 /// Where outgoing packets go: the host's links.
-pub trait Outlet<A: Area> {
+pub trait TxLinks<A: Area> {
     /// The largest payload (metadata and data together) of a packet for `link`,
     /// or nothing if there is no such link any more.
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize>;
@@ -178,7 +178,7 @@ pub trait Outlet<A: Area> {
     ) -> Result<(), Unsent>;
 
     /// Offers a short packet, for which a link may have a shorter way: asks for it only when there is room for it.
-    /// Whether it was taken; why not, [`Outlet::offer`] tells.
+    /// Whether it was taken; why not, [`TxLinks::offer`] tells.
     #[inline]
     fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
         let short = short();

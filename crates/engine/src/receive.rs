@@ -59,7 +59,7 @@ impl ShortReceived {
 
 /// Whether the interface takes packets (`Hamlyn 2.8`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Gate {
+enum ReceiveEnable {
     NotSetUp,
     Open,
     Lapsed,
@@ -78,7 +78,7 @@ pub struct Receiver<A: Area> {
     refusals: Refusals,
     /// Notifications put into queues, all together.
     announced: u64,
-    gate: Gate,
+    receive_enable: ReceiveEnable,
     handshake_period_ns: Option<u64>,
     handshake_ns: u64,
     grants_made: u64,
@@ -94,7 +94,7 @@ impl<A: Area> Receiver<A> {
             queues: Table::new(QUEUES_MAX, u32::MAX - 1),
             refusals: Refusals::default(),
             announced: 0,
-            gate: Gate::NotSetUp,
+            receive_enable: ReceiveEnable::NotSetUp,
             handshake_period_ns,
             handshake_ns: 0,
             grants_made: 0,
@@ -103,30 +103,31 @@ impl<A: Area> Receiver<A> {
 
     /// The host is ready: packets are let in from now on.
     pub fn set_up(&mut self, now_ns: u64) {
-        self.set_gate(Gate::Open);
+        self.set_receive_enable(ReceiveEnable::Open);
         self.handshake_ns = now_ns;
     }
 
     /// The host is alive. Opens the gate again if it had lapsed; not before [`Receiver::set_up`].
     pub fn handshake(&mut self, now_ns: u64) {
         self.handshake_ns = now_ns;
-        if self.gate == Gate::Lapsed {
-            self.set_gate(Gate::Open);
+        if self.receive_enable == ReceiveEnable::Lapsed {
+            self.set_receive_enable(ReceiveEnable::Open);
         }
     }
 
     /// Lets time pass. Returns when to call again at the latest.
     pub fn tick(&mut self, now_ns: u64) -> Option<u64> {
         let deadline = self.handshake_ns.saturating_add(self.handshake_period_ns?);
-        if self.gate == Gate::Open && now_ns >= deadline {
-            self.set_gate(Gate::Lapsed);
+        if self.receive_enable == ReceiveEnable::Open && now_ns >= deadline {
+            self.set_receive_enable(ReceiveEnable::Lapsed);
         }
-        (self.gate == Gate::Open).then_some(deadline)
+        (self.receive_enable == ReceiveEnable::Open).then_some(deadline)
     }
 
-    fn set_gate(&mut self, gate: Gate) {
-        self.gate = gate;
-        self.slots.set_gate(gate == Gate::Open);
+    fn set_receive_enable(&mut self, receive_enable: ReceiveEnable) {
+        self.receive_enable = receive_enable;
+        self.slots
+            .set_receive_enable(receive_enable == ReceiveEnable::Open);
     }
 
     /// Opens a notification queue of at least `entries` entries. Allocates.
@@ -363,8 +364,8 @@ impl<A: Area> Receiver<A> {
         waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
         if !self.slots.gate_is_open() {
-            return Err(match self.gate {
-                Gate::NotSetUp => Refusal::NotSetUp,
+            return Err(match self.receive_enable {
+                ReceiveEnable::NotSetUp => Refusal::NotSetUp,
                 _ => Refusal::HandshakeLapsed,
             });
         }

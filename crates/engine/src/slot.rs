@@ -227,7 +227,7 @@ impl<A: Area> SlotTable<A> {
     }
 
     /// Opens or closes all slots at once.
-    pub(crate) fn set_gate(&mut self, open: bool) {
+    pub(crate) fn set_receive_enable(&mut self, open: bool) {
         if self.gate_is_open != open {
             self.gate_is_open = open;
             for index in 0..self.ways.len() {

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use crate::backlog::{Backlog, Source, Work, offer};
 use crate::counting::Share;
 use crate::limits::{MESSAGE_BYTES_MAX, TERMINI_MAX, USER_METADATA_BYTES};
-use crate::memory::{Area, LinkId, Outlet, Unsent};
+use crate::memory::{Area, LinkId, TxLinks, Unsent};
 use crate::packet::{Flags, Header, Short};
 use crate::segment::Segmenter;
 use crate::table::Table;
@@ -200,61 +200,61 @@ impl<A: Area> Transmitter<A> {
     /// up to [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) bytes are copied into the work queue; longer
     /// ones are refused. Never blocks; allocates only as a queue grows.
     #[inline]
-    pub fn post<O: Outlet<A>>(
+    pub fn post<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: &Message,
         metadata: &[u8],
         data: &[u8],
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Result<Posted, PostError> {
-        self.post_made(id, || *message, metadata, data, outlet)
+        self.post_made(id, || *message, metadata, data, tx_links)
     }
 
     /// As [`Transmitter::post`], of a message that is made when it is looked at, and so need not lie in memory.
     #[inline(always)]
-    pub fn post_made<O: Outlet<A>>(
+    pub fn post_made<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: impl Fn() -> Message,
         metadata: &[u8],
         data: &[u8],
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Result<Posted, PostError> {
-        self.dispatch(id, message, metadata, Source::Bytes(data), outlet)
+        self.dispatch(id, message, metadata, Source::Bytes(data), tx_links)
     }
 
     /// Sends a message whose data, and metadata if wanted, are gathered from
     /// send-buffer areas. What the link does not take waits. Never blocks; allocates only as a queue grows.
-    pub fn post_gather<O: Outlet<A>>(
+    pub fn post_gather<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: &Message,
         metadata: &[u8],
         pieces: &[GatherPiece],
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Result<Posted, PostError> {
-        self.dispatch(id, || *message, metadata, Source::Pieces(pieces), outlet)
+        self.dispatch(id, || *message, metadata, Source::Pieces(pieces), tx_links)
     }
 
     /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of
     /// the receiver (decision 0006): one packet without data. It waits if it cannot go at
     /// once. The stores to the place must come before. Never blocks; allocates only as a queue grows.
     #[inline(always)]
-    pub fn post_placed<O: Outlet<A>>(
+    pub fn post_placed<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: impl Fn() -> Message,
         metadata: &[u8],
         data_bytes: u32,
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Result<Posted, PostError> {
         let placed = || {
             let mut message = message();
             message.header.flags = message.header.flags.with(Flags::PLACED);
             message
         };
-        self.dispatch(id, placed, metadata, Source::Placed(data_bytes), outlet)
+        self.dispatch(id, placed, metadata, Source::Placed(data_bytes), tx_links)
     }
 
     /// Whether the queue of a terminus for that link has room.
@@ -275,19 +275,19 @@ impl<A: Area> Transmitter<A> {
 
     /// The one way of a message: refused, sent as far as its link takes it, and what is left of it queued.
     #[inline(always)]
-    fn dispatch<O: Outlet<A>>(
+    fn dispatch<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: impl Fn() -> Message,
         metadata: &[u8],
         source: Source<'_>,
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Result<Posted, PostError> {
-        let offered = self.offer_whole(id, &message(), metadata, &source, outlet);
+        let offered = self.offer_whole(id, &message(), metadata, &source, tx_links);
         let (sequence, sent) = if offered == Some(Ok(())) {
             (self.accept(1), true)
         } else {
-            self.dispatch_rest(id, &message(), metadata, source, offered, outlet)?
+            self.dispatch_rest(id, &message(), metadata, source, offered, tx_links)?
         };
         Ok(posted(id, sequence, sent))
     }
@@ -295,34 +295,34 @@ impl<A: Area> Transmitter<A> {
     /// Offers the link a message that is one packet, if it may go at once; whatever else it may be is left to
     /// [`Transmitter::dispatch_rest`].
     #[inline(always)]
-    fn offer_whole<O: Outlet<A>>(
+    fn offer_whole<O: TxLinks<A>>(
         &self,
         id: TerminusId,
         message: &Message,
         metadata: &[u8],
         source: &Source<'_>,
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Option<Result<(), Unsent>> {
         let link = message.link;
         let terminus = self.termini.get(id.name())?;
         let data_bytes = source.length_bytes(terminus).ok()?;
-        let payload_max_bytes = outlet.payload_max_bytes(link)?;
+        let payload_max_bytes = tx_links.payload_max_bytes(link)?;
         let segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes).ok()?;
         let segment = segmenter.next(payload_max_bytes);
         (segment.last && !self.is_waiting_for(link))
-            .then(|| offer(outlet, link, terminus, source, &segment, metadata))
+            .then(|| offer(tx_links, link, terminus, source, &segment, metadata))
     }
 
     /// The same for a message that did not go at once; if it was `offered`, there was no room for it.
     #[inline(never)]
-    fn dispatch_rest<O: Outlet<A>>(
+    fn dispatch_rest<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: &Message,
         metadata: &[u8],
         source: Source<'_>,
         offered: Option<Result<(), Unsent>>,
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Result<(u64, bool), PostError> {
         let link = message.link;
         let terminus = self
@@ -333,7 +333,7 @@ impl<A: Area> Transmitter<A> {
         if offered == Some(Err(Unsent::Gone)) {
             return Err(PostError::LinkGone);
         }
-        let payload_max_bytes = outlet.payload_max_bytes(link);
+        let payload_max_bytes = tx_links.payload_max_bytes(link);
         let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
         let mut segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes)?;
         if self.is_waiting_for(link) {
@@ -347,10 +347,11 @@ impl<A: Area> Transmitter<A> {
             });
         } else if offered.is_none() {
             loop {
-                let payload_max_bytes =
-                    outlet.payload_max_bytes(link).ok_or(PostError::LinkGone)?;
+                let payload_max_bytes = tx_links
+                    .payload_max_bytes(link)
+                    .ok_or(PostError::LinkGone)?;
                 let segment = segmenter.next(payload_max_bytes);
-                match offer(outlet, link, terminus, &source, &segment, metadata) {
+                match offer(tx_links, link, terminus, &source, &segment, metadata) {
                     Ok(()) if segment.last => return Ok((self.accept(1), true)),
                     Ok(()) => segmenter.advance(&segment),
                     Err(Unsent::Full) => break,
@@ -404,17 +405,17 @@ impl<A: Area> Transmitter<A> {
     /// As [`Transmitter::post`], for a message that is a short packet, which is asked for only when it can
     /// go. Nothing if it cannot go at once, for whatever reason; [`Transmitter::post`] knows what to do then.
     #[inline(always)]
-    pub fn post_short<O: Outlet<A>>(
+    pub fn post_short<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         link: LinkId,
         short: impl FnOnce() -> Short,
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Option<SendHandle> {
         if !self.sends_at_once(id, link) {
             return None;
         }
-        outlet.offer_short(link, short).then(|| SendHandle {
+        tx_links.offer_short(link, short).then(|| SendHandle {
             terminus: id,
             sequence: self.accept(1),
         })
@@ -423,17 +424,17 @@ impl<A: Area> Transmitter<A> {
     /// As [`Transmitter::post_short`], for one after the other, each asked for only when it can go at once. How
     /// many went, and the handle of the last; nothing if none did.
     #[inline(always)]
-    pub fn post_shorts<O: Outlet<A>>(
+    pub fn post_shorts<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         link: LinkId,
         next: impl FnMut() -> Option<Short>,
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Option<(usize, SendHandle)> {
         if !self.sends_at_once(id, link) {
             return None;
         }
-        let count = outlet.offer_shorts(link, next);
+        let count = tx_links.offer_shorts(link, next);
         if count == 0 {
             return None;
         }

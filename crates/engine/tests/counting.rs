@@ -20,7 +20,7 @@ fn parts(share: Share, needed: &[u64]) -> Result<Vec<Share>, DivideError> {
 }
 
 fn amount(share: Share) -> u128 {
-    u128::from(share.less_one()) + 1
+    u128::from(share.minus_one()) + 1
 }
 
 /// The deltas of a message of so many packets, as the terminus makes them.
@@ -155,9 +155,9 @@ proptest! {
     /// Shares as tight as they can be: each exactly as large as its number of packets, but one.
     #[test]
     fn tight_shares_count_exactly(packets in prop::collection::vec(1_u64..40, 1..20), counting in width(), seed in any::<u64>()) {
-        let tight: Vec<_> = packets.iter().map(|&packets| Share::from_less_one(packets - 1, counting).unwrap()).collect();
+        let tight: Vec<_> = packets.iter().map(|&packets| Share::from_minus_one(packets - 1, counting).unwrap()).collect();
         let used: u128 = packets.iter().copied().map(u128::from).sum();
-        let rest = Share::from_less_one((whole_of(counting) - used - 1) as u64, counting).unwrap();
+        let rest = Share::from_minus_one((whole_of(counting) - used - 1) as u64, counting).unwrap();
         let mut under_way: Vec<_> = tight.iter().zip(&packets).flat_map(|(&share, &packets)| deltas(share, packets)).collect();
         under_way.extend(deltas(rest, 3));
         let mut random = seed | 1;
@@ -176,11 +176,11 @@ proptest! {
     /// Parts sum to the share, each is enough, and the rest is spread evenly.
     #[test]
     fn division_gives_what_is_needed_and_spreads_the_rest(
-        less_one in any::<u64>(),
+        minus_one in any::<u64>(),
         needed in prop::collection::vec(prop_oneof![0_u64..100, any::<u64>()], 1..40),
         counting in width(),
     ) {
-        let share = Share::from_less_one((u128::from(less_one) % whole_of(counting)) as u64, counting).unwrap();
+        let share = Share::from_minus_one((u128::from(minus_one) % whole_of(counting)) as u64, counting).unwrap();
         let least = |packets: u64| u128::from(packets.max(1));
         let sum: u128 = needed.iter().map(|&packets| least(packets)).sum();
         match parts(share, &needed) {
@@ -225,8 +225,8 @@ proptest! {
     /// Hamlyn 2.5: the deltas of a message sum to Y; every one but the last is 1.
     #[test]
     fn deltas_sum_to_the_share(packets in 1_u64..300, extra in any::<u64>(), counting in width()) {
-        let less_one = u128::from(packets - 1) + u128::from(extra);
-        let share = Share::from_less_one((less_one % whole_of(counting)) as u64, counting).unwrap();
+        let minus_one = u128::from(packets - 1) + u128::from(extra);
+        let share = Share::from_minus_one((minus_one % whole_of(counting)) as u64, counting).unwrap();
         prop_assume!(share.check(packets).is_ok());
         let deltas = deltas(share, packets);
         let sum: u128 = deltas.iter().copied().map(u128::from).sum();
@@ -293,7 +293,7 @@ fn the_papers_rule_alone_announces_after_six_of_eleven_packets() {
 
 #[test]
 fn the_early_announcement_is_refused_before_its_first_packet() {
-    let five = Share::from_less_one(4, Counting::Bits32).unwrap();
+    let five = Share::from_minus_one(4, Counting::Bits32).unwrap();
     let error = five.check(10).unwrap_err();
     assert_eq!((error.packets, error.share), (10, 5));
     let template = header(hamlyn_engine::packet::SlotName::new(0, 0), 0, 0);
@@ -304,7 +304,7 @@ fn the_early_announcement_is_refused_before_its_first_packet() {
             .contains("needs 10 packets but its share counts only 5")
     );
     // And nobody who says what the members need is ever given such a share.
-    let rest = Share::from_less_one(u32::MAX as u64 - 5, Counting::Bits32).unwrap();
+    let rest = Share::from_minus_one(u32::MAX as u64 - 5, Counting::Bits32).unwrap();
     assert_eq!(amount(five) + amount(rest), 1 << 32);
     for part in parts(Share::whole(Counting::Bits32), &[10, 1]).unwrap() {
         assert!(part.check(10).is_ok());
@@ -321,14 +321,14 @@ fn the_early_announcement_is_refused_before_its_first_packet() {
 
 #[test]
 fn share_one_below_its_packets_is_refused_as_its_last_delta_would_be_zero() {
-    let share = Share::from_less_one(2, Counting::Bits32).unwrap();
+    let share = Share::from_minus_one(2, Counting::Bits32).unwrap();
     assert!(share.check(4).is_err());
     assert_eq!(deltas(share, 3), [1, 1, 1]);
 }
 
 #[test]
 fn division_too_small_says_why() {
-    let small = Share::from_less_one(9, Counting::Bits32).unwrap();
+    let small = Share::from_minus_one(9, Counting::Bits32).unwrap();
     let error = parts(small, &[5, 0, 5]).unwrap_err();
     assert_eq!(
         error,
@@ -370,7 +370,7 @@ fn whole_share_with_one_packet_has_delta_zero() {
         assert_eq!(deltas(whole, 2), [1, modulus_less_one]);
         assert_eq!(deltas(whole, 3), [1, 1, modulus_less_one - 1]);
         assert!(
-            !Share::from_less_one(modulus_less_one - 1, counting)
+            !Share::from_minus_one(modulus_less_one - 1, counting)
                 .unwrap()
                 .is_whole()
         );
@@ -405,13 +405,13 @@ fn accumulators_count_in_their_own_width() {
 
 #[test]
 fn shares_beyond_their_width_do_not_exist() {
-    assert!(Share::from_less_one(1 << 32, Counting::Bits32).is_none());
+    assert!(Share::from_minus_one(1 << 32, Counting::Bits32).is_none());
     assert_eq!(
-        Share::from_less_one(u32::MAX.into(), Counting::Bits32),
+        Share::from_minus_one(u32::MAX.into(), Counting::Bits32),
         Some(Share::whole(Counting::Bits32))
     );
     assert_eq!(
-        Share::from_less_one(u64::MAX, Counting::Bits64),
+        Share::from_minus_one(u64::MAX, Counting::Bits64),
         Some(Share::whole(Counting::Bits64))
     );
     assert_eq!(Share::whole(Counting::Bits32).packets_max(), 1 << 32);
@@ -419,7 +419,7 @@ fn shares_beyond_their_width_do_not_exist() {
     assert!(Share::whole(Counting::Bits32).check(1 << 32).is_ok());
     assert!(Share::whole(Counting::Bits32).check((1 << 32) + 1).is_err());
     assert!(
-        Share::from_less_one(0, Counting::Bits32)
+        Share::from_minus_one(0, Counting::Bits32)
             .unwrap()
             .check(0)
             .is_ok()

@@ -127,7 +127,7 @@ impl World {
             to: Address::new(self.slot, 1),
             key: Key::from_bits(ENTRY_KEY),
             low: LOW,
-            spread: high - LOW - 16,
+            max_start_offset: high - LOW - 16,
         };
         // Who awaits a message at an entry looks for one with metadata only.
         let short = short.has_metadata.then_some(InPlace::<true>(short))?;

@@ -21,7 +21,7 @@ use history::{
     AREA_BYTES, Event, METADATA_ENTRIES, PAYLOADS, PERIOD_NS, QUEUE_ENTRIES, Send, event, forge,
 };
 use lent::{PEER, Packet, VecArea, Wires, header, pattern};
-use model::{Gate, Model};
+use model::{Model, ReceiveEnable};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -264,19 +264,19 @@ impl Pairing {
             }
             Event::SetUp => {
                 self.receiver.set_up(self.now_ns);
-                self.model.gate = Gate::Open;
+                self.model.receive_enable = ReceiveEnable::Open;
             }
             Event::HostSilent => {
                 self.now_ns += PERIOD_NS;
                 self.receiver.tick(self.now_ns);
-                if self.model.gate == Gate::Open {
-                    self.model.gate = Gate::Lapsed;
+                if self.model.receive_enable == ReceiveEnable::Open {
+                    self.model.receive_enable = ReceiveEnable::Lapsed;
                 }
             }
             Event::Handshake => {
                 self.receiver.handshake(self.now_ns);
-                if self.model.gate == Gate::Lapsed {
-                    self.model.gate = Gate::Open;
+                if self.model.receive_enable == ReceiveEnable::Lapsed {
+                    self.model.receive_enable = ReceiveEnable::Open;
                 }
             }
             Event::Send(ref send) => {
@@ -384,7 +384,7 @@ impl Pairing {
         }
         assert!(posted.unwrap().sent);
         let data = &self.source[from..from + send.length];
-        let amount = u128::from(share.less_one()) + 1;
+        let amount = u128::from(share.minus_one()) + 1;
         let cut = model::cut(send.offset, &metadata, data, payload, whole, amount);
         assert_eq!(packets.len(), cut.len());
         for (packet, (offset, metadata, data, delta)) in packets.iter().zip(cut) {

@@ -9,7 +9,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{
     DIRECT_BYTES_MAX, MESSAGE_BYTES_MAX, TERMINI_MAX, WORK_QUEUE_ENTRIES_MAX,
 };
-use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
+use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::packet::{Address, Header, Short, SlotName};
 use hamlyn_engine::terminus::{
     Completion, GatherPiece, PostError, SendHandle, TerminusError, TerminusOptions,
@@ -321,7 +321,7 @@ fn a_message_that_failed_is_not_said_to_be_sent() {
     let (mut wires, link) = Wires::with_room(64, 0);
     // The link is known, but gone when the packet is offered.
     struct Gone<'a>(&'a mut Wires);
-    impl Outlet<VecArea> for Gone<'_> {
+    impl TxLinks<VecArea> for Gone<'_> {
         fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
             self.0.payload_max_bytes(link)
         }
@@ -534,7 +534,7 @@ fn impossible_messages_are_refused_before_anything_is_sent() {
         ..plain
     };
     let small = Message {
-        share: Share::from_less_one(14, Counting::Bits32).unwrap(),
+        share: Share::from_minus_one(14, Counting::Bits32).unwrap(),
         ..plain
     };
     let mut gather = |message: &Message, metadata: &[u8], pieces: &[GatherPiece]| {

@@ -11,7 +11,7 @@ use hamlyn_host::{Host, HostError};
 use crate::error::Undelivered;
 use crate::links::{LinkEnd, PeerIdentity};
 use crate::manager::Manager;
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// What happened. Each is told once, peers in the order in which they came and went.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,11 +68,11 @@ impl<H: Host> Manager<H> {
     /// once, there is [`Manager::wait`].
     pub fn next_event(&self, wait: Wait) -> Result<Option<Event>, HostError> {
         let mut manager = self.enter();
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             manager.interface_mut().poll();
             let event = manager.next_event();
-            if event.is_some() || !manager.pause(&mut patience)? {
+            if event.is_some() || !manager.pause(&mut wait_state)? {
                 return Ok(event);
             }
         }

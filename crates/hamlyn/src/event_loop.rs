@@ -40,19 +40,19 @@ use crate::interface::Joined;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
 use crate::tasks::Woken;
-use crate::wait::{Next, Patience, Wait};
+use crate::wait::{Wait, WaitState, WaitStep};
 
 /// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at what else it waits for.
 const NEWS_IN_A_ROW: u32 = 64;
 
 /// A wait of an event loop under way, for [`Manager::look`].
 #[derive(Debug)]
-pub struct Waiting(Patience);
+pub struct Waiting(WaitState);
 
 impl Waiting {
     /// A wait that begins with the first look.
     pub fn new(wait: Wait) -> Self {
-        Self(Patience::new(wait))
+        Self(WaitState::new(wait))
     }
 }
 
@@ -60,7 +60,7 @@ impl Waiting {
 #[derive(Debug)]
 pub enum Look<'a, H: Host = ProcessHost> {
     /// Something has happened: ask each end point until it has nothing, and begin a new wait.
-    News,
+    Ready,
     /// Nothing yet, and it is too early to sleep: look again, soon.
     Again,
     /// Nothing: sleep.
@@ -99,11 +99,11 @@ impl<H: Host> Manager<H> {
             self.news_in_a_row = 0;
             return Ok(Some(Sleep::at_once(self)));
         }
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
-            match self.step_towards_sleep(&mut patience)? {
+            match self.step_towards_sleep(&mut wait_state)? {
                 Step::Again => {}
-                Step::News => {
+                Step::Ready => {
                     self.news_in_a_row += 1;
                     return Ok(None);
                 }
@@ -111,7 +111,7 @@ impl<H: Host> Manager<H> {
                     self.news_in_a_row = 0;
                     return Ok(Some(Sleep {
                         manager: self,
-                        patience,
+                        wait_state,
                         slept: Some(Slept { deadline_ns }),
                     }));
                 }
@@ -128,11 +128,11 @@ impl<H: Host> Manager<H> {
     pub fn look(&mut self, waiting: &mut Waiting) -> Result<Look<'_, H>, HostError> {
         Ok(match self.step_towards_sleep(&mut waiting.0)? {
             Step::Again => Look::Again,
-            Step::News => Look::News,
+            Step::Ready => Look::Ready,
             Step::Over => Look::Sleep(Sleep::at_once(self)),
             Step::Sleep(deadline_ns) => Look::Sleep(Sleep {
                 manager: self,
-                patience: std::mem::replace(&mut waiting.0, Patience::new(Wait::Poll)),
+                wait_state: std::mem::replace(&mut waiting.0, WaitState::new(Wait::Poll)),
                 slept: Some(Slept { deadline_ns }),
             }),
         })
@@ -164,11 +164,11 @@ impl<H: Host> Manager<H> {
     }
 
     #[inline]
-    fn step_towards_sleep(&mut self, patience: &mut Patience) -> Result<Step, HostError> {
+    fn step_towards_sleep(&mut self, wait_state: &mut WaitState) -> Result<Step, HostError> {
         let mut core = self.enter();
-        let step = self.step_with(&mut core, patience);
+        let step = self.step_with(&mut core, wait_state);
         match &step {
-            Ok(Step::News) => {}
+            Ok(Step::Ready) => {}
             Ok(_) => return step,
             Err(error) => core.tasks.fail(error),
         }
@@ -187,27 +187,27 @@ impl<H: Host> Manager<H> {
     fn step_with(
         &self,
         core: &mut Entered<'_, H>,
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<Step, HostError> {
         core.settle();
         // What is at hand costs least if its end point takes it; only once, as it may be for none that is asked.
         let is_at_hand = !self.was_at_hand.load(Relaxed) && core.interface.is_at_hand();
         self.was_at_hand.store(is_at_hand, Relaxed);
         if is_at_hand {
-            return Ok(Step::News);
+            return Ok(Step::Ready);
         }
         core.interface.poll_beside_processor();
         let activity = core.interface.activity();
         if activity != self.activity_seen.swap(activity, Relaxed) {
-            return Ok(Step::News);
+            return Ok(Step::Ready);
         }
-        match core.step(patience) {
-            Next::Stop => Ok(Step::Over),
-            Next::Spin | Next::Yield => Ok(Step::Again),
-            Next::Sleep(deadline_ns) => {
+        match core.step(wait_state) {
+            WaitStep::Stop => Ok(Step::Over),
+            WaitStep::Spin | WaitStep::Yield => Ok(Step::Again),
+            WaitStep::Sleep(deadline_ns) => {
                 Ok(match core.interface.join_sleepers(activity, deadline_ns)? {
                     Joined::Asleep(until_ns) => Step::Sleep(until_ns),
-                    Joined::News => Step::News,
+                    Joined::Ready => Step::Ready,
                     // The descriptor is readable, and stays so.
                     Joined::Crowded => Step::Over,
                 })
@@ -219,7 +219,7 @@ impl<H: Host> Manager<H> {
 /// What a step brought.
 enum Step {
     Again,
-    News,
+    Ready,
     /// It is announced that this program sleeps, until then at the latest.
     Sleep(Option<u64>),
     /// There is no time to sleep.
@@ -241,7 +241,7 @@ impl<S: Sharing> AsFd for Manager<ProcessHost<S>> {
 /// them a system call.
 pub struct Sleep<'a, H: Host = ProcessHost> {
     manager: &'a Manager<H>,
-    patience: Patience,
+    wait_state: WaitState,
     slept: Option<Slept>,
 }
 
@@ -255,7 +255,7 @@ impl<'a, H: Host> Sleep<'a, H> {
     fn at_once(manager: &'a Manager<H>) -> Self {
         Self {
             manager,
-            patience: Patience::new(Wait::Poll),
+            wait_state: WaitState::new(Wait::Poll),
             slept: None,
         }
     }
@@ -286,7 +286,7 @@ impl<H: Host> Drop for Sleep<'_, H> {
         if self.slept.is_some()
             && let Some(mut core) = self.manager.enter_to_leave()
         {
-            core.wake(&self.patience);
+            core.wake(&self.wait_state);
         }
     }
 }

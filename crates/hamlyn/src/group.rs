@@ -115,7 +115,7 @@ impl Member {
     pub fn to_bytes(&self) -> [u8; MEMBER_BYTES] {
         let mut bytes = [0; MEMBER_BYTES];
         bytes[..FIELDS_BYTES].copy_from_slice(&self.ticket.fields());
-        bytes[FIELDS_BYTES..SUMMED_BYTES].copy_from_slice(&self.share.less_one().to_le_bytes());
+        bytes[FIELDS_BYTES..SUMMED_BYTES].copy_from_slice(&self.share.minus_one().to_le_bytes());
         let sum = check_sum(&bytes[..SUMMED_BYTES]);
         bytes[SUMMED_BYTES..].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -136,7 +136,7 @@ impl Member {
             .iter()
             .rev()
             .fold(0, |share, &byte| share << 8 | u64::from(byte));
-        let share = Share::from_less_one(share, ticket.counting)
+        let share = Share::from_minus_one(share, ticket.counting)
             .ok_or(TicketError::Impossible { field: "share" })?;
         Ok(Member { ticket, share })
     }

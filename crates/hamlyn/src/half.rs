@@ -11,7 +11,7 @@ pub(crate) enum Half<T> {
     /// The application's alone.
     Own(T),
     /// Lent between the application and the network processor.
-    Shared(Arc<Turnstile<T>>),
+    Shared(Arc<HandoffLock<T>>),
 }
 
 impl<T> Half<T> {
@@ -25,23 +25,23 @@ impl<T> Half<T> {
     }
 
     /// A half; and if it is to be lent, what the network processor gets of it.
-    pub(crate) fn new(half: T, lent: bool) -> (Self, Option<Arc<Turnstile<T>>>) {
+    pub(crate) fn new(half: T, lent: bool) -> (Self, Option<Arc<HandoffLock<T>>>) {
         if !lent {
             return (Half::Own(half), None);
         }
-        let turnstile = Arc::new(Turnstile {
+        let handoff_lock = Arc::new(HandoffLock {
             half: Mutex::new(half),
             wanted: AtomicU32::new(0),
         });
-        (Half::Shared(Arc::clone(&turnstile)), Some(turnstile))
+        (Half::Shared(Arc::clone(&handoff_lock)), Some(handoff_lock))
     }
 
     /// Uses the half, however it is held. May wait until the network processor has finished a poll.
     #[inline]
-    pub(crate) fn with<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> R {
+    pub(crate) fn lock<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> R {
         match self {
             Half::Own(half) => act(half),
-            Half::Shared(turnstile) => act(&mut turnstile.enter()),
+            Half::Shared(handoff_lock) => act(&mut handoff_lock.enter()),
         }
     }
 
@@ -49,20 +49,20 @@ impl<T> Half<T> {
     pub(crate) fn look<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         match self {
             Half::Own(half) => look(half),
-            Half::Shared(turnstile) => look(&turnstile.enter()),
+            Half::Shared(handoff_lock) => look(&handoff_lock.enter()),
         }
     }
 }
 
 /// A lock whose one holder, the network processor, has it nearly all the time and
 /// steps aside when it is wanted.
-pub(crate) struct Turnstile<T> {
+pub(crate) struct HandoffLock<T> {
     half: Mutex<T>,
     /// Threads of the application that want it, or are about to have it.
     wanted: AtomicU32,
 }
 
-impl<T> Turnstile<T> {
+impl<T> HandoffLock<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
         // A half is whole after each of its calls, whatever became of the caller.
         self.half.lock().unwrap_or_else(PoisonError::into_inner)
@@ -88,7 +88,7 @@ impl<T> Turnstile<T> {
     }
 
     /// For the network processor: lets those who want it go first.
-    pub(crate) fn stay(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn lock_in_background(&self) -> MutexGuard<'_, T> {
         while self.is_wanted() {
             std::thread::yield_now();
         }

@@ -14,9 +14,9 @@ use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
-use crate::inlets::{Inlet, Inlets};
 use crate::links::LinkEnd;
 use crate::place::ShortAtHand;
+use crate::rx_links::{RxLink, RxLinks};
 use crate::watching::Watching;
 
 /// Packets taken from one link before the next link has its turn.
@@ -33,7 +33,7 @@ const RING_AGAIN_NS: u64 = 1_000_000;
 /// See the module.
 pub(crate) struct Inbound<R> {
     pub(crate) receiver: Receiver<Area>,
-    inlets: Inlets<R>,
+    rx_links: RxLinks<R>,
     watching: Watching,
     /// How many packets had been taken from the link whose turn it is when its turn began.
     turn_from: u64,
@@ -64,7 +64,7 @@ impl Polled {
 }
 
 /// What became of the next packet.
-enum Next {
+enum Reception {
     /// It announces itself in the queue that is waited for.
     Handed(Notification),
     Taken,
@@ -76,7 +76,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     pub(crate) fn new(receiver: Receiver<Area>, notes: Option<ReadyBitmap>) -> Self {
         Self {
             receiver,
-            inlets: Inlets::new(),
+            rx_links: RxLinks::new(),
             watching: Watching::new(notes),
             turn_from: 0,
             turns_packets: 0,
@@ -94,9 +94,9 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Packets taken in this turn.
     #[inline]
     fn turn_packets(&self) -> u64 {
-        self.inlets
-            .look_at_hand()
-            .map_or(0, |inlet| inlet.end.taken() - self.turn_from)
+        self.rx_links
+            .peek_current()
+            .map_or(0, |rx_link| rx_link.end.taken() - self.turn_from)
     }
 
     /// This turn is over.
@@ -109,20 +109,20 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Whoever is to have the next turn begins it.
     #[inline]
     fn begin_turn(&mut self, turn: usize) {
-        self.inlets.give_turn(turn);
+        self.rx_links.give_turn(turn);
         self.turn_from = self
-            .inlets
-            .look_at_hand()
-            .map_or(0, |inlet| inlet.end.taken());
+            .rx_links
+            .peek_current()
+            .map_or(0, |rx_link| rx_link.end.taken());
     }
 
     /// Takes in a new link, and names it. Its peer need not ring, so whoever drives must be awake, or be woken.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
         self.end_turn();
-        let id = self.inlets.insert(token, end);
-        self.ended.reserve(self.inlets.places());
-        self.watching.enter(&mut self.inlets, id.index as usize);
-        if self.inlets.at_hand().is_none() {
+        let id = self.rx_links.insert(token, end);
+        self.ended.reserve(self.rx_links.places());
+        self.watching.enter(&mut self.rx_links, id.index as usize);
+        if self.rx_links.current().is_none() {
             self.begin_turn(id.index as usize);
         }
         id
@@ -131,31 +131,31 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Notes that the peer with that token is lost: its link ends when it is empty. Nothing if that is
     /// known, or there is none.
     pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<LinkId> {
-        let id = self.inlets.lose(token, cause)?;
+        let id = self.rx_links.lose(token, cause)?;
         // It has turns until all that it had sent is taken.
-        self.watching.watch(&mut self.inlets, id.index as usize);
+        self.watching.watch(&mut self.rx_links, id.index as usize);
         Some(id)
     }
 
     /// The application has heard that this link ended.
     pub(crate) fn release(&mut self, id: LinkId) {
-        self.inlets.release(id);
+        self.rx_links.release(id);
     }
 
     /// Ends a link without a word.
     pub(crate) fn remove(&mut self, id: LinkId) {
-        if self.inlets.contains(id) {
+        if self.rx_links.contains(id) {
             self.take_out(id.index as usize);
         }
     }
 
     fn take_out(&mut self, index: usize) -> Option<LinkId> {
         self.end_turn();
-        let id = self.inlets.remove_at(index);
+        let id = self.rx_links.remove_at(index);
         if id.is_some() {
             self.watching.leave(index);
         }
-        if self.inlets.at_hand().is_none() {
+        if self.rx_links.current().is_none() {
             self.begin_turn(self.watching.current());
         }
         id
@@ -170,25 +170,25 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// followed by a barrier that they pass, too, and [`Inbound::look_everywhere`]. Returns when to wake at
     /// the latest, because a peer could not be rung for; `now_ns` is asked only then.
     pub(crate) fn announce_sleep(&mut self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
-        let owes_rings = self.inlets.settle();
-        self.watching.announce_sleep(&mut self.inlets);
+        let owes_rings = self.rx_links.settle();
+        self.watching.announce_sleep(&mut self.rx_links);
         owes_rings.then(|| now_ns().saturating_add(RING_AGAIN_NS))
     }
 
     /// Whatever was sent by somebody who saw us awake is taken by the next poll.
     pub(crate) fn look_everywhere(&mut self) {
-        self.watching.look_everywhere(&mut self.inlets);
+        self.watching.look_everywhere(&mut self.rx_links);
     }
 
     /// We are awake.
     pub(crate) fn end_sleep(&mut self) {
-        self.watching.end_sleep(&mut self.inlets);
+        self.watching.end_sleep(&mut self.rx_links);
     }
 
     #[cold]
     #[inline(never)]
     fn end(&mut self, end: LinkEnd) {
-        if let Some(id) = self.take_out(self.inlets.turn()) {
+        if let Some(id) = self.take_out(self.rx_links.turn()) {
             self.ended.push((id, end));
         }
     }
@@ -197,7 +197,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// empty, and is of the kind that is taken the shortest way; see [`Receiver::receive_short`].
     #[inline(always)]
     pub(crate) fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
-        take_bare(self.inlets.at_hand()?, &mut self.receiver, queue)
+        take_bare(self.rx_links.current()?, &mut self.receiver, queue)
     }
 
     /// As [`Inbound::take_handed`], for one after the other, at most so many; how many.
@@ -208,12 +208,12 @@ impl<R: ReceiveEnd> Inbound<R> {
         most: usize,
         each: &mut impl FnMut(Notification),
     ) -> usize {
-        let Some(inlet) = self.inlets.at_hand() else {
+        let Some(rx_link) = self.rx_links.current() else {
             return 0;
         };
         let mut count = 0;
         while count < most
-            && let Some(notification) = take_bare(inlet, &mut self.receiver, queue)
+            && let Some(notification) = take_bare(rx_link, &mut self.receiver, queue)
         {
             each(notification);
             count += 1;
@@ -231,12 +231,12 @@ impl<R: ReceiveEnd> Inbound<R> {
         let mut count = 0;
         while count < most && self.turn_packets() < BURST_PACKETS {
             match self.take_next(Some(queue)) {
-                Next::Handed(notification) => {
+                Reception::Handed(notification) => {
                     each(notification);
                     count += 1;
                 }
-                Next::Taken => {}
-                Next::Nothing => break,
+                Reception::Taken => {}
+                Reception::Nothing => break,
             }
         }
         count
@@ -245,9 +245,9 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// As [`Inbound::take_handed`], for a message to a one-shot entry.
     #[inline(always)]
     pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
-        let inlet = self.inlets.at_hand()?;
-        let from = inlet.id;
-        let way = inlet.end.shortcut()?;
+        let rx_link = self.rx_links.current()?;
+        let from = rx_link.id;
+        let way = rx_link.end.shortcut()?;
         let received = self
             .receiver
             .receive_short(&way.peek_worded()?, queue, None)?;
@@ -263,7 +263,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             return None;
         }
         match self.take_next(Some(queue)) {
-            Next::Handed(notification) => Some(notification),
+            Reception::Handed(notification) => Some(notification),
             _ => None,
         }
     }
@@ -276,9 +276,9 @@ impl<R: ReceiveEnd> Inbound<R> {
         awaited: &Awaited,
         entry: &MetadataEntry,
     ) -> Option<ShortAtHand> {
-        let inlet = self.inlets.at_hand()?;
-        let from = inlet.id;
-        let way = inlet.end.shortcut()?;
+        let rx_link = self.rx_links.current()?;
+        let from = rx_link.id;
+        let way = rx_link.end.shortcut()?;
         let receiver = &mut self.receiver;
         let received =
             receiver.receive_short(&way.peek_worded()?, *queue, Some((awaited, entry)))?;
@@ -295,9 +295,9 @@ impl<R: ReceiveEnd> Inbound<R> {
     #[cold]
     #[inline(never)]
     pub(crate) fn continues_turn(&mut self) -> bool {
-        self.inlets
-            .at_hand()
-            .is_some_and(|inlet| inlet.end.settle_due())
+        self.rx_links
+            .current()
+            .is_some_and(|rx_link| rx_link.end.settle_due())
             && self.turn_packets() < BURST_SHORT_PACKETS
     }
 
@@ -308,10 +308,10 @@ impl<R: ReceiveEnd> Inbound<R> {
         if !self.watching.is_one() {
             return false;
         }
-        let Some(inlet) = self.inlets.at_hand() else {
+        let Some(rx_link) = self.rx_links.current() else {
             return false;
         };
-        if !is_silent(inlet) {
+        if !is_silent(rx_link) {
             return false;
         }
         // Whoever looks without a pause takes the line away from under the sender's stores.
@@ -322,12 +322,12 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Looks some times, pausing in between, at nothing but the link whose turn it is: whether something is there. Much
     /// cheaper than a poll, so what comes next over the link that was last busy is seen sooner.
     #[inline]
-    pub(crate) fn glance(&mut self) {
-        let Some(inlet) = self.inlets.at_hand() else {
+    pub(crate) fn peek(&mut self) {
+        let Some(rx_link) = self.rx_links.current() else {
             return;
         };
         for _ in 0..GLANCES {
-            if inlet.end.is_pending() {
+            if rx_link.end.is_pending() {
                 return;
             }
             core::hint::spin_loop();
@@ -337,9 +337,9 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Whether the link whose turn it is has something.
     #[inline]
     pub(crate) fn is_at_hand(&mut self) -> bool {
-        self.inlets
-            .at_hand()
-            .is_some_and(|inlet| inlet.end.is_pending())
+        self.rx_links
+            .current()
+            .is_some_and(|rx_link| rx_link.end.is_pending())
     }
 
     /// Takes what has come, a turn of every link at most; stops at the first packet that announces
@@ -356,20 +356,20 @@ impl<R: ReceiveEnd> Inbound<R> {
 
     fn poll_links(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
         if self.watching.is_any_unwatched() {
-            self.watching.heed(&mut self.inlets);
+            self.watching.heed(&mut self.rx_links);
         }
         if self.turn_packets() >= BURST_PACKETS {
             self.end_turn();
-            if self.inlets.turn() == self.watching.current() {
-                self.watching.next(&mut self.inlets, false);
+            if self.rx_links.turn() == self.watching.current() {
+                self.watching.next(&mut self.rx_links, false);
             }
         }
         for _ in 0..self.watching.turns() {
             // A link that has nothing does not take the place of the one that is at hand.
             let place = self.watching.current();
-            let is_silent = self.inlets.at(place).is_none_or(is_silent);
+            let is_silent = self.rx_links.at(place).is_none_or(is_silent);
             if !is_silent {
-                if place != self.inlets.turn() {
+                if place != self.rx_links.turn() {
                     self.end_turn();
                     self.begin_turn(place);
                 }
@@ -378,9 +378,9 @@ impl<R: ReceiveEnd> Inbound<R> {
                     return handed;
                 }
             }
-            self.watching.next(&mut self.inlets, is_silent);
+            self.watching.next(&mut self.rx_links, is_silent);
         }
-        if !self.watching.is_watched(self.inlets.turn()) {
+        if !self.watching.is_watched(self.rx_links.turn()) {
             // Nothing is taken from a link whose peer believes that it must leave notes.
             self.end_turn();
             self.begin_turn(self.watching.current());
@@ -393,9 +393,9 @@ impl<R: ReceiveEnd> Inbound<R> {
     fn poll_link(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
         while self.turn_packets() < BURST_PACKETS {
             match self.take_next(waiting) {
-                Next::Handed(notification) => return Some(notification),
-                Next::Taken => {}
-                Next::Nothing => break,
+                Reception::Handed(notification) => return Some(notification),
+                Reception::Taken => {}
+                Reception::Nothing => break,
             }
         }
         None
@@ -403,15 +403,15 @@ impl<R: ReceiveEnd> Inbound<R> {
 
     /// Takes the next packet of the link whose turn it is.
     #[inline(always)]
-    fn take_next(&mut self, waiting: Option<QueueId>) -> Next {
-        let Some(inlet) = self.inlets.at_hand() else {
-            return Next::Nothing;
+    fn take_next(&mut self, waiting: Option<QueueId>) -> Reception {
+        let Some(rx_link) = self.rx_links.current() else {
+            return Reception::Nothing;
         };
         let receiver = &mut self.receiver;
-        let from = inlet.id;
+        let from = rx_link.id;
         let mut refused_key = None;
         // Words come out of there, not a notification: what is stored in pieces and loaded as a whole takes long.
-        let taken = inlet.end.receive_judged(|header, payload| {
+        let taken = rx_link.end.receive_judged(|header, payload| {
             match receiver.receive(from, header, payload, waiting) {
                 Ok(Received::Handed(notification)) => {
                     let to = Address::new(notification.slot, notification.metadata_index);
@@ -426,7 +426,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         });
         match taken {
             Ok(Some(Ok(Some((to, word))))) => {
-                return Next::Handed(Notification {
+                return Reception::Handed(Notification {
                     slot: to.slot(),
                     metadata_index: to.metadata_index(),
                     word,
@@ -436,26 +436,26 @@ impl<R: ReceiveEnd> Inbound<R> {
             Ok(Some(Ok(None))) => {}
             Ok(Some(Err(refusal))) => self.refused(refusal, refused_key),
             Ok(None) => {
-                inlet.end.settle_arena();
-                if let Some(cause) = inlet.lost {
+                rx_link.end.settle_arena();
+                if let Some(cause) = rx_link.lost {
                     self.end(LinkEnd::Lost(cause));
                 }
-                return Next::Nothing;
+                return Reception::Nothing;
             }
             Err(fault) => {
                 self.end(LinkEnd::Fault(fault));
-                return Next::Nothing;
+                return Reception::Nothing;
             }
         }
-        Next::Taken
+        Reception::Taken
     }
 
     /// A packet of the link whose turn it is was refused.
     #[cold]
     fn refused(&mut self, refusal: Refusal, key: Option<Key>) {
         if matches!(refusal, Refusal::BadKey | Refusal::BadEntryKey)
-            && let (Some(key), Some(inlet)) = (key, self.inlets.at_hand())
-            && inlet.guessed(key) > self.bad_keys_max
+            && let (Some(key), Some(rx_link)) = (key, self.rx_links.current())
+            && rx_link.guessed(key) > self.bad_keys_max
         {
             self.end(LinkEnd::BadKeys);
         }
@@ -464,22 +464,22 @@ impl<R: ReceiveEnd> Inbound<R> {
 
 /// Whether there is nothing to take from a link, nor to do about it but to return room, which is done.
 #[inline]
-fn is_silent<R: ReceiveEnd>(inlet: &mut Inlet<R>) -> bool {
-    if inlet.lost.is_some() || inlet.end.is_pending() {
+fn is_silent<R: ReceiveEnd>(rx_link: &mut RxLink<R>) -> bool {
+    if rx_link.lost.is_some() || rx_link.end.is_pending() {
         return false;
     }
-    inlet.end.settle_arena();
+    rx_link.end.settle_arena();
     true
 }
 
 #[inline(always)]
 fn take_bare<R: ReceiveEnd>(
-    inlet: &mut Inlet<R>,
+    rx_link: &mut RxLink<R>,
     receiver: &mut Receiver<Area>,
     queue: QueueId,
 ) -> Option<Notification> {
-    let from = inlet.id;
-    let way = inlet.end.shortcut()?;
+    let from = rx_link.id;
+    let way = rx_link.end.shortcut()?;
     let received = receiver.receive_short(&way.peek_bare()?, queue, None)?;
     way.short_done();
     Some(received.notification(from))

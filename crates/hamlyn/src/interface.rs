@@ -35,10 +35,10 @@ use crate::half::Half;
 use crate::inbound::Inbound;
 use crate::links::Links;
 use crate::outbound::Outbound;
-use crate::processor::{self, Charge, Processor, Strategy};
+use crate::processor::{self, DriverState, Processor, Strategy};
 use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
-use crate::wait::Habit;
+use crate::wait::AdaptiveSpin;
 
 /// A notification queue with its reading end.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ pub struct Interface<H: Host> {
     spare_due_ns: Option<u64>,
     granting: granting::Granting,
     pub(crate) sleepers: sleepers::Sleepers,
-    habit: Habit,
+    adaptive_spin: AdaptiveSpin,
     host: H,
 }
 
@@ -119,7 +119,7 @@ impl<H: Host> Interface<H> {
             value: 2,
             reason: "it has one",
         })?;
-        let habit = Habit::new(host.spin_ns());
+        let adaptive_spin = AdaptiveSpin::new(host.spin_ns());
         let inbound = Inbound::new(receiver, host.ready_bitmap());
         let (inbound, lent_inbound) = Half::new(inbound, strategy != Strategy::Proc);
         let (outbound, lent_outbound) = Half::new(Outbound::new(), strategy == Strategy::Np);
@@ -139,12 +139,12 @@ impl<H: Host> Interface<H> {
             spare_due_ns: None,
             granting: granting::Granting::default(),
             sleepers: sleepers::Sleepers::default(),
-            habit,
+            adaptive_spin,
             host,
         };
         match lent_inbound {
             None => interface.driver = Some(driver),
-            Some(inbound) => interface.start(Charge {
+            Some(inbound) => interface.start(DriverState {
                 strategy,
                 spin_ns: interface.host.spin_ns(),
                 driver,
@@ -155,8 +155,8 @@ impl<H: Host> Interface<H> {
         Ok(interface)
     }
 
-    fn start(&mut self, charge: Charge<H::Driver>) -> Result<(), OpenError> {
-        let processor = processor::start(&mut self.host, charge)?;
+    fn start(&mut self, driver_state: DriverState<H::Driver>) -> Result<(), OpenError> {
+        let processor = processor::start(&mut self.host, driver_state)?;
         self.attention = Arc::clone(&processor.exchange.attention);
         self.leaving = Leaving::new(Arc::clone(&self.attention));
         self.processor = Some(processor);
@@ -186,7 +186,7 @@ impl<H: Host> Interface<H> {
     /// How many different wrong keys a peer may present before it is cut off. A key that it presented lately does not
     /// count again, and every 1,024 good packets make up for one.
     pub fn set_bad_keys_max(&mut self, packets: u32) {
-        self.inbound.with(|inbound| inbound.bad_keys_max = packets);
+        self.inbound.lock(|inbound| inbound.bad_keys_max = packets);
     }
 
     // Memory, slots, queues: the owner's calls (Hamlyn 3.1).
@@ -222,7 +222,7 @@ impl<H: Host> Interface<H> {
     pub fn open_queue(&mut self, entries: usize) -> Result<Queue, OpenError> {
         let (id, reader) = self
             .inbound
-            .with(|inbound| inbound.receiver.open_queue(entries))?;
+            .lock(|inbound| inbound.receiver.open_queue(entries))?;
         Ok(Queue {
             id,
             reader,
@@ -243,7 +243,7 @@ impl<H: Host> Interface<H> {
     /// Closes a notification queue; close its slots first.
     pub fn close_queue(&mut self, queue: Queue) {
         self.inbound
-            .with(|inbound| inbound.receiver.close_queue(queue.id));
+            .lock(|inbound| inbound.receiver.close_queue(queue.id));
     }
 
     /// Opens a slot with a fresh key.
@@ -267,7 +267,7 @@ impl<H: Host> Interface<H> {
         };
         let name = self
             .inbound
-            .with(|inbound| inbound.receiver.open_slot(options))?;
+            .lock(|inbound| inbound.receiver.open_slot(options))?;
         Ok(Slot {
             name,
             key,
@@ -288,7 +288,7 @@ impl<H: Host> Interface<H> {
     fn close_slot_named(&mut self, name: SlotName) -> Result<(), SlotError> {
         self.end_grants_on(name);
         self.inbound
-            .with(|inbound| inbound.receiver.close_slot(name))
+            .lock(|inbound| inbound.receiver.close_slot(name))
     }
 
     /// Shuts out all senders to end points that are gone.
@@ -302,7 +302,7 @@ impl<H: Host> Interface<H> {
             }
             if let Some(queue) = remains.queue {
                 self.inbound
-                    .with(|inbound| inbound.receiver.close_queue(queue));
+                    .lock(|inbound| inbound.receiver.close_queue(queue));
             }
             self.remains.push(remains);
         }
@@ -313,7 +313,7 @@ impl<H: Host> Interface<H> {
     pub fn rekey_slot(&mut self, slot: &mut Slot) -> Result<(), OpenError> {
         let key = self.new_key()?;
         self.inbound
-            .with(|inbound| inbound.receiver.rekey_slot(slot.name, key))?;
+            .lock(|inbound| inbound.receiver.rekey_slot(slot.name, key))?;
         slot.key = key;
         Ok(())
     }
@@ -322,13 +322,13 @@ impl<H: Host> Interface<H> {
     /// change whole. With a strategy by which a network processor receives, metadata entries that are armed must be changed
     /// so; an entry that is not armed may be permitted and armed at any time.
     pub fn between_packets<R>(&mut self, change: impl FnOnce() -> R) -> R {
-        self.inbound.with(|_| change())
+        self.inbound.lock(|_| change())
     }
 
     /// Shuts everybody out until the slot is re-keyed.
     pub fn revoke_slot(&mut self, slot: &Slot) -> Result<(), SlotError> {
         self.inbound
-            .with(|inbound| inbound.receiver.revoke_slot(slot.name))
+            .lock(|inbound| inbound.receiver.revoke_slot(slot.name))
     }
 
     /// What is known of a slot, its refusals included.
@@ -350,13 +350,13 @@ impl<H: Host> Interface<H> {
     /// Opens a send terminus. Allocates its work queue.
     pub fn open_terminus(&mut self, options: TerminusOptions) -> Result<TerminusId, TerminusError> {
         self.outbound
-            .with(|outbound| outbound.transmitter.open_terminus(options))
+            .lock(|outbound| outbound.transmitter.open_terminus(options))
     }
 
     /// Closes a send terminus; queued messages are dropped.
     pub fn close_terminus(&mut self, terminus: TerminusId) -> Result<(), TerminusError> {
         self.outbound
-            .with(|outbound| outbound.transmitter.close_terminus(terminus))
+            .lock(|outbound| outbound.transmitter.close_terminus(terminus))
     }
 
     /// Makes a part of an area a send-buffer area of a terminus.
@@ -368,7 +368,7 @@ impl<H: Host> Interface<H> {
     ) -> Result<SendTag, TerminusError> {
         let length_bytes = range.end.saturating_sub(range.start);
         let area = area.clone();
-        self.outbound.with(|outbound| {
+        self.outbound.lock(|outbound| {
             let transmitter = &mut outbound.transmitter;
             transmitter.bind_area(terminus, area, range.start, length_bytes)
         })
@@ -377,7 +377,7 @@ impl<H: Host> Interface<H> {
     /// Undoes [`Interface::bind_area`].
     pub fn unbind_area(&mut self, terminus: TerminusId, tag: SendTag) -> Result<(), TerminusError> {
         self.outbound
-            .with(|outbound| outbound.transmitter.unbind_area(terminus, tag))
+            .lock(|outbound| outbound.transmitter.unbind_area(terminus, tag))
     }
 
     /// What became of a message: whether its buffers may be used again (`Hamlyn 6.2`).

@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::error::{ConnectError, OpenError};
 use crate::manager::Manager;
 use crate::remains::{Leaving, Remains};
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// Version of what is offered under an item.
 const VERSION: u8 = 1;
@@ -314,12 +314,12 @@ impl<H: Host> Manager<H> {
             return Err(ConnectError::Address { to: to.to_owned() });
         };
         let mut manager = self.enter();
-        let mut patience = Patience::new(wait);
-        let wait = manager.interface().left(&mut patience);
+        let mut wait_state = WaitState::new(wait);
+        let wait = manager.interface().left(&mut wait_state);
         let interface = manager.interface_mut();
         let offered = interface.ask(Address::Name(name), item, wait)?;
         let body = header.body_of(&offered, to)?;
-        Ok((body, manager.interface().left(&mut patience)))
+        Ok((body, manager.interface().left(&mut wait_state)))
     }
 }
 

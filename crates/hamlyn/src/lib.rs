@@ -40,7 +40,7 @@
 //! read each other's memory with the kernel's help whatever we do.
 #![forbid(unsafe_code)]
 
-mod at_hand;
+mod cached_table;
 mod core;
 pub mod datagram;
 pub mod engine;
@@ -52,7 +52,6 @@ pub mod group;
 mod half;
 pub mod host;
 mod inbound;
-mod inlets;
 pub mod interface;
 pub mod item;
 mod links;
@@ -63,6 +62,7 @@ mod place;
 mod processor;
 mod remains;
 pub mod rendezvous;
+mod rx_links;
 pub mod service;
 pub mod slot;
 pub mod stream;

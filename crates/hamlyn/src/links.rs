@@ -66,7 +66,7 @@ struct Linked {
 }
 
 #[derive(Default)]
-struct Place {
+struct LinkEntry {
     generation: u32,
     linked: Option<Linked>,
     /// Why the last link of this place ended.
@@ -84,7 +84,7 @@ struct Happened {
 
 /// All links of an interface, and who came and went lately.
 pub(crate) struct Links {
-    places: Vec<Place>,
+    places: Vec<LinkEntry>,
     happened: VecDeque<Happened>,
     /// How much has happened so far.
     count: u64,
@@ -106,7 +106,7 @@ impl Links {
     pub(crate) fn insert(&mut self, id: LinkId, peer: Peer) {
         let index = id.index as usize;
         if self.places.len() <= index {
-            self.places.resize_with(index + 1, Place::default);
+            self.places.resize_with(index + 1, LinkEntry::default);
         }
         let identity = PeerIdentity {
             link: id,
@@ -115,7 +115,7 @@ impl Links {
             process: peer.process,
         };
         self.note(identity, None);
-        self.places[index] = Place {
+        self.places[index] = LinkEntry {
             to: Some(identity),
             generation: id.generation,
             linked: Some(Linked { peer, lost: None }),
@@ -123,13 +123,13 @@ impl Links {
         };
     }
 
-    fn at(&self, id: LinkId) -> Option<&Place> {
+    fn at(&self, id: LinkId) -> Option<&LinkEntry> {
         self.places
             .get(id.index as usize)
             .filter(|place| place.generation == id.generation)
     }
 
-    fn at_mut(&mut self, id: LinkId) -> Option<&mut Place> {
+    fn at_mut(&mut self, id: LinkId) -> Option<&mut LinkEntry> {
         self.places
             .get_mut(id.index as usize)
             .filter(|place| place.generation == id.generation)
@@ -210,7 +210,7 @@ impl Links {
     /// Why a link is not up, or nothing if it is.
     pub(crate) fn end_of(&self, id: LinkId) -> Option<LinkEnd> {
         match self.at(id) {
-            Some(Place {
+            Some(LinkEntry {
                 linked: Some(linked),
                 ..
             }) => linked.lost.map(LinkEnd::Lost),

@@ -36,7 +36,7 @@ use crate::interface::{Fence, Interface, Joined};
 use crate::message::{Message, Target};
 use crate::processor::Strategy;
 use crate::tasks::Woken;
-use crate::wait::{Next, Patience, Wait};
+use crate::wait::{Wait, WaitState, WaitStep};
 
 /// Entries of a manager's notification queue, unless set otherwise.
 const QUEUE_ENTRIES: usize = 4096;
@@ -180,28 +180,28 @@ impl<'a, H: Host> Entered<'a, H> {
 
     /// One step of a wait: false when its time is over. Other threads may have used the manager meanwhile.
     #[inline]
-    pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
+    pub(crate) fn pause(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
         self.settle();
         if Self::AMONG_THREADS {
-            self.pause_among_threads(patience)
+            self.pause_among_threads(wait_state)
         } else {
-            self.interface.pause(patience)
+            self.interface.pause(wait_state)
         }
     }
 
     /// Those that sleep do so at the interface's descriptor, without the lock.
-    fn pause_among_threads(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
-        let deadline_ns = match self.step(patience) {
-            Next::Stop => return Ok(false),
-            Next::Spin | Next::Yield => return Ok(true),
-            Next::Sleep(deadline_ns) => deadline_ns,
+    fn pause_among_threads(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
+        let deadline_ns = match self.step(wait_state) {
+            WaitStep::Stop => return Ok(false),
+            WaitStep::Spin | WaitStep::Yield => return Ok(true),
+            WaitStep::Sleep(deadline_ns) => deadline_ns,
         };
         let activity = self.interface.activity();
-        if patience.is_news(activity) {
+        if wait_state.is_news(activity) {
             return Ok(true);
         }
         match self.interface.join_sleepers(activity, deadline_ns)? {
-            Joined::News => {}
+            Joined::Ready => {}
             Joined::Crowded => {
                 let span = self.interface.nap(deadline_ns);
                 self.held.await_others(&mut self.guard, Some(span));
@@ -219,46 +219,46 @@ impl<'a, H: Host> Entered<'a, H> {
                 slept.transpose()?;
             }
         }
-        self.interface.learn(patience);
+        self.interface.learn(wait_state);
         Ok(true)
     }
 
     /// What to do next in a wait. If that is to look again, what is to be done before is done, and other threads may have used
     /// the manager meanwhile.
     #[inline]
-    pub(crate) fn step(&mut self, patience: &mut Patience) -> Next {
+    pub(crate) fn step(&mut self, wait_state: &mut WaitState) -> WaitStep {
         if !Self::AMONG_THREADS {
-            return self.interface.step(patience);
+            return self.interface.step(wait_state);
         }
         self.interface.tell_sleepers();
-        let next = self.interface.next_step(patience);
+        let next = self.interface.next_step(wait_state);
         match next {
-            Next::Spin => Held::<H>::let_others(&mut self.guard, std::hint::spin_loop),
-            Next::Yield => {
+            WaitStep::Spin => Held::<H>::let_others(&mut self.guard, std::hint::spin_loop),
+            WaitStep::Yield => {
                 Held::<H>::let_others(&mut self.guard, std::thread::yield_now);
-                self.interface.resumed(patience);
+                self.interface.resumed(wait_state);
             }
-            Next::Stop | Next::Sleep(_) => {}
+            WaitStep::Stop | WaitStep::Sleep(_) => {}
         }
         next
     }
 
     /// Ends a [`Sleep`](crate::Sleep).
-    pub(crate) fn wake(&mut self, patience: &Patience) {
+    pub(crate) fn wake(&mut self, wait_state: &WaitState) {
         let before = self.interface.activity();
         self.interface.leave_sleepers();
         self.held.notify();
         self.interface.poll_beside_processor();
         // If something else woke the program, that says nothing of when messages come.
-        if self.interface.activity() != before || self.interface.has_waited_long(patience) {
-            self.interface.learn(patience);
+        if self.interface.activity() != before || self.interface.has_waited_long(wait_state) {
+            self.interface.learn(wait_state);
         }
     }
 
     /// Waits for a fence that was begun; other threads use the manager meanwhile.
     fn run_fence(&mut self, mut fence: Fence, wait: Wait) -> Result<(), FenceError> {
-        let mut patience = Patience::new(wait);
-        while !self.interface.continue_fence(&mut fence) && self.pause(&mut patience)? {}
+        let mut wait_state = WaitState::new(wait);
+        while !self.interface.continue_fence(&mut fence) && self.pause(&mut wait_state)? {}
         self.interface.end_fence(fence)
     }
 
@@ -292,7 +292,7 @@ impl<'a, H: Host> Entered<'a, H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         let mut rest = None;
         loop {
             let sent = self.send_some(target, message, &mut rest);
@@ -303,7 +303,7 @@ impl<'a, H: Host> Entered<'a, H> {
                 return sent;
             }
             self.interface.poll();
-            if !self.pause(&mut patience)? {
+            if !self.pause(&mut wait_state)? {
                 self.interface.keep_cut(rest);
                 return sent;
             }
@@ -505,7 +505,7 @@ impl<H: Host> Manager<H> {
     /// programs that wait for something else as well.
     pub fn wait(&self, wait: Wait) -> Result<(), ReceiveError> {
         let mut core = self.enter();
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             core.settle();
             core.interface.poll();
@@ -513,7 +513,7 @@ impl<H: Host> Manager<H> {
             if activity != self.activity_seen.swap(activity, Relaxed) {
                 return Ok(());
             }
-            if !core.pause(&mut patience)? {
+            if !core.pause(&mut wait_state)? {
                 return Ok(());
             }
         }
@@ -526,13 +526,13 @@ impl<H: Host> Manager<H> {
     /// something else for long, or ends, calls this in between.
     pub fn flush(&self, wait: Wait) -> Result<bool, HostError> {
         let mut core = self.enter();
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             core.interface.poll();
             if !core.interface.is_waiting() {
                 return Ok(true);
             }
-            if !core.pause(&mut patience)? {
+            if !core.pause(&mut wait_state)? {
                 return Ok(false);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use hamlyn_engine::memory::{LinkId, Outlet, Part, Unsent};
+use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
@@ -12,7 +12,7 @@ use hamlyn_link::udp_endpoint::ConnectionState;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
-use crate::at_hand::AtHand;
+use crate::cached_table::CachedTable;
 
 /// Packets of queued messages sent at a time.
 const BURST_PACKETS: usize = 64;
@@ -23,15 +23,15 @@ const SPARE_NS: u64 = 100_000_000;
 /// See the module.
 pub(crate) struct Outbound<T> {
     pub(crate) transmitter: Transmitter<Area>,
-    pub(crate) outlets: Outlets<T>,
+    pub(crate) tx_links: Outlets<T>,
 }
 
 impl<T: TransmitEnd> Outbound<T> {
     pub(crate) fn new() -> Self {
         Self {
             transmitter: Transmitter::new(),
-            outlets: Outlets {
-                ways: AtHand::new(),
+            tx_links: Outlets {
+                routes: CachedTable::new(),
                 broken: Vec::new(),
                 starved: 0,
                 sent_seen: 0,
@@ -47,9 +47,9 @@ impl<T: TransmitEnd> Outbound<T> {
     /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.
     pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
         if self.transmitter.is_waiting_for(id) {
-            self.outlets.ended.note_unplaced(to);
+            self.tx_links.ended.note_unplaced(to);
         }
-        self.outlets.remove(id, to);
+        self.tx_links.remove(id, to);
         self.transmitter.link_ended(id);
     }
 
@@ -57,7 +57,7 @@ impl<T: TransmitEnd> Outbound<T> {
     /// before sleeping; if there is something to give that is still too fresh, returns when to call again.
     pub(crate) fn give_back_if_idle(&mut self, now_ns: u64) -> Option<u64> {
         let has_spare = self.transmitter.has_spare();
-        let due_ns = self.outlets.give_back_if_idle(now_ns, has_spare);
+        let due_ns = self.tx_links.give_back_if_idle(now_ns, has_spare);
         if has_spare && due_ns.is_none() {
             self.transmitter.shrink();
         }
@@ -69,17 +69,17 @@ impl<T: TransmitEnd> Outbound<T> {
         if !self.transmitter.is_waiting() {
             return 0;
         }
-        let pumped = self.transmitter.pump(&mut self.outlets, BURST_PACKETS);
+        let pumped = self.transmitter.pump(&mut self.tx_links, BURST_PACKETS);
         // If more follows at once, it may go with what waits.
         if !pumped.waiting || pumped.packets < BURST_PACKETS {
-            self.outlets.hand_over();
+            self.tx_links.hand_over();
         }
         pumped.packets
     }
 }
 
 /// A link that packets go to.
-struct Way<T> {
+struct TxRoute<T> {
     /// Its name, as a number.
     link: u64,
     /// A packet found no room, and none has come since.
@@ -93,7 +93,7 @@ struct Way<T> {
 
 /// The links that packets go to. The one that had the last packet is at hand.
 pub(crate) struct Outlets<T> {
-    ways: AtHand<Way<T>>,
+    routes: CachedTable<TxRoute<T>>,
     /// Links whose peer broke the rules, and that nobody was told of yet.
     broken: Vec<(LinkId, LinkFault)>,
     /// How often a link ran out of room.
@@ -119,13 +119,13 @@ pub(crate) struct NewlyRefused {
 }
 
 /// What was refused since a fence told of it. Nothing while the peer overwrites its reports faster than they can be read.
-fn newly_refused<T: TransmitEnd>(way: &mut Way<T>) -> Option<NewlyRefused> {
-    let refused = way.end.refused();
-    let packets = refused.packets.saturating_sub(way.told);
+fn newly_refused<T: TransmitEnd>(route: &mut TxRoute<T>) -> Option<NewlyRefused> {
+    let refused = route.end.refused();
+    let packets = refused.packets.saturating_sub(route.told);
     if packets > 0 && refused.last.is_none() {
         return None;
     }
-    way.told += packets;
+    route.told += packets;
     let last = refused.last.filter(|_| packets > 0);
     Some(NewlyRefused { packets, last })
 }
@@ -146,21 +146,21 @@ pub(crate) struct Ended {
 const ENDED_MAX: usize = 64;
 
 impl Ended {
-    fn note<T: TransmitEnd>(&mut self, way: &mut Way<T>, to: Option<Destination>) {
-        if let Some(fence) = way.fence
-            && way.end.is_answered(fence) == Ok(true)
+    fn note<T: TransmitEnd>(&mut self, route: &mut TxRoute<T>, to: Option<Destination>) {
+        if let Some(fence) = route.fence
+            && route.end.is_answered(fence) == Ok(true)
         {
             self.answered.truncate(ENDED_MAX - 1);
             self.answered
-                .push_front((LinkId::from_bits(way.link), fence));
+                .push_front((LinkId::from_bits(route.link), fence));
         }
-        if let Some(refused) = newly_refused(way)
+        if let Some(refused) = newly_refused(route)
             && let Some((header, reason)) = refused.last
         {
             self.refused += refused.packets;
             self.last = Some((to, header, reason));
         }
-        if !way.end.is_all_taken() {
+        if !route.end.is_all_taken() {
             self.note_unplaced(to);
         }
     }
@@ -201,24 +201,24 @@ const RETURNED_MAX: usize = 1_024;
 impl<T: TransmitEnd> Outlets<T> {
     /// A new link, under the name that the receive half gave it.
     pub(crate) fn insert(&mut self, id: LinkId, end: T) {
-        let way = Way {
+        let route = TxRoute {
             link: id.to_bits(),
             starving: false,
             fence: None,
             told: 0,
             end,
         };
-        self.ways.put(id.index as usize, way);
-        self.broken.reserve(self.ways.len());
+        self.routes.put(id.index as usize, route);
+        self.broken.reserve(self.routes.len());
     }
 
     /// Nothing goes to this link any more, which led there; its end is dropped.
     pub(crate) fn remove(&mut self, id: LinkId, to: Option<Destination>) {
-        if self.way(id).is_some()
-            && let Some(mut way) = self.ways.take(id.index as usize)
+        if self.route(id).is_some()
+            && let Some(mut route) = self.routes.take(id.index as usize)
         {
-            self.ended.note(&mut way, to);
-            while let Some((header, reason)) = way.end.next_returned() {
+            self.ended.note(&mut route, to);
+            while let Some((header, reason)) = route.end.next_returned() {
                 if self.returned.len() == RETURNED_MAX {
                     self.returned.pop_front();
                     self.forgotten += 1;
@@ -226,19 +226,21 @@ impl<T: TransmitEnd> Outlets<T> {
                 // Whither it went nobody could tell once the link's place is another's.
                 self.returned.push_back((to, header, reason));
             }
-            self.forgotten += way.end.forgotten();
+            self.forgotten += route.end.forgotten();
         }
     }
 
     /// The links.
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
-        self.ways.iter().map(|way| LinkId::from_bits(way.link))
+        self.routes
+            .iter()
+            .map(|route| LinkId::from_bits(route.link))
     }
 
     /// Asks the peer of that link to say when it has taken what was sent so far ([`TransmitEnd::fence`]).
     pub(crate) fn fence(&mut self, link: LinkId) -> Result<u64, Unsent> {
-        let way = self.reach(link).ok_or(Unsent::Gone)?;
-        way.end.fence().map_err(|reason| self.not_sent(reason))
+        let route = self.reach(link).ok_or(Unsent::Gone)?;
+        route.end.fence().map_err(|reason| self.not_sent(reason))
     }
 
     /// Whether the peer has taken what was sent before that fence; if so, what it refused since a fence was answered last.
@@ -247,25 +249,25 @@ impl<T: TransmitEnd> Outlets<T> {
         link: LinkId,
         fence: u64,
     ) -> Result<Option<NewlyRefused>, Unsent> {
-        let Some(way) = self.reach(link) else {
+        let Some(route) = self.reach(link) else {
             let was_answered = self.ended.was_answered(link, fence);
             // What it refused was noted when it ended.
             return was_answered
                 .then(|| Some(NewlyRefused::default()))
                 .ok_or(Unsent::Gone);
         };
-        let answered = way.end.is_answered(fence);
+        let answered = route.end.is_answered(fence);
         match answered {
             Ok(true) => {
-                way.fence.take_if(|awaited| *awaited <= fence);
-                let refused = newly_refused(way);
-                if way.end.fault().is_some() {
+                route.fence.take_if(|awaited| *awaited <= fence);
+                let refused = newly_refused(route);
+                if route.end.fault().is_some() {
                     return Err(self.not_sent(Unsent::Gone));
                 }
                 Ok(refused)
             }
             Ok(false) => {
-                way.fence = Some(way.fence.map_or(fence, |awaited| awaited.min(fence)));
+                route.fence = Some(route.fence.map_or(fence, |awaited| awaited.min(fence)));
                 Ok(None)
             }
             Err(reason) => Err(self.not_sent(reason)),
@@ -274,7 +276,8 @@ impl<T: TransmitEnd> Outlets<T> {
 
     /// Whether short messages to that link go the shortest way when there is room.
     pub(crate) fn has_short_way(&self, link: LinkId) -> bool {
-        self.way(link).is_some_and(|way| way.end.has_short_way())
+        self.route(link)
+            .is_some_and(|route| route.end.has_short_way())
     }
 
     /// Nothing more is sent for now.
@@ -288,15 +291,20 @@ impl<T: TransmitEnd> Outlets<T> {
     #[cold]
     fn hand_over_all(&mut self) {
         while let Some(link) = self.holding.pop() {
-            if let Some(way) = self.reach(link) {
-                way.end.hand_over();
+            if let Some(route) = self.reach(link) {
+                route.end.hand_over();
             }
         }
     }
 
     /// How many packets came back and were forgotten.
     pub(crate) fn forgotten(&self) -> u64 {
-        self.forgotten + self.ways.iter().map(|way| way.end.forgotten()).sum::<u64>()
+        self.forgotten
+            + self
+                .routes
+                .iter()
+                .map(|route| route.end.forgotten())
+                .sum::<u64>()
     }
 
     /// A packet that was sent and came back; `leads_to` says where links that there are lead.
@@ -308,11 +316,11 @@ impl<T: TransmitEnd> Outlets<T> {
             return Some(returned);
         }
         let broken = &mut self.broken;
-        self.ways.iter_mut().find_map(|way| {
-            let link = LinkId::from_bits(way.link);
-            let Some((header, reason)) = way.end.next_returned() else {
+        self.routes.iter_mut().find_map(|route| {
+            let link = LinkId::from_bits(route.link);
+            let Some((header, reason)) = route.end.next_returned() else {
                 // Its peer may have reported what cannot be.
-                broken.extend(way.end.fault().map(|fault| (link, fault)));
+                broken.extend(route.end.fault().map(|fault| (link, fault)));
                 return None;
             };
             Some((leads_to(link), header, reason))
@@ -321,29 +329,30 @@ impl<T: TransmitEnd> Outlets<T> {
 
     /// What is known of the way to that link's peer, if it leads over the wire.
     pub(crate) fn connection_state(&self, link: LinkId) -> Option<ConnectionState> {
-        self.way(link)?.end.connection_state()
+        self.route(link)?.end.connection_state()
     }
 
     #[inline(always)]
-    fn way(&self, link: LinkId) -> Option<&Way<T>> {
-        let is_it = |way: &&Way<T>| way.link == link.to_bits();
-        let at_hand = self.ways.at_hand().filter(is_it);
-        at_hand.or_else(|| self.ways.get(link.index as usize).filter(is_it))
+    fn route(&self, link: LinkId) -> Option<&TxRoute<T>> {
+        let is_it = |route: &&TxRoute<T>| route.link == link.to_bits();
+        let current = self.routes.current().filter(is_it);
+        current.or_else(|| self.routes.get(link.index as usize).filter(is_it))
     }
 
     /// The link, if there is one of that name; it is at hand from now on.
     #[inline(always)]
-    fn reach(&mut self, link: LinkId) -> Option<&mut Way<T>> {
-        let is_at_hand = |way: &Way<T>| way.link == link.to_bits();
-        if !self.ways.at_hand().is_some_and(is_at_hand) {
+    fn reach(&mut self, link: LinkId) -> Option<&mut TxRoute<T>> {
+        let is_at_hand = |route: &TxRoute<T>| route.link == link.to_bits();
+        if !self.routes.current().is_some_and(is_at_hand) {
             self.reach_another(link.to_bits());
         }
-        self.ways.at_hand_mut().filter(|way| is_at_hand(way))
+        self.routes.current_mut().filter(|route| is_at_hand(route))
     }
 
     #[inline(never)]
     fn reach_another(&mut self, link_bits: u64) {
-        self.ways.reach(LinkId::from_bits(link_bits).index as usize);
+        self.routes
+            .reach(LinkId::from_bits(link_bits).index as usize);
     }
 
     /// A link whose peer was found to break the rules since this was last called.
@@ -361,15 +370,17 @@ impl<T: TransmitEnd> Outlets<T> {
     /// an answer when they give it. True if one has done so already: then there is something to do.
     pub(crate) fn await_credit(&mut self) -> bool {
         let mut came = false;
-        let waited_for = |way: &&mut Way<T>| way.starving || way.fence.is_some();
-        for way in self.ways.iter_mut().filter(waited_for) {
-            let has_room = way.starving && way.end.credit_came();
-            let answered = way.fence.take_if(|fence| way.end.may_be_answered(*fence));
+        let waited_for = |route: &&mut TxRoute<T>| route.starving || route.fence.is_some();
+        for route in self.routes.iter_mut().filter(waited_for) {
+            let has_room = route.starving && route.end.credit_came();
+            let answered = route
+                .fence
+                .take_if(|fence| route.end.may_be_answered(*fence));
             if has_room || answered.is_some() {
-                way.starving &= !has_room;
+                route.starving &= !has_room;
                 came = true;
             } else {
-                way.end.await_credit(way.starving, way.fence);
+                route.end.await_credit(route.starving, route.fence);
             }
         }
         came
@@ -377,21 +388,21 @@ impl<T: TransmitEnd> Outlets<T> {
 
     /// Whether a link that had no room may have some, or one that was asked may have answered.
     pub(crate) fn credit_came(&self) -> bool {
-        let came = |way: &Way<T>| {
-            way.starving && way.end.credit_came()
-                || way
+        let came = |route: &TxRoute<T>| {
+            route.starving && route.end.credit_came()
+                || route
                     .fence
-                    .is_some_and(|fence| way.end.may_be_answered(fence))
+                    .is_some_and(|fence| route.end.may_be_answered(fence))
         };
-        self.ways.iter().any(came)
+        self.routes.iter().any(came)
     }
 
     /// See [`Outbound::give_back_if_idle`]; others may have something to give, too.
     fn give_back_if_idle(&mut self, now_ns: u64, mut has_spare: bool) -> Option<u64> {
         let mut sent = 0_u64;
-        for way in self.ways.iter() {
-            sent = sent.wrapping_add(way.end.sent());
-            has_spare |= way.end.has_spare();
+        for route in self.routes.iter() {
+            sent = sent.wrapping_add(route.end.sent());
+            has_spare |= route.end.has_spare();
         }
         if !has_spare {
             return None;
@@ -403,8 +414,8 @@ impl<T: TransmitEnd> Outlets<T> {
         if now_ns < due_ns {
             return Some(due_ns);
         }
-        for way in self.ways.iter_mut() {
-            way.end.give_back();
+        for route in self.routes.iter_mut() {
+            route.end.give_back();
         }
         // What the peer has not returned yet can be given the next time.
         self.idle_since_ns = now_ns;
@@ -415,15 +426,15 @@ impl<T: TransmitEnd> Outlets<T> {
     #[cold]
     #[inline(never)]
     fn not_sent(&mut self, reason: Unsent) -> Unsent {
-        if let Some(way) = self.ways.at_hand_mut() {
-            let link = LinkId::from_bits(way.link);
+        if let Some(route) = self.routes.current_mut() {
+            let link = LinkId::from_bits(route.link);
             match reason {
                 Unsent::Full => {
-                    self.starved += u64::from(!way.starving);
-                    way.starving = true;
+                    self.starved += u64::from(!route.starving);
+                    route.starving = true;
                 }
                 Unsent::Gone => {
-                    if let Some(fault) = way.end.fault() {
+                    if let Some(fault) = route.end.fault() {
                         self.broken.push((link, fault));
                         // What such a peer has reported is worth nothing, so it does not matter whither it led.
                         self.remove(link, None);
@@ -435,27 +446,27 @@ impl<T: TransmitEnd> Outlets<T> {
     }
 }
 
-impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
+impl<T: TransmitEnd> TxLinks<Area> for Outlets<T> {
     #[inline]
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
-        self.way(link).map(|way| way.end.payload_max_bytes())
+        self.route(link).map(|route| route.end.payload_max_bytes())
     }
 
     fn may_take(&self, link: LinkId) -> bool {
-        self.way(link)
-            .is_none_or(|way| !way.starving || way.end.credit_came())
+        self.route(link)
+            .is_none_or(|route| !route.starving || route.end.credit_came())
     }
 
     #[inline(always)]
     fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
         self.reach(link)
-            .is_some_and(|way| way.end.try_send_short(short))
+            .is_some_and(|route| route.end.try_send_short(short))
     }
 
     #[inline(always)]
     fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
         self.reach(link)
-            .map_or(0, |way| way.end.try_send_shorts(next))
+            .map_or(0, |route| route.end.try_send_shorts(next))
     }
 
     #[inline(always)]
@@ -466,12 +477,12 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
         metadata: &[u8],
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
-        let Some(way) = self.reach(link) else {
+        let Some(route) = self.reach(link) else {
             return Err(Unsent::Gone);
         };
-        match way.end.try_send(header, metadata, parts) {
+        match route.end.try_send(header, metadata, parts) {
             Ok(()) => {
-                if way.end.holds() && !self.holding.contains(&link) {
+                if route.end.holds() && !self.holding.contains(&link) {
                     self.holding.push(link);
                 }
                 Ok(())
@@ -485,7 +496,7 @@ impl<T: TransmitEnd> Outlet<Area> for Outlets<T> {
 /// processor sends.
 pub(crate) struct Withheld<'a, T>(pub(crate) &'a Outlets<T>);
 
-impl<T: TransmitEnd> Outlet<Area> for Withheld<'_, T> {
+impl<T: TransmitEnd> TxLinks<Area> for Withheld<'_, T> {
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
         self.0.payload_max_bytes(link)
     }

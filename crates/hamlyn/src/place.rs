@@ -18,7 +18,7 @@ use crate::manager::{ClassId, Entered};
 use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// The only metadata entry of a place.
 const ENTRY: u16 = 0;
@@ -104,7 +104,7 @@ impl Place {
             to: Address::new(slot.name(), ENTRY),
             key,
             low: 0,
-            spread: u64::from(length_bytes).saturating_sub(SHORT_BYTES as u64),
+            max_start_offset: u64::from(length_bytes).saturating_sub(SHORT_BYTES as u64),
         };
         let mut place = Self {
             slot,
@@ -181,7 +181,7 @@ impl Place {
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<Came, ReceiveError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         manager.interface_mut().look_again();
         loop {
             // While it waits, the shortest way is tried first: what comes then should be seen soon.
@@ -197,7 +197,7 @@ impl Place {
                 let arrival = manager.next_arrival(self.class);
                 return Ok(Came::Message(arrival.map(|arrival| arrival.from)));
             }
-            if !manager.pause(&mut patience)? {
+            if !manager.pause(&mut wait_state)? {
                 return Ok(Came::Nothing);
             }
         }

@@ -14,7 +14,7 @@ use hamlyn_host::waiter::Waiter;
 use hamlyn_host::{Driver, Event, Host, HostError, LossCause, Peer, ThreadHandle};
 use hamlyn_link::Link;
 
-use crate::half::Turnstile;
+use crate::half::HandoffLock;
 use crate::inbound::Inbound;
 use crate::links::LinkEnd;
 use crate::outbound::Outbound;
@@ -67,7 +67,7 @@ const AFTER_FAILURE_NS: u64 = 1_000_000;
 const POLLS_HELD: u32 = 64;
 
 /// What the application must hear of from whoever drives the receive half.
-pub(crate) enum News<T> {
+pub(crate) enum DriverEvent<T> {
     /// There is a new link.
     Linked(LinkId, Peer, T),
     /// A peer is lost; what it sent is still to be taken.
@@ -80,23 +80,23 @@ pub(crate) enum News<T> {
 pub(crate) fn take_event<L: Link>(
     inbound: &mut Inbound<L::Receive>,
     event: Event<L>,
-) -> Option<News<L::Transmit>> {
+) -> Option<DriverEvent<L::Transmit>> {
     match event {
         Event::Linked(peer, link) => {
             let (transmit, receive) = link.split();
             let id = inbound.insert(peer.token, receive);
-            Some(News::Linked(id, peer, transmit))
+            Some(DriverEvent::Linked(id, peer, transmit))
         }
         Event::Lost { token, cause } => {
             let id = inbound.lose(token, cause)?;
-            Some(News::Lost(id, cause))
+            Some(DriverEvent::Lost(id, cause))
         }
     }
 }
 
 /// What the application's thread and the network processor share, besides the halves.
 pub(crate) struct Exchange<T> {
-    news: Mutex<VecDeque<News<T>>>,
+    events: Mutex<VecDeque<DriverEvent<T>>>,
     /// Set when there is news.
     pub(crate) attention: Arc<AtomicBool>,
     /// Packets moved by the network processor, and other things that it did.
@@ -115,16 +115,16 @@ pub(crate) struct Exchange<T> {
 
 impl<T> Exchange<T> {
     /// The next news, if any. The application's.
-    pub(crate) fn next_news(&self) -> Option<News<T>> {
-        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = news.pop_front();
-        self.attention.store(!news.is_empty(), Ordering::Relaxed);
+    pub(crate) fn next_event(&self) -> Option<DriverEvent<T>> {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = events.pop_front();
+        self.attention.store(!events.is_empty(), Ordering::Relaxed);
         next
     }
 
-    fn tell(&self, news: News<T>) {
-        let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push_back(news);
+    fn send_event(&self, event: DriverEvent<T>) {
+        let mut all = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back(event);
         self.attention.store(true, Ordering::Relaxed);
         drop(all);
         self.note_activity(1);
@@ -178,15 +178,15 @@ impl<T> Exchange<T> {
 /// The thread, in its owner's hands. Dropping it ends it.
 pub(crate) struct Processor<T> {
     pub(crate) exchange: Arc<Exchange<T>>,
-    companion: Option<Box<dyn ThreadHandle>>,
+    thread: Option<Box<dyn ThreadHandle>>,
 }
 
 impl<T> Processor<T> {
     /// Whoever is about to wait at the waiter calls this: with [`Strategy::Receive`] the network
     /// processor takes over at once.
     pub(crate) fn take_over(&self) {
-        if let Some(companion) = &self.companion {
-            companion.unpark();
+        if let Some(thread) = &self.thread {
+            thread.unpark();
         }
     }
 }
@@ -195,20 +195,20 @@ impl<T> Drop for Processor<T> {
     fn drop(&mut self) {
         self.exchange.stop.store(true, Ordering::Release);
         (self.exchange.waker)();
-        if let Some(companion) = self.companion.take() {
-            companion.unpark();
-            companion.join();
+        if let Some(thread) = self.thread.take() {
+            thread.unpark();
+            thread.join();
         }
     }
 }
 
 /// A receive half that is lent, by the links of its host.
-type LentInbound<L> = Arc<Turnstile<Inbound<<L as Link>::Receive>>>;
+type LentInbound<L> = Arc<HandoffLock<Inbound<<L as Link>::Receive>>>;
 /// A transmit half that is lent, by the links of its host.
-type LentOutbound<L> = Arc<Turnstile<Outbound<<L as Link>::Transmit>>>;
+type LentOutbound<L> = Arc<HandoffLock<Outbound<<L as Link>::Transmit>>>;
 
 /// What the thread works on.
-pub(crate) struct Charge<D: Driver> {
+pub(crate) struct DriverState<D: Driver> {
     pub(crate) strategy: Strategy,
     /// How long it polls before it sleeps.
     pub(crate) spin_ns: u64,
@@ -221,11 +221,11 @@ pub(crate) struct Charge<D: Driver> {
 /// Starts the thread.
 pub(crate) fn start<H: Host>(
     host: &mut H,
-    charge: Charge<H::Driver>,
+    driver_state: DriverState<H::Driver>,
 ) -> Result<Processor<<H::Link as Link>::Transmit>, HostError> {
     let waiter = host.new_waiter()?;
     let exchange = Arc::new(Exchange {
-        news: Mutex::default(),
+        events: Mutex::default(),
         attention: Arc::default(),
         activity: AtomicU64::new(0),
         waiter,
@@ -233,17 +233,17 @@ pub(crate) fn start<H: Host>(
         polls: AtomicU64::new(0),
         asleep: AtomicBool::new(false),
         stop: AtomicBool::new(false),
-        waker: charge.driver.waker(),
+        waker: driver_state.driver.waker(),
         failure: Mutex::default(),
     });
     let seen = Arc::clone(&exchange);
-    let companion = host.spawn(
+    let thread = host.spawn(
         "hamlyn-processor",
-        Box::new(move || supervise(&seen, || run(charge, &seen))),
+        Box::new(move || supervise(&seen, || run(driver_state, &seen))),
     )?;
     Ok(Processor {
         exchange,
-        companion: Some(companion),
+        thread: Some(thread),
     })
 }
 
@@ -261,53 +261,56 @@ fn supervise<T>(exchange: &Exchange<T>, run: impl FnOnce()) {
     resume_unwind(payload);
 }
 
-fn run<D: Driver>(mut charge: Charge<D>, exchange: &Exchange<<D::Link as Link>::Transmit>) {
+fn run<D: Driver>(
+    mut driver_state: DriverState<D>,
+    exchange: &Exchange<<D::Link as Link>::Transmit>,
+) {
     let mut polls_seen = exchange.polls.load(Ordering::Relaxed);
     let mut idle_since_ns = None;
     while !exchange.stop.load(Ordering::Acquire) {
-        if charge.strategy == Strategy::Receive {
+        if driver_state.strategy == Strategy::Receive {
             let polls = exchange.polls.load(Ordering::Relaxed);
             let attentive = polls != polls_seen && !exchange.waiter.is_awaited();
             polls_seen = polls;
             if attentive {
-                if charge.driver.attention().load(Ordering::Relaxed) {
-                    charge.look(exchange, 1);
+                if driver_state.driver.attention().load(Ordering::Relaxed) {
+                    driver_state.look(exchange, 1);
                 }
-                charge.driver.park(STAND_BACK_NS);
+                driver_state.driver.park(STAND_BACK_NS);
                 continue;
             }
         }
-        if charge.look(exchange, POLLS_HELD) {
+        if driver_state.look(exchange, POLLS_HELD) {
             idle_since_ns = None;
             continue;
         }
-        let now_ns = charge.driver.now_ns();
+        let now_ns = driver_state.driver.now_ns();
         let since_ns = *idle_since_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(since_ns) < charge.spin_ns {
-            charge.driver.park(0);
+        if now_ns.saturating_sub(since_ns) < driver_state.spin_ns {
+            driver_state.driver.park(0);
             continue;
         }
-        if let Err(error) = charge.sleep(exchange) {
+        if let Err(error) = driver_state.sleep(exchange) {
             // Without sleep it would burn a processor; the application hears of it when it waits.
             exchange.fail(error);
-            charge.driver.park(AFTER_FAILURE_NS);
+            driver_state.driver.park(AFTER_FAILURE_NS);
         }
         // Whoever rang may have done so for the application's sake: there may be room again.
         exchange.note_activity(0);
     }
 }
 
-impl<D: Driver> Charge<D> {
+impl<D: Driver> DriverState<D> {
     /// Moves what there is to move. Whether there was anything.
     fn look(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>, polls: u32) -> bool {
         let mut moved = false;
-        let mut inbound = self.inbound.stay();
+        let mut inbound = self.inbound.lock_in_background();
         for _ in 0..polls {
             if self.driver.attention().load(Ordering::Relaxed) {
                 while let Some(event) = self.driver.next_event() {
                     moved = true;
-                    if let Some(news) = take_event(&mut inbound, event) {
-                        exchange.tell(news);
+                    if let Some(events) = take_event(&mut inbound, event) {
+                        exchange.send_event(events);
                     }
                 }
             }
@@ -315,7 +318,7 @@ impl<D: Driver> Charge<D> {
             let packets = inbound.poll(None).packets;
             while let Some((id, end)) = inbound.next_ended() {
                 moved = true;
-                exchange.tell(News::Ended(id, end));
+                exchange.send_event(DriverEvent::Ended(id, end));
             }
             if packets > 0 {
                 moved = true;
@@ -337,14 +340,14 @@ impl<D: Driver> Charge<D> {
         if !exchange.posted.load(Ordering::Relaxed) {
             return false;
         }
-        let mut outbound = outbound.stay();
+        let mut outbound = outbound.lock_in_background();
         // Before the look at the queues: what is queued later sets it again.
         exchange.posted.store(false, Ordering::Relaxed);
         let sent = outbound.pump();
         if outbound.transmitter.is_waiting() {
             exchange.posted.store(true, Ordering::Relaxed);
         }
-        let has_broken = outbound.outlets.has_broken();
+        let has_broken = outbound.tx_links.has_broken();
         drop(outbound);
         if has_broken {
             // The application ends the link.
@@ -359,9 +362,9 @@ impl<D: Driver> Charge<D> {
     fn sleep(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> Result<(), HostError> {
         let mut due_ns = None;
         if let Some(outbound) = &self.outbound {
-            let mut outbound = outbound.stay();
+            let mut outbound = outbound.lock_in_background();
             due_ns = outbound.give_back_if_idle(self.driver.now_ns());
-            if outbound.outlets.await_credit() {
+            if outbound.tx_links.await_credit() {
                 drop(outbound);
                 exchange.posted.store(true, Ordering::Relaxed);
                 exchange.note_activity(1);
@@ -370,11 +373,14 @@ impl<D: Driver> Charge<D> {
         }
         self.driver.prepare_sleep();
         exchange.asleep.store(true, Ordering::Relaxed);
-        let again_ns = self.inbound.stay().announce_sleep(|| self.driver.now_ns());
+        let again_ns = self
+            .inbound
+            .lock_in_background()
+            .announce_sleep(|| self.driver.now_ns());
         due_ns = due_ns.into_iter().chain(again_ns).min();
         self.driver.pass_barrier();
         fence(Ordering::SeqCst);
-        self.inbound.stay().look_everywhere();
+        self.inbound.lock_in_background().look_everywhere();
         // Whoever saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.look(exchange, 1);
         // Rings that came while we were awake were taken; they may have been the application's. So may room be that this look
@@ -383,7 +389,7 @@ impl<D: Driver> Charge<D> {
         let credit_came = self
             .outbound
             .as_ref()
-            .is_some_and(|outbound| outbound.stay().outlets.credit_came());
+            .is_some_and(|outbound| outbound.lock_in_background().tx_links.credit_came());
         let result = if moved
             || credit_came
             || exchange.stop.load(Ordering::Acquire)
@@ -394,7 +400,7 @@ impl<D: Driver> Charge<D> {
             self.driver.sleep(due_ns)
         };
         self.driver.end_sleep();
-        self.inbound.stay().end_sleep();
+        self.inbound.lock_in_background().end_sleep();
         exchange.asleep.store(false, Ordering::Relaxed);
         result
     }

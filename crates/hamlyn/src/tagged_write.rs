@@ -27,7 +27,7 @@ use crate::message::{Message, Target};
 use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::{OutsideTicket, Ticket};
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// The receiving end: an area to be written, and a queue of tags.
 #[derive(Debug)]
@@ -264,7 +264,7 @@ impl Tags {
         sought: Option<u64>,
         wait: Wait,
     ) -> Result<Option<Tag>, ReceiveError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             while let Some(notification) = manager.interface_mut().rcv(&mut self.queue)? {
                 let tag = Tag::of(&notification);
@@ -280,7 +280,7 @@ impl Tags {
                 }
                 self.passed.push_back(tag);
             }
-            if !manager.pause(&mut patience)? {
+            if !manager.pause(&mut wait_state)? {
                 return Ok(None);
             }
         }

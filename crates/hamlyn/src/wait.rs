@@ -28,7 +28,7 @@ impl From<Duration> for Wait {
 
 /// A wait under way: first it polls for a while, then it sleeps.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct WaitState {
     wait: Wait,
     /// Zero until the clock is needed, so that a call that need not wait reads none.
     deadline_ns: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Patience {
 
 /// What a wait should do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
+pub(crate) enum WaitStep {
     /// Give up.
     Stop,
     /// Look again.
@@ -79,13 +79,13 @@ const WAKE_NS: u64 = 50_000;
 /// rare, up to the limit where they come soon. A peer that is silent costs no processor. And whether it is
 /// worth while to offer the processor to others early.
 #[derive(Debug)]
-pub(crate) struct Habit {
+pub(crate) struct AdaptiveSpin {
     spin_ns: u64,
     /// From the least to the most, a power of two.
     pauses_per_yield: u32,
 }
 
-impl Habit {
+impl AdaptiveSpin {
     /// To begin with, as long as is allowed.
     pub(crate) fn new(spin_max_ns: u64) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Habit {
     }
 }
 
-impl Patience {
+impl WaitState {
     pub(crate) fn new(wait: Wait) -> Self {
         Self {
             wait,
@@ -129,15 +129,19 @@ impl Patience {
     }
 
     #[inline]
-    pub(crate) fn next(&mut self, habit: &Habit, now_ns: impl FnOnce() -> u64) -> Next {
+    pub(crate) fn next(
+        &mut self,
+        adaptive_spin: &AdaptiveSpin,
+        now_ns: impl FnOnce() -> u64,
+    ) -> WaitStep {
         if self.wait == Wait::Poll {
-            return Next::Stop;
+            return WaitStep::Stop;
         }
         self.pauses = self.pauses.wrapping_add(1);
         if self.spin_until_ns != 0 && !self.pauses.is_multiple_of(PAUSES_PER_CLOCK) {
-            return Next::Spin;
+            return WaitStep::Spin;
         }
-        self.by_the_clock(habit, now_ns())
+        self.by_the_clock(adaptive_spin, now_ns())
     }
 
     /// When it is over; its time begins with the first look at the clock.
@@ -176,41 +180,42 @@ impl Patience {
         self.pauses == 0 || self.spin_until_ns != 0
     }
 
-    fn by_the_clock(&mut self, habit: &Habit, now_ns: u64) -> Next {
+    fn by_the_clock(&mut self, adaptive_spin: &AdaptiveSpin, now_ns: u64) -> WaitStep {
         if !self.has_begun {
             self.has_begun = true;
             self.begun_ns = now_ns;
-            self.spin_until_ns = now_ns.saturating_add(habit.spin_ns);
+            self.spin_until_ns = now_ns.saturating_add(adaptive_spin.spin_ns);
         }
         if now_ns >= self.deadline(now_ns) {
-            return Next::Stop;
+            return WaitStep::Stop;
         }
         if now_ns < self.spin_until_ns || self.pauses < EAGER_LOOKS {
-            if !self.pauses.is_multiple_of(habit.pauses_per_yield) {
-                return Next::Spin;
+            if !self.pauses.is_multiple_of(adaptive_spin.pauses_per_yield) {
+                return WaitStep::Spin;
             }
             self.offered_ns = now_ns;
-            return Next::Yield;
+            return WaitStep::Yield;
         }
         // From now on every pause is a sleep.
         self.spin_until_ns = 0;
-        Next::Sleep((self.deadline_ns != u64::MAX).then_some(self.deadline_ns))
+        WaitStep::Sleep((self.deadline_ns != u64::MAX).then_some(self.deadline_ns))
     }
 
-    /// After [`Next::Yield`]: the processor is ours again. What others took of it to move messages is no time
+    /// After [`WaitStep::Yield`]: the processor is ours again. What others took of it to move messages is no time
     /// that we have waited.
-    pub(crate) fn resumed(&mut self, habit: &mut Habit, now_ns: u64) {
+    pub(crate) fn resumed(&mut self, adaptive_spin: &mut AdaptiveSpin, now_ns: u64) {
         let took_ns = now_ns.saturating_sub(self.offered_ns);
         if took_ns > OTHERS_COMPUTE_NS {
-            habit.pauses_per_yield = PAUSES_PER_YIELD_MAX;
+            adaptive_spin.pauses_per_yield = PAUSES_PER_YIELD_MAX;
         } else {
-            habit.pauses_per_yield = (habit.pauses_per_yield / 2).max(PAUSES_PER_YIELD_MIN);
+            adaptive_spin.pauses_per_yield =
+                (adaptive_spin.pauses_per_yield / 2).max(PAUSES_PER_YIELD_MIN);
             self.begun_ns = self.begun_ns.saturating_add(took_ns);
             self.spin_until_ns = self.spin_until_ns.saturating_add(took_ns);
         }
     }
 
-    /// How long this wait has lasted, without what [`Patience::resumed`] says.
+    /// How long this wait has lasted, without what [`WaitState::resumed`] says.
     pub(crate) fn waited_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.begun_ns)
     }

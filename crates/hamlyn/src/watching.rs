@@ -7,7 +7,7 @@ use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use hamlyn_ring::watch::Turns;
 
-use crate::inlets::Inlets;
+use crate::rx_links::RxLinks;
 
 /// Notes taken per poll.
 const READY_BITS_PER_POLL: u32 = 16;
@@ -35,12 +35,12 @@ impl Watching {
     }
 
     /// A new link is at this place, which its peer knows to be watched.
-    pub(crate) fn enter<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, place: usize) {
-        let Some(inlet) = links.at(place) else {
+    pub(crate) fn enter<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>, place: usize) {
+        let Some(rx_link) = links.at(place) else {
             return;
         };
         self.turns.enter(place);
-        let note = inlet.end.ready_bit();
+        let note = rx_link.end.ready_bit();
         if note < hamlyn_ring::ready_bitmap::READY_BITS_MAX {
             let note = note as usize;
             if note >= self.by_note.len() {
@@ -85,20 +85,20 @@ impl Watching {
 
     /// The link whose turn it was had something or nothing; the next one has its turn.
     #[inline]
-    pub(crate) fn next<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, is_silent: bool) {
+    pub(crate) fn next<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>, is_silent: bool) {
         if !self.turns.had_turn(is_silent) || !self.unwatch(links) {
             self.turns.advance();
         }
     }
 
     #[cold]
-    fn unwatch<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) -> bool {
+    fn unwatch<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) -> bool {
         let place = self.turns.current();
-        let Some(inlet) = links.at(place) else {
+        let Some(rx_link) = links.at(place) else {
             return false;
         };
         // Of a lost peer there is something to take, or a link to remove.
-        let unwatched = inlet.lost.is_none() && inlet.end.unwatch();
+        let unwatched = rx_link.lost.is_none() && rx_link.end.unwatch();
         if unwatched {
             self.turns.unwatch(place);
         }
@@ -107,17 +107,19 @@ impl Watching {
 
     /// Watches this link, whatever it has.
     #[cold]
-    pub(crate) fn watch<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, place: usize) {
+    pub(crate) fn watch<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>, place: usize) {
         if self.turns.watch(place)
-            && let Some(inlet) = links.at(place)
+            && let Some(rx_link) = links.at(place)
         {
-            inlet.end.watch();
+            rx_link.end.watch();
         }
     }
 
-    fn watch_if_pending<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>, place: usize) {
+    fn watch_if_pending<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>, place: usize) {
         if !self.turns.is_watched(place)
-            && links.at(place).is_some_and(|inlet| inlet.end.is_pending())
+            && links
+                .at(place)
+                .is_some_and(|rx_link| rx_link.end.is_pending())
         {
             self.watch(links, place);
         }
@@ -131,7 +133,7 @@ impl Watching {
 
     /// Looks where notes say, and at one link that nobody spoke of.
     #[inline(never)]
-    pub(crate) fn heed<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
+    pub(crate) fn heed<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
         if let Some(notes) = &mut self.notes
             && notes.is_any()
         {
@@ -155,16 +157,16 @@ impl Watching {
 
     /// Tells all peers that we are about to sleep. To be followed by a barrier, and
     /// [`Watching::look_everywhere`].
-    pub(crate) fn announce_sleep<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
+    pub(crate) fn announce_sleep<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
         for place in 0..links.places() {
-            if let Some(inlet) = links.at(place) {
-                inlet.end.announce_sleep();
+            if let Some(rx_link) = links.at(place) {
+                rx_link.end.announce_sleep();
             }
         }
     }
 
     /// Whatever was sent by somebody who saw us awake is taken by the next poll.
-    pub(crate) fn look_everywhere<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
+    pub(crate) fn look_everywhere<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
         if self.is_any_unwatched() {
             for place in 0..links.places() {
                 self.watch_if_pending(links, place);
@@ -174,10 +176,10 @@ impl Watching {
     }
 
     /// We are awake: the links that we watch need not ring. The others still may, once each.
-    pub(crate) fn end_sleep<R: ReceiveEnd>(&mut self, links: &mut Inlets<R>) {
+    pub(crate) fn end_sleep<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
         for &place in self.turns.watched_places() {
-            if let Some(inlet) = links.at(place as usize) {
-                inlet.end.watch();
+            if let Some(rx_link) = links.at(place as usize) {
+                rx_link.end.watch();
             }
         }
     }

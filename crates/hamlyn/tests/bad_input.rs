@@ -62,7 +62,7 @@ fn members() -> impl Strategy<Value = Member> {
         };
         Member {
             ticket,
-            share: Share::from_less_one(share, ticket.counting).unwrap(),
+            share: Share::from_minus_one(share, ticket.counting).unwrap(),
         }
     })
 }

@@ -134,7 +134,7 @@ fn member_seeds() -> Vec<Seed> {
     let mut seeds = Vec::new();
     for (name, ticket) in tickets() {
         let whole = Share::whole(ticket.counting);
-        let one = Share::from_less_one(0, ticket.counting).expect("the smallest");
+        let one = Share::from_minus_one(0, ticket.counting).expect("the smallest");
         for (kind, share) in [("whole", whole), ("one", one)] {
             let bytes = Member { ticket, share }.to_bytes().to_vec();
             seeds.push((format!("{name}_{kind}"), bytes, true));

@@ -19,7 +19,7 @@
 //! * [`streaming`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
 //! * [`wake`]: the words at which they sleep.
-//! * [`watch`], [`notes`]: which of many links to look at.
+//! * [`watch`], [`ready_bitmap`]: which of many links to look at.
 
 #![deny(unsafe_code)]
 

@@ -107,7 +107,7 @@ async fn run<S: Sharing>(
     loop {
         let is_over = match manager.look(&mut waiting)? {
             Look::Again => false,
-            Look::News => true,
+            Look::Ready => true,
             Look::Sleep(sleep) => {
                 rest(sleep, &descriptor).await;
                 true

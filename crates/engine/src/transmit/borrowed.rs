@@ -2,7 +2,7 @@
 
 use crate::backlog::{Source, offer};
 use crate::limits::BORROWED_BURST;
-use crate::memory::{Area, LinkId, Outlet, Unsent};
+use crate::memory::{Area, LinkId, TxLinks, Unsent};
 use crate::segment::Segmenter;
 use crate::terminus::{PostError, SendHandle, Terminus, TerminusId};
 
@@ -22,7 +22,7 @@ pub enum Borrowed {
 }
 
 /// A message that is sent from where it lies, in the turns of its terminus.
-pub(super) struct Guest<'a> {
+pub(super) struct InlineSend<'a> {
     pub(super) id: TerminusId,
     segmenter: &'a mut Segmenter,
     metadata: &'a [u8],
@@ -33,21 +33,21 @@ pub(super) struct Guest<'a> {
     pub(super) state: Borrowed,
 }
 
-impl Guest<'_> {
+impl InlineSend<'_> {
     /// Offers one packet of it; whether the link took it.
-    pub(super) fn send_one<A: Area, O: Outlet<A>>(
+    pub(super) fn send_one<A: Area, O: TxLinks<A>>(
         &mut self,
         terminus: &Terminus<A>,
         link: LinkId,
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> bool {
-        let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
+        let Some(payload_max_bytes) = tx_links.payload_max_bytes(link) else {
             self.state = Borrowed::Gone;
             return false;
         };
         let segment = self.segmenter.next(payload_max_bytes);
         let source = Source::Bytes(self.data);
-        match offer(outlet, link, terminus, &source, &segment, self.metadata) {
+        match offer(tx_links, link, terminus, &source, &segment, self.metadata) {
             Ok(()) => {
                 self.segmenter.advance(&segment);
                 self.burst_left -= 1;
@@ -71,13 +71,13 @@ impl<A: Area> Transmitter<A> {
     /// Begins a message whose bytes stay the caller's and are sent from where
     /// they are, by calls of [`Transmitter::continue_borrowed`]. Nothing of the terminus may wait for
     /// the same link, as their order is kept.
-    pub fn begin_borrowed<O: Outlet<A>>(
+    pub fn begin_borrowed<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: &Message,
         metadata: &[u8],
         data_bytes: u64,
-        outlet: &O,
+        tx_links: &O,
     ) -> Result<Segmenter, PostError> {
         if !self.termini.contains(id.name()) {
             return Err(PostError::NoSuchTerminus);
@@ -86,7 +86,7 @@ impl<A: Area> Transmitter<A> {
         if backlog.is_some_and(|backlog| backlog.waiting_of(id) != 0) {
             return Err(PostError::QueueFull);
         }
-        let payload_max_bytes = outlet.payload_max_bytes(message.link);
+        let payload_max_bytes = tx_links.payload_max_bytes(message.link);
         let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
         segmenter(message, metadata, data_bytes, payload_max_bytes)
     }
@@ -94,20 +94,20 @@ impl<A: Area> Transmitter<A> {
     /// Sends as many packets of a borrowed message as the link takes, at most
     /// [`BORROWED_BURST`]. Other termini whose messages wait for the link have their turns meanwhile. When it is all
     /// sent, the caller reports it with [`Transmitter::finish_borrowed`].
-    pub fn continue_borrowed<O: Outlet<A>>(
+    pub fn continue_borrowed<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         link: LinkId,
         segmenter: &mut Segmenter,
         metadata: &[u8],
         data: &[u8],
-        outlet: &mut O,
+        tx_links: &mut O,
     ) -> Result<Borrowed, PostError> {
         let terminus = self
             .termini
             .get(id.name())
             .ok_or(PostError::NoSuchTerminus)?;
-        if let Some(payload_max_bytes) = outlet.payload_max_bytes(link)
+        if let Some(payload_max_bytes) = tx_links.payload_max_bytes(link)
             && !segmenter.fits(payload_max_bytes)
         {
             return Err(PostError::FastTooLong {
@@ -115,7 +115,7 @@ impl<A: Area> Transmitter<A> {
                 payload_max_bytes,
             });
         }
-        let mut guest = Guest {
+        let mut inline_send = InlineSend {
             id,
             segmenter,
             metadata,
@@ -125,11 +125,13 @@ impl<A: Area> Transmitter<A> {
         };
         if self.is_waiting_for(link) {
             backlog_of(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
-            self.serve(link.index, usize::MAX, Some(&mut guest), outlet);
+            self.serve(link.index, usize::MAX, Some(&mut inline_send), tx_links);
         } else {
-            while guest.send_one(terminus, link, outlet) && guest.state == Borrowed::Full {}
+            while inline_send.send_one(terminus, link, tx_links)
+                && inline_send.state == Borrowed::Full
+            {}
         }
-        Ok(guest.state)
+        Ok(inline_send.state)
     }
 
     /// Accounts for a borrowed message that is all sent.

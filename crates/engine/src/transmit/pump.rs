@@ -1,9 +1,9 @@
 //! What waits is sent as its links have room: links take turns, and on each link termini.
 
 use crate::limits::{BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, PUMPS_PER_TRIAL};
-use crate::memory::{Area, Outlet, Unsent};
+use crate::memory::{Area, TxLinks, Unsent};
 
-use super::borrowed::{Borrowed, Guest};
+use super::borrowed::{Borrowed, InlineSend};
 use super::{Pumped, Transmitter};
 
 impl<A: Area> Transmitter<A> {
@@ -11,7 +11,7 @@ impl<A: Area> Transmitter<A> {
     /// termini take turns, each of as many packets as its priority says: so a message waits at most for one
     /// turn of every other terminus that sends to its link, and never for what is sent to another. Each
     /// link that may have room is served; of those that turn out to have none, a few are offered a packet.
-    pub fn pump<O: Outlet<A>>(&mut self, outlet: &mut O, packets_max: usize) -> Pumped {
+    pub fn pump<O: TxLinks<A>>(&mut self, tx_links: &mut O, packets_max: usize) -> Pumped {
         self.pumps = self.pumps.wrapping_add(1);
         let mut packets = 0;
         let mut blocked = 0;
@@ -23,7 +23,7 @@ impl<A: Area> Transmitter<A> {
             && let Some(index) = self.listed.pop_front()
         {
             left -= 1;
-            if self.rests(index, outlet) {
+            if self.rests(index, tx_links) {
                 self.listed.push_back(index);
                 continue;
             }
@@ -31,7 +31,7 @@ impl<A: Area> Transmitter<A> {
                 index,
                 BACKLOG_BURST.min(packets_max - packets),
                 None,
-                outlet,
+                tx_links,
             );
             packets += sent;
             if let Some(backlog) = self.backlogs.get_mut(index as usize) {
@@ -54,20 +54,20 @@ impl<A: Area> Transmitter<A> {
 
     /// Whether nothing has changed since that link was found full. Now and then a packet is offered all the same: want of
     /// room may have had another cause.
-    fn rests<O: Outlet<A>>(&self, index: u32, outlet: &O) -> bool {
+    fn rests<O: TxLinks<A>>(&self, index: u32, tx_links: &O) -> bool {
         let backlog = self.backlogs.get(index as usize);
         !self.pumps.is_multiple_of(PUMPS_PER_TRIAL)
             && backlog
-                .is_some_and(|backlog| backlog.waiting() != 0 && !outlet.may_take(backlog.link))
+                .is_some_and(|backlog| backlog.waiting() != 0 && !tx_links.may_take(backlog.link))
     }
 
     /// Sends packets to one link, in order of turns, until it takes no more; how many.
-    pub(super) fn serve<O: Outlet<A>>(
+    pub(super) fn serve<O: TxLinks<A>>(
         &mut self,
         index: u32,
         packets_max: usize,
-        mut guest: Option<&mut Guest<'_>>,
-        outlet: &mut O,
+        mut inline_send: Option<&mut InlineSend<'_>>,
+        tx_links: &mut O,
     ) -> usize {
         let Some(backlog) = self.backlogs.get_mut(index as usize) else {
             return 0;
@@ -75,7 +75,7 @@ impl<A: Area> Transmitter<A> {
         let link = backlog.link;
         let mut packets = 0;
         while packets < packets_max {
-            let guest_id = guest.as_ref().map(|guest| guest.id);
+            let guest_id = inline_send.as_ref().map(|inline_send| inline_send.id);
             let Some(place) = backlog.turn(guest_id) else {
                 break;
             };
@@ -85,15 +85,15 @@ impl<A: Area> Transmitter<A> {
             let Some(terminus) = self.termini.get(lane.terminus.name()) else {
                 break;
             };
-            if let Some(guest) = &mut guest
-                && guest.id == lane.terminus
+            if let Some(inline_send) = &mut inline_send
+                && inline_send.id == lane.terminus
             {
-                let taken = guest.send_one(terminus, link, outlet);
+                let taken = inline_send.send_one(terminus, link, tx_links);
                 if taken {
                     packets += 1;
                     backlog.sent(place, None);
                 }
-                if !taken || guest.state != Borrowed::Full {
+                if !taken || inline_send.state != Borrowed::Full {
                     break;
                 }
                 continue;
@@ -101,7 +101,7 @@ impl<A: Area> Transmitter<A> {
             let Some(work) = lane.queue.front() else {
                 break;
             };
-            let Some(payload_max_bytes) = outlet.payload_max_bytes(link) else {
+            let Some(payload_max_bytes) = tx_links.payload_max_bytes(link) else {
                 self.waiting -= backlog.fail_all();
                 break;
             };
@@ -111,7 +111,7 @@ impl<A: Area> Transmitter<A> {
                 continue;
             }
             let segment = work.segmenter.next(payload_max_bytes);
-            match work.offer(outlet, link, terminus, &segment) {
+            match work.offer(tx_links, link, terminus, &segment) {
                 Ok(()) => {
                     packets += 1;
                     self.waiting -= usize::from(segment.last);

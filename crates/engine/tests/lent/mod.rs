@@ -13,7 +13,7 @@ use std::rc::Rc;
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, LinkId, Outlet, Part, Payload, Unsent, Window};
+use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent, Window};
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
@@ -324,7 +324,7 @@ impl Wires {
     }
 }
 
-impl Outlet<VecArea> for Wires {
+impl TxLinks<VecArea> for Wires {
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
         self.wires
             .get(link.index as usize)?

@@ -82,7 +82,7 @@ impl Queue {
 
 /// Whether packets are taken at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gate {
+pub enum ReceiveEnable {
     Closed,
     Open,
     Lapsed,
@@ -91,7 +91,7 @@ pub enum Gate {
 /// A receiving interface with all that its application gave it.
 #[derive(Clone, Debug)]
 pub struct Model {
-    pub gate: Gate,
+    pub receive_enable: ReceiveEnable,
     pub areas: Vec<Vec<u8>>,
     pub metadata: Vec<Vec<Entry>>,
     pub slots: BTreeMap<u32, Slot>,
@@ -105,7 +105,7 @@ pub struct Model {
 impl Model {
     pub fn new(areas: &[usize]) -> Self {
         Self {
-            gate: Gate::Closed,
+            receive_enable: ReceiveEnable::Closed,
             areas: areas.iter().map(|&length| vec![0; length]).collect(),
             metadata: Vec::new(),
             slots: BTreeMap::new(),
@@ -143,10 +143,10 @@ impl Model {
     }
 
     fn judge(&mut self, packet: &Packet) -> Result<(), Refusal> {
-        match self.gate {
-            Gate::Closed => return Err(Refusal::NotSetUp),
-            Gate::Lapsed => return Err(Refusal::HandshakeLapsed),
-            Gate::Open => {}
+        match self.receive_enable {
+            ReceiveEnable::Closed => return Err(Refusal::NotSetUp),
+            ReceiveEnable::Lapsed => return Err(Refusal::HandshakeLapsed),
+            ReceiveEnable::Open => {}
         }
         let header = &packet.header;
         let Some(slot) = self.slots.get(&header.slot.to_bits()) else {

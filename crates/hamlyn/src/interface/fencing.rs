@@ -11,7 +11,7 @@ use super::Interface;
 use crate::error::{FenceError, PeerLost, Undelivered};
 use crate::links::LinkEnd;
 use crate::outbound::Outbound;
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// A fence under way.
 pub(crate) struct Fence {
@@ -64,15 +64,15 @@ impl<H: Host> Interface<H> {
     }
 
     fn run_fence(&mut self, mut fence: Fence, wait: Wait) -> Result<(), FenceError> {
-        let mut patience = Patience::new(wait);
-        while !self.continue_fence(&mut fence) && self.pause(&mut patience)? {}
+        let mut wait_state = WaitState::new(wait);
+        while !self.continue_fence(&mut fence) && self.pause(&mut wait_state)? {}
         self.end_fence(fence)
     }
 
     /// A fence to all links.
     pub(crate) fn begin_fence(&mut self) -> Fence {
         let links = &self.links;
-        let (accepted, legs, (refused, last)) = self.outbound.with(|outbound| {
+        let (accepted, legs, (refused, last)) = self.outbound.lock(|outbound| {
             let leg = |link| {
                 let to = links.destination(link)?;
                 Some(Leg {
@@ -81,8 +81,8 @@ impl<H: Host> Interface<H> {
                     asked: None,
                 })
             };
-            let legs: Vec<Leg> = outbound.outlets.links().filter_map(leg).collect();
-            let refused = outbound.outlets.ended.take_refused();
+            let legs: Vec<Leg> = outbound.tx_links.links().filter_map(leg).collect();
+            let refused = outbound.tx_links.ended.take_refused();
             (outbound.transmitter.accepted(), legs, refused)
         });
         Fence {
@@ -135,7 +135,7 @@ impl<H: Host> Interface<H> {
         let accepted = fence.accepted;
         let stepped = self
             .outbound
-            .with(|outbound| leg.advance(accepted, outbound));
+            .lock(|outbound| leg.advance(accepted, outbound));
         match stepped {
             Ok(None) => Step::Waits,
             Ok(Some(refused)) => {
@@ -161,8 +161,8 @@ impl<H: Host> Interface<H> {
             return Err(FenceError::Refused { count, last });
         }
         if let Some(lost) = fence.lost.or_else(|| self.unplaced(fence.is_to_all)) {
-            let forget = |outbound: &mut Outbound<_>| outbound.outlets.ended.forget(&lost.peer);
-            self.outbound.with(forget);
+            let forget = |outbound: &mut Outbound<_>| outbound.tx_links.ended.forget(&lost.peer);
+            self.outbound.lock(forget);
             return Err(lost.into());
         }
         match fence.legs.first() {
@@ -173,7 +173,7 @@ impl<H: Host> Interface<H> {
 
     /// A peer that was gone before it had taken everything, and that no fence has told of.
     fn unplaced(&self, is_to_all: bool) -> Option<PeerLost> {
-        let unplaced = |outbound: &Outbound<_>| outbound.outlets.ended.unplaced();
+        let unplaced = |outbound: &Outbound<_>| outbound.tx_links.ended.unplaced();
         let peer = self.outbound.look(unplaced).filter(|_| is_to_all)?;
         let known = self.links.recent_loss(&peer);
         let end = known.map_or(LinkEnd::ClosedHere, |lost| lost.end);
@@ -188,12 +188,12 @@ impl Leg {
         accepted: u64,
         outbound: &mut Outbound<T>,
     ) -> Result<Option<crate::outbound::NewlyRefused>, Unsent> {
-        let outlets = &mut outbound.outlets;
+        let tx_links = &mut outbound.tx_links;
         let asked = match self.asked {
             Some(asked) => asked,
             None if outbound.transmitter.waits_before(self.link, accepted) => return Ok(None),
-            None => *self.asked.insert(outlets.fence(self.link)?),
+            None => *self.asked.insert(tx_links.fence(self.link)?),
         };
-        outlets.answer(self.link, asked)
+        tx_links.answer(self.link, asked)
     }
 }

@@ -21,7 +21,7 @@ use crate::links::LinkEnd;
 use crate::message::{Message, Target, compose_at};
 use crate::outbound::Outbound;
 use crate::slot::Slot;
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// A grant that was made, and whose pages are still the peer's to write.
 struct Made {
@@ -99,7 +99,7 @@ impl Granting {
             return Ok(None);
         };
         let posting = || compose_at(target, message, offset);
-        let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
         if !transmitter.has_room(terminus, target.link)? {
             return Err(PostError::QueueFull);
         }
@@ -107,7 +107,7 @@ impl Granting {
             return Ok(None);
         }
         let posted =
-            transmitter.post_placed(terminus, posting, message.metadata, data_bytes, outlets)?;
+            transmitter.post_placed(terminus, posting, message.metadata, data_bytes, tx_links)?;
         Ok(Some(posted.handle))
     }
 }
@@ -142,7 +142,7 @@ impl<H: Host> Interface<H> {
         }
         let id = self
             .inbound
-            .with(|inbound| inbound.receiver.grant(slot.name, range.clone(), peer))?;
+            .lock(|inbound| inbound.receiver.grant(slot.name, range.clone(), peer))?;
         match self.lend(slot, &range, &to) {
             Ok((lent, secret)) => {
                 let ticket = GrantTicket {
@@ -162,7 +162,7 @@ impl<H: Host> Interface<H> {
                 Ok(Grant { id, ticket })
             }
             Err(error) => {
-                self.inbound.with(|inbound| inbound.receiver.end_grant(id));
+                self.inbound.lock(|inbound| inbound.receiver.end_grant(id));
                 Err(error)
             }
         }
@@ -174,7 +174,7 @@ impl<H: Host> Interface<H> {
         range: &std::ops::Range<u64>,
         to: &hamlyn_host::Peer,
     ) -> Result<(Lent, u64), GrantError> {
-        let (lent, file) = self.inbound.with(|inbound| {
+        let (lent, file) = self.inbound.lock(|inbound| {
             let (area, base) = inbound
                 .receiver
                 .slot_place(slot.name)
@@ -208,7 +208,7 @@ impl<H: Host> Interface<H> {
         let made = &mut self.granting.made[at];
         self.host.withdraw_lent(made.secret);
         // While nobody deposits: what is copied to fresh pages is all that was received.
-        self.inbound.with(|inbound| {
+        self.inbound.lock(|inbound| {
             inbound.receiver.end_grant(made.id);
             made.lent.take_back()
         })?;
@@ -236,7 +236,7 @@ impl<H: Host> Interface<H> {
     pub(super) fn end_grants_with(&mut self, link: LinkId) {
         if self.granting.made.iter().any(|made| made.holder == link) {
             self.inbound
-                .with(|inbound| inbound.receiver.end_grants_of(link));
+                .lock(|inbound| inbound.receiver.end_grants_of(link));
         }
         for made in &self.granting.made {
             if made.holder == link {
@@ -271,7 +271,7 @@ impl<H: Host> Interface<H> {
         if self.granting.accepted.len() >= ACCEPTED_MAX {
             return Err(AcceptError::TooMany);
         }
-        let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
+        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
         let pages = self
             .host
             .borrow(ticket.destination, ticket.secret, deadline_ns)?;
@@ -342,20 +342,20 @@ impl<H: Host> Interface<H> {
         wait: Wait,
         store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         // Looked up anew after each wait, which may have ended the link or the grant.
         loop {
             let (granting, place) = (&mut self.granting, place.clone());
             let placed = self
                 .outbound
-                .with(|outbound| granting.post(outbound, terminus, target, message, place, &store));
+                .lock(|outbound| granting.post(outbound, terminus, target, message, place, &store));
             if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
                 processor.exchange.post();
             }
             match placed {
                 Err(PostError::QueueFull) => {
                     self.poll();
-                    if !self.pause(&mut patience)? {
+                    if !self.pause(&mut wait_state)? {
                         return Err(SendError::WouldBlock {
                             peer: target.ticket.destination,
                         });

@@ -14,9 +14,9 @@ use crate::error::{PeerLost, Undelivered};
 use crate::event::Event;
 use crate::links::{LinkEnd, PeerIdentity};
 use crate::message::Target;
-use crate::processor::{News, take_event};
+use crate::processor::{DriverEvent, take_event};
 use crate::ticket::Ticket;
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// How long a network processor has to tell of a link that the host has, in nanoseconds; it takes some microseconds.
 const NEWS_NS: u64 = 500_000_000;
@@ -57,7 +57,7 @@ impl<H: Host> Interface<H> {
 
     /// Connects to another interface by name, or to this one.
     pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
-        let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
+        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
         // Peers that left count until it is heard that they did.
         self.attend_if_asked();
         let connected = match self.host.connect(to, deadline_ns) {
@@ -71,22 +71,22 @@ impl<H: Host> Interface<H> {
                 let (transmit, receive) = link.split();
                 let id = self
                     .inbound
-                    .with(|inbound| inbound.insert(peer.token, receive));
+                    .lock(|inbound| inbound.insert(peer.token, receive));
                 // Its peer does not know that they sleep.
                 self.wake_sleepers();
                 if let Some(processor) = &self.processor {
                     // If it sleeps, the new peer does not know that.
                     processor.exchange.wake();
                 }
-                self.hear(News::Linked(id, peer, transmit));
+                self.apply_event(DriverEvent::Linked(id, peer, transmit));
                 // It may be lost already.
-                self.attend();
+                self.drain_events();
                 Ok(id)
             }
             Connected::Already { token } => {
                 let told_by_ns = deadline_ns.min(self.host.now_ns().saturating_add(NEWS_NS));
                 loop {
-                    self.attend();
+                    self.drain_events();
                     if let Some(destination) = self.links.by_token(token)
                         && let Some(link) = self.links.to(&destination)
                     {
@@ -136,8 +136,8 @@ impl<H: Host> Interface<H> {
     /// Ends the link to a peer. What was sent to it stays sent; what is queued for it fails.
     pub fn disconnect(&mut self, link: LinkId) {
         if self.links.contains(link) {
-            self.inbound.with(|inbound| inbound.remove(link));
-            self.hear(News::Ended(link, LinkEnd::ClosedHere));
+            self.inbound.lock(|inbound| inbound.remove(link));
+            self.apply_event(DriverEvent::Ended(link, LinkEnd::ClosedHere));
         }
     }
 
@@ -150,7 +150,7 @@ impl<H: Host> Interface<H> {
     /// leads to an interface of this host. Allocates; not for the path of a message.
     pub fn connection_state(&self, link: LinkId) -> Option<ConnectionState> {
         self.outbound
-            .look(|outbound| outbound.outlets.connection_state(link))
+            .look(|outbound| outbound.tx_links.connection_state(link))
     }
 
     /// Why a link is not up, or nothing if it is.
@@ -207,10 +207,10 @@ impl<H: Host> Interface<H> {
     /// lies can hide or invent refusals of what was sent to it, and nothing else.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
         let links = &self.links;
-        let (returned, has_broken) = self.outbound.with(|outbound| {
+        let (returned, has_broken) = self.outbound.lock(|outbound| {
             let leads_to = |link| links.destination(link);
-            let returned = outbound.outlets.next_returned(leads_to);
-            (returned, outbound.outlets.has_broken())
+            let returned = outbound.tx_links.next_returned(leads_to);
+            (returned, outbound.tx_links.has_broken())
         });
         if has_broken {
             self.end_broken();
@@ -222,7 +222,7 @@ impl<H: Host> Interface<H> {
     /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`], and were forgotten because there were too many. Allocates; not for the path of
     /// a message.
     pub fn undelivered_forgotten(&self) -> u64 {
-        self.outbound.look(|outbound| outbound.outlets.forgotten())
+        self.outbound.look(|outbound| outbound.tx_links.forgotten())
     }
 
     /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to whoever asks for
@@ -250,7 +250,7 @@ impl<H: Host> Interface<H> {
         item: &str,
         wait: Wait,
     ) -> Result<Vec<u8>, ConnectError> {
-        let deadline_ns = Patience::deadline_ns(wait, self.host.now_ns());
+        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
         self.host.ask(to, item, deadline_ns)
     }
 
@@ -262,22 +262,22 @@ impl<H: Host> Interface<H> {
     #[inline]
     pub(crate) fn attend_if_asked(&mut self) {
         if self.is_asked() {
-            self.attend();
+            self.drain_events();
         }
     }
 
     /// Hears what there is to hear: from the host, or from the network processor.
     #[cold]
     #[inline(never)]
-    pub(super) fn attend(&mut self) {
+    pub(super) fn drain_events(&mut self) {
         loop {
             let news = if let Some(driver) = &mut self.driver {
                 let Some(event) = driver.next_event() else {
                     break;
                 };
-                self.inbound.with(|inbound| take_event(inbound, event))
+                self.inbound.lock(|inbound| take_event(inbound, event))
             } else if let Some(processor) = &self.processor {
-                let Some(news) = processor.exchange.next_news() else {
+                let Some(news) = processor.exchange.next_event() else {
                     break;
                 };
                 Some(news)
@@ -286,7 +286,7 @@ impl<H: Host> Interface<H> {
             };
             self.other_activity += 1;
             if let Some(news) = news {
-                self.hear(news);
+                self.apply_event(news);
             }
         }
         self.end_broken();
@@ -299,10 +299,10 @@ impl<H: Host> Interface<H> {
     pub(super) fn end_broken(&mut self) {
         while let Some((id, fault)) = self
             .outbound
-            .with(|outbound| outbound.outlets.next_broken())
+            .lock(|outbound| outbound.tx_links.next_broken())
         {
-            self.inbound.with(|inbound| inbound.remove(id));
-            self.hear(News::Ended(id, LinkEnd::Fault(fault)));
+            self.inbound.lock(|inbound| inbound.remove(id));
+            self.apply_event(DriverEvent::Ended(id, LinkEnd::Fault(fault)));
         }
     }
 
@@ -310,30 +310,30 @@ impl<H: Host> Interface<H> {
     #[cold]
     pub(super) fn end_ended(&mut self) {
         // What the network processor told before is older: a link is known before it ends.
-        self.attend();
-        while let Some((id, end)) = self.inbound.with(|inbound| inbound.next_ended()) {
-            self.hear(News::Ended(id, end));
+        self.drain_events();
+        while let Some((id, end)) = self.inbound.lock(|inbound| inbound.next_ended()) {
+            self.apply_event(DriverEvent::Ended(id, end));
         }
     }
 
     /// The receive half knows it already.
-    fn hear(&mut self, news: News<TransmitEndOf<H>>) {
-        match news {
-            News::Linked(id, peer, transmit) => {
+    fn apply_event(&mut self, event: DriverEvent<TransmitEndOf<H>>) {
+        match event {
+            DriverEvent::Linked(id, peer, transmit) => {
                 self.outbound
-                    .with(|outbound| outbound.outlets.insert(id, transmit));
+                    .lock(|outbound| outbound.tx_links.insert(id, transmit));
                 self.links.insert(id, peer);
             }
-            News::Lost(id, cause) => {
+            DriverEvent::Lost(id, cause) => {
                 let to = self.links.destination(id);
-                self.outbound.with(|outbound| outbound.remove(id, to));
+                self.outbound.lock(|outbound| outbound.remove(id, to));
                 self.links.lose(id, cause);
             }
-            News::Ended(id, end) => {
+            DriverEvent::Ended(id, end) => {
                 self.other_activity += 1;
                 let to = self.links.destination(id);
-                self.outbound.with(|outbound| outbound.remove(id, to));
-                self.inbound.with(|inbound| inbound.release(id));
+                self.outbound.lock(|outbound| outbound.remove(id, to));
+                self.inbound.lock(|inbound| inbound.release(id));
                 self.end_grants_with(id);
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");

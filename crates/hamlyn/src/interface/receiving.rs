@@ -16,7 +16,7 @@ use crate::half::Half;
 use crate::inbound::Polled;
 use crate::place::ShortAtHand;
 use crate::processor::Strategy;
-use crate::wait::{Next, Patience, Wait};
+use crate::wait::{Wait, WaitState, WaitStep};
 
 impl<H: Host> Interface<H> {
     /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block. If there is none, and one link only, the processor
@@ -188,7 +188,7 @@ impl<H: Host> Interface<H> {
         queue.empty_at == inbound.receiver.announced()
             && inbound.is_silent()
             && !outbound.transmitter.is_waiting()
-            && !outbound.outlets.has_broken()
+            && !outbound.tx_links.has_broken()
     }
 
     /// Waits for a message (`h_rcv_block`). Nothing if none came in time.
@@ -197,12 +197,12 @@ impl<H: Host> Interface<H> {
         queue: &mut Queue,
         wait: Wait,
     ) -> Result<Option<Notification>, ReceiveError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             if let Some(notification) = self.rcv(queue)? {
                 return Ok(Some(notification));
             }
-            if !self.pause(&mut patience)? {
+            if !self.pause(&mut wait_state)? {
                 return Ok(None);
             }
         }
@@ -231,14 +231,14 @@ impl<H: Host> Interface<H> {
         self.attend_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => inbound.poll(waiting),
-            (Half::Shared(turnstile), Some(processor)) => {
+            (Half::Shared(handoff_lock), Some(processor)) => {
                 let inbound = if insists {
                     // What has come is taken when this returns, whoever takes it.
-                    Some(turnstile.enter())
+                    Some(handoff_lock.enter())
                 } else if self.strategy == Strategy::Receive {
                     // Whoever is free: perhaps the network processor is at it already.
                     processor.exchange.note_poll();
-                    turnstile.try_enter()
+                    handoff_lock.try_enter()
                 } else {
                     None
                 };
@@ -258,7 +258,7 @@ impl<H: Host> Interface<H> {
         }
         if let Half::Own(outbound) = &mut self.outbound {
             self.other_activity += outbound.pump() as u64;
-            if outbound.outlets.has_broken() {
+            if outbound.tx_links.has_broken() {
                 self.end_broken();
             }
         }
@@ -269,21 +269,21 @@ impl<H: Host> Interface<H> {
     }
 
     /// What is left of a wait.
-    pub(crate) fn left(&self, patience: &mut Patience) -> Wait {
-        patience.left(|| self.host.now_ns())
+    pub(crate) fn left(&self, wait_state: &mut WaitState) -> Wait {
+        wait_state.left(|| self.host.now_ns())
     }
 
     /// One step of a wait: false when its time is over.
     #[inline]
-    pub(crate) fn pause(&mut self, patience: &mut Patience) -> Result<bool, HostError> {
-        match self.step(patience) {
-            Next::Stop => Ok(false),
-            Next::Spin | Next::Yield => Ok(true),
-            Next::Sleep(deadline_ns) => {
+    pub(crate) fn pause(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
+        match self.step(wait_state) {
+            WaitStep::Stop => Ok(false),
+            WaitStep::Spin | WaitStep::Yield => Ok(true),
+            WaitStep::Sleep(deadline_ns) => {
                 // Only if nothing at all changed while the caller looked: what it looked at
                 // first may have changed by what it did last.
                 let activity = self.activity();
-                if patience.is_news(activity) {
+                if wait_state.is_news(activity) {
                     return Ok(true);
                 }
                 if self.sleepers.is_any() {
@@ -294,7 +294,7 @@ impl<H: Host> Interface<H> {
                     Some(deadline_ns) => self.sleep_now(deadline_ns),
                     None => Ok(()),
                 };
-                self.end_sleep(patience);
+                self.end_sleep(wait_state);
                 slept.map(|()| true)
             }
         }
@@ -302,34 +302,34 @@ impl<H: Host> Interface<H> {
 
     /// What to do next in a wait. If that is to look again, what is to be done before is done.
     #[inline]
-    pub(crate) fn step(&mut self, patience: &mut Patience) -> Next {
-        let next = patience.next(&self.habit, || self.host.now_ns());
+    pub(crate) fn step(&mut self, wait_state: &mut WaitState) -> WaitStep {
+        let next = wait_state.next(&self.adaptive_spin, || self.host.now_ns());
         match next {
-            Next::Spin => {
-                if !patience.is_eager() {
+            WaitStep::Spin => {
+                if !wait_state.is_eager() {
                     self.host.relax(false);
                 }
                 if let Half::Own(inbound) = &mut self.inbound {
-                    inbound.glance();
+                    inbound.peek();
                 }
             }
-            Next::Yield => {
+            WaitStep::Yield => {
                 self.host.relax(true);
-                patience.resumed(&mut self.habit, self.host.now_ns());
+                wait_state.resumed(&mut self.adaptive_spin, self.host.now_ns());
             }
-            Next::Stop | Next::Sleep(_) => {}
+            WaitStep::Stop | WaitStep::Sleep(_) => {}
         }
         next
     }
 
     /// What to do next in a wait that lets others have the interface meanwhile.
-    pub(crate) fn next_step(&mut self, patience: &mut Patience) -> Next {
-        patience.next(&self.habit, || self.host.now_ns())
+    pub(crate) fn next_step(&mut self, wait_state: &mut WaitState) -> WaitStep {
+        wait_state.next(&self.adaptive_spin, || self.host.now_ns())
     }
 
-    /// After [`Next::Yield`].
-    pub(crate) fn resumed(&mut self, patience: &mut Patience) {
-        patience.resumed(&mut self.habit, self.host.now_ns());
+    /// After [`WaitStep::Yield`].
+    pub(crate) fn resumed(&mut self, wait_state: &mut WaitState) {
+        wait_state.resumed(&mut self.adaptive_spin, self.host.now_ns());
     }
 
     /// Begins a sleep if nothing has happened since the activity was `before`, which was before the caller last
@@ -354,21 +354,23 @@ impl<H: Host> Interface<H> {
     }
 
     /// Ends what [`Interface::begin_sleep`] began, in any case.
-    fn end_sleep(&mut self, patience: &mut Patience) {
+    fn end_sleep(&mut self, wait_state: &mut WaitState) {
         self.end_wait();
-        self.learn(patience);
+        self.learn(wait_state);
     }
 
     /// Whether it waited for longer than polling is worth while.
-    pub(crate) fn has_waited_long(&self, patience: &Patience) -> bool {
-        self.habit
-            .is_long(patience.waited_ns(self.host.now_ns()), self.host.spin_ns())
+    pub(crate) fn has_waited_long(&self, wait_state: &WaitState) -> bool {
+        self.adaptive_spin.is_long(
+            wait_state.waited_ns(self.host.now_ns()),
+            self.host.spin_ns(),
+        )
     }
 
     /// A wait came to sleeping, and what it waited for may have come.
-    pub(crate) fn learn(&mut self, patience: &Patience) {
-        let waited_ns = patience.waited_ns(self.host.now_ns());
-        self.habit.slept(waited_ns, self.host.spin_ns());
+    pub(crate) fn learn(&mut self, wait_state: &WaitState) {
+        let waited_ns = wait_state.waited_ns(self.host.now_ns());
+        self.adaptive_spin.slept(waited_ns, self.host.spin_ns());
     }
 
     fn sleep_now(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
@@ -417,7 +419,7 @@ impl<H: Host> Interface<H> {
 
     fn credit_came(&self) -> bool {
         self.outbound
-            .look(|outbound| outbound.outlets.credit_came())
+            .look(|outbound| outbound.tx_links.credit_came())
     }
 
     /// Counts what happens here: packets taken and sent from queues, connections, losses. An event
@@ -439,12 +441,12 @@ impl<H: Host> Interface<H> {
     pub fn prepare_wait(&mut self) -> Option<Duration> {
         let now_ns = self.host.now_ns();
         let is_own = matches!(self.outbound, Half::Own(_));
-        let has_room = self.outbound.with(|outbound| {
+        let has_room = self.outbound.lock(|outbound| {
             if is_own {
                 // Otherwise the network processor sees to it.
                 self.spare_due_ns = outbound.give_back_if_idle(now_ns);
             }
-            outbound.outlets.await_credit()
+            outbound.tx_links.await_credit()
         });
         self.other_activity += u64::from(has_room);
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {

@@ -14,7 +14,7 @@ use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{InlineForm, Message, Target, compose, compose_at};
 use crate::outbound::{Outbound, Withheld};
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// How often a short message is tried before it is queued.
 const SHORT_TRIES: u32 = 128;
@@ -127,10 +127,10 @@ impl<H: Host> Interface<H> {
             };
             Some(target.short(&message, form))
         };
-        let outlets = &mut outbound.outlets;
+        let tx_links = &mut outbound.tx_links;
         outbound
             .transmitter
-            .post_shorts(terminus, target.link, next, outlets)
+            .post_shorts(terminus, target.link, next, tx_links)
     }
 
     /// Sends a message that is one short packet, if nothing stands in its way.
@@ -160,7 +160,7 @@ impl<H: Host> Interface<H> {
         let short = || target.short(message, form);
         outbound
             .transmitter
-            .post_short(terminus, target.link, short, &mut outbound.outlets)
+            .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: whoever
@@ -177,7 +177,7 @@ impl<H: Host> Interface<H> {
         }
         let form = target.inline_form(message)?;
         // To another host no message goes that way, however long one tries.
-        if !self.outbound.own()?.outlets.has_short_way(target.link) {
+        if !self.outbound.own()?.tx_links.has_short_way(target.link) {
             return None;
         }
         for _ in 0..SHORT_TRIES {
@@ -218,10 +218,10 @@ impl<H: Host> Interface<H> {
         let Some(outbound) = self.outbound.own() else {
             return self.post_shared(terminus, &compose_at(target, message, offset), message);
         };
-        let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
         let posting = || compose_at(target, message, offset);
         let (metadata, data) = (message.metadata, message.data);
-        let posted = transmitter.post_made(terminus, posting, metadata, data, outlets)?;
+        let posted = transmitter.post_made(terminus, posting, metadata, data, tx_links)?;
         Ok(posted.handle)
     }
 
@@ -233,12 +233,12 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Result<SendHandle, PostError> {
         let (metadata, data) = (message.metadata, message.data);
-        let posted = self.outbound.with(|outbound| {
-            let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+        let posted = self.outbound.lock(|outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             if data.len() <= DIRECT_BYTES_MAX {
-                transmitter.post(terminus, posting, metadata, data, &mut Withheld(outlets))
+                transmitter.post(terminus, posting, metadata, data, &mut Withheld(tx_links))
             } else {
-                transmitter.post(terminus, posting, metadata, data, outlets)
+                transmitter.post(terminus, posting, metadata, data, tx_links)
             }
         });
         // It sends what was queued, and sees to links that were found broken.
@@ -301,19 +301,19 @@ impl<H: Host> Interface<H> {
         let would_block = SendError::WouldBlock {
             peer: target.ticket.destination,
         };
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             match error {
                 PostError::LinkGone => return Err(self.lost(target).into()),
                 PostError::TooLongToQueue { .. } if wait != Wait::Poll => {
-                    match self.send_borrowed(terminus, target, posting, message, &mut patience)? {
+                    match self.send_borrowed(terminus, target, posting, message, &mut wait_state)? {
                         Some(handle) => return Ok(handle),
                         None => return Err(would_block),
                     }
                 }
                 PostError::QueueFull | PostError::TooLongToQueue { .. } => {
                     self.poll();
-                    if !self.pause(&mut patience)? {
+                    if !self.pause(&mut wait_state)? {
                         return Err(would_block);
                     }
                 }
@@ -334,23 +334,23 @@ impl<H: Host> Interface<H> {
         target: &Target,
         posting: &EngineMessage,
         message: &Message<'_>,
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<Option<SendHandle>, SendError> {
         let mut segmenter = loop {
-            let begun = self.outbound.with(|outbound| {
+            let begun = self.outbound.lock(|outbound| {
                 outbound.transmitter.begin_borrowed(
                     terminus,
                     posting,
                     message.metadata,
                     message.data.len() as u64,
-                    &outbound.outlets,
+                    &outbound.tx_links,
                 )
             });
             match begun {
                 Ok(segmenter) => break segmenter,
                 Err(PostError::QueueFull) => {
                     self.poll();
-                    if !self.pause(patience)? {
+                    if !self.pause(wait_state)? {
                         return Ok(None);
                     }
                 }
@@ -359,20 +359,20 @@ impl<H: Host> Interface<H> {
             }
         };
         loop {
-            let state = self.outbound.with(|outbound| {
+            let state = self.outbound.lock(|outbound| {
                 outbound.transmitter.continue_borrowed(
                     terminus,
                     target.link,
                     &mut segmenter,
                     message.metadata,
                     message.data,
-                    &mut outbound.outlets,
+                    &mut outbound.tx_links,
                 )
             })?;
             match state {
                 transmit::Borrowed::Sent => {
-                    let handle = self.outbound.with(|outbound| {
-                        outbound.outlets.hand_over();
+                    let handle = self.outbound.lock(|outbound| {
+                        outbound.tx_links.hand_over();
                         outbound.transmitter.finish_borrowed(terminus)
                     })?;
                     return Ok(Some(handle));
@@ -384,7 +384,7 @@ impl<H: Host> Interface<H> {
                 }
                 transmit::Borrowed::Full => {
                     self.poll();
-                    if !self.pause(patience)? {
+                    if !self.pause(wait_state)? {
                         return if segmenter.is_started() {
                             self.cut = Some(segmenter);
                             Err(SendError::Cut {
@@ -424,12 +424,18 @@ impl<H: Host> Interface<H> {
         rest: &mut Segmenter,
         message: &Message<'_>,
     ) -> Result<bool, SendError> {
-        let state = self.outbound.with(|outbound| {
-            let (transmitter, outlets) = (&mut outbound.transmitter, &mut outbound.outlets);
+        let state = self.outbound.lock(|outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             let (metadata, data) = (message.metadata, message.data);
-            let state =
-                transmitter.continue_borrowed(terminus, target.link, rest, metadata, data, outlets);
-            outlets.hand_over();
+            let state = transmitter.continue_borrowed(
+                terminus,
+                target.link,
+                rest,
+                metadata,
+                data,
+                tx_links,
+            );
+            tx_links.hand_over();
             state
         })?;
         match state {
@@ -442,7 +448,7 @@ impl<H: Host> Interface<H> {
     /// Accounts for a message that was cut and is all sent now.
     pub(crate) fn finish_rest(&mut self, terminus: TerminusId) -> Result<SendHandle, SendError> {
         let finish = |outbound: &mut Outbound<_>| outbound.transmitter.finish_borrowed(terminus);
-        Ok(self.outbound.with(finish)?)
+        Ok(self.outbound.lock(finish)?)
     }
 
     /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by
@@ -474,15 +480,15 @@ impl<H: Host> Interface<H> {
             }
         }
         let posting = compose(target, message, length_bytes)?;
-        let posted = self.outbound.with(|outbound| {
+        let posted = self.outbound.lock(|outbound| {
             let posted = outbound.transmitter.post_gather(
                 terminus,
                 &posting,
                 message.metadata,
                 pieces,
-                &mut outbound.outlets,
+                &mut outbound.tx_links,
             );
-            outbound.outlets.hand_over();
+            outbound.tx_links.hand_over();
             posted
         });
         if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
@@ -512,7 +518,7 @@ impl<H: Host> Interface<H> {
     /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
     /// Messages to other destinations are not waited for.
     pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             let completion = |interface: &Self| interface.completion(handle);
             let mut found = completion(self).map_err(|_| SendError::Finished)?;
@@ -520,7 +526,7 @@ impl<H: Host> Interface<H> {
                 self.poll();
                 found = completion(self).map_err(|_| SendError::Finished)?;
             }
-            if found != Completion::Pending || !self.pause(&mut patience)? {
+            if found != Completion::Pending || !self.pause(&mut wait_state)? {
                 return Ok(found);
             }
         }
@@ -545,7 +551,7 @@ impl<H: Host> Interface<H> {
         wait: Wait,
         is_done: impl Fn(&Transmitter<Area>) -> bool,
     ) -> Result<bool, HostError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             self.poll();
             if self
@@ -554,7 +560,7 @@ impl<H: Host> Interface<H> {
             {
                 return Ok(true);
             }
-            if !self.pause(&mut patience)? {
+            if !self.pause(&mut wait_state)? {
                 return Ok(false);
             }
         }

@@ -44,7 +44,7 @@ pub(crate) enum Joined {
     /// He is to sleep, until then at the latest.
     Asleep(Option<u64>),
     /// There may be something to look at.
-    News,
+    Ready,
     /// Others were woken and have not returned: to be tried again when they have, or soon.
     Crowded,
 }
@@ -65,13 +65,13 @@ impl<H: Host> Interface<H> {
         }
         let until_ns = if self.sleepers.is_any() {
             if self.activity() != before || self.is_asked() {
-                return Ok(Joined::News);
+                return Ok(Joined::Ready);
             }
             deadline_ns.into_iter().chain(self.spare_due_ns).min()
         } else {
             let Some(until_ns) = self.begin_sleep(before, deadline_ns) else {
                 self.end_wait();
-                return Ok(Joined::News);
+                return Ok(Joined::Ready);
             };
             if let Err(error) = self.leave_to_processor() {
                 self.end_wait();
@@ -128,7 +128,7 @@ impl<H: Host> Interface<H> {
     }
 
     fn starved(&self) -> u64 {
-        self.outbound.look(|outbound| outbound.outlets.starved)
+        self.outbound.look(|outbound| outbound.tx_links.starved)
     }
 
     /// Wakes them, so that they announce themselves anew.
@@ -153,7 +153,7 @@ impl<H: Host> Interface<H> {
         deadline_ns: Option<u64>,
     ) -> Result<(), HostError> {
         match self.join_sleepers(before, deadline_ns)? {
-            Joined::News => {}
+            Joined::Ready => {}
             Joined::Crowded => std::thread::sleep(self.nap(deadline_ns)),
             Joined::Asleep(until_ns) => {
                 let span = self.span_until(until_ns);

@@ -23,7 +23,7 @@ impl Parker for Parked {
 fn a_panic_is_told_to_the_application_that_sleeps() {
     let rest = Box::new(Parked(thread::current()));
     let exchange = Arc::new(Exchange::<()> {
-        news: Mutex::default(),
+        events: Mutex::default(),
         attention: Arc::default(),
         activity: AtomicU64::new(0),
         waiter: Waiter::elsewhere(rest),

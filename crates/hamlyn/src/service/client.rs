@@ -14,7 +14,7 @@ use crate::item::ItemHeader;
 use crate::manager::{Arrival, ClassId, Entered, Holder, Manager};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// A call has no reply.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -216,9 +216,9 @@ impl<H: Host> Client<H> {
 
     /// Sends a request, and waits for the reply. Blocks for as long as `wait` says; the call is cancelled when the time is over.
     pub fn call(&mut self, request: &[u8], wait: Wait) -> Result<Reply<'_, H>, CallError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         let call = self.start(request, wait)?;
-        let left = self.manager.enter().interface().left(&mut patience);
+        let left = self.manager.enter().interface().left(&mut wait_state);
         let awaited = self
             .calls
             .await_reply(&mut self.manager.enter(), &call, left);
@@ -244,13 +244,13 @@ impl<H: Host> Client<H> {
             });
         }
         let mut manager = self.manager.enter();
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             calls.look(&mut manager)?;
             if let Some(call) = calls.try_start(&mut manager, request)? {
                 return Ok(call);
             }
-            if !manager.pause(&mut patience)? {
+            if !manager.pause(&mut wait_state)? {
                 return Err(calls.timed_out());
             }
         }
@@ -423,7 +423,7 @@ impl Calls {
         call: &Pending,
         wait: Wait,
     ) -> Result<Option<Word>, CallError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         loop {
             let looked = self.look(manager);
             if self.number(call.index) == call.number
@@ -437,7 +437,7 @@ impl Calls {
                 return Err(CallError::Unanswered { to });
             }
             looked?;
-            if !manager.pause(&mut patience)? {
+            if !manager.pause(&mut wait_state)? {
                 return Ok(None);
             }
         }

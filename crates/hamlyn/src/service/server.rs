@@ -16,7 +16,7 @@ use crate::error::{OpenError, ReceiveError};
 use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// How often a service looks after lanes that were asked for, though nothing comes.
 const TIDY: Duration = Duration::from_secs(5);
@@ -194,7 +194,7 @@ fn await_call<H: Host>(
     manager: &mut Entered<'_, H>,
     wait: Wait,
 ) -> Result<Option<Place>, ReceiveError> {
-    let mut whole = Patience::new(wait);
+    let mut whole = WaitState::new(wait);
     loop {
         let left = manager.interface().left(&mut whole);
         let slice = match left {
@@ -202,7 +202,7 @@ fn await_call<H: Host>(
             Wait::Poll => Wait::Poll,
             _ => Wait::For(TIDY),
         };
-        let mut patience = Patience::new(slice);
+        let mut wait_state = WaitState::new(slice);
         let mut is_tidy = false;
         loop {
             let mut dropped = dropped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,7 +222,7 @@ fn await_call<H: Host>(
             if !is_tidy {
                 is_tidy = true;
                 lanes.tidy(manager, bound)?;
-            } else if !manager.pause(&mut patience)? {
+            } else if !manager.pause(&mut wait_state)? {
                 break;
             }
         }

@@ -64,7 +64,7 @@ pub(crate) enum Head {
 }
 
 /// The next piece is no short record.
-pub(crate) struct Unusual;
+pub(crate) struct NotFastPath;
 
 impl Extent {
     pub(crate) fn open<H: Host>(
@@ -105,7 +105,7 @@ impl Extent {
                 to,
                 key,
                 low: 0,
-                spread: 0,
+                max_start_offset: 0,
             },
             released: 0,
             opened: 0,
@@ -206,7 +206,7 @@ impl Extent {
     pub(crate) fn deliver_short<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-    ) -> Result<bool, Unusual> {
+    ) -> Result<bool, NotFastPath> {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
             return Ok(false);
         };
@@ -214,7 +214,7 @@ impl Extent {
             return Ok(false);
         };
         if short.word != wire::SHORT_WORD {
-            return Err(Unusual);
+            return Err(NotFastPath);
         }
         self.advance();
         Ok(true)

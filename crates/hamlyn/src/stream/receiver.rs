@@ -9,17 +9,17 @@ use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 
 use super::control::Control;
-use super::extent::{Extent, Unusual};
+use super::extent::{Extent, NotFastPath};
 use super::keeping::{Keeping, Kept};
 use super::options::StreamOptions;
-use super::wire::{CONTROL_ENTRIES, Credit, Demand, StreamSeed};
+use super::wire::{CONTROL_ENTRIES, Credit, GrowRequest, StreamSeed};
 use crate::core::Core;
 use crate::error::{OpenError, PeerLost, ReceiveError};
 use crate::links::LinkEnd;
 use crate::manager::{Arrival, ClassId, Entered};
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// Looks for a record, while polling, before what need not be done at once is done again.
 const LOOKS_PER_IDLE: u32 = 64;
@@ -77,7 +77,7 @@ pub(super) struct Receiver {
     /// Serial number of the newest extent that the sender was told of.
     announced: u64,
     /// A demand for memory that is not answered, because the sender has not presented itself yet.
-    demand: Option<Demand>,
+    demand: Option<GrowRequest>,
     /// Demands answered, modulo 2^16, and how many of the answers the sender was told of.
     answers: u16,
     answers_told: u16,
@@ -213,7 +213,7 @@ impl Receiver {
                 self.is_latest_short = delivered;
                 delivered
             }
-            Err(Unusual) => {
+            Err(NotFastPath) => {
                 extent.note_next();
                 self.is_plain = false;
                 false
@@ -241,7 +241,7 @@ impl Receiver {
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         let mut fruitless = 0_u32;
         let mut idle = 0_u32;
         if self.deliver_next()? {
@@ -263,13 +263,13 @@ impl Receiver {
                     fruitless = 0;
                 }
                 None => {
-                    if !patience.polls() || idle.is_multiple_of(LOOKS_PER_IDLE) {
+                    if !wait_state.polls() || idle.is_multiple_of(LOOKS_PER_IDLE) {
                         self.when_idle(manager)?;
                     }
                     idle += 1;
                 }
             }
-            if !manager.pause(&mut patience)? {
+            if !manager.pause(&mut wait_state)? {
                 return Ok(false);
             }
             // What comes while we wait should be seen soon, so the shortest way is tried first.

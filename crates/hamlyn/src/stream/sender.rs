@@ -22,7 +22,7 @@ use crate::message::{Message, Target};
 use crate::remains::Leaving;
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 /// Notifications that may wait at a sender. When a slow sender is overrun, the newest word says all that
 /// the lost ones said.
@@ -188,15 +188,15 @@ impl Sender {
             }
         }
         self.check(manager)?;
-        let mut patience = Patience::new(wait);
+        let mut wait_state = WaitState::new(wait);
         if is_small {
             if self.may_go_at_once() {
                 return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
             }
-            return self.pack(manager, data, &mut patience);
+            return self.pack(manager, data, &mut wait_state);
         }
-        self.send_pack(manager, &mut patience)?;
-        self.send_whole(manager, data, &mut patience)
+        self.send_pack(manager, &mut wait_state)?;
+        self.send_whole(manager, data, &mut wait_state)
     }
 
     /// Sends what was held back.
@@ -205,7 +205,7 @@ impl Sender {
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<(), SendError> {
-        let result = self.flush_all(manager, &mut Patience::new(wait));
+        let result = self.flush_all(manager, &mut WaitState::new(wait));
         self.note_way();
         result
     }
@@ -215,8 +215,8 @@ impl Sender {
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<(), FenceError> {
-        let mut patience = Patience::new(wait);
-        let flushed = self.flush_all(manager, &mut patience);
+        let mut wait_state = WaitState::new(wait);
+        let flushed = self.flush_all(manager, &mut wait_state);
         self.note_way();
         match flushed {
             Ok(()) => {}
@@ -224,18 +224,18 @@ impl Sender {
             Err(SendError::PeerLost(lost)) => return Err(lost.into()),
             Err(error) => return Err(error.into()),
         }
-        let left = manager.interface().left(&mut patience);
+        let left = manager.interface().left(&mut wait_state);
         manager.fence_to(&self.target, left)
     }
 
     fn flush_all<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
         self.check(manager)?;
-        self.send_pack(manager, patience)?;
-        self.finish_staged(manager, patience)
+        self.send_pack(manager, wait_state)?;
+        self.finish_staged(manager, wait_state)
     }
 
     /// The receiver's end of the connection.
@@ -370,7 +370,7 @@ impl Sender {
         &mut self,
         manager: &mut Entered<'_, H>,
         record_bytes: usize,
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
         let mut looks = 0_u32;
         let mut asked_at = None;
@@ -392,7 +392,7 @@ impl Sender {
                 }
             }
             looks += 1;
-            let waits = manager.pause(patience)?;
+            let waits = manager.pause(wait_state)?;
             // Credit may have been held back, or all memory be in the application's hands. Once is enough
             // in one place, but what was asked elsewhere does not count here.
             let place = self.account.place();
@@ -443,14 +443,14 @@ impl Sender {
         &mut self,
         manager: &mut Entered<'_, H>,
         data: &[u8],
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
         let length_bytes = u32::try_from(data.len()).map_err(|_| SendError::RecordTooLarge {
             length_bytes: data.len() as u64,
             limit_bytes: u64::from(u32::MAX),
         })?;
-        self.await_pieces(manager, data.len(), patience)?;
-        let left = manager.interface().left(patience);
+        self.await_pieces(manager, data.len(), wait_state)?;
+        let left = manager.interface().left(wait_state);
         if data.len() <= self.piece_bytes {
             return self.send_piece(manager, Kind::Whole, length_bytes, data, left);
         }
@@ -460,7 +460,7 @@ impl Sender {
         }
         let record_at = self.account.next;
         for (index, part) in data.chunks(self.piece_bytes).enumerate() {
-            let left = manager.interface().left(patience);
+            let left = manager.interface().left(wait_state);
             let sent = match index {
                 0 => self.send_piece(manager, Kind::First, length_bytes, part, left),
                 _ => self.send_piece(manager, Kind::Next, part.len() as u32, part, left),
@@ -559,10 +559,10 @@ impl Sender {
         &mut self,
         manager: &mut Entered<'_, H>,
         data: &[u8],
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
         if self.pack.len() + packed_bytes(data.len()) > self.piece_bytes {
-            self.send_pack(manager, patience)?;
+            self.send_pack(manager, wait_state)?;
         }
         let length = data.len() as u64;
         self.pack.extend_from_slice(&length.to_le_bytes());
@@ -571,7 +571,7 @@ impl Sender {
         if self.account.is_ahead_little() && !self.is_staging() {
             // The record is accepted; if the pack cannot go now, it goes later.
             return self
-                .send_pack(manager, &mut Patience::new(Wait::Poll))
+                .send_pack(manager, &mut WaitState::new(Wait::Poll))
                 .or_else(no_room);
         }
         Ok(())
@@ -580,13 +580,13 @@ impl Sender {
     fn send_pack<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
         if self.pack.is_empty() {
             return Ok(());
         }
-        self.await_pieces(manager, 1, patience)?;
-        let left = manager.interface().left(patience);
+        self.await_pieces(manager, 1, wait_state)?;
+        let left = manager.interface().left(wait_state);
         let pack = std::mem::take(&mut self.pack);
         let sent = self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, left);
         self.pack = pack;

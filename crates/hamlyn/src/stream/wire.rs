@@ -14,10 +14,10 @@ const _: () =
 pub(crate) const CONTROL_ENTRIES: u16 = 3;
 /// Control entry: the sender presents itself, with the ticket for credit as metadata.
 pub(crate) const HELLO: u16 = 0;
-/// Control entry: nothing comes after the [`Place`] given, which may be marked [`GIVEN_UP`].
+/// Control entry: nothing comes after the [`StreamPosition`] given, which may be marked [`GIVEN_UP`].
 pub(crate) const CLOSE: u16 = 1;
 /// Control entry: the sender cannot go on, because a record is longer than the extent or
-/// because it waits for credit that may have been held back. A [`Demand`].
+/// because it waits for credit that may have been held back. A [`GrowRequest`].
 pub(crate) const ENLARGE: u16 = 2;
 
 /// Smallest piece.
@@ -195,22 +195,22 @@ impl ExtentNote {
     }
 }
 
-/// Bytes of a [`Place`].
+/// Bytes of a [`StreamPosition`].
 pub(crate) const PLACE_BYTES: usize = 16;
 
 /// How far a sender has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamPosition {
     /// Serial number of the extent that it fills.
     pub(crate) extent: u64,
     /// Pieces of it filled.
     pub(crate) position: u64,
 }
 
-/// Set in [`Place::extent`] by a sender that ends before all was sent that it had accepted.
+/// Set in [`StreamPosition::extent`] by a sender that ends before all was sent that it had accepted.
 pub(crate) const GIVEN_UP: u64 = 1 << 63;
 
-impl Place {
+impl StreamPosition {
     pub(crate) fn to_bytes(self) -> [u8; PLACE_BYTES] {
         let mut bytes = [0; PLACE_BYTES];
         bytes[..8].copy_from_slice(&self.extent.to_le_bytes());
@@ -228,18 +228,18 @@ impl Place {
     }
 }
 
-/// Bytes of a [`Demand`].
+/// Bytes of a [`GrowRequest`].
 pub(crate) const DEMAND_BYTES: usize = PLACE_BYTES + 8;
 
 /// A sender cannot go on. It fills nothing more of that extent before it has an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Demand {
-    pub(crate) place: Place,
+pub(crate) struct GrowRequest {
+    pub(crate) place: StreamPosition,
     /// Length of the record for which it wants room.
     pub(crate) record_bytes: u64,
 }
 
-impl Demand {
+impl GrowRequest {
     pub(crate) fn to_bytes(self) -> [u8; DEMAND_BYTES] {
         let mut bytes = [0; DEMAND_BYTES];
         bytes[..PLACE_BYTES].copy_from_slice(&self.place.to_bytes());
@@ -250,7 +250,7 @@ impl Demand {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (place, record) = bytes.split_at_checked(PLACE_BYTES)?;
         Some(Self {
-            place: Place::from_bytes(place)?,
+            place: StreamPosition::from_bytes(place)?,
             record_bytes: u64::from_le_bytes(record.try_into().ok()?),
         })
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{
-    Area, Denied, LinkId, NoWindow, Outlet, Part, Payload, Unsent, Window,
+    Area, Denied, LinkId, NoWindow, Part, Payload, TxLinks, Unsent, Window,
 };
 use hamlyn_engine::packet::Header;
 
@@ -120,7 +120,7 @@ impl Source {
     }
 }
 
-impl Outlet<Memory> for Source {
+impl TxLinks<Memory> for Source {
     fn payload_max_bytes(&self, _: LinkId) -> Option<usize> {
         Some(self.packet_max_bytes)
     }

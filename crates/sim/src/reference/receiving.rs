@@ -65,7 +65,7 @@ fn no_counts() -> Counts {
 
 /// Whether packets are taken at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gate {
+pub enum ReceiveEnable {
     /// The host has not set up the interface.
     NotSetUp,
     /// They are.
@@ -119,7 +119,7 @@ impl Outcome {
 #[derive(Clone, Debug)]
 pub struct Receiving {
     /// Whether packets are taken.
-    pub gate: Gate,
+    pub receive_enable: ReceiveEnable,
     areas: Vec<Memory>,
     entries: Vec<Vec<Entry>>,
     slots: BTreeMap<SlotName, Slot>,
@@ -139,7 +139,7 @@ impl Receiving {
     /// An interface that was not set up.
     pub fn new() -> Self {
         Self {
-            gate: Gate::NotSetUp,
+            receive_enable: ReceiveEnable::NotSetUp,
             areas: Vec::new(),
             entries: Vec::new(),
             slots: BTreeMap::new(),
@@ -309,10 +309,10 @@ impl Receiving {
 
     /// Why the packet is not let in: the first of the reasons, in the order that ARCHITECTURE.md gives.
     fn refusal(&self, arrival: &Arrival<'_>) -> Option<Refusal> {
-        match self.gate {
-            Gate::NotSetUp => return Some(Refusal::NotSetUp),
-            Gate::Lapsed => return Some(Refusal::HandshakeLapsed),
-            Gate::Open => {}
+        match self.receive_enable {
+            ReceiveEnable::NotSetUp => return Some(Refusal::NotSetUp),
+            ReceiveEnable::Lapsed => return Some(Refusal::HandshakeLapsed),
+            ReceiveEnable::Open => {}
         }
         let header = arrival.header;
         let Some(slot) = self.slots.get(&header.slot) else {

@@ -14,7 +14,7 @@ use hamlyn_engine::terminus::Completion;
 use super::Violation;
 use super::delivery::{Deliveries, Order};
 use super::memory::Memory;
-use super::receiving::{Arrival, Gate, NewSlot, Outcome, Receiving};
+use super::receiving::{Arrival, NewSlot, Outcome, ReceiveEnable, Receiving};
 use super::sending::{Message, Sending, divided};
 
 const KEY: Key = Key::from_bits(7);
@@ -42,7 +42,7 @@ fn header(metadata_index: u16, offset: u64, word: u64) -> Header {
 /// An open slot of bytes 8 to 40 of an area of 64, with two entries and a queue of two.
 fn receiving(mode: Mode) -> Receiving {
     let mut model = Receiving::new();
-    model.gate = Gate::Open;
+    model.receive_enable = ReceiveEnable::Open;
     let new = NewSlot {
         area: model.add_area(64),
         base: 8,
@@ -127,12 +127,12 @@ fn each_check_refuses_for_its_reason() {
     let cases: [(Mode, Change, Refusal); 17] = [
         (
             Mode::Normal,
-            |m, _| m.gate = Gate::NotSetUp,
+            |m, _| m.receive_enable = ReceiveEnable::NotSetUp,
             Refusal::NotSetUp,
         ),
         (
             Mode::Normal,
-            |m, _| m.gate = Gate::Lapsed,
+            |m, _| m.receive_enable = ReceiveEnable::Lapsed,
             Refusal::HandshakeLapsed,
         ),
         (

@@ -214,7 +214,7 @@ impl Driver {
             to: short.to,
             key: permission.key,
             low: permission.low,
-            spread: span.checked_sub(SHORT_BYTES as u64)?,
+            max_start_offset: span.checked_sub(SHORT_BYTES as u64)?,
         })
     }
 }

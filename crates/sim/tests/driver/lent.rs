@@ -2,7 +2,7 @@
 //! and it is the model that judges.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, LinkId, Outlet, Part, Payload, Unsent};
+use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent};
 use hamlyn_engine::packet::Header;
 
 /// What the engine's own tests lend to it. Its areas and packets in place serve here, too; its links assert.
@@ -79,7 +79,7 @@ impl Wires {
     }
 }
 
-impl Outlet<VecArea> for Wires {
+impl TxLinks<VecArea> for Wires {
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
         let wire = self.wires.get(link.index as usize)?.as_ref();
         wire.map(|wire| wire.payload_max_bytes)

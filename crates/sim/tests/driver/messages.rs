@@ -30,7 +30,7 @@ impl Draft {
         Message {
             link: self.message.link,
             header: self.message.header,
-            share: u128::from(share.less_one()) + 1,
+            share: u128::from(share.minus_one()) + 1,
             modulus: modulus(share.counting()),
             metadata: self.metadata.clone(),
             data: self.data.clone(),
@@ -182,7 +182,7 @@ impl Driver {
     /// Divides the count of a goal among several messages.
     fn divide(&mut self, goal: Goal) -> Result<(), Violation> {
         let whole = Share::whole(goal.counting);
-        let count = |share: &Share| u128::from(share.less_one()) + 1;
+        let count = |share: &Share| u128::from(share.minus_one()) + 1;
         let parts = 2 + self.random.below(3) as usize;
         let mut shares = Vec::new();
         if self.random.below(2) == 0 {

@@ -26,7 +26,7 @@ use hamlyn_engine::terminus::{SendTag, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_sim::random::Random;
 use hamlyn_sim::reference::Violation;
-use hamlyn_sim::reference::receiving::{Gate, NewSlot, Receiving};
+use hamlyn_sim::reference::receiving::{NewSlot, ReceiveEnable, Receiving};
 use hamlyn_sim::reference::sending::Sending;
 
 use lent::{Packet, VecArea, Wires};
@@ -147,7 +147,7 @@ impl Driver {
         let mut receiver = Receiver::new(Some(PERIOD_NS));
         let mut receiving = Receiving::new();
         receiver.set_up(0);
-        receiving.gate = Gate::Open;
+        receiving.receive_enable = ReceiveEnable::Open;
         let mut transmitter = Transmitter::new();
         let mut sending = Sending::new();
         for length in AREA_BYTES {
@@ -409,13 +409,13 @@ impl Driver {
         }
         self.now_ns += PERIOD_NS;
         self.receiver.tick(self.now_ns);
-        self.receiving.gate = Gate::Lapsed;
+        self.receiving.receive_enable = ReceiveEnable::Lapsed;
         Ok(())
     }
 
     fn handshake(&mut self) -> Result<(), Violation> {
         self.receiver.handshake(self.now_ns);
-        self.receiving.gate = Gate::Open;
+        self.receiving.receive_enable = ReceiveEnable::Open;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use hamlyn::{Area, Host, Manager, Message, NewSlot, Queue, ReceiveError, Slot, T
 use hamlyn_engine::packet::{Flags, Header, Kind};
 use hamlyn_sim::random::Random;
 use hamlyn_sim::reference::Violation;
-use hamlyn_sim::reference::receiving::{self, Arrival, Gate, Receiving};
+use hamlyn_sim::reference::receiving::{self, Arrival, ReceiveEnable, Receiving};
 
 use super::{GROW, failed, noise, sent};
 
@@ -43,7 +43,7 @@ impl Strangers {
         let area = manager.interface().allocate(AREA_BYTES as u64);
         let queue = manager.interface().open_queue(QUEUE_ENTRIES);
         let mut model = Receiving::new();
-        model.gate = Gate::Open;
+        model.receive_enable = ReceiveEnable::Open;
         model.add_area(AREA_BYTES);
         model.add_queue(QUEUE_ENTRIES);
         Ok(Self {

@@ -11,7 +11,8 @@ use crate::manager::{Arrival, Entered};
 use crate::message::{Message, Target};
 use crate::stream::extent::Extent;
 use crate::stream::wire::{
-    CLOSE, CREDIT_BYTES, Credit, Demand, ENLARGE, EXTENT_MASK, GIVEN_UP, HELLO, PIECES_MAX, Place,
+    CLOSE, CREDIT_BYTES, Credit, ENLARGE, EXTENT_MASK, GIVEN_UP, GrowRequest, HELLO, PIECES_MAX,
+    StreamPosition,
 };
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
@@ -31,7 +32,7 @@ impl Receiver {
             HELLO => self.greet(manager, arrival.from, heard),
             CLOSE => self.end(heard),
             ENLARGE => {
-                self.demand = Demand::from_bytes(heard);
+                self.demand = GrowRequest::from_bytes(heard);
                 if self.demand.is_none() {
                     return self.fail("a demand for memory that is none");
                 }
@@ -72,15 +73,15 @@ impl Receiver {
     /// The sender says where it ended.
     fn end(&mut self, heard: &[u8]) -> Result<(), ReceiveError> {
         let newest = self.newest();
-        let mut place = Place::from_bytes(heard);
+        let mut place = StreamPosition::from_bytes(heard);
         if let Some(place) = &mut place {
             self.is_given_up = place.extent & GIVEN_UP != 0;
             place.extent &= !GIVEN_UP;
         }
         let end = match place {
-            Some(Place { extent, position }) if extent == newest => Some(position),
+            Some(StreamPosition { extent, position }) if extent == newest => Some(position),
             // It closed before it heard of the newest extent, which stays empty.
-            Some(Place { extent, position })
+            Some(StreamPosition { extent, position })
                 if extent.checked_add(1) == Some(newest) && self.ended == Some(position) =>
             {
                 Some(0)
@@ -103,7 +104,7 @@ impl Receiver {
         if self.credit.is_none() && self.gone.is_none() {
             return Ok(());
         }
-        let Some(Demand {
+        let Some(GrowRequest {
             place,
             record_bytes,
         }) = self.demand.take()

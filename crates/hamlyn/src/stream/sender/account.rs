@@ -2,7 +2,7 @@
 //! the receiver says, in whatever order and however often, it leads to an account that is possible: never more
 //! is released than was filled, never less than before, and no answer counts but that to the demand under way.
 
-use crate::stream::wire::{Credit, Demand, EXTENT_MASK, ExtentNote, Place, after};
+use crate::stream::wire::{Credit, EXTENT_MASK, ExtentNote, GrowRequest, StreamPosition, after};
 
 /// See the module.
 #[derive(Debug)]
@@ -67,8 +67,8 @@ impl Account {
     }
 
     /// How far the sender has come.
-    pub(super) fn place(&self) -> Place {
-        Place {
+    pub(super) fn place(&self) -> StreamPosition {
+        StreamPosition {
             extent: self.extent,
             position: self.next,
         }
@@ -82,15 +82,15 @@ impl Account {
     }
 
     /// The demand that may be made now for a record of that length. One at a time: the receiver has one entry for them.
-    pub(super) fn demand(&self, record_bytes: u64) -> Option<Demand> {
-        (!self.is_asking && !self.is_moving).then_some(Demand {
+    pub(super) fn demand(&self, record_bytes: u64) -> Option<GrowRequest> {
+        (!self.is_asking && !self.is_moving).then_some(GrowRequest {
             place: self.place(),
             record_bytes,
         })
     }
 
     /// That demand was made, for a record of so many pieces.
-    pub(super) fn demanded(&mut self, demand: Demand, pieces_needed: u64) {
+    pub(super) fn demanded(&mut self, demand: GrowRequest, pieces_needed: u64) {
         self.demands = self.demands.wrapping_add(1);
         self.is_asking = true;
         self.is_held = true;

@@ -9,7 +9,7 @@ use crate::error::SendError;
 use crate::manager::Entered;
 use crate::remains::{LastWord, Remains};
 use crate::stream::wire::{CLOSE, GIVEN_UP};
-use crate::wait::{Patience, Wait};
+use crate::wait::{Wait, WaitState};
 
 impl Sender {
     pub(in crate::stream) fn close<H: Host>(
@@ -17,7 +17,7 @@ impl Sender {
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<(), SendError> {
-        let result = self.close_within(manager, &mut Patience::new(wait));
+        let result = self.close_within(manager, &mut WaitState::new(wait));
         if !matches!(result, Err(SendError::WouldBlock { .. })) {
             let last_word = self.last_word(false);
             self.leave(last_word);
@@ -31,20 +31,20 @@ impl Sender {
     fn close_within<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
         let handle = match self.closing {
             Some(handle) => handle,
             None => {
-                self.flush_all(manager, patience)?;
+                self.flush_all(manager, wait_state)?;
                 let place = self.account.place().to_bytes();
-                let left = manager.interface().left(patience);
+                let left = manager.interface().left(wait_state);
                 let handle = self.send_control(manager, CLOSE, &place, left)?;
                 self.is_over = true;
                 *self.closing.insert(handle)
             }
         };
-        let left = manager.interface().left(patience);
+        let left = manager.interface().left(wait_state);
         match manager.interface_mut().drain(handle, left)? {
             Completion::Sent => Ok(()),
             Completion::Pending => Err(self.would_block()),

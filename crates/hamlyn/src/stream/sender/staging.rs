@@ -10,7 +10,7 @@ use crate::error::SendError;
 use crate::manager::Entered;
 use crate::message::{Message, Target};
 use crate::stream::wire::{Kind, piece_word};
-use crate::wait::Patience;
+use crate::wait::WaitState;
 
 /// What is left of a piece that was cut when the wait for it was over.
 #[derive(Debug)]
@@ -176,14 +176,14 @@ impl Sender {
     pub(super) fn finish_staged<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-        patience: &mut Patience,
+        wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
         loop {
             self.check(manager)?;
             if !self.is_staging() {
                 return Ok(());
             }
-            if !manager.pause(patience)? {
+            if !manager.pause(wait_state)? {
                 return Err(self.would_block());
             }
         }

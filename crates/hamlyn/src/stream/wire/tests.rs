@@ -63,10 +63,10 @@ proptest! {
         if let Some(note) = ExtentNote::from_bytes(&bytes) {
             prop_assert_eq!(&note.to_bytes()[..], &bytes[..]);
         }
-        if let Some(place) = Place::from_bytes(&bytes) {
+        if let Some(place) = StreamPosition::from_bytes(&bytes) {
             prop_assert_eq!(&place.to_bytes()[..], &bytes[..]);
         }
-        if let Some(demand) = Demand::from_bytes(&bytes) {
+        if let Some(demand) = GrowRequest::from_bytes(&bytes) {
             prop_assert_eq!(&demand.to_bytes()[..], &bytes[..]);
         }
     }
@@ -81,10 +81,10 @@ proptest! {
             answers,
         };
         prop_assert_eq!(ExtentNote::from_bytes(&note.to_bytes()), Some(note));
-        let place = Place { extent: serial, position: key };
-        prop_assert_eq!(Place::from_bytes(&place.to_bytes()), Some(place));
-        let demand = Demand { place, record_bytes: serial ^ key };
-        prop_assert_eq!(Demand::from_bytes(&demand.to_bytes()), Some(demand));
+        let place = StreamPosition { extent: serial, position: key };
+        prop_assert_eq!(StreamPosition::from_bytes(&place.to_bytes()), Some(place));
+        let demand = GrowRequest { place, record_bytes: serial ^ key };
+        prop_assert_eq!(GrowRequest::from_bytes(&demand.to_bytes()), Some(demand));
     }
 
     /// What is read while the next is being written is part of either.
@@ -106,8 +106,8 @@ proptest! {
 
     #[test]
     fn notes_of_another_length_are_none(bytes in prop::collection::vec(any::<u8>(), 0..61)) {
-        prop_assert_eq!(Place::from_bytes(&bytes).is_some(), bytes.len() == PLACE_BYTES);
-        prop_assert_eq!(Demand::from_bytes(&bytes).is_some(), bytes.len() == DEMAND_BYTES);
+        prop_assert_eq!(StreamPosition::from_bytes(&bytes).is_some(), bytes.len() == PLACE_BYTES);
+        prop_assert_eq!(GrowRequest::from_bytes(&bytes).is_some(), bytes.len() == DEMAND_BYTES);
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::AtHand;
+use super::CachedTable;
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -24,9 +24,9 @@ fn any_act() -> impl Strategy<Value = Act> {
 proptest! {
     #[test]
     fn it_is_a_table_whatever_is_at_hand(acts in prop::collection::vec(any_act(), 0..60)) {
-        let mut table = AtHand::new();
+        let mut table = CachedTable::new();
         let mut model = BTreeMap::new();
-        let mut at_hand = 0;
+        let mut current = 0;
         for act in acts {
             match act {
                 Act::Put(place, value) => {
@@ -38,17 +38,17 @@ proptest! {
                 }
                 Act::Reach(place) => {
                     table.reach(place);
-                    at_hand = place;
+                    current = place;
                 }
                 Act::Change(value) => {
-                    if let Some(old) = table.at_hand_mut() {
+                    if let Some(old) = table.current_mut() {
                         *old = value;
-                        model.insert(at_hand, value);
+                        model.insert(current, value);
                     }
                 }
             }
-            prop_assert_eq!(table.place(), at_hand);
-            prop_assert_eq!(table.at_hand(), model.get(&at_hand));
+            prop_assert_eq!(table.place(), current);
+            prop_assert_eq!(table.current(), model.get(&current));
             for place in 0..9 {
                 prop_assert_eq!(table.get(place), model.get(&place));
                 prop_assert_eq!(table.get_mut(place).copied(), model.get(&place).copied());

@@ -2,20 +2,20 @@
 //! found without a look at the table.
 
 /// See the module. Places are numbered from 0 on, and may be vacant.
-pub(crate) struct AtHand<T> {
+pub(crate) struct CachedTable<T> {
     /// Nothing where a place is vacant or at hand.
     places: Vec<Option<Box<T>>>,
     place: usize,
-    at_hand: Option<Box<T>>,
+    current: Option<Box<T>>,
 }
 
-impl<T> AtHand<T> {
+impl<T> CachedTable<T> {
     /// No places.
     pub(crate) fn new() -> Self {
         Self {
             places: Vec::new(),
             place: 0,
-            at_hand: None,
+            current: None,
         }
     }
 
@@ -31,10 +31,10 @@ impl<T> AtHand<T> {
             return;
         }
         if let Some(vacated) = self.places.get_mut(self.place) {
-            *vacated = self.at_hand.take();
+            *vacated = self.current.take();
         }
         self.place = place;
-        self.at_hand = self.places.get_mut(place).and_then(Option::take);
+        self.current = self.places.get_mut(place).and_then(Option::take);
     }
 
     /// The place that is at hand.
@@ -45,20 +45,20 @@ impl<T> AtHand<T> {
 
     /// What is at hand.
     #[inline(always)]
-    pub(crate) fn at_hand(&self) -> Option<&T> {
-        self.at_hand.as_deref()
+    pub(crate) fn current(&self) -> Option<&T> {
+        self.current.as_deref()
     }
 
     /// What is at hand.
     #[inline(always)]
-    pub(crate) fn at_hand_mut(&mut self) -> Option<&mut T> {
-        self.at_hand.as_deref_mut()
+    pub(crate) fn current_mut(&mut self) -> Option<&mut T> {
+        self.current.as_deref_mut()
     }
 
     fn entry(&mut self, place: usize) -> Option<&mut Option<Box<T>>> {
         let entry = self.places.get_mut(place)?;
         Some(if place == self.place {
-            &mut self.at_hand
+            &mut self.current
         } else {
             entry
         })
@@ -69,7 +69,7 @@ impl<T> AtHand<T> {
     pub(crate) fn get(&self, place: usize) -> Option<&T> {
         let entry = self.places.get(place)?;
         if place == self.place {
-            self.at_hand()
+            self.current()
         } else {
             entry.as_deref()
         }
@@ -99,13 +99,13 @@ impl<T> AtHand<T> {
     /// All there are.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let others = self.places.iter().filter_map(Option::as_deref);
-        self.at_hand().into_iter().chain(others)
+        self.current().into_iter().chain(others)
     }
 
     /// All there are.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let others = self.places.iter_mut().filter_map(Option::as_deref_mut);
-        self.at_hand.as_deref_mut().into_iter().chain(others)
+        self.current.as_deref_mut().into_iter().chain(others)
     }
 }
 

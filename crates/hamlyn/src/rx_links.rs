@@ -6,13 +6,13 @@ use hamlyn_engine::table::{Name, Table};
 use hamlyn_host::LossCause;
 use hamlyn_link::ReceiveEnd;
 
-use crate::at_hand::AtHand;
+use crate::cached_table::CachedTable;
 
 /// Links that an interface may have at a time; hosts allow fewer.
 const LINKS_MAX: usize = 1 << 24;
 
 /// A link that packets come from.
-pub(crate) struct Inlet<R> {
+pub(crate) struct RxLink<R> {
     pub(crate) end: R,
     pub(crate) id: LinkId,
     /// The peer is gone; what it sent is still to be taken.
@@ -36,7 +36,7 @@ const KEYS_REMEMBERED: usize = 8;
 /// Packets that make up for one wrong key: few enough for an honest peer, so many that nobody finds a key of 64 bits.
 const PACKETS_PER_GUESS: u64 = 1024;
 
-impl<R: ReceiveEnd> Inlet<R> {
+impl<R: ReceiveEnd> RxLink<R> {
     /// Accounts for a wrong key; how many count by now.
     #[cold]
     pub(crate) fn guessed(&mut self, key: Key) -> u32 {
@@ -55,8 +55,8 @@ impl<R: ReceiveEnd> Inlet<R> {
 }
 
 /// See the module.
-pub(crate) struct Inlets<R> {
-    table: AtHand<Inlet<R>>,
+pub(crate) struct RxLinks<R> {
+    table: CachedTable<RxLink<R>>,
     /// The tokens of links that the application knows, if only as ended, by their names.
     names: Table<u64>,
     /// The latest loss of a link that has no name: the application may be about to bring it.
@@ -71,10 +71,10 @@ fn name(id: LinkId) -> Name {
     }
 }
 
-impl<R: ReceiveEnd> Inlets<R> {
+impl<R: ReceiveEnd> RxLinks<R> {
     pub(crate) fn new() -> Self {
         Self {
-            table: AtHand::new(),
+            table: CachedTable::new(),
             names: Table::new(LINKS_MAX, u32::MAX - 1),
             lost_early: None,
         }
@@ -94,17 +94,17 @@ impl<R: ReceiveEnd> Inlets<R> {
 
     /// The link that has its turn.
     #[inline(always)]
-    pub(crate) fn at_hand(&mut self) -> Option<&mut Inlet<R>> {
-        self.table.at_hand_mut()
+    pub(crate) fn current(&mut self) -> Option<&mut RxLink<R>> {
+        self.table.current_mut()
     }
 
     /// The same, to be looked at.
     #[inline(always)]
-    pub(crate) fn look_at_hand(&self) -> Option<&Inlet<R>> {
-        self.table.at_hand()
+    pub(crate) fn peek_current(&self) -> Option<&RxLink<R>> {
+        self.table.current()
     }
 
-    /// Takes in a new link, and names it. The name stays its own until [`Inlets::release`], so that nothing that is
+    /// Takes in a new link, and names it. The name stays its own until [`RxLinks::release`], so that nothing that is
     /// still to be said of it can be taken for another's.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
         let Some(name) = self.names.insert(token) else {
@@ -116,7 +116,7 @@ impl<R: ReceiveEnd> Inlets<R> {
         };
         let set_off = end.taken();
         let lost = self.lost_early.take_if(|(lost, _)| *lost == token);
-        let inlet = Inlet {
+        let rx_link = RxLink {
             end,
             id,
             lost: lost.map(|(_, cause)| cause),
@@ -125,7 +125,7 @@ impl<R: ReceiveEnd> Inlets<R> {
                 ..Guesses::default()
             },
         };
-        self.table.put(id.index as usize, inlet);
+        self.table.put(id.index as usize, rx_link);
         id
     }
 
@@ -143,7 +143,7 @@ impl<R: ReceiveEnd> Inlets<R> {
 
     /// The link of that place.
     #[inline]
-    pub(crate) fn at(&mut self, index: usize) -> Option<&mut Inlet<R>> {
+    pub(crate) fn at(&mut self, index: usize) -> Option<&mut RxLink<R>> {
         self.table.get_mut(index)
     }
 
@@ -154,31 +154,31 @@ impl<R: ReceiveEnd> Inlets<R> {
             self.lost_early = Some((token, cause));
             return None;
         };
-        let inlet = self.at(name.index as usize)?;
-        if inlet.lost.is_some() {
+        let rx_link = self.at(name.index as usize)?;
+        if rx_link.lost.is_some() {
             return None;
         }
-        inlet.lost = Some(cause);
-        Some(inlet.id)
+        rx_link.lost = Some(cause);
+        Some(rx_link.id)
     }
 
     /// Drops the link of that place. Its name, if there was one.
     pub(crate) fn remove_at(&mut self, index: usize) -> Option<LinkId> {
-        self.table.take(index).map(|inlet| inlet.id)
+        self.table.take(index).map(|rx_link| rx_link.id)
     }
 
     /// Whether there is a link of that name.
     pub(crate) fn contains(&self, id: LinkId) -> bool {
-        let inlet = self.table.get(id.index as usize);
-        inlet.is_some_and(|inlet| inlet.id == id)
+        let rx_link = self.table.get(id.index as usize);
+        rx_link.is_some_and(|rx_link| rx_link.id == id)
     }
 
     /// Returns all credit that is held back. True if a peer could not be rung for and this must be called again soon.
     pub(crate) fn settle(&mut self) -> bool {
         let mut owes_rings = false;
-        for inlet in self.table.iter_mut() {
-            inlet.end.settle();
-            owes_rings |= inlet.end.owes_ring();
+        for rx_link in self.table.iter_mut() {
+            rx_link.end.settle();
+            owes_rings |= rx_link.end.owes_ring();
         }
         owes_rings
     }
