@@ -46,7 +46,7 @@ compare-network: tools tool-ip
 	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
 	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- network $(COMPARE)
 
-# The comparison's tables, in compare/results and README.md, and its pictures, anew from its raw data.
+# The comparison's tables, in compare/results and docs/comparison.md, and its pictures, anew from its raw data.
 compare-show: tools
 	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- show
 

@@ -344,8 +344,8 @@ impl Places {
     }
 
     /// The file that shows the short table.
-    pub(crate) fn readme(&self) -> PathBuf {
-        self.compare.join("../README.md")
+    pub(crate) fn comparison(&self) -> PathBuf {
+        self.compare.join("../docs/comparison.md")
     }
 
     /// Where programs are put that Cargo does not build.

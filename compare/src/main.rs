@@ -2,7 +2,7 @@
 //!
 //! The driver installs and builds the peers (`prepare`), starts their processes (`session`,
 //! `perftest`), measures each in turn with ours (`run`), keeps what came of it (`record`), reads that back (`reading`)
-//! and shows it (`table`, `plot`, `readme`). How each peer is run, and why so, is in `compare/README.md`.
+//! and shows it (`table`, `plot`, `short_table`). How each peer is run, and why so, is in `compare/README.md`.
 
 mod catalogue;
 mod figure;
@@ -13,10 +13,10 @@ mod pin;
 mod plot;
 mod prepare;
 mod reading;
-mod readme;
 mod record;
 mod run;
 mod session;
+mod short_table;
 mod statistics;
 mod table;
 
@@ -65,7 +65,7 @@ struct Arguments {
     /// Rounds. By default 5, with --quick 2.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Where results go. By default `compare/results`, and the short table to README.md; with --quick or
+    /// Where results go. By default `compare/results`, and the short table to docs/comparison.md; with --quick or
     /// --only beside what is built.
     #[arg(long)]
     output: Option<PathBuf>,
@@ -76,7 +76,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Makes the tables, the pictures and README.md's table anew from `compare/results/raw.jsonl`. Measures nothing.
+    /// Makes the tables, the pictures and docs/comparison.md's table anew from `compare/results/raw.jsonl`. Measures nothing.
     Show {
         /// Change nothing; fail if a table does not say what the raw data say.
         #[arg(long)]
@@ -193,7 +193,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     let report = reading::read_file(&raw, &all)?;
     write(&report, &output)?;
     if is_whole {
-        readme::put(&places.readme(), &readme::section(&report))?;
+        short_table::put(&places.comparison(), &short_table::section(&report))?;
     }
     if arguments.json {
         println!(
@@ -269,14 +269,14 @@ fn show(check: bool) -> Result<()> {
     let places = Places::here()?;
     let results = places.results();
     let report = reading::read_file(&results.join(RAW_FILE), &catalogue::catalogue(&places))?;
-    let section = readme::section(&report);
+    let section = short_table::section(&report);
     let between = network::read(&results)?;
     if !check {
         write(&report, &results)?;
         if let Some((between, _)) = &between {
             network::write(between, &results)?;
         }
-        return readme::put(&places.readme(), &section);
+        return short_table::put(&places.comparison(), &section);
     }
     let table = results.join(TABLE_FILE);
     let found =
@@ -292,7 +292,7 @@ fn show(check: bool) -> Result<()> {
             "network.md does not say what network.json beside it says: run `make compare-show`"
         );
     }
-    readme::check(&places.readme(), &section)
+    short_table::check(&places.comparison(), &section)
 }
 
 fn bar(steps: u64, quiet: bool) -> ProgressBar {

@@ -41,7 +41,7 @@ const PAPERS: [Paper; 4] = [
     },
 ];
 /// Says how many rows of each paper there are of each class.
-const SUMMARY: &str = "README.md";
+const SUMMARY: &str = "docs/papers.md";
 /// Cites tests, but has no rows that it must have.
 const SECURITY: &str = "docs/security.md";
 const ENGINE: &str = "crates/engine";

@@ -1,5 +1,5 @@
 //! `docs/papers/*.md`: every row of each paper's inventory is there once, every file, item and test that it names exists,
-//! and README.md says how many rows there are of each class. Of other texts: every test that they name exists.
+//! and docs/papers.md says how many rows there are of each class. Of other texts: every test that they name exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,12 +44,17 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// The row about a paper in README.md.
+    /// The row about a paper in docs/papers.md.
     pub(crate) fn summary(&self, paper: &Paper) -> String {
         let not_yet: usize = self.not_yet.values().sum();
         format!(
             "| [{}]({}) | {} | {} | {} | {} | {not_yet} |",
-            paper.name, paper.file, self.rows, self.shown, self.departures, self.untested
+            paper.name,
+            paper.file.trim_start_matches("docs/"),
+            self.rows,
+            self.shown,
+            self.departures,
+            self.untested
         )
     }
 }
@@ -465,10 +470,7 @@ mod tests {
             list: LIST,
         };
         let summary = check(GOOD, &required(LIST).unwrap(), &tree).summary(&paper);
-        assert_eq!(
-            summary,
-            "| [A paper](docs/papers/a.md) | 2 | 1 | 0 | 1 | 0 |"
-        );
+        assert_eq!(summary, "| [A paper](papers/a.md) | 2 | 1 | 0 | 1 | 0 |");
         let text = format!("words\n{summary}\nmore");
         assert_eq!(
             check_summary(&text, std::slice::from_ref(&summary)),

@@ -6,35 +6,32 @@
 //! dropped for want of a buffer, because a message is sent only where memory was promised for it.
 //!
 //! ```no_run
-//! use hamlyn::{Wait, datagram};
+//! use hamlyn::Wait;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // One program receives …
-//! let here = hamlyn::open("alice")?;
-//! let mut inbox = datagram::Receiver::new(&here, 4096)?;
-//! inbox.ready();
-//! let ticket = inbox.ticket().to_bytes(); // give it to whoever may send
+//! let alice = hamlyn::open("alice")?;
+//! let mut inbox = alice.bind_datagram("inbox", 4096)?;
 //!
-//! // … another sends, with the ticket it was given,
-//! let there = hamlyn::open_unnamed()?;
-//! let ticket = hamlyn::Ticket::from_bytes(&ticket)?;
-//! let outbox = datagram::Sender::grow(&there, &ticket, Wait::millis(1000))?;
-//! outbox.send(0, b"hello", None, Wait::Forever)?;
+//! // … another sends, and knows nothing but a name,
+//! let me = hamlyn::open_unnamed()?;
+//! let outbox = me.connect_datagram("alice/inbox", Wait::millis(5_000))?;
+//! outbox.send(b"hello", Wait::Forever)?;
 //!
 //! // … and it is there.
-//! if let Some(datagram) = inbox.receive(Wait::Forever)? {
-//!     assert_eq!(datagram.data, b"hello");
+//! if let Some(message) = inbox.recv(Wait::Forever)? {
+//!     assert_eq!(*message, *b"hello");
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! **Two layers** (`Hamlyn 3`). The lower one is [`Interface`]: slots, termini, queues, `send_msg` and `rcv`. The
-//! upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`], [`group`].
+//! upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`], [`group`], [`service`].
 //!
-//! **Threads.** Whatever moves messages takes the manager or interface by `&mut`, and
-//! both are `Send`; so one thread at a time uses them, by construction and without
-//! a lock. A program opens one for each thread that communicates. Tickets, seeds and end points may move freely.
+//! **Threads.** A manager and its end points stay in the thread that opened them, which the compiler checks; a program opens
+//! one manager for each thread that communicates. [`open_shared`] opens one that several threads use, for the price of a lock.
+//! Tickets, seeds and members may move freely.
 //!
 //! **Protection** is meant between users, containers and sandboxes. Processes of the same user can
 //! read each other's memory with the kernel's help whatever we do.
@@ -94,7 +91,10 @@ pub use ticket::{Ticket, TicketError};
 pub use wait::Wait;
 pub use zerocopy;
 
-/// What the README shows must compile.
+/// What the documents show must compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
-pub struct Readme;
+#[doc = include_str!("../../../docs/start.md")]
+#[doc = include_str!("../../../docs/tuning.md")]
+#[doc = include_str!("../../../docs/simulator.md")]
+pub struct Documents;

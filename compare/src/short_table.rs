@@ -1,4 +1,4 @@
-//! The short table in README.md: the best of each peer. It stands between two markers, and is made of the results in
+//! The short table in docs/comparison.md: the best of each peer. It stands between two markers, and is made of the results in
 //! `compare/results` alone.
 
 use std::fmt::Write;
@@ -77,7 +77,7 @@ pub(crate) fn section(report: &Report) -> String {
     );
     text.push_str(&stillness(report));
     text.push_str(
-        "Of each peer the best that it has. In brackets, the multiple of Hamlyn's raw interface in the same rounds; **bold**: ahead of everything of Hamlyn's that has a call for each message, *italic*: of the raw interface only; –: not offered.\n\n| |",
+        "Each library is shown in its fastest configuration. In brackets, the multiple of Hamlyn's raw interface in the same rounds; **bold**: ahead of everything of Hamlyn's that has a call for each message, *italic*: of the raw interface only; –: not offered.\n\n| |",
     );
     let columns = columns();
     for (head, _) in &columns {
@@ -123,7 +123,7 @@ pub(crate) fn section(report: &Report) -> String {
     }
     text.push_str(
         "\nUCX is here mostly by its *put*, which has no queue, notification or protection; iceoryx2 by samples written and read in place, with no copy. \
-         Each variant, other sizes, fresh buffers, versions and failures: [compare/results/table.md](compare/results/table.md); how each is run: [compare/README.md](compare/README.md).\n",
+         Each variant, other sizes, fresh buffers, versions and failures: [compare/results/table.md](../compare/results/table.md); how each is run: [compare/README.md](../compare/README.md).\n",
     );
     text
 }
