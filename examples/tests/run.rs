@@ -163,6 +163,20 @@ fn bouncer() {
 }
 
 #[test]
+fn tasks() {
+    let program = env!("CARGO_BIN_EXE_tasks");
+    let stage = Stage::new("tasks");
+    let listener = stage.start(program, &["listen", "3"]);
+    stage.run(program, &["say", "over here"]);
+    stage.run(program, &["count", "7"]);
+    stage.run(program, &["count", "8"]);
+    let said = listener.end();
+    let mut lines: Vec<&str> = said.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["number 7", "number 8", "over here"]);
+}
+
+#[test]
 fn users() {
     if !rustix::process::getuid().is_root() {
         return skip("only root can be two users");

@@ -49,7 +49,7 @@ const ENGINE: &str = "crates/engine";
 const PLANTED: &str = "planted";
 /// The tree that has them: these parts of ours,
 const COPY: &str = "target/planted";
-const COPIED: [&str; 4] = ["crates", "docs", "faces", "xtask"];
+const COPIED: [&str; 5] = ["crates", "docs", "examples", "faces", "xtask"];
 /// and their tests among those of two crates.
 const TESTS: [(&str, &str); 2] = [
     ("planted/tests/engine", "crates/engine/tests"),

@@ -12,26 +12,33 @@
 //! // One program receives …
 //! let alice = hamlyn::open("alice")?;
 //! let mut inbox = alice.bind_datagram("inbox", 4096)?;
-//!
-//! // … another sends, and knows nothing but a name,
-//! let me = hamlyn::open_unnamed()?;
-//! let outbox = me.connect_datagram("alice/inbox", Wait::millis(5_000))?;
-//! outbox.send(b"hello", Wait::Forever)?;
-//!
-//! // … and it is there.
 //! if let Some(message) = inbox.recv(Wait::Forever)? {
-//!     assert_eq!(*message, *b"hello");
-//! }
+//!     println!("{:?} says {:?}", message.sender(), &*message);
+//! } // … and is ready for the next message when this one is dropped.
+//!
+//! // Another sends.
+//! let me = hamlyn::open_unnamed()?;
+//! let outbox = me.connect_datagram("alice/inbox", Wait::millis(1000))?;
+//! outbox.send(b"hello", Wait::Forever)?;
+//! outbox.fence(Wait::millis(1000))?; // it is in its place, or this says why not
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! **Two layers** (`Hamlyn 3`). The lower one is [`Interface`]: slots, termini, queues, `send_msg` and `rcv`. The
-//! upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`], [`group`], [`service`].
+//! **Two layers** (`Hamlyn 3`). The upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`],
+//! [`group`], [`service`]; [`typed`] end points carry values. The lower one is [`Interface`]: slots, termini, queues, `send_msg`
+//! and `rcv`, and tickets, which may be handed to chosen peers.
 //!
-//! **Threads.** A manager and its end points stay in the thread that opened them, which the compiler checks; a program opens
-//! one manager for each thread that communicates. [`open_shared`] opens one that several threads use, for the price of a lock.
-//! Tickets, seeds and members may move freely.
+//! **Threads.** A manager and its end points stay in the thread that opened it, and cost no lock; open one for each thread that
+//! communicates. [`Manager::detach`] moves one that has no end points. Those that [`open_shared`] opens may be used by any thread,
+//! one at a time, for the price of a lock. Tickets and seeds may move freely.
+//!
+//! **Waiting.** Calls that may have to wait take a [`Wait`]: not at all, for so long, or for ever. They poll for a while, which
+//! they learn, and then sleep. Event loops wait with [`Manager::prepare_sleep`], tasks with `recv_async` and its like, which the
+//! crate `hamlyn-tokio` drives.
+//!
+//! **Events.** Peers come and go, and packets are refused; [`Manager::next_event`] tells. A receive fails only if it can never
+//! succeed.
 //!
 //! **Protection** is meant between users, containers and sandboxes. Processes of the same user can
 //! read each other's memory with the kernel's help whatever we do.

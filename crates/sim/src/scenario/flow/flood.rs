@@ -58,6 +58,7 @@ impl FlowReceiver for FloodReceiver {
             return Ok(false);
         }
         let mut moved = false;
+        let mut came = 0;
         loop {
             match program.interface().rcv(&mut self.queue) {
                 Ok(Some(notification)) => {
@@ -67,6 +68,11 @@ impl FlowReceiver for FloodReceiver {
                     }
                     oracle.came(number, &oracle.content(number));
                     self.taken += 1;
+                    // However wrong the interface is, this ends.
+                    came += 1;
+                    if came > oracle.known().items.len() + QUEUE_ENTRIES {
+                        return Err("more is announced than was ever sent".to_owned());
+                    }
                 }
                 Err(ReceiveError::Overrun(overrun)) => self.lost += overrun.lost,
                 Ok(None) => break,
