@@ -3,7 +3,7 @@
 mod support;
 
 use hamlyn::service::{Answered, ServiceOptions};
-use hamlyn::{Address, ConnectError, ManagerOptions, Message, Ticket, Wait};
+use hamlyn::{Address, ConnectError, FenceError, ManagerOptions, Message, Strategy, Ticket, Wait};
 use hamlyn_sim::time::Time;
 use hamlyn_sim::world::{Settings, Simulation};
 use support::{LONG, namespace, open, until};
@@ -43,6 +43,44 @@ fn a_client_that_vanishes_costs_nothing() {
         until("the lane", || {
             assert!(service.next(Wait::Poll).unwrap().is_none());
             (server.interface().slots_open() == baseline).then_some(())
+        });
+    }
+}
+
+/// More clients than lanes are offered, from one interface, while the server sleeps.
+#[test]
+fn clients_connect_faster_than_lanes_are_offered() {
+    const CLIENTS: usize = 10;
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let open = |name: Option<&str>| {
+            let mut options = name.map_or_else(Options::default, Options::named);
+            options.spin_ns = Some(0);
+            let with = ManagerOptions {
+                strategy,
+                ..ManagerOptions::default()
+            };
+            hamlyn::open_with(options.in_namespace(&namespace), with).unwrap()
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let server = open(Some("server"));
+                let options = ServiceOptions::default();
+                let mut service = server.bind_service("service", options).unwrap();
+                for _ in 0..CLIENTS {
+                    let call = service.next(LONG).unwrap().expect("a call");
+                    assert_eq!(call.reply(b"yes"), Ok(Answered::Sent));
+                }
+                // The clients leave when they have their answers.
+                let fenced = server.fence(LONG);
+                assert!(matches!(fenced, Ok(()) | Err(FenceError::PeerLost(_))));
+            });
+            let there = open(None);
+            let connect = |_| there.connect_service("server/service", LONG).unwrap();
+            let mut clients: Vec<_> = (0..CLIENTS).map(connect).collect();
+            for client in &mut clients {
+                assert_eq!(*client.call(b"?", LONG).unwrap(), *b"yes");
+            }
         });
     }
 }

@@ -7,8 +7,8 @@
 //! HAMLYN_HOST=hera hosts ask zeus "who is there?"          # on the other
 //! ```
 
-use hamlyn::Wait;
 use hamlyn::service::ServiceOptions;
+use hamlyn::{FenceError, Wait};
 use hamlyn_examples::Outcome;
 
 fn main() -> Outcome {
@@ -30,9 +30,11 @@ fn serve(calls: usize) -> Outcome {
             call.reply(answer.as_bytes())?;
         }
     }
-    // Until the answer has arrived: then this program may end.
-    here.fence(Wait::millis(5_000))?;
-    Ok(())
+    // Until the answer has arrived, or its client has ended; then this program may end.
+    match here.fence(Wait::millis(5_000)) {
+        Ok(()) | Err(FenceError::PeerLost(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn ask(host: &str, question: &str) -> Outcome {
