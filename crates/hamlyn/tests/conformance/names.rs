@@ -157,6 +157,7 @@ pub(crate) fn every_message_says_who_sent_it(world: &World) {
             });
             let who = party.with(|_| records.sender()).expect("its sender");
             assert_eq!(who.interface.interface, sender);
+            party.hear("all sent");
         },
         &|party| {
             tell_identity(party, "sender");
@@ -173,6 +174,7 @@ pub(crate) fn every_message_says_who_sent_it(world: &World) {
             let mut sender = party.with(|manager| manager.connect_stream(&records, GROW).unwrap());
             party.send(|_, wait| sender.send(b"record", wait)).unwrap();
             party.send(|_, wait| sender.flush(wait)).unwrap();
+            party.tell("all sent", &[]);
         },
     ]);
 }

@@ -112,6 +112,7 @@ pub(crate) fn calls_are_answered_in_any_order(world: &World) {
                     assert_eq!(answered, Ok(Answered::Sent));
                 }
             }
+            party.hear("all answered");
         },
         &|party| {
             let mut client = client(party);
@@ -131,6 +132,7 @@ pub(crate) fn calls_are_answered_in_any_order(world: &World) {
                     assert_eq!(&finish(party, &mut client, call).unwrap(), request);
                 }
             }
+            party.tell("all answered", &[]);
         },
     ]);
 }
