@@ -5,17 +5,19 @@ mod support;
 use hamlyn::engine::counting::{Counting, Share};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::packet::SlotName;
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::transport::Return;
 use hamlyn::group::{MEMBER_BYTES, Member, MemberError};
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::{ConnectError, HostError};
 use hamlyn::stream::{SEED_BYTES, StreamOptions, StreamSeed};
 use hamlyn::ticket::TICKET_BYTES;
 use hamlyn::{
-    Address, Destination, Manager, ManagerOptions, NewSlot, OpenError, ReceiveError, Ticket,
-    TicketError, Wait, datagram, group, stream, tagged_write,
+    Address, Destination, FenceError, Manager, ManagerOptions, NewSlot, OpenError, ReceiveError,
+    Ticket, TicketError, Wait, datagram, group, stream, tagged_write,
 };
 use proptest::prelude::*;
-use support::{LONG, namespace, open};
+use support::{LONG, namespace, open, until};
 
 fn tickets() -> impl Strategy<Value = Ticket> {
     let destination =
@@ -417,4 +419,83 @@ fn memory_that_cannot_be_had_is_an_error() {
             ..
         })
     ));
+}
+
+fn named(namespace: &str, name: &str) -> Manager<ProcessHost> {
+    let options = Options::named(name).in_namespace(namespace);
+    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+}
+
+/// Sends a datagram to `server/inbox` and fences; why it was refused.
+fn send_and_fence(namespace: &str) -> Refusal {
+    let there = open(namespace);
+    let outbox = there.connect_datagram("server/inbox", LONG).unwrap();
+    outbox.send(b"too late", LONG).unwrap();
+    match outbox.fence(LONG) {
+        Err(FenceError::Refused { count: 1, last }) => match last.reason {
+            Return::Refused(refusal) => refusal,
+            other => panic!("{other}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_datagram_that_comes_while_another_is_kept_is_refused_and_its_sender_told() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let mut inbox = server.bind_datagram("inbox", 64).unwrap();
+    let outbox = open(&namespace);
+    let outbox = outbox.connect_datagram("server/inbox", LONG).unwrap();
+    outbox.send(b"first", LONG).unwrap();
+    let first = inbox.recv(LONG).unwrap().expect("a datagram");
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| send_and_fence(&namespace));
+        until("the refusal", || {
+            server.interface().poll();
+            other.is_finished().then_some(())
+        });
+        assert_eq!(other.join().unwrap(), Refusal::EntrySpent);
+    });
+    assert_eq!(first, b"first");
+    // When it is dropped, there is room again.
+    drop(first);
+    outbox.send(b"second", LONG).unwrap();
+    assert_eq!(inbox.recv(LONG).unwrap().expect("a datagram"), b"second");
+}
+
+#[test]
+fn messages_to_an_end_point_that_was_dropped_are_refused_and_their_sender_told() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let inbox = server.bind_datagram("inbox", 64).unwrap();
+    let there = open(&namespace);
+    let outbox = there.connect_datagram("server/inbox", LONG).unwrap();
+    outbox.send(b"on its way", LONG).unwrap();
+    drop(inbox);
+    let refused = until("the fence", || {
+        server.interface().poll();
+        match outbox.fence(Wait::millis(1)) {
+            Err(FenceError::TimedOut { .. }) => None,
+            other => Some(other.unwrap_err()),
+        }
+    });
+    assert!(
+        matches!(refused, FenceError::Refused { count: 1, .. }),
+        "{refused}"
+    );
+    // Nor is it found any more.
+    let error = there.connect_datagram("server/inbox", Wait::millis(1));
+    assert!(matches!(error, Err(hamlyn::ConnectError::Reach(_))));
+}
+
+#[test]
+fn no_time_at_all_is_an_error_that_names_whom_was_looked_for() {
+    let there = open(&namespace());
+    for wait in [Wait::Poll, Wait::millis(0)] {
+        let error = there.connect_stream("nobody/stream", wait).unwrap_err();
+        assert!(error.to_string().contains("nobody"), "{error}");
+        let error = there.connect_service("nobody/service", wait).unwrap_err();
+        assert!(error.to_string().contains("nobody"), "{error}");
+    }
 }
