@@ -93,7 +93,8 @@ impl<H: Host> Datagram<'_, H> {
         self.inbox.reply().ok().flatten()
     }
 
-    /// Who sent it, as the kernel or the handshake vouches. Nothing if the link over which it came ended long ago, or if
+    /// Who sent it, as the kernel or the handshake vouches; of a datagram of several packets, who sent the last of them: holders of
+    /// one ticket can send parts of one datagram. Nothing if the link over which it came ended long ago, or if
     /// its sender had it come without notification.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let from = self.inbox.from?;
@@ -222,7 +223,7 @@ impl<H: Host> Receiver<H> {
     }
 
     /// Waits for a datagram. Nothing if none came in time. The receiver is ready for the next one when what this returns is
-    /// dropped. Does not allocate.
+    /// dropped, and after [`ReceiveError::Malformed`]: a holder of its ticket broke the protocol. Does not allocate.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Datagram<'_, H>>, ReceiveError> {
         let inbox = &mut self.inbox;
@@ -231,10 +232,11 @@ impl<H: Host> Receiver<H> {
         }
         let mut manager = self.manager.enter();
         let came = match inbox.place.short_at_hand(&mut manager) {
-            Some(short) => inbox.read_short(short)?,
-            None => inbox.receive_slowly(&mut manager, wait)?,
+            Some(short) => inbox.read_short(short),
+            None => inbox.receive_slowly(&mut manager, wait),
         };
         drop(manager);
+        let came = came.or_else(|error| inbox.failed(error))?;
         Ok(came.then_some(Datagram {
             inbox,
             manager: &self.manager,
@@ -269,7 +271,8 @@ impl<H: Host> Receiver<H> {
             return Poll::Ready(Err(ReceiveError::NotReady));
         }
         self.manager.poll_look(context, |manager| {
-            let came = inbox.receive_slowly(manager, Wait::Poll)?;
+            let came = inbox.receive_slowly(manager, Wait::Poll);
+            let came = came.or_else(|error| inbox.failed(error))?;
             Ok(came.then_some(()))
         })
     }
@@ -292,6 +295,13 @@ impl Inbox {
             self.place.arm();
             self.came = READY;
         }
+    }
+
+    /// One that breaks the protocol is told of once, and does not keep others out.
+    #[cold]
+    fn failed(&mut self, error: ReceiveError) -> Result<bool, ReceiveError> {
+        self.ready();
+        Err(error)
     }
 
     /// Whether a datagram came in time.

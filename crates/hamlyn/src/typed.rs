@@ -14,7 +14,7 @@ use hamlyn_host::Host;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
-use crate::item::{ItemHeader, Protocol, TypeName};
+use crate::item::{ItemHeader, Protocol, TYPE_NAME_BYTES_MAX, TypeName};
 use crate::manager::Manager;
 use crate::service::{
     Answered, Call, CallError, Client, Reply, ReplyError, Service, ServiceOptions,
@@ -65,6 +65,10 @@ fn type_name<T: Typed>() -> TypeName {
             "values that travel begin at multiples of eight bytes"
         );
         assert!(size_of::<T>() > 0, "a value has a byte at least");
+        assert!(
+            !T::NAME.is_empty() && T::NAME.len() <= TYPE_NAME_BYTES_MAX,
+            "the name of a type has 1 to 64 bytes"
+        );
     }
     TypeName {
         name: T::NAME,
@@ -187,15 +191,24 @@ impl<T: Typed, H: Host> Of<T, stream::Receiver<H>> {
         value(self.end.recv(wait)?, "stream")
     }
 
-    /// Copies of all values, until the time between two of them is over or the stream has ended.
+    /// Copies of all values, until the time between two of them is over or the stream has ended; an error is the last item.
     pub fn values(&mut self, wait: Wait) -> impl Iterator<Item = Result<T, ReceiveError>>
     where
         T: Copy,
     {
-        std::iter::from_fn(move || match self.recv(wait) {
-            Ok(value) => value.map(|value| Ok(*value)),
-            Err(ReceiveError::Closed) => None,
-            Err(error) => Some(Err(error)),
+        let mut is_over = false;
+        std::iter::from_fn(move || {
+            if is_over {
+                return None;
+            }
+            match self.recv(wait) {
+                Ok(value) => value.map(|value| Ok(*value)),
+                Err(error) => {
+                    // The last thing, whatever it is.
+                    is_over = true;
+                    (error != ReceiveError::Closed).then_some(Err(error))
+                }
+            }
         })
     }
 }

@@ -2,8 +2,10 @@
 
 mod support;
 
-use hamlyn::service::{Answered, ServiceOptions};
-use hamlyn::{Address, ConnectError, FenceError, ManagerOptions, Message, Strategy, Ticket, Wait};
+use hamlyn::service::{Answered, CallError, ServiceOptions};
+use hamlyn::{
+    Address, ConnectError, FenceError, Host as _, ManagerOptions, Message, Strategy, Ticket, Wait,
+};
 use hamlyn_sim::time::Time;
 use hamlyn_sim::world::{Settings, Simulation};
 use support::{LONG, namespace, open, until};
@@ -83,6 +85,50 @@ fn clients_connect_faster_than_lanes_are_offered() {
             }
         });
     }
+}
+
+/// Its interface stays; the server reads its greeting and its good-bye at once.
+#[test]
+fn a_client_that_leaves_before_it_was_heard_gives_its_lane_back() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let options = ServiceOptions {
+        clients: 2,
+        ..ServiceOptions::default()
+    };
+    let mut service = server.bind_service("service", options).unwrap();
+    let there = open(&namespace);
+    for _ in 0..6 {
+        let client = there.connect_service("server/service", LONG).unwrap();
+        drop(client);
+        assert_eq!(there.flush(LONG), Ok(true));
+        // Until the lane is offered anew; with the other one, there are two.
+        until("the lane", || {
+            assert!(service.next(Wait::Poll).unwrap().is_none());
+            (server.interface().host().offered("service") == 2).then_some(())
+        });
+    }
+    assert_eq!(service.misbehaved(), 0);
+}
+
+#[test]
+fn a_reply_is_taken_once_and_by_its_own_client() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let mut service = server
+        .bind_service("service", ServiceOptions::default())
+        .unwrap();
+    let there = open(&namespace);
+    let connect = || there.connect_service("server/service", LONG).unwrap();
+    let (mut client, mut other) = (connect(), connect());
+    let call = client.start(b"?", LONG).unwrap();
+    let asked = service.next(LONG).unwrap().expect("a call");
+    assert_eq!(asked.reply(b"!"), Ok(Answered::Sent));
+    let foreign = other.reply(&call, LONG).map(|_| ());
+    assert!(matches!(foreign, Err(CallError::NotPending { .. })));
+    assert_eq!(*client.reply(&call, LONG).unwrap().expect("a reply"), *b"!");
+    let again = client.reply(&call, LONG).map(|_| ());
+    assert!(matches!(again, Err(CallError::NotPending { .. })));
 }
 
 /// What is offered to those who ask for the service: its places, and its board.

@@ -4,8 +4,7 @@
 //! clock, starts a thread, or asks the system for anything random, and nothing depends on the order of a hash table.
 //!
 //! ```
-//! use hamlyn::host::{Address, Supply};
-//! use hamlyn::{Host, Manager, ManagerOptions, Ticket, Wait, datagram};
+//! use hamlyn::{Host, Manager, ManagerOptions, Wait};
 //! use hamlyn_sim::network::{Mesh, Impairment};
 //! use hamlyn_sim::random::Random;
 //! use hamlyn_sim::time::{Span, Time};
@@ -14,23 +13,17 @@
 //! type Failed = Box<dyn std::error::Error>;
 //!
 //! /// On any host.
-//! fn serve<H: Host>(mut here: Manager<H>) -> Result<(), Failed> {
-//!     let mut inbox = datagram::Receiver::new(&here, 4096)?;
-//!     inbox.ready();
-//!     let ticket = inbox.ticket().to_bytes();
-//!     here.interface().offer("inbox", Supply::Once, &ticket)?;
-//!     let datagram = inbox.receive(Wait::Forever)?.ok_or("nothing came")?;
-//!     assert_eq!(datagram.data, b"hello");
+//! fn serve<H: Host>(here: Manager<H>) -> Result<(), Failed> {
+//!     let mut inbox = here.bind_datagram("inbox", 4096)?;
+//!     let message = inbox.recv(Wait::Forever)?.ok_or("nothing came")?;
+//!     assert_eq!(*message, *b"hello");
 //!     Ok(())
 //! }
 //!
-//! fn greet<H: Host>(mut there: Manager<H>) -> Result<(), Failed> {
-//!     let mut interface = there.interface();
-//!     let ticket = interface.ask(Address::Name("alice"), "inbox", Wait::Forever)?;
-//!     drop(interface);
-//!     let outbox = datagram::Sender::grow(&there, &Ticket::from_bytes(&ticket)?, Wait::Forever)?;
+//! fn greet<H: Host>(there: Manager<H>) -> Result<(), Failed> {
+//!     let outbox = there.connect_datagram("alice/inbox", Wait::Forever)?;
 //!     outbox.send(b"hello", Wait::Forever)?;
-//!     there.interface().flush(Wait::Forever)?;
+//!     there.flush(Wait::Forever)?;
 //!     Ok(())
 //! }
 //!

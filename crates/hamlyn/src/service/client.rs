@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
-use super::places::{Places, Remote};
+use super::places::{Places, Remote, WORDS};
 use super::wire::{LaneSeed, Status, Word};
 use crate::error::{ConnectError, PeerLost, SendError};
 use crate::item::ItemHeader;
@@ -35,6 +35,14 @@ pub enum CallError {
     /// The time was over. If the call had been sent, it is cancelled; the server may have carried it out.
     #[error("{to} did not answer in time: wait for longer, or ask again")]
     TimedOut {
+        /// The service.
+        to: String,
+    },
+    /// The reply to this call was taken before, or it is another client's call.
+    #[error(
+        "this call of {to} has no reply to come: it was taken before, or the call is another client's"
+    )]
+    NotPending {
         /// The service.
         to: String,
     },
@@ -104,7 +112,7 @@ impl Drop for Calls {
             slots: vec![self.replies.name()],
             class: Some(self.class),
             last_word: (!self.is_dismissed).then(|| LastWord {
-                target: self.requests.words_target(),
+                target: self.requests.farewell_target(),
                 metadata: vec![0],
                 word: 0,
             }),
@@ -183,7 +191,7 @@ impl<H: Host> Client<H> {
             what: "its board is another interface's",
         })?;
         let outstanding = seed.outstanding;
-        let class = entered.register_queued(usize::from(outstanding) + 1)?;
+        let class = entered.register_queued(usize::from(outstanding) + WORDS)?;
         let opened = Places::open(&mut entered, class, outstanding, seed.reply_bytes);
         if opened.is_err() {
             entered.unregister(class);
@@ -203,7 +211,7 @@ impl<H: Host> Client<H> {
             leaving: entered.interface().leaving.clone(),
         };
         let hello = calls.replies.ticket().to_bytes();
-        let said = calls.requests.say(&mut entered, &hello, left);
+        let said = calls.requests.greet(&mut entered, &hello, left);
         drop(entered);
         // What was opened is closed with it.
         let client = Self {
@@ -217,6 +225,8 @@ impl<H: Host> Client<H> {
     /// Sends a request, and waits for the reply. Blocks for as long as `wait` says; the call is cancelled when the time is over.
     pub fn call(&mut self, request: &[u8], wait: Wait) -> Result<Reply<'_, H>, CallError> {
         let mut wait_state = WaitState::new(wait);
+        // From now on, not from the first look that finds nothing.
+        let wait = self.manager.enter().interface().left(&mut wait_state);
         let call = self.start(request, wait)?;
         let left = self.manager.enter().interface().left(&mut wait_state);
         let awaited = self
@@ -334,7 +344,7 @@ impl Calls {
         let index = arrival.metadata_index;
         if arrival.from != self.requests.target().link() {
             self.broken = Some("somebody else has its keys");
-        } else if usize::from(index) == self.states.len() {
+        } else if usize::from(index) >= self.states.len() {
             self.is_dismissed = true;
         } else {
             let state = match (self.state(index), self.replies.landed(index)) {
@@ -425,6 +435,13 @@ impl Calls {
     ) -> Result<Option<Word>, CallError> {
         let mut wait_state = WaitState::new(wait);
         loop {
+            if !Arc::ptr_eq(&self.cancelled, &call.cancelled)
+                || self.number(call.index) != call.number
+                || self.state(call.index) == State::Free
+            {
+                let to = self.to.clone();
+                return Err(CallError::NotPending { to });
+            }
             let looked = self.look(manager);
             if self.number(call.index) == call.number
                 && let State::Replied(word) = self.state(call.index)

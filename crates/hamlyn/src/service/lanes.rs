@@ -9,7 +9,7 @@ use hamlyn_host::{Host, HostError};
 use hamlyn_ring::area::Area;
 
 use super::ServiceOptions;
-use super::places::{Places, Remote};
+use super::places::{Places, Remote, WORDS};
 use super::wire::{LaneSeed, Status, Word};
 use crate::error::{OpenError, SendError};
 use crate::item::Bound;
@@ -60,7 +60,7 @@ struct Lane {
     /// The request at each place that the application has, or will have.
     held: Box<[Option<Word>]>,
     /// Places to which requests came before the greeting did.
-    early: Vec<u16>,
+    early: Vec<(u16, LinkId)>,
     /// Answers that found no room.
     owed: VecDeque<(u16, Word, Vec<u8>)>,
 }
@@ -71,7 +71,7 @@ impl Lane {
         Remains {
             slots: vec![self.places.name(), self.board_slot.name()],
             last_word: self.client.map(|client| LastWord {
-                target: client.words_target(),
+                target: client.greeting_target(),
                 metadata: vec![0],
                 word: 0,
             }),
@@ -160,7 +160,11 @@ impl Lanes {
     ) -> Result<(), OpenError> {
         while self.offered.len() < OFFERED && self.count < usize::from(self.options.clients) {
             let seed = self.open_lane(manager)?;
-            manager.offer_more(bound, &seed.to_bytes())?;
+            if let Err(error) = manager.offer_more(bound, &seed.to_bytes()) {
+                self.close(manager, seed.requests.slot);
+                self.is_untidy = false;
+                return Err(error);
+            }
             self.offered.push_back(seed.requests.slot);
         }
         Ok(())
@@ -168,7 +172,7 @@ impl Lanes {
 
     fn open_lane<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<LaneSeed, OpenError> {
         let outstanding = self.options.outstanding;
-        let entries = usize::from(outstanding) + 1;
+        let entries = usize::from(outstanding) + WORDS;
         manager.reserve(self.class, entries)?;
         let opened = self.open_reserved(manager);
         if opened.is_err() {
@@ -243,7 +247,7 @@ impl Lanes {
         self.is_untidy = true;
         self.leaving.leave(lane.remains());
         manager.settle();
-        manager.unreserve(self.class, lane.held.len() + 1);
+        manager.unreserve(self.class, lane.held.len() + WORDS);
     }
 
     fn names(&self) -> Vec<SlotName> {
@@ -258,17 +262,20 @@ impl Lanes {
             // Of one that was closed.
             return;
         };
-        if usize::from(index) == lane.held.len() {
+        if usize::from(index) >= lane.held.len() {
+            let is_greeting = usize::from(index) == lane.held.len();
+            let is_own = |client: Remote| client.target().link() == arrival.from;
             match lane.client {
-                None => self.greet(manager, name, arrival.from),
-                // It says good-bye.
-                Some(client) if client.target().link() == arrival.from => self.close(manager, name),
-                Some(_) => lane.places.arm_words(),
+                None if is_greeting => self.greet(manager, name, arrival.from),
+                // It says good-bye, perhaps before it was heard to come.
+                None => self.close(manager, name),
+                Some(client) if !is_greeting && is_own(client) => self.close(manager, name),
+                Some(_) => self.misbehave(manager, name),
             }
             return;
         }
         match lane.client {
-            None => lane.early.push(index),
+            None => lane.early.push((index, arrival.from)),
             Some(client) if client.target().link() == arrival.from => {
                 self.accept(manager, Place { lane: name, index });
             }
@@ -284,7 +291,7 @@ impl Lanes {
         let Some(lane) = self.lane_mut(name) else {
             return;
         };
-        let length = lane.places.words(&mut words);
+        let length = lane.places.greeting(&mut words);
         let ticket = words[..length].get(..TICKET_BYTES);
         let ticket = ticket.and_then(|bytes| Ticket::from_bytes(bytes).ok());
         let is_own = |ticket: &Ticket, manager: &mut Entered<'_, H>| {
@@ -293,18 +300,21 @@ impl Lanes {
         let Some(ticket) = ticket.filter(|ticket| is_own(ticket, manager)) else {
             return self.misbehave(manager, name);
         };
+        // Requests that came over another link are not this client's.
+        if lane.early.iter().any(|&(_, by)| by != from) {
+            return self.misbehave(manager, name);
+        }
         lane.client = Some(Remote::new(
             Target::new(from, ticket),
             outstanding,
             reply_bytes,
         ));
         let stage = std::mem::replace(&mut lane.stage, Stage::Greeted);
-        lane.places.arm_words();
         let early = std::mem::take(&mut lane.early);
         self.asked -= usize::from(matches!(stage, Stage::Asked(_)));
         self.is_untidy = true;
         self.offered.retain(|&offered| offered != name);
-        for index in early {
+        for (index, _) in early {
             self.accept(manager, Place { lane: name, index });
         }
     }
@@ -313,6 +323,10 @@ impl Lanes {
         let Some(lane) = self.lane_mut(place.lane) else {
             return;
         };
+        // Its answer has not left: no correct client asks there again.
+        if lane.owed.iter().any(|&(index, ..)| index == place.index) {
+            return self.misbehave(manager, place.lane);
+        }
         let Some(word) = lane.places.landed(place.index) else {
             return self.misbehave(manager, place.lane);
         };
@@ -453,14 +467,10 @@ impl Lanes {
     }
 
     /// Closes the lanes of clients that are gone, and takes back those whose askers did not present themselves in time.
-    pub(super) fn tidy<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        bound: &Bound,
-    ) -> Result<(), OpenError> {
-        self.is_untidy = false;
+    pub(super) fn tidy<H: Host>(&mut self, manager: &mut Entered<'_, H>, bound: &Bound) {
+        let was_untidy = std::mem::take(&mut self.is_untidy);
         let happened = manager.interface_mut().peers_happened();
-        if std::mem::replace(&mut self.peers_happened, happened) != happened {
+        if std::mem::replace(&mut self.peers_happened, happened) != happened || was_untidy {
             for name in self.names() {
                 let link = self.link(name);
                 if link.is_some_and(|link| manager.interface().link_end(link).is_some()) {
@@ -481,7 +491,17 @@ impl Lanes {
         }
         let asked = match self.asked {
             0 => Vec::new(),
-            _ => self.names(),
+            _ => {
+                // Greetings that have come count, however long nobody looked. At most so many: a flood ends.
+                let most = self.count * (usize::from(self.options.outstanding) + WORDS);
+                for _ in 0..=most {
+                    let Some(arrival) = manager.next_arrival(self.class) else {
+                        break;
+                    };
+                    self.take(manager, arrival);
+                }
+                self.names()
+            }
         };
         for name in asked {
             let stage = self.lane(name).map(|lane| lane.stage);
@@ -491,6 +511,9 @@ impl Lanes {
                 self.close(manager, name);
             }
         }
-        self.offer(manager, bound)
+        // Those who are connected are served all the same; the next look tries again.
+        if let Err(error) = self.offer(manager, bound) {
+            tracing::debug!(%error, "no lane for another client");
+        }
     }
 }

@@ -8,8 +8,10 @@
 //! and one that breaks the protocol loses it.
 //!
 //! A few lanes are offered at a time, under the item of the service; each asker gets one. A lane whose asker does not present
-//! itself in time is taken back. So an interface that may ask, and asks again and again without presenting itself, can
-//! make newcomers wait; it cannot disturb those that are connected.
+//! itself in time is taken back. So an interface that may ask, and asks again and again, can keep newcomers out: for a
+//! while if it does not present itself, and for as long as it lives if it does. It cannot disturb those that are connected. Who may ask says
+//! the access list; [`Service::dismiss`] takes all lanes of a client away. Long replies to clients that take nothing share eight
+//! send buffers of the manager; while all are in use, other long replies wait.
 
 mod client;
 mod lanes;

@@ -1,5 +1,5 @@
 //! Places for messages of one peer: each a piece of memory with a one-shot entry, so that several may be on their way and none
-//! lies over another; and one entry more, for words without data.
+//! lies over another; and two entries more, for words without data: a greeting, and a good-bye.
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
@@ -19,6 +19,8 @@ use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
 use crate::wait::Wait;
 
+/// Entries for words.
+pub(super) const WORDS: usize = 2;
 /// Bytes of the smallest piece.
 const PIECE_BYTES_MIN: u32 = 64;
 
@@ -44,7 +46,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// So many places of that length, none of which accepts anything yet, and the entry for words, which accepts one.
+    /// So many places of that length, none of which accepts anything yet, and the entries for words, which accept one each.
     pub(super) fn open<H: Host>(
         manager: &mut Entered<'_, H>,
         class: ClassId,
@@ -60,25 +62,28 @@ impl Places {
         let mut new = NewSlot::over(area)
             .range(0..u64::from(count) * u64::from(piece_bytes))
             .mode(Mode::ParanoidOneShot)
-            .entries(usize::from(count) + 1);
+            .entries(usize::from(count) + WORDS);
         new.queue = Some(queue);
         let slot = interface.open_slot(new)?;
         let Some(metadata) = slot.metadata().cloned() else {
             unreachable!("the slot was opened with entries");
         };
-        for index in 0..=count {
+        for index in 0..count + WORDS as u16 {
             let low = offset_of(index, length_bytes);
             // Words have no data, and lie nowhere.
-            let (low, high) = match index == count {
+            let (low, high) = match index >= count {
                 true => (0, 0),
                 false => (low, low + u64::from(length_bytes)),
             };
             if let Some(entry) = metadata.entry(index) {
                 entry.set_receive_class(class.to_bits());
                 entry.permit(Permission { key, low, high });
+                if index >= count {
+                    entry.arm();
+                }
             }
         }
-        let places = Self {
+        Ok(Self {
             slot,
             metadata,
             reader,
@@ -86,9 +91,7 @@ impl Places {
             count,
             length_bytes,
             here,
-        };
-        places.arm_words();
-        Ok(places)
+        })
     }
 
     pub(super) fn name(&self) -> SlotName {
@@ -116,13 +119,6 @@ impl Places {
         }
     }
 
-    /// Lets one word in.
-    pub(super) fn arm_words(&self) {
-        if let Some(entry) = self.metadata.entry(self.count) {
-            entry.arm();
-        }
-    }
-
     /// What the message in a place says of itself, if that is what landed.
     pub(super) fn landed(&self, index: u16) -> Option<Word> {
         let entry = self.metadata.entry(index)?;
@@ -136,8 +132,8 @@ impl Places {
         is_right.then_some(word)
     }
 
-    /// The words that came.
-    pub(super) fn words(&self, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
+    /// The words of the greeting.
+    pub(super) fn greeting(&self, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
         let entry = self.metadata.entry(self.count);
         entry.map_or(0, |entry| entry.metadata(into))
     }
@@ -235,19 +231,24 @@ impl Remote {
         sent
     }
 
-    /// Sends words without data.
-    pub(super) fn say<H: Host>(
+    /// Greets, with words without data.
+    pub(super) fn greet<H: Host>(
         &self,
         manager: &mut Entered<'_, H>,
         words: &[u8],
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let message = Message::new(&[]).metadata(words);
-        manager.send_msg(&self.words_target(), &message, wait)
+        manager.send_msg(&self.greeting_target(), &message, wait)
     }
 
-    /// Where words go.
-    pub(super) fn words_target(&self) -> Target {
+    /// Where a greeting goes.
+    pub(super) fn greeting_target(&self) -> Target {
         self.at(self.count)
+    }
+
+    /// Where a good-bye goes.
+    pub(super) fn farewell_target(&self) -> Target {
+        self.at(self.count + 1)
     }
 }

@@ -21,6 +21,9 @@ use crate::wait::{Wait, WaitState};
 /// How often a service looks after lanes that were asked for, though nothing comes.
 const TIDY: Duration = Duration::from_secs(5);
 
+/// Arrivals that are no calls, before other things are seen to.
+const FRUITLESS_MAX: usize = 1024;
+
 /// The answering end. See [the module](crate::service).
 pub struct Service<H: Host = ProcessHost> {
     lanes: Lanes,
@@ -132,15 +135,16 @@ impl<H: Host> Service<H> {
 
     /// The bytes of a call that was put off. Nothing if its client is gone.
     pub fn request(&self, call: &Deferred) -> Option<&[u8]> {
-        let is_there = self.lanes.number(call.place) == Some(call.number);
+        let is_there = self.is_own(call);
         is_there.then(|| self.lanes.request(call.place)).flatten()
     }
 
     /// Answers a call that was put off. Does not block, as [`Call::reply`].
     pub fn reply(&mut self, mut call: Deferred, bytes: &[u8]) -> Result<Answered, ReplyError> {
         self.check_length(bytes)?;
-        call.is_done = true;
-        if self.lanes.number(call.place) != Some(call.number) {
+        let is_there = self.is_own(&call);
+        call.is_done = is_there;
+        if !is_there {
             return Ok(Answered::ClientGone);
         }
         self.answer(call.place, bytes)
@@ -161,6 +165,12 @@ impl<H: Host> Service<H> {
     /// Clients that lost their lane because they broke the protocol.
     pub fn misbehaved(&self) -> u64 {
         self.lanes.misbehaved
+    }
+
+    /// Whether a call that was put off is of this service, and its client is there.
+    fn is_own(&self, call: &Deferred) -> bool {
+        Arc::ptr_eq(&self.dropped, &call.dropped)
+            && self.lanes.number(call.place) == Some(call.number)
     }
 
     fn check_length(&self, bytes: &[u8]) -> Result<(), ReplyError> {
@@ -205,23 +215,25 @@ fn await_call<H: Host>(
         let mut wait_state = WaitState::new(slice);
         let mut is_tidy = false;
         loop {
-            let mut dropped = dropped.lock().unwrap_or_else(PoisonError::into_inner);
-            for (place, number) in dropped.drain(..) {
+            let told = std::mem::take(&mut *dropped.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut failed = Ok(());
+            for (place, number) in told {
                 if lanes.number(place) == Some(number) {
-                    lanes.answer(manager, place, Status::Dropped, &[])?;
+                    let answered = lanes.answer(manager, place, Status::Dropped, &[]);
+                    failed = failed.and(answered.map(|_| ()));
                 }
             }
-            drop(dropped);
+            failed?;
             lanes.pay(manager);
             if lanes.is_untidy(manager) {
-                lanes.tidy(manager, bound)?;
+                lanes.tidy(manager, bound);
             }
             if let Some(place) = next_call(lanes, manager) {
                 return Ok(Some(place));
             }
             if !is_tidy {
                 is_tidy = true;
-                lanes.tidy(manager, bound)?;
+                lanes.tidy(manager, bound);
             } else if !manager.pause(&mut wait_state)? {
                 break;
             }
@@ -232,15 +244,16 @@ fn await_call<H: Host>(
     }
 }
 
-/// The next call that has come.
+/// The next call that has come, if it is among so many arrivals: who sends what is no call does not keep others waiting.
 fn next_call<H: Host>(lanes: &mut Lanes, manager: &mut Entered<'_, H>) -> Option<Place> {
-    loop {
+    for _ in 0..FRUITLESS_MAX {
         if let Some(place) = lanes.next_ready(manager) {
             return Some(place);
         }
         let arrival = manager.next_arrival(lanes.class())?;
         lanes.take(manager, arrival);
     }
+    lanes.next_ready(manager)
 }
 
 impl<H: Host> fmt::Debug for Service<H> {

@@ -44,6 +44,11 @@ impl Keeping {
         self.records.is_empty()
     }
 
+    /// Whether a record is kept here.
+    pub(super) fn owns(&self, kept: &Kept) -> bool {
+        Arc::ptr_eq(&self.released, &kept.released)
+    }
+
     pub(super) fn keep(&mut self, delivered: Delivered) -> Kept {
         self.records.push_back((delivered, false));
         Kept {

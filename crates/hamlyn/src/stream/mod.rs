@@ -168,7 +168,7 @@ impl<H: Host> Receiver<H> {
 
     /// The bytes of a record that is kept. Nothing if it is another stream's.
     pub fn view(&self, kept: &Kept) -> Option<&[u8]> {
-        self.end.bytes(&kept.delivered)
+        self.end.kept(kept)
     }
 
     /// Gives back the memory of kept records that were dropped, as the next [`Receiver::recv`] would: for a program that makes
@@ -198,7 +198,8 @@ impl<H: Host> Receiver<H> {
     }
 
     /// Who is at the other end, as the kernel or the handshake vouches, once it has presented itself; also after it is gone, as
-    /// long as no other link has its place. Nobody else has the keys of this stream, unless that one passed them on.
+    /// long as no other link has its place. The keys of a stream are for one holder: whoever
+    /// was given them before, and passed them on, may have sent records, too.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let link = self.end.sender_link()?;
         self.manager.enter().interface_mut().identity_of(link)

@@ -355,6 +355,12 @@ impl Receiver {
         kept
     }
 
+    /// The bytes of a record that is kept here.
+    pub(in crate::stream) fn kept(&self, kept: &Kept) -> Option<&[u8]> {
+        let is_own = self.keeping.owns(kept);
+        is_own.then(|| self.bytes(&kept.delivered)).flatten()
+    }
+
     /// The bytes of the record that was delivered last.
     pub(in crate::stream) fn latest(&self) -> Option<&[u8]> {
         self.bytes(&self.latest_delivered())
