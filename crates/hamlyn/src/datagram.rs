@@ -232,11 +232,10 @@ impl<H: Host> Receiver<H> {
         }
         let mut manager = self.manager.enter();
         let came = match inbox.place.short_at_hand(&mut manager) {
-            Some(short) => inbox.read_short(short),
-            None => inbox.receive_slowly(&mut manager, wait),
+            Some(short) => inbox.read_short(short)?,
+            None => inbox.receive_slowly(&mut manager, wait)?,
         };
         drop(manager);
-        let came = came.or_else(|error| inbox.failed(error))?;
         Ok(came.then_some(Datagram {
             inbox,
             manager: &self.manager,
@@ -271,8 +270,7 @@ impl<H: Host> Receiver<H> {
             return Poll::Ready(Err(ReceiveError::NotReady));
         }
         self.manager.poll_look(context, |manager| {
-            let came = inbox.receive_slowly(manager, Wait::Poll);
-            let came = came.or_else(|error| inbox.failed(error))?;
+            let came = inbox.receive_slowly(manager, Wait::Poll)?;
             Ok(came.then_some(()))
         })
     }
@@ -297,11 +295,12 @@ impl Inbox {
         }
     }
 
-    /// One that breaks the protocol is told of once, and does not keep others out.
+    /// A datagram that breaks the protocol is told of once, and does not keep others out.
     #[cold]
-    fn failed(&mut self, error: ReceiveError) -> Result<bool, ReceiveError> {
+    #[inline(never)]
+    fn forget(&mut self) {
+        self.came = NOTHING;
         self.ready();
-        Err(error)
     }
 
     /// Whether a datagram came in time.
@@ -314,7 +313,13 @@ impl Inbox {
         match self.place.await_message(manager, wait)? {
             Came::Nothing => Ok(false),
             Came::Short(short) => self.read_short(short),
-            Came::Message(from) => self.read(manager, from).map(|()| true),
+            Came::Message(from) => {
+                let read = self.read(manager, from);
+                if read.is_err() {
+                    self.forget();
+                }
+                read.map(|()| true)
+            }
         }
     }
 
@@ -322,7 +327,7 @@ impl Inbox {
     #[inline(always)]
     fn read_short(&mut self, short: ShortAtHand) -> Result<bool, ReceiveError> {
         if short.word != word_of(short.offset, SHORT_BYTES) {
-            self.came = NOTHING;
+            self.forget();
             return Err(OTHER_BYTES);
         }
         self.came = short.word;
