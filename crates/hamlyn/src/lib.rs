@@ -47,6 +47,7 @@
 mod cached_table;
 mod core;
 pub mod datagram;
+mod drop_list;
 pub mod engine;
 pub mod error;
 pub mod event;
@@ -61,6 +62,7 @@ pub mod item;
 mod links;
 pub mod manager;
 pub mod message;
+mod one_shot;
 mod outbound;
 mod place;
 mod processor;

@@ -8,13 +8,14 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
 use hamlyn_engine::packet::Address;
 use hamlyn_engine::receive::Awaited;
-use hamlyn_engine::slot::{Mode, SlotInfo};
+use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
 use crate::core::Core;
 use crate::error::{OpenError, ReceiveError};
 use crate::manager::{ClassId, Entered};
+use crate::one_shot::OneShotSlot;
 use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
@@ -85,21 +86,16 @@ impl Place {
         counting: Counting,
         class: ClassId,
     ) -> Result<Self, OpenError> {
-        let queue = manager.queue().id();
-        let interface = manager.interface_mut();
-        let key = interface.new_key()?;
         let piece_bytes = length_bytes.next_power_of_two().max(64);
-        let (area, reader) = interface.allocate_handover(1, piece_bytes)?;
-        let mut new = NewSlot::over(area)
+        let (area, reader) = manager.interface_mut().allocate_handover(1, piece_bytes)?;
+        let new = NewSlot::over(area)
             .range(0..u64::from(length_bytes))
-            .mode(Mode::ParanoidOneShot)
-            .entries(1)
             .counting(counting);
-        new.queue = Some(queue);
-        let slot = interface.open_slot(new)?;
-        let Some(metadata) = slot.metadata().cloned() else {
-            unreachable!("the slot was opened with an entry");
-        };
+        let OneShotSlot {
+            slot,
+            metadata,
+            key,
+        } = OneShotSlot::open(manager, class, new, 1)?;
         let awaited = Awaited {
             to: Address::new(slot.name(), ENTRY),
             key,
@@ -112,12 +108,9 @@ impl Place {
             class,
             awaited,
             metadata,
-            leaving: interface.leaving.clone(),
+            leaving: manager.interface().leaving.clone(),
         };
         place.permit(key);
-        if let Some(entry) = place.entry() {
-            entry.set_receive_class(class.to_bits());
-        }
         Ok(place)
     }
 

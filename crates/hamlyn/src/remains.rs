@@ -1,8 +1,8 @@
 //! What end points leave behind. An end point that is closed or dropped writes down what is still to be done for it; its
 //! interface does that in its next call but those that take what lies ready. So closing and dropping are one thing.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_engine::packet::SlotName;
@@ -10,6 +10,7 @@ use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::{SendTag, TerminusId};
 use hamlyn_host::Host;
 
+use crate::drop_list::DropList;
 use crate::error::SendError;
 use crate::interface::Interface;
 use crate::manager::ClassId;
@@ -61,7 +62,7 @@ impl LastWord {
 /// Where the end points of an interface leave their remains, from whatever thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaving {
-    left: Arc<Mutex<Vec<Remains>>>,
+    left: DropList<Remains>,
     /// Has the interface look.
     attention: Arc<AtomicBool>,
 }
@@ -69,20 +70,18 @@ pub(crate) struct Leaving {
 impl Leaving {
     pub(crate) fn new(attention: Arc<AtomicBool>) -> Self {
         Self {
-            left: Arc::default(),
+            left: DropList::default(),
             attention,
         }
     }
 
     pub(crate) fn leave(&self, remains: Remains) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.push(remains);
+        self.left.note(remains);
         self.attention.store(true, Ordering::Relaxed);
     }
 
     /// All that was left since this was last called.
     pub(crate) fn take(&self) -> Vec<Remains> {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut left)
+        self.left.take()
     }
 }

@@ -159,7 +159,8 @@ impl Slot {
         Ok(ticket)
     }
 
-    fn whole(&self, metadata_index: u16, key: Key) -> Ticket {
+    /// A ticket for all of it, with that entry and key.
+    pub(crate) fn whole(&self, metadata_index: u16, key: Key) -> Ticket {
         Ticket {
             destination: self.destination,
             slot: self.name,

@@ -135,9 +135,7 @@ impl<H: Host> Receiver<H> {
 
     /// A ticket for the whole area.
     pub fn ticket(&self) -> Ticket {
-        let slot = &self.tags.slot;
-        slot.fast_ticket(0, slot.length_bytes())
-            .unwrap_or_else(|_| unreachable!("the slot covers itself"))
+        self.tags.ticket()
     }
 
     /// A ticket for a part of the area. Its holder's library keeps to the part; the
@@ -201,16 +199,12 @@ impl<H: Host> Receiver<H> {
     /// Gives the area a fresh key: tickets handed out before are worthless. A receiver with a name is found with the new key
     /// by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), OpenError> {
-        let ticket = {
-            let mut manager = self.manager.enter();
-            manager.interface_mut().rekey_slot(&mut self.tags.slot)?;
-            drop(manager);
-            self.ticket()
-        };
+        let mut manager = self.manager.enter();
+        manager.interface_mut().rekey_slot(&mut self.tags.slot)?;
         match &self.bound {
             Some(bound) => {
-                let mut manager = self.manager.enter();
-                manager.offer_bound(bound, &ticket.to_bytes(), Supply::Always)
+                let ticket = self.tags.ticket().to_bytes();
+                manager.offer_bound(bound, &ticket, Supply::Always)
             }
             None => Ok(()),
         }
@@ -227,6 +221,11 @@ impl<H: Host> Receiver<H> {
 }
 
 impl Tags {
+    fn ticket(&self) -> Ticket {
+        let ticket = self.slot.fast_ticket(0, self.slot.length_bytes());
+        ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
+    }
+
     #[inline(never)]
     fn next_tag<H: Host>(
         &mut self,

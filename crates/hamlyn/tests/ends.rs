@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
@@ -107,6 +109,39 @@ fn a_sender_hears_that_its_receiver_closed_though_there_was_no_room_to_say_so() 
         here.wait(Wait::millis(1)).unwrap();
         matches!(sent, Err(SendError::ClosedByReceiver)).then_some(())
     });
+}
+
+#[test]
+fn each_record_is_shown_until_the_program_breaks_or_the_stream_ends() {
+    let namespace = namespace();
+    let (here, there) = (open(&namespace), open_shared(&namespace));
+    let mut receiver = Receiver::new(&here, options(1 << 20)).unwrap();
+    let mut sender = Sender::grow(&there, &receiver.make_seed(), LONG).unwrap();
+    for number in 0..6 {
+        sender.send(&[number; 9], LONG).unwrap();
+    }
+    let mut shown = Vec::new();
+    let broke = receiver.for_each(LONG, |record| {
+        shown.push(record.to_vec());
+        match record[0] {
+            2 => ControlFlow::Break("enough"),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    assert_eq!(broke.unwrap(), Some("enough"));
+    let mut show = |record: &[u8]| -> ControlFlow<()> {
+        shown.push(record.to_vec());
+        ControlFlow::Continue(())
+    };
+    // The time between two records is over; no record is shown twice.
+    assert_eq!(receiver.for_each(Wait::Poll, &mut show).unwrap(), None);
+    sender.send(&[6; 9], LONG).unwrap();
+    sender.close(LONG).unwrap();
+    assert_eq!(receiver.for_each(LONG, &mut show).unwrap(), None);
+    assert_eq!(
+        shown,
+        (0..7).map(|number| vec![number; 9]).collect::<Vec<_>>()
+    );
 }
 
 fn open_short(namespace: &str) -> Manager<ProcessHost<AnyThread>> {

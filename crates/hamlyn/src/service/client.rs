@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
 use super::places::{Places, Remote, WORDS};
-use super::wire::{LaneSeed, Status, Word};
+use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
+use crate::drop_list::DropList;
 use crate::error::{ConnectError, PeerLost, SendError};
 use crate::item::ItemHeader;
 use crate::manager::{Arrival, ClassId, Entered, Holder, Manager};
@@ -87,9 +87,6 @@ enum State {
     Replied(Word),
 }
 
-/// Calls that were given up: place and number.
-type Cancelled = Arc<Mutex<Vec<(u16, u32)>>>;
-
 struct Calls {
     /// As errors name the service.
     to: String,
@@ -100,7 +97,8 @@ struct Calls {
     class: ClassId,
     states: Box<[State]>,
     numbers: Box<[u32]>,
-    cancelled: Cancelled,
+    /// Calls that were given up: place and number.
+    given_up: DropList<(u16, u32)>,
     is_dismissed: bool,
     broken: Option<&'static str>,
     leaving: Leaving,
@@ -133,16 +131,12 @@ pub struct Client<H: Host = ProcessHost> {
 pub struct Pending {
     index: u16,
     number: u32,
-    cancelled: Cancelled,
+    given_up: DropList<(u16, u32)>,
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let mut cancelled = self
-            .cancelled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        cancelled.push((self.index, self.number));
+        self.given_up.note((self.index, self.number));
     }
 }
 
@@ -205,7 +199,7 @@ impl<H: Host> Client<H> {
             class,
             states: vec![State::Free; usize::from(outstanding)].into(),
             numbers: vec![0; usize::from(outstanding)].into(),
-            cancelled: Arc::default(),
+            given_up: DropList::default(),
             is_dismissed: false,
             broken: None,
             leaving: entered.interface().leaving.clone(),
@@ -368,18 +362,16 @@ impl Calls {
 
     /// Tells the server of calls that were given up, as far as there is room.
     fn cancel<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
-        let cancelled = Arc::clone(&self.cancelled);
-        let mut cancelled = cancelled.lock().unwrap_or_else(PoisonError::into_inner);
-        cancelled.retain(|&(index, number)| {
+        let given_up = self.given_up.clone();
+        given_up.retain(|&mut (index, number)| {
             if number != self.number(index) {
                 return false;
             }
             match self.state(index) {
                 State::Asked => {
-                    let mut data = [0; 16];
-                    data[..8].copy_from_slice(&(u64::from(number) + 1).to_le_bytes());
-                    let at = u64::from(index) * data.len() as u64;
-                    let message = Message::new(&data).at(at).silent();
+                    let mut data = [0; BOARD_BYTES as usize];
+                    data[..8].copy_from_slice(&cancellation(number).to_le_bytes());
+                    let message = Message::new(&data).at(board_offset(index)).silent();
                     let sent = manager.send_msg(&self.board, &message, Wait::Poll);
                     if matches!(sent, Err(SendError::WouldBlock { .. })) {
                         return true;
@@ -423,7 +415,7 @@ impl Calls {
         Ok(Some(Pending {
             index,
             number,
-            cancelled: Arc::clone(&self.cancelled),
+            given_up: self.given_up.clone(),
         }))
     }
 
@@ -435,7 +427,7 @@ impl Calls {
     ) -> Result<Option<Word>, CallError> {
         let mut wait_state = WaitState::new(wait);
         loop {
-            if !Arc::ptr_eq(&self.cancelled, &call.cancelled)
+            if !self.given_up.is(&call.given_up)
                 || self.number(call.index) != call.number
                 || self.state(call.index) == State::Free
             {

@@ -10,7 +10,8 @@ use hamlyn_ring::area::Area;
 
 use super::ServiceOptions;
 use super::places::{Places, Remote, WORDS};
-use super::wire::{LaneSeed, Status, Word};
+use super::server::Answered;
+use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
 use crate::error::{OpenError, SendError};
 use crate::item::Bound;
 use crate::manager::{Arrival, ClassId, Entered};
@@ -23,8 +24,6 @@ use crate::ticket::{TICKET_BYTES, Ticket};
 const OFFERED: usize = 4;
 /// How long an asker has to present itself, in nanoseconds.
 const GREETING_NS: u64 = 10_000_000_000;
-/// Bytes of a call on the board.
-const BOARD_BYTES: u64 = 16;
 
 /// A request, by the lane and the place that it came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,26 +32,10 @@ pub(super) struct Place {
     pub(super) index: u16,
 }
 
-/// What became of an answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sent {
-    Yes,
-    Cancelled,
-    Gone,
-}
-
-/// How far a lane's client is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Offered,
-    /// Somebody asked, and it was seen then that somebody had.
-    Asked(u64),
-    Greeted,
-}
-
 struct Lane {
     places: Places,
-    stage: Stage,
+    /// When it was seen that a client had asked for it, until that client presents itself.
+    asked_ns: Option<u64>,
     /// What its client cancels: a number for each place.
     board: Area,
     board_slot: Slot,
@@ -162,6 +145,7 @@ impl Lanes {
             let seed = self.open_lane(manager)?;
             if let Err(error) = manager.offer_more(bound, &seed.to_bytes()) {
                 self.close(manager, seed.requests.slot);
+                // The room of this lane is not worth another try before the next look.
                 self.is_untidy = false;
                 return Err(error);
             }
@@ -219,7 +203,7 @@ impl Lanes {
         }
         self.by_slot[index] = Some(Box::new(Lane {
             places,
-            stage: Stage::Offered,
+            asked_ns: None,
             board,
             board_slot,
             client: None,
@@ -242,7 +226,7 @@ impl Lanes {
         self.offered.retain(|&offered| offered != name);
         self.ready.retain(|place| place.lane != name);
         self.owing -= usize::from(!lane.owed.is_empty());
-        self.asked -= usize::from(matches!(lane.stage, Stage::Asked(_)));
+        self.asked -= usize::from(lane.asked_ns.is_some());
         self.count -= 1;
         self.is_untidy = true;
         self.leaving.leave(lane.remains());
@@ -309,9 +293,9 @@ impl Lanes {
             outstanding,
             reply_bytes,
         ));
-        let stage = std::mem::replace(&mut lane.stage, Stage::Greeted);
+        let was_asked = lane.asked_ns.take().is_some();
         let early = std::mem::take(&mut lane.early);
-        self.asked -= usize::from(matches!(stage, Stage::Asked(_)));
+        self.asked -= usize::from(was_asked);
         self.is_untidy = true;
         self.offered.retain(|&offered| offered != name);
         for (index, _) in early {
@@ -390,8 +374,7 @@ impl Lanes {
         let (Some(lane), Some(number)) = (self.lane(place.lane), self.number(place)) else {
             return false;
         };
-        let cancelled = lane.board.load_u64(u64::from(place.index) * BOARD_BYTES);
-        cancelled == Ok(u64::from(number) + 1)
+        lane.board.load_u64(board_offset(place.index)) == Ok(cancellation(number))
     }
 
     /// Answers the request at a place, which is its client's again from now on.
@@ -401,14 +384,14 @@ impl Lanes {
         place: Place,
         status: Status,
         data: &[u8],
-    ) -> Result<Sent, HostError> {
+    ) -> Result<Answered, HostError> {
         let is_cancelled = self.is_cancelled(place);
         let Some(lane) = self.lane_mut(place.lane) else {
-            return Ok(Sent::Gone);
+            return Ok(Answered::ClientGone);
         };
         let held = lane.held.get_mut(usize::from(place.index));
         let (Some(word), Some(client)) = (held.and_then(Option::take), lane.client) else {
-            return Ok(Sent::Gone);
+            return Ok(Answered::ClientGone);
         };
         // Before the client can know of it: it may ask again at once.
         lane.places.arm(place.index);
@@ -429,15 +412,14 @@ impl Lanes {
                     self.owing += 1;
                 }
                 Err(SendError::Host(error)) => return Err(error),
-                Err(_) => return Ok(Sent::Gone),
+                Err(_) => return Ok(Answered::ClientGone),
             }
         } else {
             lane.owed.push_back((place.index, word, data.to_vec()));
         }
-        Ok(if is_cancelled {
-            Sent::Cancelled
-        } else {
-            Sent::Yes
+        Ok(match is_cancelled {
+            true => Answered::Cancelled,
+            false => Answered::Sent,
         })
     }
 
@@ -485,7 +467,7 @@ impl Lanes {
                 break;
             };
             if let Some(lane) = self.lane_mut(name) {
-                lane.stage = Stage::Asked(now_ns);
+                lane.asked_ns = Some(now_ns);
                 self.asked += 1;
             }
         }
@@ -504,10 +486,8 @@ impl Lanes {
             }
         };
         for name in asked {
-            let stage = self.lane(name).map(|lane| lane.stage);
-            if let Some(Stage::Asked(since_ns)) = stage
-                && now_ns.saturating_sub(since_ns) > GREETING_NS
-            {
+            let asked_ns = self.lane(name).and_then(|lane| lane.asked_ns);
+            if asked_ns.is_some_and(|asked_ns| now_ns.saturating_sub(asked_ns) > GREETING_NS) {
                 self.close(manager, name);
             }
         }

@@ -1,21 +1,18 @@
 //! Places for messages of one peer: each a piece of memory with a one-shot entry, so that several may be on their way and none
 //! lies over another; and two entries more, for words without data: a greeting, and a good-bye.
 
-use hamlyn_engine::counting::Counting;
-use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::packet::SlotName;
-use hamlyn_engine::slot::Mode;
 use hamlyn_engine::terminus::{GatherPiece, SendHandle};
-use hamlyn_host::{Destination, Host};
+use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
 use super::wire::Word;
 use crate::error::{OpenError, SendError};
 use crate::manager::{ClassId, Entered};
 use crate::message::{Message, Target};
-use crate::slot::{NewSlot, Slot};
+use crate::one_shot::OneShotSlot;
+use crate::slot::NewSlot;
 use crate::ticket::Ticket;
 use crate::wait::Wait;
 
@@ -36,13 +33,10 @@ fn piece_bytes(length_bytes: u32) -> u32 {
 /// The receiving side.
 #[derive(Debug)]
 pub(super) struct Places {
-    slot: Slot,
-    metadata: MetadataArea,
+    opened: OneShotSlot,
     reader: HandoverReader,
-    key: Key,
     count: u16,
     length_bytes: u32,
-    here: Destination,
 }
 
 impl Places {
@@ -53,67 +47,44 @@ impl Places {
         count: u16,
         length_bytes: u32,
     ) -> Result<Self, OpenError> {
-        let queue = manager.queue().id();
-        let interface = manager.interface_mut();
-        let here = interface.identity();
-        let key = interface.new_key()?;
         let piece_bytes = piece_bytes(length_bytes);
+        let interface = manager.interface_mut();
         let (area, reader) = interface.allocate_handover(u32::from(count), piece_bytes)?;
-        let mut new = NewSlot::over(area)
-            .range(0..u64::from(count) * u64::from(piece_bytes))
-            .mode(Mode::ParanoidOneShot)
-            .entries(usize::from(count) + WORDS);
-        new.queue = Some(queue);
-        let slot = interface.open_slot(new)?;
-        let Some(metadata) = slot.metadata().cloned() else {
-            unreachable!("the slot was opened with entries");
-        };
-        for index in 0..count + WORDS as u16 {
+        let new = NewSlot::over(area).range(0..u64::from(count) * u64::from(piece_bytes));
+        let opened = OneShotSlot::open(manager, class, new, usize::from(count) + WORDS)?;
+        for index in 0..count {
             let low = offset_of(index, length_bytes);
-            // Words have no data, and lie nowhere.
-            let (low, high) = match index >= count {
-                true => (0, 0),
-                false => (low, low + u64::from(length_bytes)),
-            };
-            if let Some(entry) = metadata.entry(index) {
-                entry.set_receive_class(class.to_bits());
-                entry.permit(Permission { key, low, high });
-                if index >= count {
-                    entry.arm();
-                }
+            if let Some(entry) = opened.metadata.entry(index) {
+                opened.permit(entry, low..low + u64::from(length_bytes));
+            }
+        }
+        // Words have no data, and lie nowhere.
+        for index in count..count + WORDS as u16 {
+            if let Some(entry) = opened.metadata.entry(index) {
+                opened.permit(entry, 0..0);
+                entry.arm();
             }
         }
         Ok(Self {
-            slot,
-            metadata,
+            opened,
             reader,
-            key,
             count,
             length_bytes,
-            here,
         })
     }
 
     pub(super) fn name(&self) -> SlotName {
-        self.slot.name()
+        self.opened.slot.name()
     }
 
     /// The ticket of the first place; the others lie behind it.
     pub(super) fn ticket(&self) -> Ticket {
-        Ticket {
-            destination: self.here,
-            slot: self.slot.name(),
-            metadata_index: 0,
-            key: self.key,
-            base: 0,
-            length_bytes: self.slot.length_bytes(),
-            counting: Counting::Bits32,
-        }
+        self.opened.slot.whole(0, self.opened.key)
     }
 
     /// Lets one message into a place.
     pub(super) fn arm(&mut self, index: u16) {
-        if let Some(entry) = self.metadata.entry(index) {
+        if let Some(entry) = self.opened.metadata.entry(index) {
             self.reader.open_one(u32::from(index));
             entry.arm();
         }
@@ -121,20 +92,20 @@ impl Places {
 
     /// What the message in a place says of itself, if that is what landed.
     pub(super) fn landed(&self, index: u16) -> Option<Word> {
-        let entry = self.metadata.entry(index)?;
+        let entry = self.opened.metadata.entry(index)?;
         if entry.metadata_length_bytes() != 8 {
             return None;
         }
         let word = Word::from_bits(entry.metadata_word())?;
         let offset = offset_of(index, self.length_bytes);
         let is_right = word.length_bytes <= self.length_bytes
-            && entry.has_landed(self.slot.key, offset, word.length_bytes);
+            && entry.has_landed(self.opened.slot.key, offset, word.length_bytes);
         is_right.then_some(word)
     }
 
     /// The words of the greeting.
     pub(super) fn greeting(&self, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
-        let entry = self.metadata.entry(self.count);
+        let entry = self.opened.metadata.entry(self.count);
         entry.map_or(0, |entry| entry.metadata(into))
     }
 
@@ -176,24 +147,8 @@ impl Remote {
         target
     }
 
-    /// Sends to a place.
-    pub(super) fn send<H: Host>(
-        &self,
-        manager: &mut Entered<'_, H>,
-        index: u16,
-        word: Word,
-        data: &[u8],
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        let metadata = word.to_bits().to_le_bytes();
-        let message = Message::new(data)
-            .at(offset_of(index, self.length_bytes))
-            .metadata(&metadata);
-        manager.send_msg(&self.at(index), &message, wait)
-    }
-
-    /// The same without waiting: what cannot go at once is copied, and goes as the link has room. [`SendError::WouldBlock`] only
-    /// if the work queue is full. Allocates if it copies.
+    /// Sends to a place without waiting: what cannot go at once is copied, and goes as the link has room.
+    /// [`SendError::WouldBlock`] only if the work queue is full. Allocates if it copies.
     pub(super) fn post<H: Host>(
         &self,
         manager: &mut Entered<'_, H>,
@@ -201,7 +156,10 @@ impl Remote {
         word: Word,
         data: &[u8],
     ) -> Result<SendHandle, SendError> {
-        match self.send(manager, index, word, data, Wait::Poll) {
+        let metadata = word.to_bits().to_le_bytes();
+        let (to, offset) = (self.at(index), offset_of(index, self.length_bytes));
+        let message = Message::new(data).at(offset).metadata(&metadata);
+        match manager.send_msg(&to, &message, Wait::Poll) {
             Err(SendError::WouldBlock { .. }) if !data.is_empty() => {}
             sent => return sent,
         }
@@ -217,16 +175,13 @@ impl Remote {
                 peer: self.target.ticket().destination,
             });
         };
-        let metadata = word.to_bits().to_le_bytes();
-        let message = Message::new(&[])
-            .at(offset_of(index, self.length_bytes))
-            .metadata(&metadata);
+        let message = Message::new(&[]).at(offset).metadata(&metadata);
         let piece = GatherPiece {
             tag,
             offset: 0,
             length_bytes,
         };
-        let sent = interface.send_gather(terminus, &self.at(index), &message, &[piece]);
+        let sent = interface.send_gather(terminus, &to, &message, &[piece]);
         manager.retire_area(tag);
         sent
     }

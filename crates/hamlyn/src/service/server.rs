@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
@@ -10,8 +9,9 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
 use super::ServiceOptions;
-use super::lanes::{Lanes, Place, Sent};
+use super::lanes::{Lanes, Place};
 use super::wire::Status;
+use crate::drop_list::DropList;
 use crate::error::{OpenError, ReceiveError};
 use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
@@ -29,7 +29,7 @@ pub struct Service<H: Host = ProcessHost> {
     lanes: Lanes,
     options: ServiceOptions,
     /// Calls that were put off and dropped.
-    dropped: Arc<Mutex<Vec<(Place, u32)>>>,
+    dropped: DropList<(Place, u32)>,
     bound: Bound,
     manager: Holder<H>,
 }
@@ -79,14 +79,13 @@ pub struct Deferred {
     place: Place,
     number: u32,
     is_done: bool,
-    dropped: Arc<Mutex<Vec<(Place, u32)>>>,
+    dropped: DropList<(Place, u32)>,
 }
 
 impl Drop for Deferred {
     fn drop(&mut self) {
         if !self.is_done {
-            let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
-            dropped.push((self.place, self.number));
+            self.dropped.note((self.place, self.number));
         }
     }
 }
@@ -107,7 +106,7 @@ impl<H: Host> Service<H> {
         Ok(Self {
             lanes,
             options,
-            dropped: Arc::default(),
+            dropped: DropList::default(),
             bound,
             manager: manager.hold(),
         })
@@ -169,8 +168,7 @@ impl<H: Host> Service<H> {
 
     /// Whether a call that was put off is of this service, and its client is there.
     fn is_own(&self, call: &Deferred) -> bool {
-        Arc::ptr_eq(&self.dropped, &call.dropped)
-            && self.lanes.number(call.place) == Some(call.number)
+        self.dropped.is(&call.dropped) && self.lanes.number(call.place) == Some(call.number)
     }
 
     fn check_length(&self, bytes: &[u8]) -> Result<(), ReplyError> {
@@ -186,21 +184,17 @@ impl<H: Host> Service<H> {
 
     fn answer(&mut self, place: Place, bytes: &[u8]) -> Result<Answered, ReplyError> {
         let mut manager = self.manager.enter();
-        let sent = self
+        let answered = self
             .lanes
             .answer(&mut manager, place, Status::Answered, bytes)?;
-        Ok(match sent {
-            Sent::Yes => Answered::Sent,
-            Sent::Cancelled => Answered::Cancelled,
-            Sent::Gone => Answered::ClientGone,
-        })
+        Ok(answered)
     }
 }
 
 fn await_call<H: Host>(
     lanes: &mut Lanes,
     bound: &Bound,
-    dropped: &Mutex<Vec<(Place, u32)>>,
+    dropped: &DropList<(Place, u32)>,
     manager: &mut Entered<'_, H>,
     wait: Wait,
 ) -> Result<Option<Place>, ReceiveError> {
@@ -215,9 +209,8 @@ fn await_call<H: Host>(
         let mut wait_state = WaitState::new(slice);
         let mut is_tidy = false;
         loop {
-            let told = std::mem::take(&mut *dropped.lock().unwrap_or_else(PoisonError::into_inner));
             let mut failed = Ok(());
-            for (place, number) in told {
+            for (place, number) in dropped.take() {
                 if lanes.number(place) == Some(number) {
                     let answered = lanes.answer(manager, place, Status::Dropped, &[]);
                     failed = failed.and(answered.map(|_| ()));
@@ -293,7 +286,7 @@ impl<H: Host> Call<'_, H> {
             place: self.place,
             number: self.service.lanes.number(self.place).unwrap_or_default(),
             is_done: false,
-            dropped: Arc::clone(&self.service.dropped),
+            dropped: self.service.dropped.clone(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What clients and servers of a service say to each other. What is read here comes from a peer that is not trusted: any bytes
 //! give a value or nothing.
 
+use hamlyn_engine::limits::SHORT_BYTES;
+
 use crate::ticket::{TICKET_BYTES, Ticket};
 
 /// Bytes of a lane as it travels.
@@ -13,6 +15,19 @@ pub const OUTSTANDING_MAX: u16 = 4096;
 const LENGTH_BITS: u32 = 28;
 
 const _: () = assert!(MESSAGE_BYTES_MAX < 1 << LENGTH_BITS);
+
+/// Bytes of a place on the board, where a client gives calls up: a whole short message, of which the first word counts.
+pub(super) const BOARD_BYTES: u64 = SHORT_BYTES as u64;
+
+/// Where the board says which call at a place was given up.
+pub(super) fn board_offset(index: u16) -> u64 {
+    u64::from(index) * BOARD_BYTES
+}
+
+/// What stands there when this call was given up. A board of zeroes gives none up.
+pub(super) fn cancellation(number: u32) -> u64 {
+    u64::from(number) + 1
+}
 
 /// What a client is told of its call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

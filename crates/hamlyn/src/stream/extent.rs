@@ -2,10 +2,9 @@
 //! them are whose.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
+use hamlyn_engine::metadata::{MetadataArea, MetadataEntry};
 use hamlyn_engine::packet::{Address, SlotName};
 use hamlyn_engine::receive::Awaited;
-use hamlyn_engine::slot::Mode;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
@@ -13,6 +12,7 @@ use super::control::Control;
 use super::wire::{self, ExtentNote, Kind, StreamSeed};
 use crate::error::OpenError;
 use crate::manager::{ClassId, Entered};
+use crate::one_shot::OneShotSlot;
 use crate::slot::{NewSlot, Slot};
 
 /// See the module. Positions count pieces since the extent was opened.
@@ -73,22 +73,26 @@ impl Extent {
         pieces: u32,
         piece_bytes: u32,
     ) -> Result<Self, OpenError> {
-        let queue = manager.queue().id();
-        let interface = manager.interface_mut();
-        let key = interface.new_key()?;
-        let (area, reader) = interface.allocate_handover(pieces, piece_bytes)?;
-        let length = u64::from(pieces) * u64::from(piece_bytes);
-        let mut new = NewSlot::over(area)
-            .range(0..length)
-            .mode(Mode::ParanoidOneShot)
-            .entries(pieces as usize);
-        new.queue = Some(queue);
-        let slot = interface.open_slot(new)?;
-        let Some(metadata) = slot.metadata().cloned() else {
-            unreachable!("the slot was opened with entries");
-        };
+        let (area, mut reader) = manager
+            .interface_mut()
+            .allocate_handover(pieces, piece_bytes)?;
+        let new = NewSlot::over(area).range(0..u64::from(pieces) * u64::from(piece_bytes));
+        let opened = OneShotSlot::open(manager, class, new, pieces as usize)?;
+        reader.open(0..pieces);
+        let mut low = 0;
+        for entry in opened.metadata.entries(0..pieces) {
+            let high = low + u64::from(piece_bytes);
+            opened.permit(entry, low..high);
+            entry.arm();
+            low = high;
+        }
+        let OneShotSlot {
+            slot,
+            metadata,
+            key,
+        } = opened;
         let to = Address::new(slot.name(), 0);
-        let mut extent = Self {
+        Ok(Self {
             slot,
             metadata,
             reader,
@@ -111,17 +115,7 @@ impl Extent {
             opened: 0,
             opened_index: 0,
             end: None,
-        };
-        extent.reader.open(0..pieces);
-        let mut low = 0;
-        for entry in extent.metadata.entries(0..pieces) {
-            let high = low + u64::from(piece_bytes);
-            entry.set_receive_class(class.to_bits());
-            entry.permit(Permission { key, low, high });
-            entry.arm();
-            low = high;
-        }
-        Ok(extent)
+        })
     }
 
     pub(crate) fn close<H: Host>(
@@ -135,17 +129,9 @@ impl Extent {
     }
 
     /// What a sender grows from that begins here.
-    pub(crate) fn seed(&self, identity: hamlyn_host::Destination, control: &Control) -> StreamSeed {
+    pub(crate) fn seed(&self, control: &Control) -> StreamSeed {
         StreamSeed {
-            ticket: crate::ticket::Ticket {
-                destination: identity,
-                slot: self.slot.name(),
-                metadata_index: 0,
-                key: self.key,
-                base: 0,
-                length_bytes: self.slot.length_bytes(),
-                counting: hamlyn_engine::counting::Counting::Bits32,
-            },
+            ticket: self.slot.whole(0, self.key),
             pieces: self.pieces,
             piece_bytes: self.piece_bytes,
             control_slot: control.slot_name(),

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::receiver::Delivered;
+use crate::drop_list::DropList;
 
 /// A record that is kept ([`crate::stream::Record::keep`]). Its memory goes back when this is dropped and all records before it
 /// have gone back, at the next call of the stream. It stays in its thread, so that the stream does not wait
@@ -15,17 +15,14 @@ use super::receiver::Delivered;
 pub struct Kept {
     pub(super) delivered: Delivered,
     serial: u64,
-    released: Released,
+    /// Takes its serial number when it is dropped.
+    released: DropList<u64>,
     in_thread: PhantomData<Rc<()>>,
 }
 
-/// The serial numbers of those that were dropped.
-type Released = Arc<Mutex<Vec<u64>>>;
-
 impl Drop for Kept {
     fn drop(&mut self) {
-        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
-        released.push(self.serial);
+        self.released.note(self.serial);
     }
 }
 
@@ -36,7 +33,7 @@ pub(super) struct Keeping {
     records: VecDeque<(Delivered, bool)>,
     /// The serial number of the first of them.
     first: u64,
-    released: Released,
+    released: DropList<u64>,
 }
 
 impl Keeping {
@@ -46,7 +43,7 @@ impl Keeping {
 
     /// Whether a record is kept here.
     pub(super) fn owns(&self, kept: &Kept) -> bool {
-        Arc::ptr_eq(&self.released, &kept.released)
+        self.released.is(&kept.released)
     }
 
     pub(super) fn keep(&mut self, delivered: Delivered) -> Kept {
@@ -54,7 +51,7 @@ impl Keeping {
         Kept {
             delivered,
             serial: self.first + self.records.len() as u64 - 1,
-            released: Arc::clone(&self.released),
+            released: self.released.clone(),
             in_thread: PhantomData,
         }
     }
@@ -66,13 +63,13 @@ impl Keeping {
 
     /// The last record before the first that is still kept, if there is news: all up to it go back.
     pub(super) fn last_given_back(&mut self) -> Option<Delivered> {
-        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
-        for serial in released.drain(..) {
-            if let Some(record) = self.records.get_mut((serial - self.first) as usize) {
+        let Self { records, first, .. } = self;
+        self.released.retain(|serial| {
+            if let Some(record) = records.get_mut((*serial - *first) as usize) {
                 record.1 = true;
             }
-        }
-        drop(released);
+            false
+        });
         let mut last = None;
         while let Some(&(delivered, true)) = self.records.front() {
             self.records.pop_front();

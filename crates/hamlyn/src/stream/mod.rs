@@ -129,7 +129,7 @@ impl<H: Host> Receiver<H> {
 
     /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
     pub fn make_seed(&self) -> StreamSeed {
-        self.end.make_seed(&self.manager.enter())
+        self.end.make_seed()
     }
 
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the

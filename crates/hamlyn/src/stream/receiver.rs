@@ -176,10 +176,9 @@ impl Receiver {
     }
 
     /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
-    pub(in crate::stream) fn make_seed<H: Host>(&self, manager: &Core<H>) -> StreamSeed {
-        let identity = manager.interface().identity();
+    pub(in crate::stream) fn make_seed(&self) -> StreamSeed {
         match self.extents.last() {
-            Some(extent) => extent.seed(identity, &self.control),
+            Some(extent) => extent.seed(&self.control),
             None => unreachable!("a stream always has an extent"),
         }
     }

@@ -1,0 +1,45 @@
+//! Handles that leave a note when they are dropped. Their owner reads the notes in its next call: a drop has no manager at hand,
+//! may happen in any thread, and must not wait.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The notes of one owner's handles. A clone is the same list: each handle holds one.
+#[derive(Debug)]
+pub(crate) struct DropList<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Default for DropList<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Clone for DropList<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> DropList<T> {
+    pub(crate) fn note(&self, note: T) {
+        self.notes(|notes| notes.push(note));
+    }
+
+    /// All notes since this was last called.
+    pub(crate) fn take(&self) -> Vec<T> {
+        self.notes(std::mem::take)
+    }
+
+    /// Looks at all notes, and keeps some for later. Does not allocate.
+    pub(crate) fn retain(&self, is_kept: impl FnMut(&mut T) -> bool) {
+        self.notes(|notes| notes.retain_mut(is_kept));
+    }
+
+    /// Whether both are the list of one owner.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    fn notes<R>(&self, with: impl FnOnce(&mut Vec<T>) -> R) -> R {
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
