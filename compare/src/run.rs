@@ -490,14 +490,14 @@ pub(crate) fn calibrate(
 ) -> Result<Result<u64, String>> {
     let mut count = figure.first_count();
     let lasts_ns = figure.lasts(lasts).as_nanos() as f64;
-    let patience = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(30);
     for _ in 0..4 {
         let elapsed_ns = match order(count)? {
             Outcome::Took(elapsed_ns) => elapsed_ns,
             Outcome::Unsupported(reason) => return Ok(Err(reason)),
         };
         // The first messages are slower, so a short trial says little.
-        let is_enough = elapsed_ns > lasts_ns / 4.0 || Instant::now() > patience;
+        let is_enough = elapsed_ns > lasts_ns / 4.0 || Instant::now() > deadline;
         let wanted = count as f64 * lasts_ns / elapsed_ns;
         count = (wanted.min(count as f64 * 50.0) as u64).clamp(COUNT_MIN, COUNT_MAX);
         if is_enough {

@@ -320,9 +320,9 @@ impl Drop for Session {
 }
 
 /// Lets children end by themselves for a while, then tells their process groups to, then kills them.
-pub(crate) fn end(children: &mut [Child], patience: Duration) {
+pub(crate) fn end(children: &mut [Child], timeout: Duration) {
     for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         for child in children.iter_mut() {
             if let (Some(signal), Ok(None)) = (signal, child.try_wait())
                 && let Some(group) = Pid::from_raw(child.id() as i32)

@@ -57,7 +57,7 @@ public final class Peer implements FragmentHandler {
   private static final int POLLS_PER_INVOCATION = 64;
 
   /** Nobody is thought dead while another peer is measured. */
-  private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(30);
+  private static final long TIMEOUT_NS = TimeUnit.MINUTES.toNanos(30);
 
   private static final long LINGERING_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
@@ -131,10 +131,10 @@ public final class Peer implements FragmentHandler {
                   .socketRcvbufLength(BUFFER_BYTES)
                   .initialWindowLength(BUFFER_BYTES)
                   .termBufferSparseFile(false)
-                  .clientLivenessTimeoutNs(PATIENCE_NS)
-                  .imageLivenessTimeoutNs(PATIENCE_NS)
-                  .publicationConnectionTimeoutNs(PATIENCE_NS)
-                  .publicationUnblockTimeoutNs(2 * PATIENCE_NS));
+                  .clientLivenessTimeoutNs(TIMEOUT_NS)
+                  .imageLivenessTimeoutNs(TIMEOUT_NS)
+                  .publicationConnectionTimeoutNs(TIMEOUT_NS)
+                  .publicationUnblockTimeoutNs(2 * TIMEOUT_NS));
     } else {
       await("driver");
     }
@@ -144,7 +144,7 @@ public final class Peer implements FragmentHandler {
             .useConductorAgentInvoker(true)
             .idleStrategy(NoOpIdleStrategy.INSTANCE)
             .preTouchMappedMemory(true)
-            .driverTimeoutMs(TimeUnit.NANOSECONDS.toMillis(PATIENCE_NS));
+            .driverTimeoutMs(TimeUnit.NANOSECONDS.toMillis(TIMEOUT_NS));
     if (drives) {
       context.driverAgentInvoker(driver.sharedAgentInvoker());
     }

@@ -12,7 +12,7 @@ use hamlyn::host::sharing::{AnyThread, Sharing};
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait, datagram, tagged_write};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
-use support::{LONG, PATIENCE, namespace, open, open_shared};
+use support::{LONG, TIMEOUT, namespace, open, open_shared};
 
 fn options(namespace: &str, spin_ns: u64) -> Options {
     let mut options = Options::default().in_namespace(namespace);
@@ -39,7 +39,7 @@ impl Loop {
 
     /// Whether anything woke it.
     fn wait(&self, span: Option<Duration>) -> bool {
-        let span = Timespec::try_from(span.unwrap_or(PATIENCE)).unwrap();
+        let span = Timespec::try_from(span.unwrap_or(TIMEOUT)).unwrap();
         let mut events = Vec::with_capacity(4);
         let room = rustix::buffer::spare_capacity(&mut events);
         epoll::wait(&self.0, room, Some(&span)).unwrap();
@@ -58,7 +58,7 @@ impl Loop {
             if let Some(found) = ask() {
                 return (found, slept);
             }
-            assert!(begun.elapsed() < PATIENCE, "it did not come");
+            assert!(begun.elapsed() < TIMEOUT, "it did not come");
             if let Some(sleep) = manager.prepare_sleep(Wait::Forever).unwrap() {
                 let span = sleep.timeout();
                 let is_rung = self.wait(span);

@@ -12,7 +12,7 @@ use hamlyn::{
     Wait,
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Every test has hosts of its own.
 fn address(test: u8, host: u8) -> IpAddr {
@@ -43,7 +43,7 @@ fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what}: it did not come");
+        assert!(begun.elapsed() < TIMEOUT, "{what}: it did not come");
     }
 }
 
@@ -76,7 +76,7 @@ fn a_link_whose_other_end_never_was_is_forsaken() {
         (0..100).any(|_| has_peer(&mut answerer)).then_some(())
     });
     assert!(!has_peer(&mut asker), "nobody waited for it");
-    let link = asker.connect(Address::Destination(to), Wait::For(PATIENCE));
+    let link = asker.connect(Address::Destination(to), Wait::For(TIMEOUT));
     assert!(asker.link_end(link.unwrap()).is_none());
     until("the end of the first link", || {
         answerer.poll();
@@ -99,11 +99,11 @@ fn whither_it_went_is_known_though_another_link_has_the_place() {
     let terminus = sender.terminus();
     let target = sender
         .interface()
-        .target(&ticket, Wait::For(PATIENCE))
+        .target(&ticket, Wait::For(TIMEOUT))
         .unwrap();
     for word in 0..SENT {
         let message = Message::new(b"for nobody").word(word).silent();
-        let wait = Wait::For(PATIENCE);
+        let wait = Wait::For(TIMEOUT);
         sender
             .interface()
             .send_msg(terminus, &target, &message, wait)
@@ -120,7 +120,7 @@ fn whither_it_went_is_known_though_another_link_has_the_place() {
     assert!(matches!(end, LinkEnd::Lost(_)), "{end:?}");
     let next = sender
         .interface()
-        .target(&other, Wait::For(PATIENCE))
+        .target(&other, Wait::For(TIMEOUT))
         .unwrap();
     assert_eq!(next.link().index, target.link().index, "the same place");
     // Both are asked for only now.
@@ -152,7 +152,7 @@ fn a_fence_ends_when_its_peer_leaves() {
     let area = receiver.interface().allocate(64).unwrap();
     let slot = receiver.interface().open_slot(NewSlot::new(&area)).unwrap();
     let ticket = slot.fast_ticket(0, 64).unwrap();
-    let wait = Wait::For(PATIENCE);
+    let wait = Wait::For(TIMEOUT);
     let target = sender.interface().target(&ticket, wait).unwrap();
     let terminus = sender.terminus();
     let message = Message::new(b"for nobody").word(1).silent();

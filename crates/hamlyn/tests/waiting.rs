@@ -159,7 +159,7 @@ fn an_event_loop_of_others_wakes_up() {
         let mut slept = 0;
         let begun = Instant::now();
         'all: loop {
-            assert!(begun.elapsed() < support::PATIENCE, "after {next} tags");
+            assert!(begun.elapsed() < support::TIMEOUT, "after {next} tags");
             let before = here.interface().activity();
             while let Some(tag) = receiver.get_tag(Wait::Poll).unwrap() {
                 assert_eq!(tag, next);
@@ -174,12 +174,12 @@ fn an_event_loop_of_others_wakes_up() {
             if here.interface().activity() == before {
                 slept += 1;
                 // It is readable when epoll says so, and epoll when poll says so.
-                let patience = Timespec {
+                let timeout = Timespec {
                     tv_sec: 10,
                     tv_nsec: 0,
                 };
                 let mut polled = [PollFd::new(&watch, PollFlags::IN)];
-                let ready = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
+                let ready = rustix::event::poll(&mut polled, Some(&timeout)).unwrap();
                 assert_eq!(ready, 1, "nothing woke the loop after {next} tags");
             }
             here.interface().end_wait();
@@ -385,7 +385,7 @@ fn an_event_loop_is_told_when_to_look_though_nothing_comes() {
     assert!(span <= Duration::from_secs(1), "{span:?}");
     let begun = Instant::now();
     while let Some(span) = longest_wait(&there) {
-        assert!(begun.elapsed() < support::PATIENCE);
+        assert!(begun.elapsed() < support::TIMEOUT);
         std::thread::sleep(span);
     }
 }

@@ -125,7 +125,7 @@ fn lend_socket(namespace: &str) {
 fn stranger(namespace: &str) {
     let mut host = unnamed(namespace);
     let mut outcome = |name| {
-        let deadline_ns = after_ns(&host, PATIENCE_NS);
+        let deadline_ns = after_ns(&host, TIMEOUT_NS);
         match host.connect(Address::Name(name), deadline_ns) {
             Ok(_) => "linked".to_owned(),
             Err(ConnectError::Refused { reason, .. }) => format!("refused {}", reason.0),

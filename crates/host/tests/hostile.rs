@@ -71,7 +71,7 @@ fn a_server_of_another_version_is_named() {
             client.send(&other_version(&Message::Greeting { interface: 7 }), &[]);
             client.receive();
         },
-        PATIENCE_NS,
+        TIMEOUT_NS,
     );
     match result {
         Err(ConnectError::Version { theirs, ours, .. }) => {
@@ -160,7 +160,7 @@ fn servers_that_answer_nonsense_are_named() {
                 }
                 while client.receive().is_some() {}
             },
-            PATIENCE_NS,
+            TIMEOUT_NS,
         );
         assert!(
             matches!(result, Err(ConnectError::Invalid { .. })),
@@ -173,7 +173,7 @@ fn servers_that_answer_nonsense_are_named() {
             client.send(&refusal, &[]);
             client.receive();
         },
-        PATIENCE_NS,
+        TIMEOUT_NS,
     );
     assert!(
         matches!(
@@ -199,7 +199,7 @@ fn a_server_that_lends_a_pipe_is_named() {
             client.send(&welcome, &[pipe.as_fd(), memory.notes.as_fd()]);
             while client.receive().is_some() {}
         },
-        PATIENCE_NS,
+        TIMEOUT_NS,
     );
     assert!(
         matches!(result, Err(ConnectError::Invalid { .. })),
@@ -216,7 +216,7 @@ fn somebody_else_at_the_address_of_a_ticket() {
         interface: 5,
         ..victim.identity()
     };
-    let deadline_ns = after_ns(&victim, PATIENCE_NS);
+    let deadline_ns = after_ns(&victim, TIMEOUT_NS);
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
             let client = listener.accept();
@@ -430,7 +430,7 @@ fn whoever_says_hello_and_hangs_up_leaves_nothing() {
         let peer = Raw::connect(&namespace, victim.identity().interface);
         peer.hello(&Memory::new(), 1 + number);
     }
-    let deadline_ns = after_ns(&victim, PATIENCE_NS);
+    let deadline_ns = after_ns(&victim, TIMEOUT_NS);
     let mut live = std::collections::HashSet::new();
     loop {
         let counters = victim.rendezvous_counters();

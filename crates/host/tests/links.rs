@@ -56,9 +56,9 @@ fn a_second_connection_finds_the_first() {
     let mut alice = named(&namespace, "alice");
     let mut bob = named(&namespace, "bob");
     let ((to_bob, _here), (to_alice, _there)) = pair(&mut alice, &mut bob);
-    let again = alice.connect(Address::Name("bob"), after_ns(&alice, PATIENCE_NS));
+    let again = alice.connect(Address::Name("bob"), after_ns(&alice, TIMEOUT_NS));
     assert!(matches!(again, Ok(Connected::Already { token }) if token == to_bob.token));
-    let back = bob.connect(Address::Name("alice"), after_ns(&bob, PATIENCE_NS));
+    let back = bob.connect(Address::Name("alice"), after_ns(&bob, TIMEOUT_NS));
     assert!(matches!(back, Ok(Connected::Already { token }) if token == to_alice.token));
 }
 
@@ -162,7 +162,7 @@ fn a_restarted_server_is_found_but_its_former_self_is_gone() {
         let linked = linked(&mut server);
         (server, linked)
     });
-    let gone = client.connect(Address::Destination(former), after_ns(&client, PATIENCE_NS));
+    let gone = client.connect(Address::Destination(former), after_ns(&client, TIMEOUT_NS));
     assert!(matches!(gone, Err(ConnectError::Gone { .. })));
     let absent = client.connect(Address::Name("server"), after_ns(&client, 3_000_000));
     assert!(
@@ -224,7 +224,7 @@ fn access_lists_hold_in_both_directions() {
     closed.access = nobody.clone();
     let mut closed = Owner::open(closed).unwrap();
     let mut open = named(&namespace, "open");
-    let refused = open.connect(Address::Name("closed"), after_ns(&open, PATIENCE_NS));
+    let refused = open.connect(Address::Name("closed"), after_ns(&open, TIMEOUT_NS));
     assert!(matches!(
         refused,
         Err(ConnectError::Refused {
@@ -233,7 +233,7 @@ fn access_lists_hold_in_both_directions() {
         })
     ));
     assert_eq!(closed.rendezvous_counters().not_allowed, 1);
-    let refused = closed.connect(Address::Name("open"), after_ns(&closed, PATIENCE_NS));
+    let refused = closed.connect(Address::Name("open"), after_ns(&closed, TIMEOUT_NS));
     let own = rustix::process::geteuid().as_raw();
     assert!(matches!(refused, Err(ConnectError::NotAllowed { user, .. }) if user == own));
     assert_eq!(open.rendezvous_counters().accepted, 0);
@@ -248,7 +248,7 @@ fn a_ticket_that_names_another_user_is_not_followed() {
         user: somebody_else(),
         ..bob.identity()
     };
-    let refused = alice.connect(Address::Destination(forged), after_ns(&alice, PATIENCE_NS));
+    let refused = alice.connect(Address::Destination(forged), after_ns(&alice, TIMEOUT_NS));
     assert!(matches!(refused, Err(ConnectError::NotAllowed { .. })));
 }
 
@@ -261,7 +261,7 @@ fn links_are_limited_on_both_sides() {
     let mut first = unnamed(&namespace);
     let mut second = named(&namespace, "second");
     let ((to_small, _link), (_, _there)) = pair(&mut first, &mut small);
-    let refused = second.connect(Address::Name("small"), after_ns(&second, PATIENCE_NS));
+    let refused = second.connect(Address::Name("small"), after_ns(&second, TIMEOUT_NS));
     assert!(matches!(
         refused,
         Err(ConnectError::Refused {
@@ -269,7 +269,7 @@ fn links_are_limited_on_both_sides() {
             ..
         })
     ));
-    let full = small.connect(Address::Name("second"), after_ns(&small, PATIENCE_NS));
+    let full = small.connect(Address::Name("second"), after_ns(&small, TIMEOUT_NS));
     assert!(matches!(
         full,
         Err(ConnectError::Host(HostError::LinksFull { allowed: 1 }))
@@ -333,7 +333,7 @@ fn each_of_any_number_of_links_wakes_a_sleeper() {
                 }
             });
             for number in [0, wanted / 2, wanted - 1] {
-                let deadline_ns = after_ns(&sleeper, PATIENCE_NS);
+                let deadline_ns = after_ns(&sleeper, TIMEOUT_NS);
                 let mut asked = false;
                 loop {
                     // Who is not woken would find it when the time is over.

@@ -23,7 +23,7 @@ const SHOP: Address<'_> = Address::Name("shop");
 const SOON_NS: u64 = 50_000_000;
 
 fn ask(host: &mut Owner, item: &str) -> Result<Vec<u8>, ConnectError> {
-    let deadline_ns = after_ns(host, PATIENCE_NS);
+    let deadline_ns = after_ns(host, TIMEOUT_NS);
     host.ask(SHOP, item, deadline_ns)
 }
 
@@ -34,7 +34,7 @@ fn ask_soon(host: &mut Owner, item: &str) -> Result<Vec<u8>, ConnectError> {
         let deadline_ns = after_ns(host, span_ns);
         match host.ask(SHOP, item, deadline_ns) {
             // This machine is busy.
-            Err(ConnectError::Stalled { .. }) if span_ns < PATIENCE_NS => span_ns *= 2,
+            Err(ConnectError::Stalled { .. }) if span_ns < TIMEOUT_NS => span_ns *= 2,
             result => return result,
         }
     }
@@ -50,7 +50,7 @@ fn has_nothing(host: &mut Owner, item: &str) -> bool {
 
 /// What happened is counted a moment later.
 fn counted(host: &Owner, is_so: impl Fn(&RendezvousCounters) -> bool) {
-    let deadline_ns = after_ns(host, PATIENCE_NS);
+    let deadline_ns = after_ns(host, TIMEOUT_NS);
     loop {
         let counters = host.rendezvous_counters();
         if is_so(&counters) {
@@ -241,7 +241,7 @@ fn links_are_neither_made_nor_needed_nor_in_the_way() {
     ask(&mut unnamed(&namespace), "x").unwrap();
     exchange(&mut here, &mut there);
     assert!(!shop.attention() && shop.next_event().is_none());
-    let again = asker.connect(SHOP, after_ns(&asker, PATIENCE_NS));
+    let again = asker.connect(SHOP, after_ns(&asker, TIMEOUT_NS));
     assert!(matches!(again, Ok(Connected::Already { token }) if token == to_shop.token));
 }
 
@@ -256,7 +256,7 @@ fn two_may_ask_each_other_at_once() {
                 for number in 0..100u32 {
                     let bytes = number.to_le_bytes();
                     host.offer("turn", Supply::Once, &bytes).unwrap();
-                    let deadline_ns = after_ns(&host, PATIENCE_NS);
+                    let deadline_ns = after_ns(&host, TIMEOUT_NS);
                     let answer = host.ask(Address::Name(names[other]), "turn", deadline_ns);
                     assert_eq!(answer.unwrap(), bytes);
                 }
@@ -267,7 +267,7 @@ fn two_may_ask_each_other_at_once() {
     });
 }
 
-/// Askers that share what is offered, each of them as patient as `span_ns` says;
+/// Askers that share what is offered, each of them for `span_ns`;
 /// everything is given to exactly one.
 fn everything_is_given_once(items: u32, span_ns: impl Fn(u32) -> u64 + Sync) -> u32 {
     const ASKERS: u32 = 8;
@@ -534,7 +534,7 @@ fn an_answer_is_taken_even_from_somebody_strange() {
             let bytes = vec![9; ANSWER_BYTES_MAX];
             client.send(&codec::encode(&Message::Answer { bytes }), &[]);
         },
-        PATIENCE_NS,
+        TIMEOUT_NS,
     );
     assert_eq!(result.unwrap(), [9; ANSWER_BYTES_MAX]);
 }
@@ -579,7 +579,7 @@ fn answerers_that_send_nonsense_are_named() {
                 client.send(&bytes, &descriptors[..usize::from(lends)]);
                 while client.receive().is_some() {}
             },
-            PATIENCE_NS,
+            TIMEOUT_NS,
         );
         assert!(
             matches!(result, Err(ConnectError::Invalid { .. })),
@@ -593,7 +593,7 @@ fn answerers_that_send_nonsense_are_named() {
             client.send(&answer(5), &[]);
             client.receive();
         },
-        PATIENCE_NS,
+        TIMEOUT_NS,
     );
     assert!(matches!(result, Err(ConnectError::Invalid { .. })));
 }
@@ -610,7 +610,7 @@ fn an_answerer_of_another_version_is_named() {
             client.send(&answer, &[]);
             client.receive();
         },
-        PATIENCE_NS,
+        TIMEOUT_NS,
     );
     assert!(matches!(
         result,
@@ -657,7 +657,7 @@ fn answerers_that_hang_up_are_asked_again() {
             client.receive();
             client.send(&codec::encode(&Message::Answer { bytes: vec![3] }), &[]);
         },
-        PATIENCE_NS,
+        TIMEOUT_NS,
     );
     assert_eq!(result.unwrap(), [3]);
 }
@@ -671,7 +671,7 @@ fn somebody_else_at_the_address_of_a_ticket() {
         interface: 5,
         ..asker.identity()
     };
-    let deadline_ns = after_ns(&asker, PATIENCE_NS);
+    let deadline_ns = after_ns(&asker, TIMEOUT_NS);
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
             let client = listener.accept();

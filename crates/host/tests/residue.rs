@@ -86,14 +86,14 @@ fn nothing_is_left() {
         let _ = alice.connect(Address::Name("nobody"), 0).err().unwrap();
         alice.disconnect(to_bob.token);
         lost(&mut bob);
-        let never_fetched = alice.connect(Address::Name("bob"), after_ns(&alice, PATIENCE_NS));
+        let never_fetched = alice.connect(Address::Name("bob"), after_ns(&alice, TIMEOUT_NS));
         drop((here, there, myself, never_fetched));
     }
     assert_eq!((descriptors(), mappings()), before);
     // A thread that was joined may be shown for a moment longer.
     let ended = Instant::now();
     while !control_threads().is_empty() {
-        assert!(ended.elapsed().as_nanos() < u128::from(PATIENCE_NS));
+        assert!(ended.elapsed().as_nanos() < u128::from(TIMEOUT_NS));
         std::thread::yield_now();
     }
     assert_eq!(on_file_systems(), files_before);
@@ -109,7 +109,7 @@ fn an_idle_control_thread_does_not_wake() {
     let mut bob = unnamed(&namespace);
     let _link = pair(&mut alice, &mut bob);
     // The last of their work may still be under way.
-    let deadline_ns = after_ns(&alice, PATIENCE_NS);
+    let deadline_ns = after_ns(&alice, TIMEOUT_NS);
     let mut before = control_threads();
     loop {
         alice.prepare_sleep();

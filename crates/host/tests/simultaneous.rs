@@ -36,7 +36,7 @@ fn one_link_survives() {
                 _ => Address::Destination(destination),
             };
             start.wait();
-            host.connect(to, after_ns(host, PATIENCE_NS)).unwrap()
+            host.connect(to, after_ns(host, TIMEOUT_NS)).unwrap()
         };
         let (at_a, at_b) = std::thread::scope(|scope| {
             let at_a = scope.spawn(|| attempt(a, "b", destinations[0]));
@@ -75,7 +75,7 @@ fn many_connect_to_each_other_at_once() {
                 start.wait();
                 let mut links = Vec::new();
                 for (other, name) in names.iter().enumerate() {
-                    let deadline_ns = after_ns(&host, PATIENCE_NS);
+                    let deadline_ns = after_ns(&host, TIMEOUT_NS);
                     if other != own
                         && let Connected::New(peer, link) =
                             host.connect(Address::Name(name), deadline_ns).unwrap()

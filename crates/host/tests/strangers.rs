@@ -20,11 +20,11 @@ use hamlyn_link::udp::handshake::{
 };
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
 use support::raw::{Raw, RawListener};
-use support::{Owner, PATIENCE_NS, after_ns, namespace};
+use support::{Owner, TIMEOUT_NS, after_ns, namespace};
 
 /// With a cluster's secret.
 const RESPONSE_BYTES: usize = 108;
-const PATIENCE: Duration = Duration::from_nanos(PATIENCE_NS);
+const TIMEOUT: Duration = Duration::from_nanos(TIMEOUT_NS);
 
 /// A host of its own, on the loopback device.
 struct Place {
@@ -85,7 +85,7 @@ impl Place {
         let mut initiator = self.initiator(interface, request);
         let (begun, mut cookies, mut room) = (std::time::Instant::now(), 0, [0; 2048]);
         loop {
-            assert!(begun.elapsed() < PATIENCE, "no answer");
+            assert!(begun.elapsed() < TIMEOUT, "no answer");
             let now_ns = begun.elapsed().as_nanos() as u64;
             if let Some(bytes) = initiator.poll(now_ns) {
                 // It may be that nobody listens yet.
@@ -183,7 +183,7 @@ fn nobody_elsewhere_takes_a_neighbours_place() {
     };
     let linked = place.ask(port, located.interface, &link_of(impostor)).0;
     assert!(matches!(linked, Answer::Linked(_)), "{linked:?}");
-    let deadline_ns = after_ns(&victim, PATIENCE_NS);
+    let deadline_ns = after_ns(&victim, TIMEOUT_NS);
     let wanted = Address::Destination(neighbour.identity());
     match victim.connect(wanted, deadline_ns).unwrap() {
         Connected::New(peer, _) => assert_eq!(peer.destination.node, 0),
@@ -211,7 +211,7 @@ fn a_doorkeeper_that_is_behind_wants_proofs_and_serves_who_has_them() {
     // It is behind as soon as the machine gives it less time than us; a first round may find it quick.
     while proofs == 0 {
         assert!(
-            begun.elapsed() < PATIENCE,
+            begun.elapsed() < TIMEOUT,
             "{answers} answers, and no proof was wanted"
         );
         for question in &questions {
@@ -373,7 +373,7 @@ fn answers_may_come_from_another_address_and_who_got_none_asks_for_the_same() {
     let to = Address::Name("there/shop");
     let deadline_ns = after_ns(&asker, 200_000_000);
     asker.ask(to, "ticket", deadline_ns).unwrap_err();
-    let deadline_ns = after_ns(&asker, PATIENCE_NS);
+    let deadline_ns = after_ns(&asker, TIMEOUT_NS);
     let given = asker.ask(to, "ticket", deadline_ns).unwrap();
     assert_eq!(given, b"ticket");
     let numbers = there.join().unwrap();
@@ -397,7 +397,7 @@ fn nobody_says_of_himself_where_a_host_is() {
         interface: located.interface ^ 2,
         ..zeus
     };
-    let deadline_ns = after_ns(&victim, PATIENCE_NS);
+    let deadline_ns = after_ns(&victim, TIMEOUT_NS);
     let refused = victim.connect(Address::Destination(another), deadline_ns);
     let refused = refused.map(|_| ()).unwrap_err();
     assert!(
@@ -442,7 +442,7 @@ fn who_is_stopped_keeps_nobody_else_waiting() {
     let is_overtaken = (0..ROUNDS).any(|_| {
         let socket = place.socket();
         socket.connect(door).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         let (mut initiator, mut room) = (place.initiator(0, &place.locate("stopped")), [0; 2048]);
         // The initiation and what it calls for, perhaps with a cookie; then the handshake payload.
         let mut length = 0;
@@ -489,7 +489,7 @@ fn who_is_stopped_and_keeps_the_door_is_passed_by() {
     // Some are led to the one that is stopped, by the port from which they ask, and all are answered.
     let is_passed_by = (0..64).any(|_| {
         let mut asker = Owner::open(options.clone()).unwrap();
-        let deadline_ns = after_ns(&asker, PATIENCE_NS);
+        let deadline_ns = after_ns(&asker, TIMEOUT_NS);
         let given = asker.ask(Address::Name("here/shop"), "ticket", deadline_ns);
         assert_eq!(given.unwrap(), b"ticket");
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;

@@ -11,7 +11,7 @@ use hamlyn_sim::random::Random;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, ProcessId, Settings, Simulation};
 
-const PATIENCE: Span = Span::from_us(5_000);
+const TIMEOUT: Span = Span::from_us(5_000);
 const WAY: Impairment = Impairment::Delay {
     delay_ps: 2_000_000,
 };
@@ -51,7 +51,7 @@ fn send_words(
     let mut world = Simulation::new(Settings::default());
     let (one, other) = (world.node(1), world.node(1));
     let network = Mesh::new(2, parts, &mut Random::new(5)).unwrap();
-    world.set_network(Box::new(network), PATIENCE);
+    world.set_network(Box::new(network), TIMEOUT);
     let taker = world.process(one, "taker", || {
         let options = ManagerOptions::default();
         let manager = hamlyn_sim::host::open(Some("taker"), options).unwrap();
@@ -75,7 +75,7 @@ fn send_words(
                 _ => quiet += 1,
             }
         }
-        world::pause(PATIENCE * 4);
+        world::pause(TIMEOUT * 4);
     });
     let giver = world.process(other, "giver", || {
         let options = ManagerOptions::default();
@@ -160,11 +160,8 @@ fn a_killed_peer_answers_nothing() {
         seen.told
     );
     let took_ns = seen.at - killed_ns;
-    let patience_ns = PATIENCE.as_ns();
-    assert!(
-        (patience_ns..3 * patience_ns).contains(&took_ns),
-        "{took_ns}"
-    );
+    let timeout_ns = TIMEOUT.as_ns();
+    assert!((timeout_ns..3 * timeout_ns).contains(&took_ns), "{took_ns}");
     // What was not acknowledged comes back.
     assert!(!seen.back.is_empty());
     let silence = |back: &String| back.ends_with("the peer does not answer");
@@ -180,7 +177,7 @@ fn a_peer_that_leaves_says_so() {
 
 #[test]
 fn a_stopped_program_is_slow_and_not_dead() {
-    let for_ns = 4 * PATIENCE.as_ns();
+    let for_ns = 4 * TIMEOUT.as_ns();
     let seen = send_words(
         &[WAY, LOSS],
         300,
@@ -206,10 +203,10 @@ fn a_partition_that_heals_is_not_noticed_and_a_long_one_is() {
             other: vec![HostId(1)],
         }],
     };
-    let short = apart(PATIENCE.as_ps() / 2);
+    let short = apart(TIMEOUT.as_ps() / 2);
     let seen = send_words(&[WAY, short], 300, None, Then::Leaves, |_, _| ());
     assert_eq!(sorted(seen.came), (0..300).collect::<Vec<_>>());
-    let long = apart(4 * PATIENCE.as_ps());
+    let long = apart(4 * TIMEOUT.as_ps());
     let seen = send_words(&[WAY, long], 100_000, None, Then::Leaves, |_, _| ());
     assert!(
         seen.told.contains("neither it nor its host answers"),

@@ -7,7 +7,7 @@ use hamlyn::{
     Manager, ManagerOptions, Message, NewSlot, Strategy, Ticket, Wait, datagram, tagged_write,
 };
 use hamlyn_sim::host::SimHost;
-use hamlyn_sim::machine::{Parameters, Way};
+use hamlyn_sim::machine::{Parameters, Protocol};
 use hamlyn_sim::reproduce::measure::{Shape, ping_pong};
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, Outcome, Settings, Simulation};
@@ -175,7 +175,7 @@ impl Program for Datagrams {
 /// Microseconds one way: half of what there and back takes, on average.
 fn one_way<P: Program>(
     machine: Parameters,
-    fast: Way,
+    fast: Protocol,
     packet_bytes: usize,
     begin: impl Fn(&Manager<SimHost>, &str) -> P + Sync,
 ) -> f64 {
@@ -239,9 +239,9 @@ const PAPER: Parameters = Parameters::PAPER;
 
 #[test]
 fn table_4_comes_out_of_programs_of_the_library() {
-    let raw = one_way(PAPER, Way::Raw, 256, Raw::fast);
+    let raw = one_way(PAPER, Protocol::Raw, 256, Raw::fast);
     within("16 bytes, raw", raw, 12.7);
-    let tagged = one_way(PAPER, Way::Tagged, 256, Tagged::new);
+    let tagged = one_way(PAPER, Protocol::Tagged, 256, Tagged::new);
     within("16 bytes, tagged remote write", tagged, 14.1);
 }
 
@@ -264,7 +264,7 @@ fn normal_messages_take_what_the_paper_says() {
         (1_024, 4_096, 0),
         (4_096, 40_960, 0),
     ] {
-        let ours = one_way(PAPER, Way::Raw, packet_bytes, |manager, peer| {
+        let ours = one_way(PAPER, Protocol::Raw, packet_bytes, |manager, peer| {
             Raw::new(manager, peer, false, data_bytes, metadata_bytes)
         });
         let what = format!("{data_bytes} bytes, {metadata_bytes} of metadata");
@@ -279,7 +279,7 @@ fn normal_messages_take_what_the_paper_says() {
 #[test]
 fn datagrams_are_normal_messages_with_8_bytes_of_metadata() {
     for data_bytes in [0, 256, 4_096] {
-        let ours = one_way(PAPER, Way::Raw, 256, |manager, peer| {
+        let ours = one_way(PAPER, Protocol::Raw, 256, |manager, peer| {
             Datagrams::new(manager, peer, data_bytes)
         });
         let what = format!("datagram of {data_bytes} bytes");
@@ -294,10 +294,11 @@ fn the_machine_decides() {
         switch: Span::from_us(5),
         ..PAPER
     };
-    let [paper, slower] = [PAPER, slow].map(|machine| one_way(machine, Way::Raw, 256, Raw::fast));
+    let [paper, slower] =
+        [PAPER, slow].map(|machine| one_way(machine, Protocol::Raw, 256, Raw::fast));
     assert!((slower - paper - 4.5).abs() < 0.01, "{slower} and {paper}");
-    let modern = one_way(Parameters::MODERN, Way::Tagged, 256, Tagged::new);
-    let alone = ping_pong(&Parameters::MODERN, &Shape::short(Way::Tagged), 10).unwrap();
+    let modern = one_way(Parameters::MODERN, Protocol::Tagged, 256, Tagged::new);
+    let alone = ping_pong(&Parameters::MODERN, &Shape::short(Protocol::Tagged), 10).unwrap();
     same("today, tagged remote write", modern, alone.span.as_us_f64());
 }
 
@@ -312,7 +313,7 @@ fn crowd(machine: Parameters, seed: u64) -> (Time, Outcome) {
         packet_payload_bytes: 256,
         ..Settings::default()
     });
-    world.set_machine(machine, 4, Way::Tagged);
+    world.set_machine(machine, 4, Protocol::Tagged);
     let last_of = &last;
     let node = world.node(1);
     world.process(node, "receiver", move || {

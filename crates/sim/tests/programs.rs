@@ -143,7 +143,7 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
     let mut world = Simulation::new(settings);
     let (one, other) = (world.node(1), world.node(1));
     let network = Mesh::new(2, parts, &mut Random::new(seed)).unwrap();
-    world.set_network(Box::new(network), PATIENCE);
+    world.set_network(Box::new(network), TIMEOUT);
     world.process(one, "receiver", || {
         let manager = hamlyn_sim::host::open(Some("r"), options(Strategy::Proc)).unwrap();
         let mut receiver = datagram::Receiver::new(&manager, 256).unwrap();
@@ -205,7 +205,7 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
     (came, ended, outcome)
 }
 
-const PATIENCE: Span = Span::from_us(20_000);
+const TIMEOUT: Span = Span::from_us(20_000);
 
 const WAY: Impairment = Impairment::Delay {
     delay_ps: 2_000_000,

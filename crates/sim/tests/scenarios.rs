@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hamlyn_sim::network::Impairment;
-use hamlyn_sim::scenario::{Plan, Verdict, run, shrink};
+use hamlyn_sim::scenario::{Outcome, Plan, run, shrink};
 
 const SEEDS: u64 = 300;
 const THREADS: usize = 2;
@@ -37,10 +37,10 @@ fn nothing_goes_wrong_in_some_hundreds() {
                     if seed >= SEEDS {
                         return;
                     }
-                    let verdict = run(&Plan::of_seed(seed), false);
-                    messages.fetch_add(verdict.messages, Relaxed);
-                    if !verdict.violations.is_empty() {
-                        wrong.lock().unwrap().push((seed, verdict.violations));
+                    let outcome = run(&Plan::of_seed(seed), false);
+                    messages.fetch_add(outcome.messages, Relaxed);
+                    if !outcome.violations.is_empty() {
+                        wrong.lock().unwrap().push((seed, outcome.violations));
                     }
                 }
             });
@@ -53,7 +53,7 @@ fn nothing_goes_wrong_in_some_hundreds() {
 
 #[test]
 fn a_seed_is_one_history() {
-    let history = |seed| -> Verdict { run(&Plan::of_seed(seed), true) };
+    let history = |seed| -> Outcome { run(&Plan::of_seed(seed), true) };
     for seed in 0..8 {
         let (one, other) = (history(seed), history(seed));
         assert!(!one.trace.is_empty());
@@ -80,12 +80,12 @@ fn what_was_wrong_is_right() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         let plan: Plan = toml::from_str(&text).unwrap();
-        let verdict = run(&plan, false);
-        assert_eq!(verdict.violations, Vec::<String>::new(), "{path:?}");
+        let outcome = run(&plan, false);
+        assert_eq!(outcome.violations, Vec::<String>::new(), "{path:?}");
         // What attackers send is not delivered.
         let mut kinds = text.lines().filter(|flow| flow.starts_with("kind = "));
         let delivers = kinds.any(|kind| kind != "kind = \"hostile\"");
-        assert!(verdict.messages > 0 || !delivers, "{path:?}");
+        assert!(outcome.messages > 0 || !delivers, "{path:?}");
         count += 1;
     }
     assert!(count > 0);

@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-const LONG: Wait = Wait::For(PATIENCE);
+const TIMEOUT: Duration = Duration::from_secs(20);
+const LONG: Wait = Wait::For(TIMEOUT);
 
 type Shared = Manager<ProcessHost<AnyThread>>;
 
@@ -38,7 +38,7 @@ fn in_every_strategy<F: Future<Output = ()>>(program: impl Fn(Shared, Shared) ->
         let runtime = threads.worker_threads(4).enable_all().build().unwrap();
         let ended = runtime.block_on(async {
             let _driven = [spawn(&alice).unwrap(), spawn(&bob).unwrap()];
-            timeout(PATIENCE, program(alice, bob)).await
+            timeout(TIMEOUT, program(alice, bob)).await
         });
         assert!(ended.is_ok(), "{strategy:?}: it did not end");
     }

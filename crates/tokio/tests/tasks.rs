@@ -13,8 +13,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-const LONG: Wait = Wait::For(PATIENCE);
+const TIMEOUT: Duration = Duration::from_secs(20);
+const LONG: Wait = Wait::For(TIMEOUT);
 
 fn options() -> Options {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -42,7 +42,7 @@ fn worlds() -> impl Iterator<Item = (Options, ManagerOptions)> {
 /// Runs a program of one thread, which must end.
 fn run(program: impl Future<Output = ()>) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let limited = async { timeout(PATIENCE, program).await.expect("it did not end") };
+    let limited = async { timeout(TIMEOUT, program).await.expect("it did not end") };
     LocalSet::new().block_on(&runtime, limited);
 }
 
@@ -134,7 +134,7 @@ fn tasks_of_several_threads_share_a_manager() {
                 ended.unwrap();
             }
         };
-        let limited = async { timeout(PATIENCE, program).await };
+        let limited = async { timeout(TIMEOUT, program).await };
         let ended = threads().block_on(limited);
         assert!(
             ended.is_ok(),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use hamlyn_sim::scenario::{self, Plan, Verdict};
+use hamlyn_sim::scenario::{self, Outcome, Plan};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -60,10 +60,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn count(&self, verdict: &Verdict) {
+    fn count(&self, outcome: &Outcome) {
         self.scenarios.fetch_add(1, Ordering::Relaxed);
-        self.events.fetch_add(verdict.events, Ordering::Relaxed);
-        self.messages.fetch_add(verdict.messages, Ordering::Relaxed);
+        self.events.fetch_add(outcome.events, Ordering::Relaxed);
+        self.messages.fetch_add(outcome.messages, Ordering::Relaxed);
     }
 }
 
@@ -94,9 +94,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let begun = Instant::now();
     let failed = match plans {
         Some(plan) => {
-            let verdict = scenario::run(&plan, false);
-            sums.count(&verdict);
-            if verdict.violations.is_empty() {
+            let outcome = scenario::run(&plan, false);
+            sums.count(&outcome);
+            if outcome.violations.is_empty() {
                 BTreeMap::new()
             } else {
                 BTreeMap::from([(plan.seed, plan)])
@@ -171,10 +171,10 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
                     }
                     let seed = first + number;
                     let plan = Plan::of_seed(seed);
-                    let verdict = scenario::run(&plan, false);
-                    sums.count(&verdict);
+                    let outcome = scenario::run(&plan, false);
+                    sums.count(&outcome);
                     tell(&bar, sums, seed);
-                    if !verdict.violations.is_empty() {
+                    if !outcome.violations.is_empty() {
                         let mut failed = failed.lock().unwrap_or_else(|error| error.into_inner());
                         failed.insert(seed, plan);
                         stop.fetch_or(arguments.soak, Ordering::Relaxed);
@@ -219,12 +219,12 @@ fn explain(arguments: &Arguments, seed: u64, plan: Plan) -> Result<Failure> {
         bar.finish_and_clear();
         smallest
     };
-    let verdict = scenario::run(&plan, true);
-    let lines: Vec<_> = verdict.trace.lines().collect();
+    let outcome = scenario::run(&plan, true);
+    let lines: Vec<_> = outcome.trace.lines().collect();
     let shown = lines.len().saturating_sub(LINES_SHOWN);
     Ok(Failure {
         seed,
-        violations: verdict.violations,
+        violations: outcome.violations,
         plan: toml::to_string(&plan).context("writing the plan")?,
         history: lines[shown..].join("\n"),
     })

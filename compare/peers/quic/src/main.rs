@@ -22,7 +22,7 @@ const NAME: &str = "receiver";
 /// What may be unacknowledged, or unread: more than a network of this kind holds.
 const WINDOW_BYTES: u32 = 8 << 20;
 /// Nobody is thought dead while another peer is measured.
-const PATIENCE_MS: u32 = 30 * 60 * 1000;
+const IDLE_TIMEOUT_MS: u32 = 30 * 60 * 1000;
 /// What the receiver's stream opens with, as nobody learns of a stream without bytes.
 const HELLO: &[u8] = &[1];
 /// Long enough for what is still to be acknowledged.
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
 fn transport() -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport
-        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(PATIENCE_MS))))
+        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_TIMEOUT_MS))))
         .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
         .receive_window(VarInt::from_u32(WINDOW_BYTES))
         .send_window(WINDOW_BYTES.into());

@@ -13,7 +13,7 @@ use crate::Host;
 pub(crate) use crate::{now, pause};
 
 /// How long a test waits for what must happen; far longer than it takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What one party does.
 pub(crate) type Role<'a> = &'a (dyn Fn(&mut Party) + Sync);
@@ -67,7 +67,7 @@ impl Party {
             if let Some(found) = self.with(|manager| look(manager, self.wait)) {
                 return found;
             }
-            assert!(now() - begun < PATIENCE, "{what}: it did not come");
+            assert!(now() - begun < TIMEOUT, "{what}: it did not come");
             pause();
         }
     }
@@ -129,7 +129,7 @@ impl Party {
             if let Some(found) = self.post.get(word) {
                 return found;
             }
-            assert!(now() - begun < PATIENCE, "{word}: it did not come");
+            assert!(now() - begun < TIMEOUT, "{word}: it did not come");
             pause();
         }
     }

@@ -6,11 +6,11 @@ use hamlyn::{Grant, GrantTicket, Message, NewSlot, Slot, Target, Wait};
 
 use crate::World;
 use crate::low_level::{Inlet, send, target};
-use crate::party::{PATIENCE, Party, pattern};
+use crate::party::{Party, TIMEOUT, pattern};
 
 const PAGE: u64 = 4096;
 const AREA: u64 = 64 * PAGE;
-const WAIT: Wait = Wait::For(PATIENCE);
+const WAIT: Wait = Wait::For(TIMEOUT);
 
 /// An inlet over memory that can be granted.
 fn inlet(party: &Party, entries: usize) -> Inlet {

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::World;
-use crate::party::{self, PATIENCE, Party, pattern};
+use crate::party::{self, Party, TIMEOUT, pattern};
 use crate::streams;
 
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ fn receive(party: &Party, number: usize, history: &History) {
             Err(error) => panic!("history {number}: {error}"),
         }
         assert!(
-            party::now() - begun < PATIENCE,
+            party::now() - begun < TIMEOUT,
             "history {number} stalls: {history:?}"
         );
     }

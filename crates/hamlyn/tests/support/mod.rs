@@ -14,9 +14,9 @@ use hamlyn::host::sharing::AnyThread;
 use hamlyn::{Event, Host, Manager, ManagerOptions, PeerLost, Wait};
 
 /// How long a test waits for what must happen; far longer than it takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 /// The same for calls of the library.
-pub(crate) const LONG: Wait = Wait::For(PATIENCE);
+pub(crate) const LONG: Wait = Wait::For(TIMEOUT);
 
 /// A namespace that no other test uses.
 pub(crate) fn namespace() -> String {
@@ -56,7 +56,7 @@ pub(crate) fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what}: it did not come");
+        assert!(begun.elapsed() < TIMEOUT, "{what}: it did not come");
         std::thread::yield_now();
     }
 }

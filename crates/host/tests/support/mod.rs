@@ -20,7 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How long a test waits for what must happen; far longer than it takes.
-pub(crate) const PATIENCE_NS: u64 = 20_000_000_000;
+pub(crate) const TIMEOUT_NS: u64 = 20_000_000_000;
 
 /// A host in the hands of somebody who also drives.
 pub(crate) struct Owner {
@@ -129,7 +129,7 @@ pub(crate) fn after_ns(host: &Owner, span_ns: u64) -> u64 {
 
 /// Sleeps until `look` finds something.
 pub(crate) fn wait_for<R>(host: &mut Owner, mut look: impl FnMut(&mut Owner) -> Option<R>) -> R {
-    let deadline_ns = after_ns(host, PATIENCE_NS);
+    let deadline_ns = after_ns(host, TIMEOUT_NS);
     loop {
         host.prepare_sleep();
         if let Some(found) = look(host) {
@@ -146,7 +146,7 @@ pub(crate) fn wait_for<R>(host: &mut Owner, mut look: impl FnMut(&mut Owner) -> 
 
 /// Sleeps until something comes over that link.
 pub(crate) fn packet(host: &mut Owner, link: &mut PairLink) -> Vec<u8> {
-    let deadline_ns = after_ns(host, PATIENCE_NS);
+    let deadline_ns = after_ns(host, TIMEOUT_NS);
     loop {
         host.prepare_sleep();
         link.receive.announce_sleep();
@@ -183,7 +183,7 @@ pub(crate) fn lost(host: &mut Owner) -> (u64, LossCause) {
 }
 
 pub(crate) fn connect(host: &mut Owner, to: Address<'_>) -> (Peer, PairLink) {
-    let deadline_ns = after_ns(host, PATIENCE_NS);
+    let deadline_ns = after_ns(host, TIMEOUT_NS);
     match host.connect(to, deadline_ns).unwrap() {
         Connected::New(peer, link) => (peer, link),
         Connected::Already { token } => panic!("linked already: {token}"),

@@ -1,6 +1,6 @@
 //! A peer that says whatever a test wants it to say.
 
-use super::PATIENCE_NS;
+use super::TIMEOUT_NS;
 use hamlyn_host::process::codec::{self, Message, Offer};
 use hamlyn_host::process::name::{Name, Namespace};
 use hamlyn_ring::geometry::Geometry;
@@ -47,13 +47,13 @@ impl Raw {
     /// The next message, or nothing if the other end closed. Descriptors that
     /// come with it are dropped by the kernel.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
-        let patience = Timespec {
-            tv_sec: (PATIENCE_NS / 1_000_000_000) as i64,
+        let timeout = Timespec {
+            tv_sec: (TIMEOUT_NS / 1_000_000_000) as i64,
             tv_nsec: 0,
         };
         loop {
             let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
-            let ready = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
+            let ready = rustix::event::poll(&mut polled, Some(&timeout)).unwrap();
             assert!(ready > 0, "nothing came");
             let mut bytes = vec![0; 2 * codec::MESSAGE_BYTES_MAX];
             match rustix::net::recv(&self.0, &mut bytes, RecvFlags::DONTWAIT) {

@@ -17,7 +17,7 @@ use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
 
 const FRAME_BYTES: usize = 8_900;
 /// What must happen happens far sooner.
-const PATIENCE_NS: u64 = 20_000_000_000;
+const TIMEOUT_NS: u64 = 20_000_000_000;
 
 fn clock() -> u64 {
     static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
@@ -65,7 +65,7 @@ fn link(endpoints: &[Arc<UdpEndpoint>; 2]) -> [UdpLink; 2] {
 fn until(endpoints: &[Arc<UdpEndpoint>; 2], mut is_so: impl FnMut() -> bool) {
     let begun_ns = clock();
     while !is_so() {
-        assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
+        assert!(clock() - begun_ns < TIMEOUT_NS, "it did not come");
         endpoints.iter().for_each(|endpoint| {
             endpoint.poll();
         });
@@ -119,7 +119,7 @@ fn room_that_somebody_finds_is_told() {
     while send(&mut transmit).is_ok() {}
     let begun_ns = clock();
     while !transmit.credit_came() {
-        assert!(clock() - begun_ns < PATIENCE_NS, "there is no room again");
+        assert!(clock() - begun_ns < TIMEOUT_NS, "there is no room again");
         endpoints[1].poll();
         while receive.receive(|_, _| ()).unwrap().is_some() {}
         let is_told = endpoints[0].poll();
@@ -151,7 +151,7 @@ fn whoever_leaves_says_so() {
             connection.end() == Some(CloseReason::ClosedByPeer)
         });
         drop(held);
-        let until_ns = clock() + PATIENCE_NS;
+        let until_ns = clock() + TIMEOUT_NS;
         for endpoint in &endpoints {
             endpoint.drain(until_ns);
             assert!(!endpoint.has_links());
@@ -195,7 +195,7 @@ fn full_frames_go_together() {
             // Without a look on this side.
             let begun_ns = clock();
             while !endpoints[1].poll() {
-                assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
+                assert!(clock() - begun_ns < TIMEOUT_NS, "it did not come");
             }
         }
         let mut came = 0;
@@ -217,7 +217,7 @@ fn short_messages_do_not_wait() {
     assert!(!transmit.holds());
     let begun_ns = clock();
     while !endpoints[1].poll() {
-        assert!(clock() - begun_ns < PATIENCE_NS, "it did not come");
+        assert!(clock() - begun_ns < TIMEOUT_NS, "it did not come");
     }
     assert!(receive.receive(|_, _| ()).unwrap().is_some());
 }
@@ -389,7 +389,7 @@ fn a_peer_at_whose_port_nobody_listens_is_taken_for_dead() {
     assert_eq!(sent, Ok(()));
     let begun_ns = clock();
     while receive.connection().end().is_none() {
-        assert!(clock() - begun_ns < PATIENCE_NS, "it is not noticed");
+        assert!(clock() - begun_ns < TIMEOUT_NS, "it is not noticed");
         here.poll();
     }
     assert_eq!(receive.connection().end(), Some(CloseReason::PeerDead));
@@ -447,7 +447,7 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
     drop(other);
     let begun_ns = clock();
     while asking.try_recv() != Ok(None) {
-        assert!(clock() - begun_ns < PATIENCE_NS, "it is not reported");
+        assert!(clock() - begun_ns < TIMEOUT_NS, "it is not reported");
         one.answer(gone, b"?").unwrap();
         one.poll();
     }

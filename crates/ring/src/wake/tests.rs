@@ -202,7 +202,7 @@ fn the_checker_finds_what_is_left_out() {
 }
 
 /// Far longer than anything here takes.
-const PATIENCE_NS: u64 = 20_000_000_000;
+const TIMEOUT_NS: u64 = 20_000_000_000;
 
 fn word() -> WakeWord {
     let page = Mapping::anonymous(PAGE_BYTES).unwrap();
@@ -235,15 +235,13 @@ fn woken_by(words: &[WakeWord], act: impl Fn(&AtomicU32) -> bool) {
             for word in words {
                 assert!(wait_set.add(word.clone()));
             }
-            wait_set
-                .sleep(&own, 0, Some(after_ns(PATIENCE_NS)))
-                .unwrap();
+            wait_set.sleep(&own, 0, Some(after_ns(TIMEOUT_NS))).unwrap();
             awake.store(true, Ordering::Release);
         });
         let begun = Instant::now();
         while !act(&own) {
             assert!(!awake.load(Ordering::Acquire), "it woke for nothing");
-            assert!(begun.elapsed() < Duration::from_nanos(PATIENCE_NS / 2));
+            assert!(begun.elapsed() < Duration::from_nanos(TIMEOUT_NS / 2));
             std::thread::yield_now();
         }
     });
@@ -268,7 +266,7 @@ fn whoever_was_rung_for_since_it_looked_does_not_fall_asleep() {
         return;
     }
     let (words, own) = ([word(), word()], AtomicU32::new(7));
-    let until_ns = after_ns(PATIENCE_NS);
+    let until_ns = after_ns(TIMEOUT_NS);
     let wait_set = || {
         let mut wait_set = WaitSet::new();
         assert!(words.iter().all(|word| wait_set.add(word.clone())));

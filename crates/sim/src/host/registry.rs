@@ -19,12 +19,12 @@ use crate::world::kernel::Kernel;
 #[derive(Clone, Copy, Debug)]
 struct Joint {
     peer: u32,
-    way: Way,
+    medium: Medium,
 }
 
 /// What an end of a link uses.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Medium {
     /// The channels into the link and out of it. The other end has that token.
     Channels {
         peer_token: u64,
@@ -32,7 +32,7 @@ enum Way {
         out_of: u32,
     },
     /// An association.
-    Post(u32),
+    Connection(u32),
 }
 
 /// Pages that wait for their borrower.
@@ -217,7 +217,7 @@ impl Kernel {
         };
         let is_near = node_of(from)? == node_of(to)?;
         let (here, there) = (self.registry.new_token(), self.registry.new_token());
-        let ways = if is_near || self.cost_model.is_some() || self.frames.is_none() {
+        let media = if is_near || self.cost_model.is_some() || self.frames.is_none() {
             let path = match (is_near, &self.frames) {
                 (true, _) => Some(self.settings.near),
                 (false, None) => Some(self.settings.far),
@@ -225,23 +225,26 @@ impl Kernel {
             };
             let out = self.channels.open(from, to, path, room);
             let back = self.channels.open(to, from, path, room);
-            let way = |peer_token, into, out_of| Way::Channels {
+            let medium = |peer_token, into, out_of| Medium::Channels {
                 peer_token,
                 into,
                 out_of,
             };
-            [way(there, out, back), way(here, back, out)]
+            [medium(there, out, back), medium(here, back, out)]
         } else {
-            self.open_posts([(from, here), (to, there)])?.map(Way::Post)
+            self.open_connections([(from, here), (to, there)])?
+                .map(Medium::Connection)
         };
         let ends = [(from, here, to), (to, there, from)];
-        for ((interface, token, peer), way) in ends.into_iter().zip(ways) {
+        for ((interface, token, peer), medium) in ends.into_iter().zip(media) {
             let joints = &mut self.registry.get_mut(interface)?.joints;
-            joints.insert(token, Joint { peer, way });
+            joints.insert(token, Joint { peer, medium });
         }
-        let [ours, theirs] = ways.map(|way| match way {
-            Way::Channels { into, out_of, .. } => SimLink::new(into, out_of, payload, room),
-            Way::Post(post) => SimLink::far(post, self.post_payload_max_bytes(post)),
+        let [ours, theirs] = media.map(|medium| match medium {
+            Medium::Channels { into, out_of, .. } => SimLink::new(into, out_of, payload, room),
+            Medium::Connection(connection) => {
+                SimLink::far(connection, self.connection_payload_max_bytes(connection))
+            }
         });
         let ours = (self.peer(to, here)?, ours);
         let peer = self.peer(from, there)?;
@@ -309,14 +312,16 @@ impl Kernel {
             .get_mut(interface)
             .and_then(|known| known.joints.remove(&token));
         let Some(joint) = joint else { return };
-        let (peer_token, into, out_of) = match joint.way {
-            Way::Channels {
+        let (peer_token, into, out_of) = match joint.medium {
+            Medium::Channels {
                 peer_token,
                 into,
                 out_of,
             } => (peer_token, into, out_of),
-            Way::Post(post) if cause == LossCause::Died => return self.fall_silent(post),
-            Way::Post(post) => return self.hang_up(post),
+            Medium::Connection(connection) if cause == LossCause::Died => {
+                return self.fall_silent(connection);
+            }
+            Medium::Connection(connection) => return self.hang_up(connection),
         };
         self.channels.deafen(out_of);
         let left = self

@@ -13,7 +13,7 @@ use hamlyn_link::Refused;
 use hamlyn_ring::reports::REPORTS_KEPT;
 use smallvec::SmallVec;
 
-use crate::machine::Way;
+use crate::machine::Protocol;
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::Path;
@@ -31,7 +31,7 @@ pub(crate) struct Packet {
     /// The how manieth of its channel it is, from 1 on.
     pub(crate) number: u64,
     /// How the message was sent that it announces, if a machine is to charge for that.
-    pub(crate) announces: Option<Way>,
+    pub(crate) announces: Option<Protocol>,
 }
 
 impl Packet {

@@ -1,14 +1,14 @@
 //! Frames: what far links put on a network that may lose, double, damage and overtake.
 //!
-//! On a network of parts a frame is bytes of an association ([`crate::link::post`]); one that was damaged is thrown away, as its
+//! On a network of parts a frame is bytes of an association ([`crate::link::connection`]); one that was damaged is thrown away, as its
 //! tag would not fit. On a machine it is a packet of the engine: machines lose nothing.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::link::channel::Packet;
-use crate::link::post::Posts;
-use crate::machine::Way;
+use crate::link::connection::Connections;
+use crate::machine::Protocol;
 use crate::machine::carrier::Classified;
 use crate::machine::cost_model::PacketClass;
 use crate::network::{Event, Frame, HostId, Network, Payload, Refusal};
@@ -21,8 +21,8 @@ pub struct Parcel(Content);
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// A frame for that post.
-    Bytes { post: u32, bytes: Rc<[u8]> },
+    /// A frame for that connection.
+    Bytes { connection: u32, bytes: Rc<[u8]> },
     /// A packet of that channel, and what it is to the machine that carries it.
     Packet {
         channel: u32,
@@ -51,7 +51,7 @@ const WRAPPING_BYTES: usize = 32;
 /// The frames of a world.
 pub(crate) struct Frames {
     network: Carrier,
-    pub(crate) posts: Posts,
+    pub(crate) connections: Connections,
     /// Refused for want of room, by host, in order.
     waiting: BTreeMap<HostId, Vec<Frame<Parcel>>>,
     numbers: u64,
@@ -61,11 +61,11 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// A peer that answers nothing for `patience` is given up on.
-    pub(crate) fn new(network: Carrier, patience: Span) -> Self {
+    /// A peer that answers nothing for `timeout` is given up on.
+    pub(crate) fn new(network: Carrier, timeout: Span) -> Self {
         Self {
             network,
-            posts: Posts::new(patience),
+            connections: Connections::new(timeout),
             waiting: BTreeMap::new(),
             numbers: 0,
             due: None,
@@ -130,10 +130,21 @@ impl Kernel {
         self.hand_over_at(self.local(), frame);
     }
 
-    /// Gives a frame for that post to the network, then.
-    pub(crate) fn send_frame(&mut self, at: Time, ends: [u32; 2], post: u32, bytes: Rc<[u8]>) {
+    /// Gives a frame for that connection to the network, then.
+    pub(crate) fn send_frame(
+        &mut self,
+        at: Time,
+        ends: [u32; 2],
+        connection: u32,
+        bytes: Rc<[u8]>,
+    ) {
         let length_bytes = bytes.len() + WRAPPING_BYTES;
-        let frame = self.frame(ends, post, length_bytes, Content::Bytes { post, bytes });
+        let frame = self.frame(
+            ends,
+            connection,
+            length_bytes,
+            Content::Bytes { connection, bytes },
+        );
         self.hand_over_at(at, frame);
     }
 
@@ -216,32 +227,32 @@ impl Kernel {
             return;
         }
         match frame.payload.0 {
-            Content::Bytes { post, bytes } => self.frame_came_to(post, number, &bytes),
+            Content::Bytes { connection, bytes } => self.frame_came_to(connection, number, &bytes),
             Content::Packet {
                 channel,
                 packet,
                 class,
             } => {
                 let mut packet = Rc::try_unwrap(packet).unwrap_or_else(|shared| (*shared).clone());
-                packet.announces = class.is_announced.then_some(class.way);
+                packet.announces = class.is_announced.then_some(class.protocol);
                 self.come(channel, packet);
             }
         }
     }
 
     /// The running task has taken a packet; on a machine, one that announces a message has to be received.
-    pub(crate) fn charge_receiving(&mut self, announces: Option<Way>) {
+    pub(crate) fn charge_receiving(&mut self, announces: Option<Protocol>) {
         self.charge(self.settings.costs.receive);
         let running = self.tasks.running();
         let process = running.and_then(|task| self.tasks.process_of(task));
-        let (Some(way), Some(process)) = (announces, process) else {
+        let (Some(protocol), Some(process)) = (announces, process) else {
             return;
         };
         let (node, now) = (self.processes[process as usize].node, self.local());
         let takes = self
             .cost_model
             .as_mut()
-            .map(|cost_model| cost_model.receiving(node, now, way));
+            .map(|cost_model| cost_model.receiving(node, now, protocol));
         self.charge(takes.unwrap_or(Span::ZERO));
     }
 }

@@ -1,12 +1,12 @@
 //! Links of the world: packets of the engine, on their way in virtual time.
 //!
 //! Within a node a link carries what it is given, in packets of their own, in any order that the way between has; it loses
-//! nothing. Between nodes with a network it is an association of the engine (`post`). Both show
+//! nothing. Between nodes with a network it is an association of the engine (`connection`). Both show
 //! short packets and single ones in place, so that the engine's shortest ways are simulated, too.
 
 pub(crate) mod channel;
+pub(crate) mod connection;
 pub(crate) mod frames;
-pub(crate) mod post;
 
 pub use frames::{Carrier, Parcel};
 
@@ -48,33 +48,33 @@ impl SimLink {
     pub(crate) fn new(into: u32, out_of: u32, payload_max_bytes: usize, room: u32) -> Self {
         let held_max = (u64::from(room) / HELD_PART).max(1);
         Self::of(
-            Way::Channel(into),
-            Way::Channel(out_of),
+            Medium::Channel(into),
+            Medium::Channel(out_of),
             payload_max_bytes,
             held_max,
         )
     }
 
-    /// Sends and takes by that post.
-    pub(crate) fn far(post: u32, payload_max_bytes: usize) -> Self {
+    /// Sends and takes by that connection.
+    pub(crate) fn far(connection: u32, payload_max_bytes: usize) -> Self {
         Self::of(
-            Way::Post(post),
-            Way::Post(post),
+            Medium::Connection(connection),
+            Medium::Connection(connection),
             payload_max_bytes,
             u64::MAX,
         )
     }
 
-    fn of(into: Way, out_of: Way, payload_max_bytes: usize, held_max: u64) -> Self {
+    fn of(into: Medium, out_of: Medium, payload_max_bytes: usize, held_max: u64) -> Self {
         Self {
             transmit: SimTransmit {
-                way: into,
+                medium: into,
                 payload_max_bytes,
                 sent: 0,
                 seen: 0,
             },
             receive: SimReceive {
-                way: out_of,
+                medium: out_of,
                 inbox: VecDeque::new(),
                 token: None,
                 index: 0,
@@ -89,16 +89,16 @@ impl SimLink {
 
 /// What an end uses.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Medium {
     /// Within a node, or over a machine.
     Channel(u32),
     /// Over a network.
-    Post(u32),
+    Connection(u32),
 }
 
 /// The transmitting end.
 pub struct SimTransmit {
-    way: Way,
+    medium: Medium,
     payload_max_bytes: usize,
     sent: u64,
     /// Room that had been returned when it was last found full.
@@ -108,23 +108,23 @@ pub struct SimTransmit {
 impl SimTransmit {
     /// To be called when there is room.
     fn send(&mut self, packet: Packet) -> Result<(), Unsent> {
-        let sent = kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.send(channel, packet),
-            Way::Post(post) => kernel.post_send(post, &packet),
+        let sent = kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => kernel.send(channel, packet),
+            Medium::Connection(connection) => kernel.connection_send(connection, &packet),
         });
         self.sent += u64::from(sent.is_ok());
         sent
     }
 
     fn has_room(&mut self) -> bool {
-        kernel::with(|kernel| match self.way {
+        kernel::with(|kernel| match self.medium {
             // What unwinds was killed: it says no last words.
             _ if kernel.is_dying() => false,
-            Way::Channel(channel) => {
+            Medium::Channel(channel) => {
                 self.seen = kernel.channels.returned(channel);
                 kernel.has_room(channel)
             }
-            Way::Post(post) => kernel.post_has_room(post),
+            Medium::Connection(connection) => kernel.connection_has_room(connection),
         })
     }
 }
@@ -196,52 +196,58 @@ impl TransmitEnd for SimTransmit {
     }
 
     fn await_credit(&mut self, is_needed: bool, fence: Option<u64>) {
-        kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.channels.await_credit(channel, is_needed, fence),
-            Way::Post(post) => kernel.post_await_room(post, is_needed, fence),
+        kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => kernel.channels.await_credit(channel, is_needed, fence),
+            Medium::Connection(connection) => {
+                kernel.connection_await_room(connection, is_needed, fence)
+            }
         });
     }
 
     fn fence(&mut self) -> Result<u64, Unsent> {
-        match self.way {
+        match self.medium {
             // All packets before it have these numbers; that they were taken is known at once.
-            Way::Channel(_) => Ok(self.sent),
-            Way::Post(post) => kernel::with(|kernel| kernel.post_fence(post)),
+            Medium::Channel(_) => Ok(self.sent),
+            Medium::Connection(connection) => {
+                kernel::with(|kernel| kernel.connection_fence(connection))
+            }
         }
     }
 
     fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
-        kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => Ok(kernel.channels.is_taken(channel, fence)),
-            Way::Post(post) => kernel.post_is_answered(post, fence),
+        kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => Ok(kernel.channels.is_taken(channel, fence)),
+            Medium::Connection(connection) => kernel.connection_is_answered(connection, fence),
         })
     }
 
     fn may_be_answered(&self, fence: u64) -> bool {
-        kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.channels.is_taken(channel, fence),
-            Way::Post(post) => kernel.post_is_answered(post, fence) != Ok(false),
+        kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => kernel.channels.is_taken(channel, fence),
+            Medium::Connection(connection) => {
+                kernel.connection_is_answered(connection, fence) != Ok(false)
+            }
         })
     }
 
     fn is_all_taken(&mut self) -> bool {
-        kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.channels.is_taken(channel, self.sent),
-            Way::Post(post) => kernel.post_is_all_taken(post),
+        kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => kernel.channels.is_taken(channel, self.sent),
+            Medium::Connection(connection) => kernel.connection_is_all_taken(connection),
         })
     }
 
     fn refused(&mut self) -> Refused {
-        kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.channels.refused(channel),
-            Way::Post(post) => kernel.post_refused(post),
+        kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => kernel.channels.refused(channel),
+            Medium::Connection(connection) => kernel.connection_refused(connection),
         })
     }
 
     fn credit_came(&self) -> bool {
-        kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.channels.returned(channel) != self.seen,
-            Way::Post(post) => kernel.post_has_room(post),
+        kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => kernel.channels.returned(channel) != self.seen,
+            Medium::Connection(connection) => kernel.connection_has_room(connection),
         })
     }
 
@@ -258,16 +264,20 @@ impl TransmitEnd for SimTransmit {
     }
 
     fn next_returned(&mut self) -> Option<(Header, Return)> {
-        match self.way {
-            Way::Channel(channel) => kernel::with(|kernel| kernel.channels.next_returned(channel)),
-            Way::Post(post) => kernel::with(|kernel| kernel.post_next_returned(post)),
+        match self.medium {
+            Medium::Channel(channel) => {
+                kernel::with(|kernel| kernel.channels.next_returned(channel))
+            }
+            Medium::Connection(connection) => {
+                kernel::with(|kernel| kernel.connection_next_returned(connection))
+            }
         }
     }
 
     fn forgotten(&self) -> u64 {
-        kernel::with(|kernel| match self.way {
-            Way::Channel(channel) => kernel.channels.forgotten(channel),
-            Way::Post(post) => kernel.post_forgotten(post),
+        kernel::with(|kernel| match self.medium {
+            Medium::Channel(channel) => kernel.channels.forgotten(channel),
+            Medium::Connection(connection) => kernel.connection_forgotten(connection),
         })
     }
 }
@@ -288,7 +298,7 @@ fn packet_of(short: &Short) -> Packet {
 
 /// The receiving end.
 pub struct SimReceive {
-    way: Way,
+    medium: Medium,
     /// What has come and was collected.
     inbox: VecDeque<Packet>,
     /// From afar: the frame that it was in, how many of its packets were taken, and which of these were not welcome.
@@ -306,14 +316,15 @@ impl SimReceive {
         if !self.inbox.is_empty() {
             return false;
         }
-        match self.way {
-            Way::Channel(channel) => {
+        match self.medium {
+            Medium::Channel(channel) => {
                 kernel::with(|kernel| kernel.channels.collect(channel, &mut self.inbox));
             }
-            Way::Post(post) => {
-                self.token = kernel::with(|kernel| kernel.post_collect(post, &mut self.inbox));
+            Medium::Connection(connection) => {
+                self.token =
+                    kernel::with(|kernel| kernel.connection_collect(connection, &mut self.inbox));
                 self.index = 0;
-                self.end_frame(post);
+                self.end_frame(connection);
             }
         }
         !self.inbox.is_empty()
@@ -323,28 +334,28 @@ impl SimReceive {
         let packet = self.inbox.pop_front()?;
         self.taken += 1;
         kernel::with(|kernel| kernel.charge_receiving(packet.announces));
-        match self.way {
-            Way::Channel(channel) => {
+        match self.medium {
+            Medium::Channel(channel) => {
                 kernel::with(|kernel| kernel.note_taken(channel, packet.number));
                 self.held += 1;
                 if self.held >= self.held_max {
                     self.settle();
                 }
             }
-            Way::Post(post) => {
+            Medium::Connection(connection) => {
                 self.index += 1;
-                self.end_frame(post);
+                self.end_frame(connection);
             }
         }
         Some(packet)
     }
 
     /// If all packets of a frame were taken, it is done with.
-    fn end_frame(&mut self, post: u32) {
+    fn end_frame(&mut self, connection: u32) {
         if self.inbox.is_empty()
             && let Some(token) = self.token.take()
         {
-            kernel::with(|kernel| kernel.post_taken(post, token, &self.refused));
+            kernel::with(|kernel| kernel.connection_taken(connection, token, &self.refused));
             self.refused.clear();
         }
     }
@@ -483,9 +494,9 @@ impl ReceiveEnd for SimReceive {
         };
         let result = take(&packet.header, &Carried(packet));
         if let Err(refusal) = &result {
-            match self.way {
-                Way::Post(_) => self.refused.push((self.index, *refusal)),
-                Way::Channel(channel) => {
+            match self.medium {
+                Medium::Connection(_) => self.refused.push((self.index, *refusal)),
+                Medium::Channel(channel) => {
                     let (header, reason) = (packet.header, Return::Refused(*refusal));
                     kernel::with(|kernel| kernel.channels.report(channel, header, reason));
                 }
@@ -497,20 +508,22 @@ impl ReceiveEnd for SimReceive {
 
     fn is_pending(&self) -> bool {
         !self.inbox.is_empty()
-            || kernel::with(|kernel| match self.way {
-                Way::Channel(channel) => kernel.channels.is_pending(channel),
-                Way::Post(post) => kernel.post_is_pending(post),
+            || kernel::with(|kernel| match self.medium {
+                Medium::Channel(channel) => kernel.channels.is_pending(channel),
+                Medium::Connection(connection) => kernel.connection_is_pending(connection),
             })
     }
 
     fn settle(&mut self) {
-        match self.way {
-            Way::Channel(channel) if self.held > 0 => {
+        match self.medium {
+            Medium::Channel(channel) if self.held > 0 => {
                 let held = std::mem::take(&mut self.held);
                 kernel::with(|kernel| kernel.give_back(channel, held));
             }
-            Way::Channel(_) => {}
-            Way::Post(post) => kernel::with(|kernel| kernel.post_settle(post)),
+            Medium::Channel(_) => {}
+            Medium::Connection(connection) => {
+                kernel::with(|kernel| kernel.connection_settle(connection))
+            }
         }
     }
 
@@ -537,7 +550,7 @@ impl ReceiveEnd for SimReceive {
 impl SimReceive {
     fn announce(&self, asleep: bool) {
         // What comes over a network rings for every frame.
-        if let Way::Channel(channel) = self.way {
+        if let Medium::Channel(channel) = self.medium {
             kernel::with(|kernel| kernel.channels.announce(channel, asleep));
         }
     }
@@ -545,14 +558,14 @@ impl SimReceive {
 
 impl Drop for SimReceive {
     fn drop(&mut self) {
-        let (way, token) = (self.way, self.token.take());
-        kernel::with_if_any(|kernel| match way {
-            Way::Channel(channel) => kernel.channels.deafen(channel),
-            Way::Post(post) => {
+        let (medium, token) = (self.medium, self.token.take());
+        kernel::with_if_any(|kernel| match medium {
+            Medium::Channel(channel) => kernel.channels.deafen(channel),
+            Medium::Connection(connection) => {
                 if let Some(token) = token {
-                    kernel.post_nack(post, token);
+                    kernel.connection_nack(connection, token);
                 }
-                kernel.hang_up(post);
+                kernel.hang_up(connection);
             }
         });
     }

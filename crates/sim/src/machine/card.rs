@@ -101,9 +101,9 @@ impl From<&Packet> for TransferDescriptor {
     }
 }
 
-/// What the engine said of a packet that came.
+/// What the engine did with a packet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Verdict {
+pub struct Reception {
     /// Whether it was let in.
     pub is_let_in: bool,
     /// Whether a notification was put into a queue.
@@ -147,9 +147,13 @@ pub fn check(machine: &Parameters) -> Vec<Step> {
     vec![Step::lanai(machine.check_packet)]
 }
 
-/// What follows upon the engine's verdict.
-pub fn take(machine: &Parameters, descriptor: &TransferDescriptor, verdict: Verdict) -> Vec<Step> {
-    if !verdict.is_let_in {
+/// What the card does after the engine has received the packet.
+pub fn take(
+    machine: &Parameters,
+    descriptor: &TransferDescriptor,
+    reception: Reception,
+) -> Vec<Step> {
+    if !reception.is_let_in {
         return vec![Step::lanai(machine.discard)];
     }
     let mut steps = vec![Step::lanai(machine.deposit)];
@@ -175,7 +179,7 @@ pub fn take(machine: &Parameters, descriptor: &TransferDescriptor, verdict: Verd
             steps.push(Step::into_host(machine, ACCUMULATOR_BYTES));
         }
     }
-    if verdict.is_announced {
+    if reception.is_announced {
         steps.push(Step::lanai(machine.notify));
         steps.push(Step::into_host(machine, NOTIFICATION_BYTES));
     }

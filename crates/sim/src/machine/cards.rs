@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::card::{self, Place, Step, TransferDescriptor, Verdict};
+use super::card::{self, Place, Reception, Step, TransferDescriptor};
 use super::component::{Component, ComponentTimes};
 use super::parameters::{HEADER_BYTES, Parameters};
 use super::resource::{Grant, Resource};
@@ -36,14 +36,14 @@ pub(super) trait Station: Sized {
     fn segment(&mut self, host: usize) -> Option<Segment<Self::Packet>>;
 
     /// Whether that packet is let in, and announces a message.
-    fn judge(&mut self, host: usize, packet: &Self::Packet) -> Verdict;
+    fn accept(&mut self, host: usize, packet: &Self::Packet) -> Reception;
 
     /// All that the card does for the packet is done.
     fn taken(
         cards: &mut Cards<Self>,
         host: usize,
         packet: Self::Packet,
-        verdict: Verdict,
+        reception: Reception,
         times: ComponentTimes,
     );
 
@@ -91,7 +91,7 @@ enum JobKind<P> {
     /// What follows from that; the packet takes up so much of the card's memory until then.
     Take {
         bytes: u64,
-        verdict: Verdict,
+        reception: Reception,
         packet: P,
     },
 }
@@ -425,22 +425,22 @@ impl<S: Station> Cards<S> {
             }
             JobKind::Complete => self.consider_sending(host),
             JobKind::Check(descriptor, packet) => {
-                let verdict = self.station.judge(host, &packet);
-                let steps = card::take(&self.machine, &descriptor, verdict);
+                let reception = self.station.accept(host, &packet);
+                let steps = card::take(&self.machine, &descriptor, reception);
                 let kind = JobKind::Take {
                     bytes: HEADER_BYTES + descriptor.payload_bytes(),
-                    verdict,
+                    reception,
                     packet,
                 };
                 self.begin(host, Half::Receiving, steps, times, kind);
             }
             JobKind::Take {
                 bytes,
-                verdict,
+                reception,
                 packet,
             } => {
                 self.cards[host].arriving_bytes -= bytes;
-                S::taken(self, host, packet, verdict, times);
+                S::taken(self, host, packet, reception, times);
                 self.serve_port(host);
                 self.consider_receiving(host);
             }

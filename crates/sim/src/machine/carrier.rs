@@ -1,12 +1,12 @@
 //! The machine under the world's programs: a network whose frames pass their sender's card, a wire, the switch, and their
 //! receiver's card.
 //!
-//! A frame is delivered when the receiver's processor can see what the card did for it. The engine judges it afterwards, in
-//! the library: so the card's verdict is what the packet itself says, and packets that the engine refuses cost as if they were let in.
+//! A frame is delivered when the receiver's processor can see what the card did for it. The engine checks it afterwards, in
+//! the library: so the card's reception is what the packet itself says, and packets that the engine refuses cost as if they were let in.
 
 use std::collections::VecDeque;
 
-use super::card::Verdict;
+use super::card::Reception;
 use super::cards::{Cards, Event, Segment, Station};
 use super::component::ComponentTimes;
 use super::cost_model::PacketClass;
@@ -55,8 +55,8 @@ impl<P: Classified> Station for Programs<P> {
         })
     }
 
-    fn judge(&mut self, _host: usize, (class, _): &Self::Packet) -> Verdict {
-        Verdict {
+    fn accept(&mut self, _host: usize, (class, _): &Self::Packet) -> Reception {
+        Reception {
             is_let_in: true,
             is_announced: class.is_announced,
         }
@@ -66,7 +66,7 @@ impl<P: Classified> Station for Programs<P> {
         cards: &mut Cards<Self>,
         _host: usize,
         (_, frame): Self::Packet,
-        _verdict: Verdict,
+        _reception: Reception,
         mut times: ComponentTimes,
     ) {
         let seen = cards.machine.crossing.write;

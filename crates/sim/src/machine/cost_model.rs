@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::packet::{Header, SlotName};
 
-use super::Way;
+use super::Protocol;
 use super::card::TransferDescriptor;
 use super::parameters::{Parameters, Software};
 use crate::time::{Span, Time};
@@ -21,7 +21,7 @@ const WHOLE: u64 = 1 << 32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PacketClass {
     pub(crate) descriptor: TransferDescriptor,
-    pub(crate) way: Way,
+    pub(crate) protocol: Protocol,
     /// Whether it is the first of its message.
     pub(crate) is_first: bool,
     /// Whether it is the last of its message.
@@ -34,7 +34,7 @@ pub(crate) struct PacketClass {
 #[derive(Debug)]
 pub(crate) struct CostModel {
     machine: Parameters,
-    fast: Way,
+    fast: Protocol,
     /// Shares of messages under way, by interface, slot and metadata entry. A card has packets in the order in which they
     /// were sent, so what was sent last is announced.
     shares: BTreeMap<(u32, SlotName, u16), u64>,
@@ -43,7 +43,7 @@ pub(crate) struct CostModel {
 }
 
 impl CostModel {
-    pub(crate) fn new(machine: Parameters, fast: Way) -> Self {
+    pub(crate) fn new(machine: Parameters, fast: Protocol) -> Self {
         Self {
             machine,
             fast,
@@ -80,7 +80,11 @@ impl CostModel {
                 is_fast,
                 is_counted,
             },
-            way: if is_fast { self.fast } else { Way::Datagram },
+            protocol: if is_fast {
+                self.fast
+            } else {
+                Protocol::Datagram
+            },
             is_first,
             is_last,
             is_announced: is_last && !header.flags.is_silent(),
@@ -93,7 +97,7 @@ impl CostModel {
             return Span::ZERO;
         }
         let (machine, descriptor) = (&self.machine, &class.descriptor);
-        let send = self.software(class.way).send;
+        let send = self.software(class.protocol).send;
         if !descriptor.is_pulled {
             return send + machine.direct_stores(descriptor.data_bytes);
         }
@@ -104,8 +108,8 @@ impl CostModel {
     }
 
     /// What the processor of that node does from now on until the application has a message that was announced.
-    pub(crate) fn receiving(&mut self, node: u32, now: Time, way: Way) -> Span {
-        let software = self.software(way);
+    pub(crate) fn receiving(&mut self, node: u32, now: Time, protocol: Protocol) -> Span {
+        let software = self.software(protocol);
         let late = match self.deferred.remove(&node) {
             Some((since, span)) if since + span > now => (since + span).since(now),
             _ => Span::ZERO,
@@ -116,7 +120,7 @@ impl CostModel {
         takes
     }
 
-    fn software(&self, way: Way) -> Software {
-        way.software(&self.machine)
+    fn software(&self, protocol: Protocol) -> Software {
+        protocol.software(&self.machine)
     }
 }

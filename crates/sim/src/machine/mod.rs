@@ -2,7 +2,7 @@
 //! (`Hamlyn 4`).
 //!
 //! Packets come out of the engine's transmitting half and go into its receiving half; the machine only charges time
-//! for what their headers and the engine's verdicts say. So what a message takes is nowhere written down: it follows
+//! for what their headers and the engine's checks say. So what a message takes is nowhere written down: it follows
 //! from [`Parameters`], each of which names its source, and from who had to wait for whom.
 //!
 //! Parts: a [`resource::Resource`] serves one at a time; [`parameters`] says what each step occupies; a [`card`] is an interface,
@@ -25,4 +25,4 @@ pub mod system;
 
 pub use component::{Component, ComponentTimes};
 pub use parameters::Parameters;
-pub use system::{Arrival, OutgoingMessage, System, Way};
+pub use system::{Arrival, OutgoingMessage, Protocol, System};

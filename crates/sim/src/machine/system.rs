@@ -10,7 +10,7 @@ use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::terminus::PostError;
 
-use super::card::Verdict;
+use super::card::Reception;
 use super::cards::{Cards, Event, Segment, Station};
 use super::component::{Component, ComponentTimes};
 use super::memory::{Memory, Packet};
@@ -21,7 +21,7 @@ use host::Host;
 
 /// How a message is sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Way {
+pub enum Protocol {
     /// Fast mode, written to the card by the application itself.
     Raw,
     /// Fast mode by the library's tagged remote write.
@@ -30,8 +30,8 @@ pub enum Way {
     Datagram,
 }
 
-impl Way {
-    /// What software that way takes on a machine.
+impl Protocol {
+    /// What software that protocol takes on a machine.
     pub fn software(self, machine: &Parameters) -> Software {
         match self {
             Self::Raw => machine.raw,
@@ -47,7 +47,7 @@ pub struct OutgoingMessage {
     /// The host that it is for.
     pub to: usize,
     /// How.
-    pub way: Way,
+    pub protocol: Protocol,
     /// Bytes of data.
     pub data_bytes: usize,
     /// Bytes of metadata, at most 60; none in fast mode.
@@ -60,10 +60,10 @@ pub struct OutgoingMessage {
 
 impl OutgoingMessage {
     /// A message with the right key and without metadata.
-    pub const fn new(to: usize, way: Way, data_bytes: usize) -> Self {
+    pub const fn new(to: usize, protocol: Protocol, data_bytes: usize) -> Self {
         Self {
             to,
-            way,
+            protocol,
             data_bytes,
             metadata_bytes: 0,
             has_key: true,
@@ -164,9 +164,9 @@ impl System {
         self.0.link_busy(host)
     }
 
-    /// How the application of that host receives from now on; at first [`Way::Datagram`].
-    pub fn listen(&mut self, host: usize, way: Way) {
-        self.0.station.0[host].listens = way;
+    /// How the application of that host receives from now on; at first [`Protocol::Datagram`].
+    pub fn listen(&mut self, host: usize, protocol: Protocol) {
+        self.0.station.0[host].listens = protocol;
     }
 
     /// The application of that host goes to sleep until a message comes.
@@ -177,18 +177,19 @@ impl System {
     /// Sends a message, in the time that the processor needs for it; waits if the work queue is full.
     pub fn send(&mut self, from: usize, message: &OutgoingMessage) -> Result<(), PostError> {
         let began = self.now();
-        let work = message.way.software(&self.0.machine).send
+        let work = message.protocol.software(&self.0.machine).send
             + if message.metadata_bytes == 0 {
                 Span::ZERO
             } else {
                 self.0.machine.metadata_software
             };
-        let stores = if message.way != Way::Datagram && message.data_bytes <= DIRECT_BYTES_MAX {
-            self.0.machine.direct_stores(message.data_bytes as u64)
-        } else {
-            let pieces = 1 + u64::from(message.metadata_bytes != 0);
-            self.0.machine.gather_stores(pieces)
-        };
+        let stores =
+            if message.protocol != Protocol::Datagram && message.data_bytes <= DIRECT_BYTES_MAX {
+                self.0.machine.direct_stores(message.data_bytes as u64)
+            } else {
+                let pieces = 1 + u64::from(message.metadata_bytes != 0);
+                self.0.machine.gather_stores(pieces)
+            };
         let written = self.0.station.0[from].processor.work(began, work + stores);
         self.0.run_until(written);
         let (key, slot) = (
@@ -244,18 +245,18 @@ impl Station for Engines {
         self.0[host].segment()
     }
 
-    fn judge(&mut self, host: usize, packet: &Packet) -> Verdict {
-        self.0[host].judge(packet)
+    fn accept(&mut self, host: usize, packet: &Packet) -> Reception {
+        self.0[host].accept(packet)
     }
 
     fn taken(
         cards: &mut Cards<Self>,
         host: usize,
         _packet: Packet,
-        verdict: Verdict,
+        reception: Reception,
         times: ComponentTimes,
     ) {
-        if verdict.is_announced {
+        if reception.is_announced {
             // A notification was written; the processor sees it.
             let seen = cards.machine.crossing.write;
             let mut times = times;

@@ -14,7 +14,7 @@ pub struct Mesh<P> {
     hosts: usize,
     impairments: Vec<Impairment>,
     seed: u64,
-    ways: Vec<Way<P>>,
+    routes: Vec<Route<P>>,
     places: BTreeMap<(HostId, HostId), usize>,
     event_queue: EventQueue<usize>,
     told: VecDeque<Event<P>>,
@@ -22,11 +22,11 @@ pub struct Mesh<P> {
 }
 
 #[derive(Clone, Debug)]
-struct Way<P> {
+struct Route<P> {
     from: HostId,
     to: HostId,
     impairment_chain: ImpairmentChain<P>,
-    /// Its entry in the agenda; others are out of date.
+    /// Its entry in the event queue; others are out of date.
     due: Option<Time>,
     /// The length of a frame that was refused.
     wanted_bytes: Option<u32>,
@@ -47,7 +47,7 @@ impl<P: Payload> Mesh<P> {
             hosts: hosts as usize,
             impairments: impairments.to_vec(),
             seed,
-            ways: Vec::new(),
+            routes: Vec::new(),
             places: BTreeMap::new(),
             event_queue: EventQueue::new(),
             told: VecDeque::new(),
@@ -65,7 +65,7 @@ impl<P: Payload> Mesh<P> {
     ) -> Result<(), ImpairmentError> {
         let impairment_chain = ImpairmentChain::new(impairments, &mut self.random_of(from, to))?;
         let place = self.place(from, to)?;
-        self.ways[place].impairment_chain = impairment_chain;
+        self.routes[place].impairment_chain = impairment_chain;
         Ok(())
     }
 
@@ -80,40 +80,43 @@ impl<P: Payload> Mesh<P> {
         }
         let impairment_chain =
             ImpairmentChain::new(&self.impairments, &mut self.random_of(from, to))?;
-        self.ways.push(Way {
+        self.routes.push(Route {
             from,
             to,
             impairment_chain,
             due: None,
             wanted_bytes: None,
         });
-        self.places.insert((from, to), self.ways.len() - 1);
-        Ok(self.ways.len() - 1)
+        self.places.insert((from, to), self.routes.len() - 1);
+        Ok(self.routes.len() - 1)
     }
 
     /// Takes what comes out of a chain, and says when to look again.
     fn serve(&mut self, place: usize, at: Time) {
-        let way = &mut self.ways[place];
-        way.impairment_chain.advance(at);
-        while self.is_receiving[way.to.index()]
-            && let Some(frame) = way.impairment_chain.take(at)
+        let route = &mut self.routes[place];
+        route.impairment_chain.advance(at);
+        while self.is_receiving[route.to.index()]
+            && let Some(frame) = route.impairment_chain.take(at)
         {
-            let host = way.to;
+            let host = route.to;
             self.told.push_back(Event::Delivered { at, host, frame });
         }
-        if let Some(bytes) = way.wanted_bytes
-            && way.impairment_chain.has_room(at, bytes)
+        if let Some(bytes) = route.wanted_bytes
+            && route.impairment_chain.has_room(at, bytes)
         {
-            way.wanted_bytes = None;
-            self.told.push_back(Event::Room { at, host: way.from });
+            route.wanted_bytes = None;
+            self.told.push_back(Event::Room {
+                at,
+                host: route.from,
+            });
         }
-        for (number, reason) in way.impairment_chain.take_lost() {
+        for (number, reason) in route.impairment_chain.take_lost() {
             self.told.push_back(Event::Lost { at, number, reason });
         }
-        if let Some(next) = way.impairment_chain.next()
-            && way.due.is_none_or(|due| next < due)
+        if let Some(next) = route.impairment_chain.next()
+            && route.due.is_none_or(|due| next < due)
         {
-            way.due = Some(next);
+            route.due = Some(next);
             self.event_queue.enter(next, place);
         }
     }
@@ -131,9 +134,9 @@ impl<P: Payload> Network<P> for Mesh<P> {
         let Ok(place) = self.place(frame.from, frame.to) else {
             return Err((frame, Refusal::NoWay));
         };
-        let way = &mut self.ways[place];
-        let result = way.impairment_chain.offer(now, frame).map_err(|frame| {
-            way.wanted_bytes = Some(frame.bytes);
+        let route = &mut self.routes[place];
+        let result = route.impairment_chain.offer(now, frame).map_err(|frame| {
+            route.wanted_bytes = Some(frame.bytes);
             (frame, Refusal::Full)
         });
         self.serve(place, now);
@@ -151,8 +154,8 @@ impl<P: Payload> Network<P> for Mesh<P> {
             let Some((at, place)) = self.event_queue.take(now) else {
                 return;
             };
-            if self.ways[place].due == Some(at) {
-                self.ways[place].due = None;
+            if self.routes[place].due == Some(at) {
+                self.routes[place].due = None;
                 self.serve(place, at);
             }
         }
@@ -165,8 +168,8 @@ impl<P: Payload> Network<P> for Mesh<P> {
         if core::mem::replace(flag, is_receiving) == is_receiving {
             return;
         }
-        for place in 0..self.ways.len() {
-            if self.ways[place].to == host {
+        for place in 0..self.routes.len() {
+            if self.routes[place].to == host {
                 self.serve(place, now);
             }
         }

@@ -23,7 +23,7 @@ use super::memory::{Memory, StoreId};
 use super::queue::Queue;
 
 /// What became of a packet.
-pub type Verdict = Result<Received, Refusal>;
+pub type Reception = Result<Received, Refusal>;
 
 /// A slot as it is opened.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ pub struct Arrival<'a> {
 #[must_use]
 pub struct Outcome {
     /// What became of it.
-    pub verdict: Verdict,
+    pub reception: Reception,
     /// What it wrote: area and bytes of it.
     pub written: Option<(usize, Range<u64>)>,
     /// What a one-shot entry completed: area, first byte, first byte after.
@@ -103,13 +103,13 @@ pub struct Outcome {
 
 impl Outcome {
     /// Whether that is what became of the packet.
-    pub fn judge(&self, header: &Header, found: Verdict) -> Result<(), Violation> {
-        if self.verdict == found {
+    pub fn check(&self, header: &Header, found: Reception) -> Result<(), Violation> {
+        if self.reception == found {
             return Ok(());
         }
-        Err(Violation::Judged {
+        Err(Violation::Reception {
             header: *header,
-            expected: self.verdict,
+            expected: self.reception,
             found,
         })
     }
@@ -299,7 +299,7 @@ impl Receiving {
                     counts[reason as usize] += 1;
                 }
                 Outcome {
-                    verdict: Err(reason),
+                    reception: Err(reason),
                     written: None,
                     completed: None,
                 }
@@ -385,7 +385,7 @@ impl Receiving {
     fn accept(&mut self, arrival: &Arrival<'_>) -> Outcome {
         let header = arrival.header;
         let mut outcome = Outcome {
-            verdict: Ok(Received::Complete),
+            reception: Ok(Received::Complete),
             written: None,
             completed: None,
         };
@@ -413,7 +413,7 @@ impl Receiving {
             if delta != 0 {
                 entry.accumulator = (entry.accumulator + delta) % slot.modulus;
                 if entry.accumulator != 0 {
-                    outcome.verdict = Ok(Received::Deposited);
+                    outcome.reception = Ok(Received::Deposited);
                     return outcome;
                 }
             }
@@ -435,7 +435,7 @@ impl Receiving {
                 from: arrival.from,
             };
             if arrival.waiting == Some(queue) {
-                outcome.verdict = Ok(Received::Handed(notification));
+                outcome.reception = Ok(Received::Handed(notification));
             } else {
                 self.queues[queue].announce(notification);
             }

@@ -93,11 +93,11 @@ fn what_is_let_in_lies_where_it_was_sent_and_is_announced_once() {
     let mut model = receiving(Mode::Normal);
     let packet = header(FAST_INDEX, 28, 9);
     let outcome = arrive(&mut model, &packet, None);
-    assert_eq!(outcome.verdict, Ok(Received::Complete));
+    assert_eq!(outcome.reception, Ok(Received::Complete));
     assert_eq!(outcome.written, Some((0, 36..40)));
-    assert_eq!(outcome.judge(&packet, Ok(Received::Complete)), Ok(()));
-    let other = outcome.judge(&packet, Ok(Received::Deposited));
-    assert!(matches!(other, Err(Violation::Judged { .. })));
+    assert_eq!(outcome.check(&packet, Ok(Received::Complete)), Ok(()));
+    let other = outcome.check(&packet, Ok(Received::Deposited));
+    assert!(matches!(other, Err(Violation::Reception { .. })));
     let mut bytes = [0; 64];
     assert!(matches!(
         model.sweep(0, &bytes),
@@ -200,7 +200,7 @@ fn each_check_refuses_for_its_reason() {
         let mut packet = header(0, 8, 0);
         change(&mut model, &mut packet);
         let outcome = arrive(&mut model, &packet, None);
-        assert_eq!(outcome.verdict, Err(reason));
+        assert_eq!(outcome.reception, Err(reason));
         assert_eq!(model.sweep(0, &[0; 64]), Ok(()), "{reason}");
         assert!(model.is_silent(0));
         assert!(model.counted(None, &Refusals::default()).is_err());
@@ -209,7 +209,7 @@ fn each_check_refuses_for_its_reason() {
     }
     for mode in [Mode::Normal, Mode::Paranoid, Mode::ParanoidOneShot] {
         let mut model = receiving(mode);
-        assert!(arrive(&mut model, &header(0, 8, 0), None).verdict.is_ok());
+        assert!(arrive(&mut model, &header(0, 8, 0), None).reception.is_ok());
         assert_eq!(model.counted(None, &Refusals::default()), Ok(()));
     }
 }
@@ -221,21 +221,21 @@ fn a_message_is_announced_with_its_last_packet_and_spends_its_entry() {
     // A message of three packets: the last one of it comes first.
     let last = header(0, 12, (MODULUS - 2) as u64);
     assert_eq!(
-        arrive(&mut model, &last, None).verdict,
+        arrive(&mut model, &last, None).reception,
         Ok(Received::Deposited)
     );
     let first = header(0, 4, 1);
     assert_eq!(
-        arrive(&mut model, &first, None).verdict,
+        arrive(&mut model, &first, None).reception,
         Ok(Received::Deposited)
     );
     let outcome = arrive(&mut model, &header(0, 8, 1), Some(0));
     let handed = Received::Handed(notification(0, 77));
-    assert_eq!(outcome.verdict, Ok(handed));
+    assert_eq!(outcome.reception, Ok(handed));
     assert_eq!(outcome.completed, Some((0, 12, 28)));
     assert!(model.is_silent(0), "handed over, so not queued");
     let again = arrive(&mut model, &first, None);
-    assert_eq!(again.verdict, Err(Refusal::EntrySpent));
+    assert_eq!(again.reception, Err(Refusal::EntrySpent));
 }
 
 #[test]

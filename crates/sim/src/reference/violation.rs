@@ -36,7 +36,7 @@ pub enum Violation {
     },
     /// A packet was let in, or refused, wrongly.
     #[error("{found:?}, but it must be {expected:?}: {header:?}")]
-    Judged {
+    Reception {
         /// Of the packet.
         header: Header,
         /// What had to become of it.

@@ -4,7 +4,7 @@ use super::measure::{
     Failure, Flow, MESSAGES, MESSAGES_OF_A_POINT, OneWay, Shape, flow, loopback, ping_pong,
     ping_pong_asleep,
 };
-use crate::machine::{Component, Parameters, Way};
+use crate::machine::{Component, Parameters, Protocol};
 use crate::time::Span;
 
 /// Packet sizes that Figures 9 and 10 compare, in bytes (H-339).
@@ -95,8 +95,8 @@ impl Bench {
     pub fn new(machine: &Parameters) -> Result<Self, Failure> {
         let mut bench = Self {
             machine: *machine,
-            raw: ping_pong(machine, &Shape::short(Way::Raw), MESSAGES)?,
-            tagged: ping_pong(machine, &Shape::short(Way::Tagged), MESSAGES)?,
+            raw: ping_pong(machine, &Shape::short(Protocol::Raw), MESSAGES)?,
+            tagged: ping_pong(machine, &Shape::short(Protocol::Tagged), MESSAGES)?,
             slopes: Slopes {
                 flat: 0.0,
                 steep: 0.0,
@@ -179,7 +179,7 @@ impl Bench {
     /// The same experiments with state machines instead of a control program (H-356).
     pub fn hardware(&self) -> Result<(f64, f64), Failure> {
         let machine = Parameters::without_control_program(&self.machine);
-        let short = ping_pong(&machine, &Shape::short(Way::Raw), MESSAGES)?;
+        let short = ping_pong(&machine, &Shape::short(Protocol::Raw), MESSAGES)?;
         let more =
             latency(&machine, LARGE, 10 * LARGE, 0)? - latency(&machine, LARGE, 2 * LARGE, 0)?;
         Ok((us(short.span), rate(8 * LARGE, more)))

@@ -2,7 +2,7 @@
 
 use hamlyn_engine::memory::Area;
 
-use crate::machine::{ComponentTimes, OutgoingMessage, Parameters, System, Way};
+use crate::machine::{ComponentTimes, OutgoingMessage, Parameters, Protocol, System};
 use crate::random::Random;
 use crate::time::Span;
 
@@ -40,7 +40,7 @@ pub enum Failure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// How.
-    pub way: Way,
+    pub protocol: Protocol,
     /// Payload of a full packet, in bytes.
     pub packet_bytes: usize,
     /// Bytes of data.
@@ -55,7 +55,7 @@ impl Shape {
     /// A normal message without metadata.
     pub const fn datagram(packet_bytes: usize, data_bytes: usize) -> Self {
         Self {
-            way: Way::Datagram,
+            protocol: Protocol::Datagram,
             packet_bytes,
             data_bytes,
             metadata_bytes: 0,
@@ -64,9 +64,9 @@ impl Shape {
     }
 
     /// The message of Table 4.
-    pub const fn short(way: Way) -> Self {
+    pub const fn short(protocol: Protocol) -> Self {
         Self {
-            way,
+            protocol,
             packet_bytes: 256,
             data_bytes: 16,
             metadata_bytes: 0,
@@ -78,7 +78,7 @@ impl Shape {
         OutgoingMessage {
             metadata_bytes: self.metadata_bytes,
             is_silent: self.is_silent,
-            ..OutgoingMessage::new(to, self.way, self.data_bytes)
+            ..OutgoingMessage::new(to, self.protocol, self.data_bytes)
         }
     }
 
@@ -114,7 +114,7 @@ fn exchange(
     let mut contents = Vec::with_capacity(hosts);
     let mut random = Random::new(SEED);
     for host in 0..hosts {
-        system.listen(host, shape.way);
+        system.listen(host, shape.protocol);
         let bytes: Vec<u8> = (0..shape.data_bytes).map(|_| random.bits() as u8).collect();
         system
             .sending_area(host)
@@ -205,7 +205,7 @@ pub fn flow(
     has_key: bool,
 ) -> Result<Flow, Failure> {
     let mut system = System::new(*machine, 2, shape.packet_bytes, SEED);
-    system.listen(1, shape.way);
+    system.listen(1, shape.protocol);
     let mut random = Random::new(SEED);
     let contents: Vec<u8> = (0..shape.data_bytes).map(|_| random.bits() as u8).collect();
     system

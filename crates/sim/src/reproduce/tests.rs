@@ -7,7 +7,7 @@ use super::measure::{Failure, MESSAGES, Shape, flow, loopback, ping_pong, ping_p
 use super::report::Treatment::{Figures, Judged};
 use super::*;
 use crate::machine::named::{NAMED, Place};
-use crate::machine::{OutgoingMessage, Parameters, System, Way};
+use crate::machine::{OutgoingMessage, Parameters, Protocol, System};
 use crate::time::Span;
 
 /// Rows of those kinds in the paper: identifier and kind.
@@ -103,7 +103,7 @@ fn numbers_are_reached_or_the_report_says_why_not() {
 #[test]
 fn single_figures_come_of_round_trips_of_ten_thousand_messages() {
     const { assert!(MESSAGES >= 10_000) };
-    let shape = Shape::short(Way::Raw);
+    let shape = Shape::short(Protocol::Raw);
     let many = ping_pong(&Parameters::PAPER, &shape, MESSAGES).unwrap();
     // Half of the round trip is what the report says of one way.
     assert!((many.round_trip.as_us_f64() / 2.0 - ours("H-294", "one way")).abs() < 0.01);
@@ -224,20 +224,23 @@ pub(super) fn figures(machine: &Parameters, crowded: &Parameters) -> Result<Vec<
         ..Shape::datagram(256, 700)
     };
     let refused = flow(machine, &Shape::datagram(256, 64), 20, false)?;
-    let working = flow(machine, &Shape::short(Way::Tagged), 20, true)?;
+    let working = flow(machine, &Shape::short(Protocol::Tagged), 20, true)?;
     // Three senders and a receiver that cannot keep up, so that its card's memory fills, and then the work
     // queues.
     let mut crowded = System::new(*crowded, 4, 4096, 1);
     for _ in 0..120 {
         for from in 1..4 {
-            crowded.send(from, &OutgoingMessage::new(0, Way::Datagram, 16 * 1024))?;
+            crowded.send(
+                from,
+                &OutgoingMessage::new(0, Protocol::Datagram, 16 * 1024),
+            )?;
         }
     }
     let posted = crowded.now();
     while crowded.await_message(0).is_some() {}
     Ok(vec![
-        ping_pong(machine, &Shape::short(Way::Raw), 4)?.span,
-        ping_pong(machine, &Shape::short(Way::Tagged), 4)?.span,
+        ping_pong(machine, &Shape::short(Protocol::Raw), 4)?.span,
+        ping_pong(machine, &Shape::short(Protocol::Tagged), 4)?.span,
         ping_pong(machine, &with_metadata, 4)?.span,
         ping_pong_asleep(machine, &Shape::datagram(256, 0), 4)?.span,
         loopback(machine, &Shape::datagram(256, 4), 4)?.span,

@@ -19,7 +19,7 @@ use crate::time::{Span, Time};
 use crate::world::{self, ProcessId, Settings, Simulation};
 use history::History;
 pub use plan::Plan;
-use plan::{Fault, PATIENCE};
+use plan::{Fault, TIMEOUT};
 
 /// No scenario is in flight for longer.
 const END: Time = Time::from_ns(4 * process::SETTLES_NS);
@@ -28,7 +28,7 @@ const SHRINKS_MAX: u32 = 2_000;
 
 /// What became of a scenario.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Verdict {
+pub struct Outcome {
     /// What is wrong. Nothing, if all is well.
     pub violations: Vec<String>,
     /// Messages that came.
@@ -44,7 +44,7 @@ pub struct Verdict {
 }
 
 /// Runs a plan, and writes down what happens if it `records`.
-pub fn run(plan: &Plan, records: bool) -> Verdict {
+pub fn run(plan: &Plan, records: bool) -> Outcome {
     let history = Mutex::new(History::new(plan));
     let settings = Settings {
         seed: plan.seed,
@@ -62,7 +62,7 @@ pub fn run(plan: &Plan, records: bool) -> Verdict {
     let nodes: Vec<_> = (0..plan.nodes).map(|_| world.node(2)).collect();
     let mut broken = Vec::new();
     match Mesh::new(plan.nodes, &plan.network, &mut Random::new(plan.seed)) {
-        Ok(network) => world.set_network(Box::new(network), PATIENCE),
+        Ok(network) => world.set_network(Box::new(network), TIMEOUT),
         Err(error) => broken.push(error.to_string()),
     }
     let mut ids = Vec::new();
@@ -111,7 +111,7 @@ pub fn run(plan: &Plan, records: bool) -> Verdict {
     let mut violations = broken;
     violations.extend(outcome.failures);
     violations.extend(history.check());
-    Verdict {
+    Outcome {
         violations,
         messages,
         events: outcome.events,

@@ -12,7 +12,7 @@ use crate::time::{Span, Time};
 pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as u16;
 
 /// Whoever answers nothing for so long is given up on.
-pub(crate) const PATIENCE: Span = Span::from_us(20_000);
+pub(crate) const TIMEOUT: Span = Span::from_us(20_000);
 
 /// What a flow carries, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -241,7 +241,7 @@ impl Plan {
         };
         let apart_ps = self.network.iter().map(apart_ps);
         let apart_ps = apart_ps.fold(0, u64::saturating_add);
-        !self.faults.iter().any(kills) && apart_ps < PATIENCE.as_ps()
+        !self.faults.iter().any(kills) && apart_ps < TIMEOUT.as_ps()
     }
 
     /// Processes that are to be killed for good.

@@ -12,7 +12,7 @@ use crate::host;
 use crate::random::Random;
 use crate::scenario::flow::{self, FlowReceiver, FlowSender, Program, Step, Turn};
 use crate::scenario::history::{History, Oracle};
-use crate::scenario::plan::{PATIENCE, Plan};
+use crate::scenario::plan::{Plan, TIMEOUT};
 use crate::time::{Span, Time};
 use crate::world;
 
@@ -28,7 +28,7 @@ const QUESTIONS: u32 = 40;
 /// So long after the death of a process those that never met it know of it, and those that have a link to it on which they have nothing
 /// to send: whom nothing is asked, nobody misses.
 const STRANGERS: Span = Span::from_us(5_000);
-const IDLERS: Span = Span::from_us(3 * PATIENCE.as_ns() / 1_000);
+const IDLERS: Span = Span::from_us(3 * TIMEOUT.as_ns() / 1_000);
 /// At the end, what is still on its way comes to rest in so many looks, and such pauses.
 const LAST_LOOKS: u32 = 5;
 const LAST_PAUSE: Span = Span::from_us(200);

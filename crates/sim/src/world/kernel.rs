@@ -28,8 +28,8 @@ pub(crate) enum What {
     Look { channel: u32 },
     /// The network is to be asked what happened.
     Network,
-    /// The association of a post wants to be looked after.
-    Post { post: u32 },
+    /// The association of a connection wants to be looked after.
+    Connection { connection: u32 },
     /// A number of the world's own actions is due.
     Act { number: u32 },
 }

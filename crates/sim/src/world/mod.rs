@@ -13,7 +13,7 @@ use crate::link::Carrier;
 use crate::link::frames::Frames;
 use crate::machine::carrier::MachineCarrier;
 use crate::machine::cost_model::CostModel;
-use crate::machine::{Parameters, Way};
+use crate::machine::{Parameters, Protocol};
 use crate::time::{Span, Time};
 use kernel::{Kernel, What};
 use task::{Coroutine, PendingTask};
@@ -170,17 +170,17 @@ impl<'a> Simulation<'a> {
     }
 
     /// Has links between nodes go over that network, whose hosts are the nodes in their order: what is lost is sent
-    /// again. A link ends whose peer answers nothing for `patience`, or takes nothing for ten times that; it should be
+    /// again. A link ends whose peer answers nothing for `timeout`, or takes nothing for ten times that; it should be
     /// far longer than a round trip.
-    pub fn set_network(&mut self, network: Carrier, patience: Span) {
-        self.kernel.frames = Some(Frames::new(network, patience));
+    pub fn set_network(&mut self, network: Carrier, timeout: Span) {
+        self.kernel.frames = Some(Frames::new(network, timeout));
     }
 
     /// Has links between nodes go over a machine with so many hosts, which are the nodes in their order: cards, wires, a switch, and
     /// the software of its processors, which is charged for each message; messages in fast mode as `fast` says. Nothing else
     /// that programs do takes time then, whatever the settings say; packets carry as much as they say. Links within a node do
     /// not use the machine.
-    pub fn set_machine(&mut self, machine: Parameters, hosts: usize, fast: Way) {
+    pub fn set_machine(&mut self, machine: Parameters, hosts: usize, fast: Protocol) {
         // It loses nothing, so there are no associations.
         let carrier = MachineCarrier::new(machine, hosts);
         self.set_network(Box::new(carrier), Span::ZERO);
@@ -272,7 +272,9 @@ impl Run<'_> {
                     kernel::with(|kernel| kernel.ring_if_asleep(channel));
                 }
                 What::Network => kernel::with(Kernel::advance_network),
-                What::Post { post } => kernel::with(|kernel| kernel.look_after(post)),
+                What::Connection { connection } => {
+                    kernel::with(|kernel| kernel.look_after(connection))
+                }
                 What::Act { number } => {
                     if let Some(act) = kernel::with(|kernel| kernel.take_act(number)) {
                         act();

@@ -6,7 +6,7 @@ use hamlyn_engine::packet::{Address, Flags, Kind, Short, SlotName};
 use hamlyn_engine::receive::{Awaited, Received};
 use hamlyn_engine::slot::Mode;
 use hamlyn_sim::reference::Violation;
-use hamlyn_sim::reference::receiving::{Arrival, Verdict};
+use hamlyn_sim::reference::receiving::{Arrival, Reception};
 
 use super::lent::{self, InPlace, Packet};
 use super::{AREA_BYTES, Driver, noise, short_of};
@@ -121,7 +121,7 @@ impl Driver {
             found,
             Ok(Received::Complete | Received::Handed(_))
         ));
-        outcome.judge(header, found)?;
+        outcome.check(header, found)?;
         if let Some(new) = new {
             self.look(packet, new.area, new.base.wrapping_add(header.offset))?;
             if let Some(entries) = new.entries {
@@ -164,7 +164,7 @@ impl Driver {
     }
 
     /// Gives a packet to the engine by one of the ways that its form allows; whether it was taken as awaited.
-    fn take(&mut self, packet: &Packet, waiting: Option<usize>) -> (Verdict, bool) {
+    fn take(&mut self, packet: &Packet, waiting: Option<usize>) -> (Reception, bool) {
         let waiting = waiting.map(|queue| self.queues[queue].0);
         let way = self.random.below(4);
         if way <= 2
@@ -196,8 +196,8 @@ impl Driver {
             }
         }
         let (from, header) = (packet.from, &packet.header);
-        let verdict = self.receiver.receive(from, header, packet, waiting);
-        (verdict, false)
+        let reception = self.receiver.receive(from, header, packet, waiting);
+        (reception, false)
     }
 
     /// What the application knows that awaits such a packet at its entry.

@@ -264,7 +264,7 @@ impl Strangers {
             waiting: None,
         });
         // A silent message shows by nothing.
-        let looks = match expected.verdict {
+        let looks = match expected.reception {
             Ok(_) if is_silent => LOOKS_MIN,
             _ => LOOKS_MAX,
         };

@@ -277,7 +277,7 @@ pub(crate) fn one_way(pair: &mut Pair, protocol: Protocol, effort: Effort) -> Re
         let after = pair.raw(effort.round_trips)?;
         if (before - after).abs() > STEADY * before.min(after) {
             repeated += 1;
-            if started.elapsed() > effort.patience {
+            if started.elapsed() > effort.timeout {
                 bail!(
                     "the raw hand-off never kept still ({before:.0} and {after:.0} ns): the machine is too disturbed to measure"
                 );

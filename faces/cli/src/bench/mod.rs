@@ -110,7 +110,7 @@ pub(crate) struct Effort {
     /// Whether as little as possible is measured.
     pub(crate) is_quick: bool,
     /// How long to try for undisturbed measurements of one protocol.
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Effort {
@@ -125,7 +125,7 @@ impl Effort {
                 interruptions: 64,
                 window: Duration::from_millis(300),
                 is_quick: true,
-                patience: Duration::from_secs(15),
+                timeout: Duration::from_secs(15),
             }
         } else {
             Self {
@@ -137,7 +137,7 @@ impl Effort {
                 interruptions: 400,
                 window: Duration::from_millis(800),
                 is_quick: false,
-                patience: Duration::from_secs(60),
+                timeout: Duration::from_secs(60),
             }
         }
     }

@@ -24,7 +24,7 @@ const ROUNDS: usize = 5;
 /// How long a sleeper is left alone, so that it sleeps.
 const SETTLED: Duration = Duration::from_micros(300);
 /// How long a sleeper that nobody wakes waits.
-const PATIENCE: Wait = Wait::millis(5_000);
+const TIMEOUT: Wait = Wait::millis(5_000);
 
 /// Medians, in nanoseconds.
 pub(crate) struct Waking {
@@ -173,16 +173,16 @@ fn by_message() -> Result<Way<'static>> {
     let mut queue = there.open_queue(1024)?;
     let slot = there.open_slot(NewSlot::new(&area).queue(&queue))?;
     let ticket = slot.fast_ticket(0, 64)?;
-    let target = here.target(&ticket, PATIENCE)?;
+    let target = here.target(&ticket, TIMEOUT)?;
     let terminus = here.open_terminus(TerminusOptions::default())?;
     Ok(Way {
         sleep: Box::new(move || {
-            let taken = there.rcv_block(&mut queue, PATIENCE)?;
+            let taken = there.rcv_block(&mut queue, TIMEOUT)?;
             taken.map(|_| ()).context("nothing came")
         }),
         wake: Box::new(move || {
             let message = Message::new(&[7; 16]);
-            here.send_msg(terminus, &target, &message, PATIENCE)?;
+            here.send_msg(terminus, &target, &message, TIMEOUT)?;
             Ok(())
         }),
     })

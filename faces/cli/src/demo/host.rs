@@ -18,8 +18,8 @@ const ITEM: &str = "ticket";
 const AREA_BYTES: u64 = 4096;
 /// Tags that wait to be taken at most.
 const TAGS: usize = 1 << 16;
-const PATIENCE: Duration = Duration::from_secs(30);
-const WAIT: Wait = Wait::For(PATIENCE);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const WAIT: Wait = Wait::For(TIMEOUT);
 /// How often somebody is written to who may be gone.
 const KNOCK: Duration = Duration::from_millis(5);
 
@@ -134,7 +134,7 @@ impl Desk {
             }
             if is_idle {
                 ensure!(
-                    progress.elapsed() < PATIENCE,
+                    progress.elapsed() < TIMEOUT,
                     "{sent} of {all} sent, {} came, and nothing more happens",
                     tags.len()
                 );
@@ -175,7 +175,7 @@ impl Desk {
                 Err(error) => break error,
             }
             ensure!(
-                begun.elapsed() < PATIENCE,
+                begun.elapsed() < TIMEOUT,
                 "nobody noticed that {to} is cut off"
             );
             self.manager.wait(Wait::For(KNOCK))?;

@@ -36,7 +36,7 @@ const TURN: Duration = Duration::from_millis(100);
 /// How long nothing may be answered between two hosts that nothing has happened to.
 const STALL: Duration = Duration::from_secs(30);
 /// How long processes have to start, to be done with what they have sent, or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// A link may be found lost so long after its cable was plugged in.
 const AFTERMATH: Duration = Duration::from_secs(30);
 /// Cuts that follow each other count together when they fall into so long, and that they are long in all when they make up so much of it:
@@ -251,7 +251,7 @@ impl<'a> Soak<'a> {
             Event::Cut { is_long, .. } => {
                 self.cuts += 1;
                 if is_long {
-                    self.cut_until.insert(host, Instant::now() + PATIENCE);
+                    self.cut_until.insert(host, Instant::now() + TIMEOUT);
                 }
                 self.cut_spans.push((host, Instant::now(), None));
                 self.cluster.cut(host)?;
@@ -399,7 +399,7 @@ impl<'a> Soak<'a> {
             if others.is_empty() {
                 return Ok(true);
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIMEOUT {
                 for host in others {
                     self.fault(format!("host {host}: {what}"));
                 }
@@ -453,7 +453,7 @@ impl<'a> Soak<'a> {
             if is_over || !self.faults.is_empty() {
                 break;
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIMEOUT {
                 self.fault("not all processes end".to_owned());
                 break;
             }

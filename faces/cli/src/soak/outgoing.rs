@@ -23,7 +23,7 @@ use super::worker::is_linked;
 /// How long a call that must wait for another host may take; nothing else is done meanwhile.
 const CALL: Wait = Wait::millis(200);
 /// How long nobody may answer a knock.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// How long until the next knock.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Records sent in one turn.
@@ -118,7 +118,7 @@ impl Outgoing {
                 let found = inbox.recv(Wait::Poll)?;
                 let bundle = found.map(|it| Bundle::from_bytes(&it)).transpose()?;
                 let to = *to;
-                if bundle.is_none() && is_linked(manager, &to) && since.elapsed() < PATIENCE {
+                if bundle.is_none() && is_linked(manager, &to) && since.elapsed() < TIMEOUT {
                     return Ok((false, None));
                 }
                 let away = State::Away(Instant::now() + PAUSE);

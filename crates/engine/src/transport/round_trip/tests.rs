@@ -1,30 +1,29 @@
 use super::*;
 
 #[test]
-fn patience_follows_what_was_measured_and_doubles_in_vain() {
+fn timeout_follows_what_was_measured_and_doubles_in_vain() {
     let mut round_trip = RoundTripEstimator::new();
-    let patience =
-        |round_trip: &RoundTripEstimator| round_trip.timeout_ns(10_000, 2_000, 40_000, 0);
-    assert_eq!(patience(&round_trip), 10_000);
+    let timeout = |round_trip: &RoundTripEstimator| round_trip.timeout_ns(10_000, 2_000, 40_000, 0);
+    assert_eq!(timeout(&round_trip), 10_000);
     for _ in 0..3 {
         round_trip.timed_out();
     }
-    assert_eq!(patience(&round_trip), 40_000);
+    assert_eq!(timeout(&round_trip), 40_000);
     for at in 0..100 {
         round_trip.measured(at, 100);
     }
     assert_eq!((round_trip.smooth_ns(), round_trip.least_ns()), (100, 100));
-    assert_eq!(patience(&round_trip), 2_000);
+    assert_eq!(timeout(&round_trip), 2_000);
     round_trip.timed_out();
-    assert_eq!(patience(&round_trip), 4_000);
+    assert_eq!(timeout(&round_trip), 4_000);
     // Slower than the limit of the doubling.
     for at in 0..100 {
         round_trip.measured(at, 90_000);
     }
-    assert!(patience(&round_trip) >= 89_000, "{}", patience(&round_trip));
-    let before = patience(&round_trip);
+    assert!(timeout(&round_trip) >= 89_000, "{}", timeout(&round_trip));
+    let before = timeout(&round_trip);
     round_trip.timed_out();
-    assert_eq!(patience(&round_trip), before);
+    assert_eq!(timeout(&round_trip), before);
 }
 
 #[test]

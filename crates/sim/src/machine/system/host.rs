@@ -14,8 +14,8 @@ use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::{Message, Transmitter};
 
-use super::{Arrival, OutgoingMessage, Way};
-use crate::machine::card::{TransferDescriptor, Verdict};
+use super::{Arrival, OutgoingMessage, Protocol};
+use crate::machine::card::{Reception, TransferDescriptor};
 use crate::machine::cards::Segment;
 use crate::machine::component::ComponentTimes;
 use crate::machine::memory::{Memory, Packet, Source};
@@ -61,7 +61,7 @@ impl Processor {
 pub(super) struct Host {
     pub(super) processor: Processor,
     /// How its application receives.
-    pub(super) listens: Way,
+    pub(super) listens: Protocol,
     pub(super) is_asleep: bool,
     pub(super) arrivals: VecDeque<Arrival>,
     pub(super) sending_area: Memory,
@@ -118,7 +118,7 @@ impl Host {
             .expect("the first slot, over all of its area");
         Self {
             processor: Processor::default(),
-            listens: Way::Datagram,
+            listens: Protocol::Datagram,
             is_asleep: false,
             arrivals: VecDeque::new(),
             sending_area,
@@ -155,7 +155,7 @@ impl Host {
         slot: SlotName,
         key: Key,
     ) -> Result<(), PostError> {
-        let is_fast = outgoing.way != Way::Datagram;
+        let is_fast = outgoing.protocol != Protocol::Datagram;
         let message = Message {
             link: LinkId {
                 index: outgoing.to as u32,
@@ -244,13 +244,13 @@ impl Host {
     }
 
     /// Hands a packet to the engine.
-    pub(super) fn judge(&mut self, packet: &Packet) -> Verdict {
+    pub(super) fn accept(&mut self, packet: &Packet) -> Reception {
         let before = self.receiver.announced();
         let received = self.receiver.receive(SWITCH, &packet.header, packet, None);
         if received.is_err() {
             self.refused += 1;
         }
-        Verdict {
+        Reception {
             is_let_in: received.is_ok(),
             is_announced: self.receiver.announced() != before,
         }

@@ -12,13 +12,13 @@ fn pattern(system: &System, host: usize, bytes: usize) -> Vec<u8> {
 /// Everything that was charged on a message's way is its latency, neither more nor less, whoever waited for whom.
 #[test]
 fn the_component_times_of_a_message_sum_to_its_latency() {
-    for (way, data_bytes, metadata_bytes, packet_bytes) in [
-        (Way::Raw, 16, 0, 256),
-        (Way::Tagged, 100, 0, 256),
-        (Way::Tagged, 200, 0, 256),
-        (Way::Datagram, 0, 0, 256),
-        (Way::Datagram, 1_000, 60, 256),
-        (Way::Datagram, 40_960, 4, 4_096),
+    for (protocol, data_bytes, metadata_bytes, packet_bytes) in [
+        (Protocol::Raw, 16, 0, 256),
+        (Protocol::Tagged, 100, 0, 256),
+        (Protocol::Tagged, 200, 0, 256),
+        (Protocol::Datagram, 0, 0, 256),
+        (Protocol::Datagram, 1_000, 60, 256),
+        (Protocol::Datagram, 40_960, 4, 4_096),
     ] {
         for (machine, hosts, to) in [
             (Parameters::PAPER, 2, 1),
@@ -28,10 +28,10 @@ fn the_component_times_of_a_message_sum_to_its_latency() {
         ] {
             let mut system = System::new(machine, hosts, packet_bytes, 1);
             let sent = pattern(&system, 0, data_bytes);
-            system.listen(to, way);
+            system.listen(to, protocol);
             let message = OutgoingMessage {
                 metadata_bytes,
-                ..OutgoingMessage::new(to, way, data_bytes)
+                ..OutgoingMessage::new(to, protocol, data_bytes)
             };
             let began = system.now();
             system.send(0, &message).unwrap();
@@ -43,7 +43,7 @@ fn the_component_times_of_a_message_sum_to_its_latency() {
             );
             let came = system.receiving_area(to).copy(0..data_bytes).unwrap();
             assert_eq!(came, sent);
-            if way == Way::Datagram && metadata_bytes != 0 {
+            if protocol == Protocol::Datagram && metadata_bytes != 0 {
                 let metadata = system.metadata(to, &arrival.notification);
                 assert_eq!(metadata, vec![host::METADATA_BYTE; metadata_bytes]);
             }
@@ -58,7 +58,7 @@ fn a_wrong_key_is_refused_and_nothing_is_announced() {
     pattern(&system, 0, 64);
     let message = OutgoingMessage {
         has_key: false,
-        ..OutgoingMessage::new(1, Way::Datagram, 64)
+        ..OutgoingMessage::new(1, Protocol::Datagram, 64)
     };
     system.send(0, &message).unwrap();
     assert_eq!(system.await_message(1), None);
@@ -79,7 +79,7 @@ fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
     for _ in 0..100 {
         for from in 1..4 {
             system
-                .send(from, &OutgoingMessage::new(0, Way::Datagram, 1_024))
+                .send(from, &OutgoingMessage::new(0, Protocol::Datagram, 1_024))
                 .unwrap();
         }
     }
@@ -101,7 +101,7 @@ fn the_same_twice() {
             system
                 .send(
                     round % 3,
-                    &OutgoingMessage::new((round + 1) % 3, Way::Datagram, 900 * round),
+                    &OutgoingMessage::new((round + 1) % 3, Protocol::Datagram, 900 * round),
                 )
                 .unwrap();
         }

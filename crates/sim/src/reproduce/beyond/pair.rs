@@ -1,7 +1,7 @@
 //! The paper's experiments on a host pair of today, beside the paper's machine.
 
 use crate::machine::modern::SOURCES;
-use crate::machine::{Component, Parameters, Way};
+use crate::machine::{Component, Parameters, Protocol};
 use crate::reproduce::bench::{Bench, LARGE, RECOMMENDED, SMALL, us};
 use crate::reproduce::measure::{Failure, Shape, flow};
 use crate::reproduce::report::{Parameter, Plot, parameters, plots};
@@ -123,7 +123,7 @@ const COMPONENTS: [(&str, Component); 7] = [
 ];
 
 fn short_flow(bench: &Bench) -> Result<crate::reproduce::measure::Flow, Failure> {
-    flow(&bench.machine, &Shape::short(Way::Tagged), 1_000, true)
+    flow(&bench.machine, &Shape::short(Protocol::Tagged), 1_000, true)
 }
 
 /// So that what is printed does not depend on the last bit of a sum.

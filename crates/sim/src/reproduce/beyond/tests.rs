@@ -8,7 +8,7 @@ use super::saturation::{
 use super::*;
 use crate::machine::modern::SOURCES;
 use crate::machine::named::Place;
-use crate::machine::{Parameters, Way};
+use crate::machine::{Parameters, Protocol};
 use crate::network::Routing;
 use crate::network::saturation::Traffic;
 use crate::reproduce::measure::{Failure, Shape, flow};
@@ -93,7 +93,7 @@ fn figures(machine: &Parameters) -> Result<Vec<Span>, Failure> {
         ..*machine
     };
     let mut figures = crate::reproduce::tests::figures(machine, &full)?;
-    let working = flow(machine, &Shape::short(Way::Tagged), 20, true)?;
+    let working = flow(machine, &Shape::short(Protocol::Tagged), 20, true)?;
     figures.push(working.sending_lanai);
     figures.push(flow(machine, &Shape::datagram(64, 16 * 1024), 4, true)?.span);
     Ok(figures)

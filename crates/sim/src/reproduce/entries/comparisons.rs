@@ -2,7 +2,7 @@
 
 use super::{calibrated, figures, judged, mb_per_s, measured};
 use crate::machine::Component::HostSoftware;
-use crate::machine::Way;
+use crate::machine::Protocol;
 use crate::network::saturation::Traffic;
 use crate::reproduce::bench::{Bench, LARGE, us};
 use crate::reproduce::beyond::saturation::of_64_hosts;
@@ -11,7 +11,7 @@ use crate::reproduce::report::Treatment;
 
 /// Cycles of 10 ns of tagged remote write: sending, receiving.
 fn cycles(b: &Bench) -> Result<(f64, f64), Failure> {
-    let flow = flow(&b.machine, &Shape::short(Way::Tagged), 1_000, true)?;
+    let flow = flow(&b.machine, &Shape::short(Protocol::Tagged), 1_000, true)?;
     Ok((
         us(flow.sending_processor) * 100.0,
         us(flow.receiving_processor) * 100.0,

@@ -2,7 +2,7 @@
 
 use super::{calibrated, figures, given, judged};
 use crate::machine::Component::{Dma, HostSoftware, HostWrites, Lanai, Switch};
-use crate::machine::Way;
+use crate::machine::Protocol;
 use crate::machine::parameters::{BUS_CYCLE, BUS_WORD_BYTES, TRANSACTION_MAX_BYTES};
 use crate::reproduce::bench::{Bench, us};
 use crate::reproduce::measure::{Failure, Shape, ping_pong};
@@ -19,7 +19,7 @@ fn store_ns(b: &Bench) -> Result<f64, Failure> {
     let of = |data_bytes| {
         let shape = Shape {
             data_bytes,
-            ..Shape::short(Way::Raw)
+            ..Shape::short(Protocol::Raw)
         };
         Ok::<_, Failure>(ping_pong(&b.machine, &shape, 4)?.times.of(HostWrites))
     };

@@ -3,7 +3,7 @@
 use crate::network::impairment::Cut;
 use crate::network::{HostId, Impairment};
 use crate::random::Random;
-use crate::scenario::plan::{Driven, Fault, Flow, Item, Kind, PATIENCE, Plan, Process, WORK_QUEUE};
+use crate::scenario::plan::{Driven, Fault, Flow, Item, Kind, Plan, Process, TIMEOUT, WORK_QUEUE};
 
 /// Most drive themselves, as most programs do.
 const DRIVEN: [Driven; 5] = [
@@ -159,10 +159,10 @@ fn impairments(random: &mut Random, nodes: u32) -> Vec<Impairment> {
 
 /// Heals before anybody is given up, but for a few.
 fn partition(random: &mut Random, nodes: u32) -> Impairment {
-    let longest_ps = PATIENCE.as_ps() / 5;
+    let longest_ps = TIMEOUT.as_ps() / 5;
     let from_ps = random.within(0..2_000_000_000);
     let for_ps = match random.below(16) {
-        0 => random.within(longest_ps..3 * PATIENCE.as_ps()),
+        0 => random.within(longest_ps..3 * TIMEOUT.as_ps()),
         _ => random.within(1..longest_ps),
     };
     let one = HostId(random.below(u64::from(nodes)) as u32);

@@ -71,7 +71,7 @@ impl Udp {
     }
 
     /// Polls until something comes, but not for longer than that; how many bytes.
-    fn take(&mut self, patience: Duration) -> Result<Option<usize>> {
+    fn take(&mut self, timeout: Duration) -> Result<Option<usize>> {
         let mut began = None;
         loop {
             for _ in 0..1_000 {
@@ -81,7 +81,7 @@ impl Udp {
                     Err(error) => return Err(error).context("receiving"),
                 }
             }
-            if began.get_or_insert_with(Instant::now).elapsed() > patience {
+            if began.get_or_insert_with(Instant::now).elapsed() > timeout {
                 return Ok(None);
             }
         }
@@ -134,12 +134,12 @@ impl Udp {
     /// Takes a stream until it is over.
     pub(super) fn drain(&mut self) -> Result<Came> {
         let (mut came, mut first) = (0, None);
-        let (mut last, mut patience) = (Instant::now(), LOST_AFTER);
-        while let Some(bytes) = self.take(patience)? {
+        let (mut last, mut timeout) = (Instant::now(), LOST_AFTER);
+        while let Some(bytes) = self.take(timeout)? {
             came += bytes as u64;
             last = Instant::now();
             first.get_or_insert(last);
-            patience = OVER_AFTER;
+            timeout = OVER_AFTER;
         }
         let seconds = (last - first.context("nothing came")?).as_secs_f64();
         Ok(Came {

@@ -1,4 +1,4 @@
-//! Posts: associations of the engine between interfaces of different nodes, and what their hosts do for them
+//! Connections: associations of the engine between interfaces of different nodes, and what their hosts do for them
 //! (decision 12).
 //!
 //! A program's calls offer packets and take those that came, and send what may go by then. Everything else is its host's
@@ -29,9 +29,9 @@ use crate::world::kernel::{Kernel, What};
 const RETURNED_MAX: usize = 1_024;
 /// Times of an association are at most this, in nanoseconds.
 const TIME_MAX_NS: u64 = 60_000_000_000;
-/// Until a post is looked after again that has something to do, but not now.
+/// Until a connection is looked after again that has something to do, but not now.
 const AGAIN: Span = Span::from_ns(100);
-/// In the history, numbers of posts do not meet those of channels.
+/// In the history, numbers of connections do not meet those of channels.
 const MARK: u64 = 1 << 40;
 
 /// A frame that came, of which packets are still to be taken.
@@ -43,12 +43,12 @@ struct Held {
 
 /// See the module.
 #[derive(Debug)]
-struct Post {
+struct Connection {
     association: Association,
     /// This end's interface, and its name of the link.
     interface: u32,
     token: u64,
-    /// The post and the interface at the other end.
+    /// The connection and the interface at the other end.
     peer: [u32; 2],
     frames: VecDeque<Held>,
     /// For so many frames there is room until they are taken.
@@ -73,20 +73,20 @@ struct Post {
     is_told: bool,
 }
 
-/// All posts of a world.
+/// All connections of a world.
 #[derive(Debug)]
-pub(crate) struct Posts {
-    patience: Span,
-    all: Vec<Post>,
+pub(crate) struct Connections {
+    timeout: Span,
+    all: Vec<Connection>,
     /// Where frames are written.
     room: Vec<u8>,
 }
 
-impl Posts {
-    /// Peers that answer nothing for `patience` are given up on.
-    pub(crate) fn new(patience: Span) -> Self {
+impl Connections {
+    /// Peers that answer nothing for `timeout` are given up on.
+    pub(crate) fn new(timeout: Span) -> Self {
         Self {
-            patience,
+            timeout,
             all: Vec::new(),
             room: Vec::new(),
         }
@@ -98,8 +98,8 @@ impl Posts {
         let besides = defaults.frame_bytes - defaults.payload_max_bytes();
         let frame_bytes = (payload_bytes + besides).clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX);
         let channels = (channels as usize).clamp(1, CHANNELS_MAX) as u16;
-        let timeout_ns = self.patience.as_ns();
-        // Retries go on for longer than the patience, so that some are left when much is lost.
+        let timeout_ns = self.timeout.as_ns();
+        // Retries go on for longer than the timeout, so that some are left when much is lost.
         let part_ns = |part: u64| (timeout_ns / part).clamp(1, TIME_MAX_NS);
         Settings {
             channels,
@@ -126,16 +126,16 @@ impl Posts {
         }
     }
 
-    fn get(&self, post: u32) -> Option<&Post> {
-        self.all.get(post as usize)
+    fn get(&self, connection: u32) -> Option<&Connection> {
+        self.all.get(connection as usize)
     }
 
-    fn get_mut(&mut self, post: u32) -> Option<&mut Post> {
-        self.all.get_mut(post as usize)
+    fn get_mut(&mut self, connection: u32) -> Option<&mut Connection> {
+        self.all.get_mut(connection as usize)
     }
 }
 
-impl Post {
+impl Connection {
     fn clock_ns(&mut self, local: Time) -> u64 {
         self.clock = self.clock.max(local);
         self.clock.as_ns()
@@ -143,27 +143,27 @@ impl Post {
 }
 
 impl Kernel {
-    /// The two posts of a link between these interfaces, which have it under these tokens. Nothing if there is no network.
-    pub(crate) fn open_posts(&mut self, ends: [(u32, u64); 2]) -> Option<[u32; 2]> {
+    /// The two connections of a link between these interfaces, which have it under these tokens. Nothing if there is no network.
+    pub(crate) fn open_connections(&mut self, ends: [(u32, u64); 2]) -> Option<[u32; 2]> {
         let (channels, payload) = (
             self.settings.link_packets,
             self.settings.packet_payload_bytes,
         );
         let now = self.local();
-        let posts = &mut self.frames.as_mut()?.posts;
-        let settings = posts.settings(channels, payload);
-        let first = posts.all.len() as u32;
+        let connections = &mut self.frames.as_mut()?.connections;
+        let settings = connections.settings(channels, payload);
+        let first = connections.all.len() as u32;
         let numbers = [first, first + 1];
         for (at, (interface, token)) in ends.into_iter().enumerate() {
             let association = match Association::new(settings) {
                 Ok(association) => association,
                 Err(error) => {
-                    posts.all.truncate(first as usize);
+                    connections.all.truncate(first as usize);
                     self.fail(format!("no association can be made: {error}"));
                     return None;
                 }
             };
-            posts.all.push(Post {
+            connections.all.push(Connection {
                 association,
                 interface,
                 token,
@@ -183,36 +183,37 @@ impl Kernel {
                 is_told: false,
             });
         }
-        posts.room.resize(settings.frame_bytes, 0);
+        connections.room.resize(settings.frame_bytes, 0);
         Some(numbers)
     }
 
-    fn post(&mut self, post: u32) -> Option<&mut Post> {
-        self.frames.as_mut()?.posts.get_mut(post)
+    fn connection(&mut self, connection: u32) -> Option<&mut Connection> {
+        self.frames.as_mut()?.connections.get_mut(connection)
     }
 
     // For programs.
 
     /// Whether a short packet would be accepted.
-    pub(crate) fn post_has_room(&mut self, post: u32) -> bool {
-        self.post(post)
-            .is_some_and(|post| post.association.has_room())
+    pub(crate) fn connection_has_room(&mut self, connection: u32) -> bool {
+        self.connection(connection)
+            .is_some_and(|connection| connection.association.has_room())
     }
 
     /// The largest payload of its packets.
-    pub(crate) fn post_payload_max_bytes(&self, post: u32) -> usize {
-        let posts = self.frames.as_ref().map(|frames| &frames.posts);
-        let post = posts.and_then(|posts| posts.get(post));
-        post.map_or(0, |post| post.association.payload_max_bytes())
+    pub(crate) fn connection_payload_max_bytes(&self, connection: u32) -> usize {
+        let connections = self.frames.as_ref().map(|frames| &frames.connections);
+        let connection = connections.and_then(|connections| connections.get(connection));
+        connection.map_or(0, |connection| connection.association.payload_max_bytes())
     }
 
     /// Sends a packet.
-    pub(crate) fn post_send(&mut self, number: u32, packet: &Packet) -> Result<(), Unsent> {
+    pub(crate) fn connection_send(&mut self, number: u32, packet: &Packet) -> Result<(), Unsent> {
         self.charge(self.settings.costs.send);
         let local = self.local();
-        let post = self.post(number).ok_or(Unsent::Gone)?;
+        let connection = self.connection(number).ok_or(Unsent::Gone)?;
         let data: &[memory::Part<'_, Area>] = &[memory::Part::Bytes(packet.data())];
-        post.association
+        connection
+            .association
             .offer(&packet.header, packet.metadata(), data)?;
         self.trace.count(
             local,
@@ -223,128 +224,140 @@ impl Kernel {
     }
 
     /// The program is about to sleep until there is room.
-    pub(crate) fn post_await_room(&mut self, number: u32, is_needed: bool, fence: Option<u64>) {
-        if let Some(post) = self.post(number) {
-            post.awaited = is_needed;
-            post.fence = fence;
+    pub(crate) fn connection_await_room(
+        &mut self,
+        number: u32,
+        is_needed: bool,
+        fence: Option<u64>,
+    ) {
+        if let Some(connection) = self.connection(number) {
+            connection.awaited = is_needed;
+            connection.fence = fence;
         }
     }
 
     /// Marks what was accepted so far.
-    pub(crate) fn post_fence(&mut self, number: u32) -> Result<u64, Unsent> {
-        let post = self.post(number).ok_or(Unsent::Gone)?;
-        if post.association.close_reason().is_some() {
+    pub(crate) fn connection_fence(&mut self, number: u32) -> Result<u64, Unsent> {
+        let connection = self.connection(number).ok_or(Unsent::Gone)?;
+        if connection.association.close_reason().is_some() {
             return Err(Unsent::Gone);
         }
-        let fence = post.association.mark();
+        let fence = connection.association.mark();
         self.send_due(number);
         Ok(fence)
     }
 
     /// Whether everything before that fence was acknowledged, or came back.
-    pub(crate) fn post_is_answered(&mut self, number: u32, fence: u64) -> Result<bool, Unsent> {
-        let post = self.post(number).ok_or(Unsent::Gone)?;
-        match post.association.close_reason() {
+    pub(crate) fn connection_is_answered(
+        &mut self,
+        number: u32,
+        fence: u64,
+    ) -> Result<bool, Unsent> {
+        let connection = self.connection(number).ok_or(Unsent::Gone)?;
+        match connection.association.close_reason() {
             Some(_) => Err(Unsent::Gone),
-            None => Ok(post.association.is_settled(fence)),
+            None => Ok(connection.association.is_settled(fence)),
         }
     }
 
     /// Whether everything that was sent is known to have been taken.
-    pub(crate) fn post_is_all_taken(&mut self, number: u32) -> bool {
-        self.post(number).is_some_and(|post| {
-            let mark = post.association.mark();
-            !post.has_lost && post.association.is_settled(mark)
+    pub(crate) fn connection_is_all_taken(&mut self, number: u32) -> bool {
+        self.connection(number).is_some_and(|connection| {
+            let mark = connection.association.mark();
+            !connection.has_lost && connection.association.is_settled(mark)
         })
     }
 
     /// What the peer refused.
-    pub(crate) fn post_refused(&mut self, number: u32) -> Refused {
-        self.post(number)
-            .map_or(Refused::default(), |post| post.refused)
+    pub(crate) fn connection_refused(&mut self, number: u32) -> Refused {
+        self.connection(number)
+            .map_or(Refused::default(), |connection| connection.refused)
     }
 
     /// How much came back and was forgotten.
-    pub(crate) fn post_forgotten(&mut self, number: u32) -> u64 {
-        self.post(number).map_or(0, |post| post.forgotten)
+    pub(crate) fn connection_forgotten(&mut self, number: u32) -> u64 {
+        self.connection(number)
+            .map_or(0, |connection| connection.forgotten)
     }
 
     /// What came back.
-    pub(crate) fn post_next_returned(&mut self, number: u32) -> Option<(Header, Return)> {
-        self.post(number)?.returned.pop_front()
+    pub(crate) fn connection_next_returned(&mut self, number: u32) -> Option<(Header, Return)> {
+        self.connection(number)?.returned.pop_front()
     }
 
     /// Whether something has come that was not taken.
-    pub(crate) fn post_is_pending(&self, post: u32) -> bool {
-        let posts = self.frames.as_ref().map(|frames| &frames.posts);
-        let post = posts.and_then(|posts| posts.get(post));
-        post.is_some_and(|post| !post.frames.is_empty())
+    pub(crate) fn connection_is_pending(&self, connection: u32) -> bool {
+        let connections = self.frames.as_ref().map(|frames| &frames.connections);
+        let connection = connections.and_then(|connections| connections.get(connection));
+        connection.is_some_and(|connection| !connection.frames.is_empty())
     }
 
-    /// Moves the packets of one frame into the receiver's hands; the frame ends with [`Kernel::post_taken`].
-    pub(crate) fn post_collect(
+    /// Moves the packets of one frame into the receiver's hands; the frame ends with [`Kernel::connection_taken`].
+    pub(crate) fn connection_collect(
         &mut self,
-        post: u32,
+        connection: u32,
         into: &mut VecDeque<Packet>,
     ) -> Option<ReceiveToken> {
-        let Held { bytes, token } = self.post(post)?.frames.pop_front()?;
+        let Held { bytes, token } = self.connection(connection)?.frames.pop_front()?;
         let bytes = bytes.get(token.range()).unwrap_or_default();
         into.extend(Packets::new(bytes).map(|packet| packet_of(&packet)));
         Some(token)
     }
 
     /// All packets of a frame were taken, but for those that were refused.
-    pub(crate) fn post_taken(
+    pub(crate) fn connection_taken(
         &mut self,
         number: u32,
         token: ReceiveToken,
         refused: &[(u16, Refusal)],
     ) {
         let local = self.local();
-        if let Some(post) = self.post(number) {
-            let now_ns = post.clock_ns(local);
+        if let Some(connection) = self.connection(number) {
+            let now_ns = connection.clock_ns(local);
             for &(index, refusal) in refused {
-                post.association.refused(&token, index, refusal);
+                connection.association.refused(&token, index, refusal);
             }
-            post.association.taken(now_ns, token);
+            connection.association.taken(now_ns, token);
         }
         self.send_due(number);
     }
 
     /// What was taken is acknowledged as soon as that can be.
-    pub(crate) fn post_settle(&mut self, number: u32) {
+    pub(crate) fn connection_settle(&mut self, number: u32) {
         self.send_due(number);
     }
 
     /// Nobody takes the rest of a frame.
-    pub(crate) fn post_nack(&mut self, number: u32, token: ReceiveToken) {
+    pub(crate) fn connection_nack(&mut self, number: u32, token: ReceiveToken) {
         let local = self.local();
-        if let Some(post) = self.post(number) {
-            let now_ns = post.clock_ns(local);
+        if let Some(connection) = self.connection(number) {
+            let now_ns = connection.clock_ns(local);
             let nobody = NackReason::NotResident;
-            post.association.nack(now_ns, token, nobody);
+            connection.association.nack(now_ns, token, nobody);
         }
     }
 
     /// The program has no link any more: what is under way is brought to its end, then the peer is told.
     pub(crate) fn hang_up(&mut self, number: u32) {
-        let Some(post) = self.post(number) else {
+        let Some(connection) = self.connection(number) else {
             return;
         };
-        if std::mem::replace(&mut post.is_left, true) {
+        if std::mem::replace(&mut connection.is_left, true) {
             return;
         }
-        while let Some(Held { token, .. }) = self.post(number).and_then(|p| p.frames.pop_front()) {
-            self.post_nack(number, token);
+        while let Some(Held { token, .. }) =
+            self.connection(number).and_then(|p| p.frames.pop_front())
+        {
+            self.connection_nack(number, token);
         }
         self.send_due(number);
     }
 
     /// Nothing is sent or answered from now on.
     pub(crate) fn fall_silent(&mut self, number: u32) {
-        if let Some(post) = self.post(number) {
-            (post.is_silent, post.is_left) = (true, true);
-            post.frames.clear();
+        if let Some(connection) = self.connection(number) {
+            (connection.is_silent, connection.is_left) = (true, true);
+            connection.frames.clear();
         }
     }
 
@@ -353,28 +366,31 @@ impl Kernel {
     /// A frame has come.
     pub(crate) fn frame_came_to(&mut self, number: u32, frame: u64, bytes: &Rc<[u8]>) {
         let now = self.now();
-        let Some(post) = self.post(number).filter(|post| !post.is_silent) else {
+        let Some(connection) = self
+            .connection(number)
+            .filter(|connection| !connection.is_silent)
+        else {
             return;
         };
-        let now_ns = post.clock_ns(now);
+        let now_ns = connection.clock_ns(now);
         // Those that wait to be taken are told apart from those that were taken.
         let again = |association: &Association| {
             let statistics = association.statistics();
             statistics.duplicates + statistics.stale
         };
-        let before = again(&post.association);
-        let incoming = post.association.take_frame(now_ns, 0, bytes);
-        let came_before = again(&post.association) != before;
-        let interface = post.interface;
+        let before = again(&connection.association);
+        let incoming = connection.association.take_frame(now_ns, 0, bytes);
+        let came_before = again(&connection.association) != before;
+        let interface = connection.interface;
         let mut heard = false;
         if let Incoming::Packets(token) = incoming {
-            heard = !post.is_left && post.frames.len() < post.frames_max;
+            heard = !connection.is_left && connection.frames.len() < connection.frames_max;
             if heard {
                 let bytes = Rc::clone(bytes);
-                post.frames.push_back(Held { bytes, token });
+                connection.frames.push_back(Held { bytes, token });
             } else {
                 let full = NackReason::NoRoom;
-                post.association.nack(now_ns, token, full);
+                connection.association.nack(now_ns, token, full);
             }
         }
         self.trace
@@ -385,7 +401,7 @@ impl Kernel {
                 (_, true) => "brings packets",
                 _ => "brings nothing that is taken",
             };
-            format!("frame {frame}, for post {number}, {fate}")
+            format!("frame {frame}, for connection {number}, {fate}")
         });
         if heard {
             self.wake_interface(interface);
@@ -394,14 +410,14 @@ impl Kernel {
         self.send_due(number);
     }
 
-    /// The keeper looks after a post.
+    /// The keeper looks after a connection.
     pub(crate) fn look_after(&mut self, number: u32) {
         let now = self.now();
-        let Some(post) = self.post(number) else {
+        let Some(connection) = self.connection(number) else {
             return;
         };
-        if post.due.is_some_and(|due| due <= now) {
-            post.due = None;
+        if connection.due.is_some_and(|due| due <= now) {
+            connection.due = None;
             self.send_due(number);
         }
     }
@@ -412,22 +428,25 @@ impl Kernel {
         let Some(frames) = &mut self.frames else {
             return;
         };
-        let mut room = std::mem::take(&mut frames.posts.room);
-        while let Some(post) = self.post(number).filter(|post| !post.is_silent) {
-            let now_ns = post.clock_ns(local);
-            if post.is_left && post.association.is_idle() {
-                post.association.close();
+        let mut room = std::mem::take(&mut frames.connections.room);
+        while let Some(connection) = self
+            .connection(number)
+            .filter(|connection| !connection.is_silent)
+        {
+            let now_ns = connection.clock_ns(local);
+            if connection.is_left && connection.association.is_idle() {
+                connection.association.close();
             }
-            let Some(outgoing) = post.association.next_frame(now_ns, &mut room) else {
+            let Some(outgoing) = connection.association.next_frame(now_ns, &mut room) else {
                 break;
             };
-            let (at, ends) = (post.clock, [post.interface, post.peer[1]]);
-            let peer = post.peer[0];
+            let (at, ends) = (connection.clock, [connection.interface, connection.peer[1]]);
+            let peer = connection.peer[0];
             let bytes = Rc::from(&room[..outgoing.length_bytes]);
             self.send_frame(at, ends, peer, bytes);
         }
         if let Some(frames) = &mut self.frames {
-            frames.posts.room = room;
+            frames.connections.room = room;
         }
         self.see_to(number);
     }
@@ -435,48 +454,52 @@ impl Kernel {
     /// After anything was done with an association.
     fn see_to(&mut self, number: u32) {
         let now = self.now();
-        let Some(post) = self.post(number).filter(|post| !post.is_silent) else {
+        let Some(connection) = self
+            .connection(number)
+            .filter(|connection| !connection.is_silent)
+        else {
             return;
         };
-        while let Some(returned) = post.association.next_return() {
-            if post.returned.len() == RETURNED_MAX {
-                post.returned.pop_front();
-                post.forgotten += 1;
+        while let Some(returned) = connection.association.next_return() {
+            if connection.returned.len() == RETURNED_MAX {
+                connection.returned.pop_front();
+                connection.forgotten += 1;
             }
             let back = (returned.header, returned.reason);
             if let Return::Ended(_) = back.1 {
-                post.has_lost = true;
+                connection.has_lost = true;
             } else {
-                post.refused.packets += 1;
-                post.refused.last = Some(back);
+                connection.refused.packets += 1;
+                connection.refused.last = Some(back);
             }
-            post.returned.push_back(back);
+            connection.returned.push_back(back);
         }
-        let association = &post.association;
+        let association = &connection.association;
         let is_answered = |fence: &mut u64| association.is_settled(*fence);
-        let is_answered = post.fence.take_if(is_answered).is_some();
-        let (interface, token) = (post.interface, post.token);
-        let has_room = post.awaited && post.association.has_room();
+        let is_answered = connection.fence.take_if(is_answered).is_some();
+        let (interface, token) = (connection.interface, connection.token);
+        let has_room = connection.awaited && connection.association.has_room();
         if has_room {
-            post.awaited = false;
+            connection.awaited = false;
         }
-        let close_reason = post.association.close_reason();
-        let ended =
-            close_reason.filter(|_| !std::mem::replace(&mut post.is_told, close_reason.is_some()));
-        let wanted = post.association.deadline_ns().map(Time::from_ns);
+        let close_reason = connection.association.close_reason();
+        let ended = close_reason
+            .filter(|_| !std::mem::replace(&mut connection.is_told, close_reason.is_some()));
+        let wanted = connection.association.deadline_ns().map(Time::from_ns);
         let wanted = wanted.map(|at| if at <= now { now + AGAIN } else { at });
-        let wanted = wanted.filter(|at| post.due.is_none_or(|due| *at < due));
+        let wanted = wanted.filter(|at| connection.due.is_none_or(|due| *at < due));
         if let Some(at) = wanted {
-            post.due = Some(at);
-            self.schedule(at, What::Post { post: number });
+            connection.due = Some(at);
+            self.schedule(at, What::Connection { connection: number });
         }
         if has_room || is_answered {
             self.ring(interface);
             self.wake_interface(interface);
         }
         if let Some(close_reason) = ended {
-            self.trace
-                .note(now, || format!("post {number} has ended: {close_reason}"));
+            self.trace.note(now, || {
+                format!("connection {number} has ended: {close_reason}")
+            });
             self.end_link(
                 interface,
                 token,
