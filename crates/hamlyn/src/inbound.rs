@@ -14,10 +14,10 @@ use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
+use crate::active_links::ActiveLinks;
 use crate::links::LinkEnd;
 use crate::place::ShortAtHand;
 use crate::rx_links::{RxLink, RxLinks};
-use crate::watching::Watching;
 
 /// Packets taken from one link before the next link has its turn.
 const BURST_PACKETS: u64 = 32;
@@ -34,7 +34,7 @@ const RING_AGAIN_NS: u64 = 1_000_000;
 pub(crate) struct Inbound<R> {
     pub(crate) receiver: Receiver<Area>,
     rx_links: RxLinks<R>,
-    watching: Watching,
+    active_links: ActiveLinks,
     /// How many packets had been taken from the link whose turn it is when its turn began.
     turn_from: u64,
     /// Packets taken, without those of the turn that is under way.
@@ -73,11 +73,11 @@ enum Reception {
 }
 
 impl<R: ReceiveEnd> Inbound<R> {
-    pub(crate) fn new(receiver: Receiver<Area>, notes: Option<ReadyBitmap>) -> Self {
+    pub(crate) fn new(receiver: Receiver<Area>, ready_bitmap: Option<ReadyBitmap>) -> Self {
         Self {
             receiver,
             rx_links: RxLinks::new(),
-            watching: Watching::new(notes),
+            active_links: ActiveLinks::new(ready_bitmap),
             turn_from: 0,
             turns_packets: 0,
             bad_keys_max: BAD_KEYS_MAX,
@@ -121,7 +121,8 @@ impl<R: ReceiveEnd> Inbound<R> {
         self.end_turn();
         let id = self.rx_links.insert(token, end);
         self.ended.reserve(self.rx_links.places());
-        self.watching.enter(&mut self.rx_links, id.index as usize);
+        self.active_links
+            .insert(&mut self.rx_links, id.index as usize);
         if self.rx_links.current().is_none() {
             self.begin_turn(id.index as usize);
         }
@@ -133,7 +134,8 @@ impl<R: ReceiveEnd> Inbound<R> {
     pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<LinkId> {
         let id = self.rx_links.lose(token, cause)?;
         // It has turns until all that it had sent is taken.
-        self.watching.watch(&mut self.rx_links, id.index as usize);
+        self.active_links
+            .activate(&mut self.rx_links, id.index as usize);
         Some(id)
     }
 
@@ -153,10 +155,10 @@ impl<R: ReceiveEnd> Inbound<R> {
         self.end_turn();
         let id = self.rx_links.remove_at(index);
         if id.is_some() {
-            self.watching.leave(index);
+            self.active_links.remove(index);
         }
         if self.rx_links.current().is_none() {
-            self.begin_turn(self.watching.current());
+            self.begin_turn(self.active_links.current());
         }
         id
     }
@@ -171,18 +173,18 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// the latest, because a peer could not be rung for; `now_ns` is asked only then.
     pub(crate) fn announce_sleep(&mut self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
         let owes_rings = self.rx_links.settle();
-        self.watching.announce_sleep(&mut self.rx_links);
+        self.active_links.announce_sleep(&mut self.rx_links);
         owes_rings.then(|| now_ns().saturating_add(RING_AGAIN_NS))
     }
 
     /// Whatever was sent by somebody who saw us awake is taken by the next poll.
     pub(crate) fn look_everywhere(&mut self) {
-        self.watching.look_everywhere(&mut self.rx_links);
+        self.active_links.poll_all_next(&mut self.rx_links);
     }
 
     /// We are awake.
     pub(crate) fn end_sleep(&mut self) {
-        self.watching.end_sleep(&mut self.rx_links);
+        self.active_links.end_sleep(&mut self.rx_links);
     }
 
     #[cold]
@@ -305,7 +307,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// is returned, and the processor pauses once.
     #[inline]
     pub(crate) fn is_silent(&mut self) -> bool {
-        if !self.watching.is_one() {
+        if !self.active_links.is_one() {
             return false;
         }
         let Some(rx_link) = self.rx_links.current() else {
@@ -355,18 +357,18 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     fn poll_links(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
-        if self.watching.is_any_unwatched() {
-            self.watching.heed(&mut self.rx_links);
+        if self.active_links.has_idle() {
+            self.active_links.poll_idle(&mut self.rx_links);
         }
         if self.turn_packets() >= BURST_PACKETS {
             self.end_turn();
-            if self.rx_links.turn() == self.watching.current() {
-                self.watching.next(&mut self.rx_links, false);
+            if self.rx_links.turn() == self.active_links.current() {
+                self.active_links.next(&mut self.rx_links, false);
             }
         }
-        for _ in 0..self.watching.turns() {
+        for _ in 0..self.active_links.turns() {
             // A link that has nothing does not take the place of the one that is at hand.
-            let place = self.watching.current();
+            let place = self.active_links.current();
             let is_silent = self.rx_links.at(place).is_none_or(is_silent);
             if !is_silent {
                 if place != self.rx_links.turn() {
@@ -378,12 +380,12 @@ impl<R: ReceiveEnd> Inbound<R> {
                     return handed;
                 }
             }
-            self.watching.next(&mut self.rx_links, is_silent);
+            self.active_links.next(&mut self.rx_links, is_silent);
         }
-        if !self.watching.is_watched(self.rx_links.turn()) {
-            // Nothing is taken from a link whose peer believes that it must leave notes.
+        if !self.active_links.is_active(self.rx_links.turn()) {
+            // Nothing is taken from a link whose peer believes that it must set its ready bit.
             self.end_turn();
-            self.begin_turn(self.watching.current());
+            self.begin_turn(self.active_links.current());
         }
         None
     }

@@ -44,6 +44,7 @@
 //! read each other's memory with the kernel's help whatever we do.
 #![forbid(unsafe_code)]
 
+mod active_links;
 mod cached_table;
 mod core;
 pub mod datagram;
@@ -77,7 +78,6 @@ mod tasks;
 pub mod ticket;
 pub mod typed;
 mod wait;
-mod watching;
 
 pub use error::{
     ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError, Undelivered,

@@ -1,5 +1,5 @@
 //! Many peers at one receiver: those that are silent cost nothing, those that come back are heard, and
-//! whatever is written into the page of notes only delays (decision 0005).
+//! whatever is written into the ready bitmap only delays (decision 0005).
 
 mod support;
 
@@ -9,8 +9,8 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::host::{Address, ConnectError, HostError, RefusedBecause};
 use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Strategy, Target, Wait};
+use hamlyn_ring::poll_set::SWEEP_POLLS;
 use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
-use hamlyn_ring::watch::SWEEP_POLLS;
 
 use support::raw_link::RawLink;
 use support::{LONG, Random, namespace, open, open_shared, until};
@@ -79,7 +79,7 @@ fn scene(namespace: &str) -> Scene {
     }
 }
 
-/// Polls until none of many peers is watched that need not be.
+/// Polls until none of many links is active that need not be.
 fn silence(here: &Manager<ProcessHost>, queue: &mut Queue) {
     for _ in 0..20_000 {
         assert_eq!(here.interface().rcv(queue).unwrap(), None);
@@ -121,31 +121,31 @@ fn notes_that_are_wiped_out_or_forged_only_delay() {
     let identity = scene.here.interface().identity();
     let hostile = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
     scene.here.interface().poll();
-    // All links but those that are always watched are swept in this many polls.
+    // All links but those that are always active are swept in this many polls.
     let round = SWEEP_POLLS * (PEERS as u32 + 1);
     for forged in [0, u64::MAX] {
         for number in 0..PEERS {
             scene.senders[number].send(number as u64);
             let heard = polls_until_heard(&mut scene, 2 * round, || {
                 for offset in (0..READY_BITMAP_BYTES).step_by(8) {
-                    hostile.notes.store_u64(offset, forged).unwrap();
+                    hostile.ready_bitmap.store_u64(offset, forged).unwrap();
                 }
             });
             assert!(
                 matches!(heard, Some((_, found)) if found == number as u64),
-                "{heard:?} of {number} with notes of {forged:x}"
+                "{heard:?} of {number} with ready bits of {forged:x}"
             );
         }
         for offset in (0..READY_BITMAP_BYTES).step_by(8) {
-            hostile.notes.store_u64(offset, 0).unwrap();
+            hostile.ready_bitmap.store_u64(offset, 0).unwrap();
         }
         silence(&scene.here, &mut scene.queue);
     }
 }
 
-/// The receiver always sleeps, and somebody always writes anything into the page of notes.
+/// The receiver always sleeps, and somebody always writes anything into the ready bitmap.
 #[test]
-fn nobody_sleeps_beside_a_message_whatever_stands_in_the_notes() {
+fn nobody_sleeps_beside_a_message_whatever_stands_in_the_ready_bitmap() {
     const MESSAGES: u64 = 2_000;
     let namespace = namespace();
     let mut scene = scene(&namespace);
@@ -159,7 +159,7 @@ fn nobody_sleeps_beside_a_message_whatever_stands_in_the_notes() {
             while !stop.load(Ordering::Relaxed) {
                 let offset = random.below(READY_BITMAP_BYTES as u64 / 8) as usize * 8;
                 let value = [0, u64::MAX, random.next()][random.below(3) as usize];
-                let _ = hostile.notes.store_u64(offset, value);
+                let _ = hostile.ready_bitmap.store_u64(offset, value);
             }
         });
         scope.spawn(|| {

@@ -228,7 +228,7 @@ pub trait Host: std::fmt::Debug + 'static {
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<Box<dyn ThreadHandle>, HostError>;
 
-    /// The page in which peers leave notes; to be taken once. Without it, links that are looked at seldom
+    /// The ready bitmap of the interface; to be taken once. Without it, links that are looked at seldom
     /// are found only by looking.
     fn ready_bitmap(&mut self) -> Option<ReadyBitmap>;
 

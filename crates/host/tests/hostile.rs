@@ -196,7 +196,7 @@ fn a_server_that_lends_a_pipe_is_named() {
             let memory = Memory::new();
             let (pipe, _) = rustix::pipe::pipe().unwrap();
             let welcome = codec::encode(&Message::Welcome(memory.offer(7)));
-            client.send(&welcome, &[pipe.as_fd(), memory.notes.as_fd()]);
+            client.send(&welcome, &[pipe.as_fd(), memory.ready_bitmap.as_fd()]);
             while client.receive().is_some() {}
         },
         TIMEOUT_NS,
@@ -266,7 +266,7 @@ fn memory_that_could_be_taken_away_is_refused() {
     let namespace = namespace();
     let mut victim = unnamed(&namespace);
     let interface = victim.identity().interface;
-    let Memory { ring, notes } = Memory::new();
+    let Memory { ring, ready_bitmap } = Memory::new();
     let total_bytes = Geometry::DEFAULT.total_bytes();
     let (pipe, _) = rustix::pipe::pipe().unwrap();
     let unsealed = memfd_create("unsealed", MemfdFlags::ALLOW_SEALING).unwrap();
@@ -274,19 +274,26 @@ fn memory_that_could_be_taken_away_is_refused() {
     let small = Memfd::create("small", total_bytes - 4096, 0).unwrap();
     let large = Memfd::create("large", total_bytes + 4096, 0).unwrap();
     let file = std::fs::File::open("/proc/self/exe").unwrap();
-    let (ring, notes) = (ring.as_fd(), notes.as_fd());
+    let (ring, ready_bitmap) = (ring.as_fd(), ready_bitmap.as_fd());
     let lent: [&[BorrowedFd<'_>]; 12] = [
         &[],
         &[ring],
-        &[ring, notes, notes],
-        &[ring, notes, notes, notes, notes, notes],
-        &[pipe.as_fd(), notes],
+        &[ring, ready_bitmap, ready_bitmap],
+        &[
+            ring,
+            ready_bitmap,
+            ready_bitmap,
+            ready_bitmap,
+            ready_bitmap,
+            ready_bitmap,
+        ],
+        &[pipe.as_fd(), ready_bitmap],
         &[ring, pipe.as_fd()],
-        &[file.as_fd(), notes],
-        &[unsealed.as_fd(), notes],
-        &[small.as_fd(), notes],
-        &[large.as_fd(), notes],
-        &[notes, ring],
+        &[file.as_fd(), ready_bitmap],
+        &[unsealed.as_fd(), ready_bitmap],
+        &[small.as_fd(), ready_bitmap],
+        &[large.as_fd(), ready_bitmap],
+        &[ready_bitmap, ring],
         &[ring, ring],
     ];
     let offer = Memory::new().offer(1);
@@ -312,7 +319,10 @@ fn memory_that_could_be_taken_away_is_refused() {
         let mut offer = offer.clone();
         (offer.cells, offer.arena_bytes) = (cells, arena_bytes);
         let client = Raw::connect(&namespace, interface);
-        assert!(client.send(&codec::encode(&Message::Hello(offer)), &[ring, notes]));
+        assert!(client.send(
+            &codec::encode(&Message::Hello(offer)),
+            &[ring, ready_bitmap]
+        ));
         assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);
     }
     assert_eq!(victim.rendezvous_counters().invalid, 12 + 5);
@@ -478,7 +488,7 @@ fn descriptors_that_cannot_be_closed_hold_up_nobody() {
         unread.push(other);
         let client = Raw::connect(&namespace, victim.identity().interface);
         client.greeted();
-        assert!(client.send(&hello, &[stream.as_fd(), memory.notes.as_fd()]));
+        assert!(client.send(&hello, &[stream.as_fd(), memory.ready_bitmap.as_fd()]));
         // From now on the victim's is the last, unless it was quicker; then ours takes as long to close.
         std::thread::spawn(move || drop(stream));
         assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);

@@ -355,7 +355,9 @@ fn each_of_any_number_of_links_wakes_a_sleeper() {
                     sleeper.sleep(Some(deadline_ns)).unwrap();
                     sleeper.end_sleep();
                 }
-                links.iter_mut().for_each(|link| link.receive.watch());
+                links
+                    .iter_mut()
+                    .for_each(|link| link.receive.suppress_events());
             }
         });
     }
@@ -400,7 +402,7 @@ fn the_descriptor_serves_an_event_loop() {
         assert!(try_send(&mut here, b"ding"));
         assert!(is_readable(&bob, Duration::from_secs(20)));
         bob.end_sleep();
-        there.receive.watch();
+        there.receive.suppress_events();
         assert!(try_receive(&mut there).is_some());
         there.receive.settle();
     }

@@ -440,7 +440,7 @@ fn askers_that_send_nonsense_are_refused() {
     // An ask comes without descriptors.
     let memory = Memory::new();
     let client = Raw::connect(&namespace, shop.identity().interface);
-    assert!(client.send(&ask_for("x"), &[memory.notes.as_fd()]));
+    assert!(client.send(&ask_for("x"), &[memory.ready_bitmap.as_fd()]));
     assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);
     let mut other_version = ask_for("x");
     other_version[8] = 77;
@@ -575,7 +575,7 @@ fn answerers_that_send_nonsense_are_named() {
                 let client = listener.accept();
                 client.send(&greeting(), &[]);
                 client.receive();
-                let descriptors = [memory.notes.as_fd()];
+                let descriptors = [memory.ready_bitmap.as_fd()];
                 client.send(&bytes, &descriptors[..usize::from(lends)]);
                 while client.receive().is_some() {}
             },

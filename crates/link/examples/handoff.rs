@@ -45,8 +45,9 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
     let (one, other) = (memory(), memory());
     let (left, right) = UnixStream::pair().expect("sockets");
     let make = |receive: &Memfd, send: &Memfd, socket: UnixStream| {
-        let notes =
-            Memfd::create("handoff-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).expect("notes");
+        let ready_bitmap =
+            Memfd::create("handoff-ready-bits", READY_BITMAP_BYTES, READY_BITMAP_BYTES)
+                .expect("ready_bitmap");
         PairLink::new(PairParts {
             receive: receive.map(Access::Writable).expect("map"),
             receive_geometry: geometry,
@@ -55,10 +56,10 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
                 .try_clone_to_owned()
                 .expect("descriptor"),
             send_geometry: geometry,
-            notes: notes.map(Access::Writable).expect("map"),
-            note: 0,
+            peer_bitmap: ready_bitmap.map(Access::Writable).expect("map"),
+            bit_at_peer: 0,
             ready_bit: 0,
-            peer_note_lease: None,
+            ready_bit_lease: None,
             fence: Fence::Light,
             doorbell: socket.into(),
             payload_max_bytes: PAYLOAD_MAX_DEFAULT_BYTES,

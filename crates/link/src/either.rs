@@ -286,12 +286,12 @@ impl ReceiveEnd for EitherReceive {
     }
 
     #[inline]
-    fn watch(&mut self) {
-        either!(self, end => end.watch());
+    fn suppress_events(&mut self) {
+        either!(self, end => end.suppress_events());
     }
 
-    fn unwatch(&mut self) -> bool {
-        either!(self, end => end.unwatch())
+    fn enable_events(&mut self) -> bool {
+        either!(self, end => end.enable_events())
     }
 
     fn announce_sleep(&mut self) {

@@ -234,17 +234,17 @@ pub trait ReceiveEnd {
         false
     }
 
-    /// The number under which the peer leaves notes, in the page of this interface, that it has
-    /// sent something (`hamlyn_ring::ready_bitmap`). A number beyond those is none.
+    /// The bit that the peer sets in this interface's ready bitmap when it has sent something
+    /// (`hamlyn_ring::ready_bitmap`). A number beyond the bitmap is none.
     fn ready_bit(&self) -> u32;
 
-    /// We look at this link often from now on: its peer need not leave notes, nor ring. What it sent before
-    /// it saw this must be looked for once.
-    fn watch(&mut self);
+    /// This end polls the link often from now on: the peer need not set its ready bit, nor ring. The caller must look once
+    /// for what the peer sent before it saw this.
+    fn suppress_events(&mut self);
 
-    /// We look at this link seldom from now on: its peer is to leave notes. False if it cannot be told, and
-    /// the link must be looked at as often as before.
-    fn unwatch(&mut self) -> bool;
+    /// This end polls the link seldom from now on: the peer is to set its ready bit. False if it cannot be told, and
+    /// the link must be polled as often as before.
+    fn enable_events(&mut self) -> bool;
 
     /// We are about to sleep: the peer is to ring. The caller must pass a barrier that the peer
     /// passes, too, and then look once at this link.

@@ -41,14 +41,14 @@ pub struct PairParts {
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
-    /// The page in which the peer's senders leave notes.
-    pub notes: Mapping,
-    /// Our number there.
-    pub note: u32,
-    /// The peer's number in our page.
+    /// The ready bitmap of the peer.
+    pub peer_bitmap: Mapping,
+    /// The bit there that this end sets.
+    pub bit_at_peer: u32,
+    /// The bit that the peer sets in our ready bitmap.
     pub ready_bit: u32,
-    /// Dropped with the link: gives the peer's number back to whoever gave it out.
-    pub peer_note_lease: Option<Box<dyn Send>>,
+    /// Dropped with the link: gives that bit back.
+    pub ready_bit_lease: Option<Box<dyn Send>>,
     /// Who pays for the barrier of the sleep protocol.
     pub fence: Fence,
     /// A socket to the peer: a byte in it wakes a peer that does not wait at its word.
@@ -73,8 +73,11 @@ impl PairLink {
         let payload_max = parts.payload_max_bytes;
         check_payload_max(payload_max)?;
         let send = Arc::new(parts.send);
-        let notes = ReadyMarker::new(SharedBitmap::new(Arc::new(parts.notes))?, parts.note);
-        let waker = Waker::new(Arc::clone(&send), parts.send_geometry, parts.fence, notes)?;
+        let marker = ReadyMarker::new(
+            SharedBitmap::new(Arc::new(parts.peer_bitmap))?,
+            parts.bit_at_peer,
+        );
+        let waker = Waker::new(Arc::clone(&send), parts.send_geometry, parts.fence, marker)?;
         let file = Some(parts.send_file);
         let word = WakeWord::new(Arc::clone(&send), parts.send_geometry)?;
         let outgoing = Outgoing::new(send, parts.send_geometry, payload_max, file)?;
@@ -95,7 +98,7 @@ impl PairLink {
                 wake_word,
                 doorbell,
                 ready_bit: parts.ready_bit,
-                _peer_note_lease: parts.peer_note_lease,
+                _peer_note_lease: parts.ready_bit_lease,
                 fault: None,
             },
         })
@@ -483,17 +486,17 @@ impl ReceiveEnd for PairReceive {
     }
 
     #[inline]
-    fn watch(&mut self) {
-        self.attention.watch();
+    fn suppress_events(&mut self) {
+        self.attention.suppress_events();
     }
 
     #[cold]
-    fn unwatch(&mut self) -> bool {
-        // Nobody leaves notes for himself.
+    fn enable_events(&mut self) -> bool {
+        // An interface sets no ready bits for itself.
         if let Notifier::EventFd(_) = self.doorbell.notifier {
             return false;
         }
-        self.attention.unwatch();
+        self.attention.enable_events();
         true
     }
 

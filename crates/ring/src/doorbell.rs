@@ -1,12 +1,12 @@
-//! Announcing whether we look at a link, and waking only those that sleep (decision 0005).
+//! Event suppression, and waking only receivers that sleep (decision 0005).
 //!
 //! For every link its receiver keeps one word, in the memory of that link, and its sender loads it
-//! after each message. As long as the receiver looks at the link often (*watched*) there is nothing
-//! more to do. If not, the sender also leaves a note ([`crate::ready_bitmap`]), and if the receiver sleeps, it
-//! rings.
+//! after each message. As long as the receiver polls the link often, it suppresses events: the sender does nothing
+//! more. If not, the sender also sets its bit in the ready bitmap ([`crate::ready_bitmap`]), and if the receiver sleeps,
+//! the sender rings.
 //!
-//! A note may be lost or forged, so it may only hasten what happens anyway. A ring may not: whoever is about to sleep
-//! begins to listen, announces it on every link, and then makes sure that every sender sees it or is seen: either the
+//! A ready bit may be lost or forged, so it may only hasten what happens anyway. A ring may not: a receiver that is about to
+//! sleep begins to listen, announces it on every link, and then makes sure that every sender sees it or is seen: either the
 //! sender's next look finds the announcement, or the sleeper's last look at its rings finds
 //! what was sent. For that there must be a full barrier on both sides between the
 //! store and the look. The sleeper's barrier may stand in for the senders' (`membarrier`); then a
@@ -25,8 +25,8 @@ use crate::shared::{Mapping, OutOfRange, Word};
 
 /// In the word: the receiver sleeps, or is about to.
 const ASLEEP: u64 = 1;
-/// In the word: the receiver looks seldom, unless there is a note.
-const UNWATCHED: u64 = 2;
+/// In the word: the receiver polls the link seldom, unless its ready bit is set.
+const EVENTS: u64 = 2;
 /// The bits above count announcements of sleep.
 const SLEEP: u64 = 4;
 
@@ -82,7 +82,7 @@ pub struct Attention<M = Word> {
 }
 
 impl Attention {
-    /// The word in the memory in which we receive, which is new and therefore says that we watch.
+    /// The word in the memory in which we receive, which is new and therefore suppresses events.
     pub fn new(mapping: Arc<Mapping>, geometry: Geometry) -> Result<Self, OutOfRange> {
         Ok(Self::over(Word::new(mapping, geometry.attention_offset())?))
     }
@@ -94,18 +94,18 @@ impl<M: BellMemory> Attention<M> {
         Self { memory, value: 0 }
     }
 
-    /// We look at this link often from now on. What was sent before the sender sees this must be
-    /// looked for once.
+    /// The receiver polls this link often from now on. It must look once for what was sent before the sender sees
+    /// this.
     #[inline]
-    pub fn watch(&mut self) {
-        self.put(self.value & !(ASLEEP | UNWATCHED));
+    pub fn suppress_events(&mut self) {
+        self.put(self.value & !(ASLEEP | EVENTS));
     }
 
-    /// We look at this link seldom from now on. What was sent before the sender sees this has
-    /// no note.
+    /// The receiver polls this link seldom from now on. For what was sent before the sender sees this, no ready bit is
+    /// set.
     #[cold]
-    pub fn unwatch(&mut self) {
-        self.put(self.value & !ASLEEP | UNWATCHED);
+    pub fn enable_events(&mut self) {
+        self.put(self.value & !ASLEEP | EVENTS);
     }
 
     /// We are about to sleep, whatever was announced before. The caller must have begun to listen: the sender rings
@@ -115,7 +115,7 @@ impl<M: BellMemory> Attention<M> {
     /// sent to, and only then sleep, unless it was rung for since it listens.
     #[cold]
     pub fn sleep(&mut self) {
-        self.put((self.value | ASLEEP | UNWATCHED).wrapping_add(SLEEP));
+        self.put((self.value | ASLEEP | EVENTS).wrapping_add(SLEEP));
     }
 
     /// Whether the sender is asked to ring.
@@ -124,8 +124,8 @@ impl<M: BellMemory> Attention<M> {
     }
 
     /// Whether the sender is asked for nothing.
-    pub fn is_watched(&self) -> bool {
-        self.value & (ASLEEP | UNWATCHED) == 0
+    pub fn suppresses_events(&self) -> bool {
+        self.value & (ASLEEP | EVENTS) == 0
     }
 
     fn put(&mut self, value: u64) {
@@ -141,13 +141,13 @@ pub struct Waker<M = Word, N = ReadyMarker> {
     memory: M,
     fence: Fence,
     rung: u64,
-    notes: N,
+    marker: N,
 }
 
-/// Where a sender leaves a note.
+/// Where a sender sets the ready bit of its link.
 pub trait MarkReady {
-    /// Leaves the note of this link.
-    fn leave(&self);
+    /// Sets the bit.
+    fn mark(&self);
 }
 
 impl Waker {
@@ -156,31 +156,31 @@ impl Waker {
         mapping: Arc<Mapping>,
         geometry: Geometry,
         fence: Fence,
-        notes: ReadyMarker,
+        marker: ReadyMarker,
     ) -> Result<Self, OutOfRange> {
         let word = Word::new(mapping, geometry.attention_offset())?;
-        Ok(Self::over(word, fence, notes))
+        Ok(Self::over(word, fence, marker))
     }
 }
 
 impl<M: BellMemory, N: MarkReady> Waker<M, N> {
     /// Looks at a word.
-    pub fn over(memory: M, fence: Fence, notes: N) -> Self {
+    pub fn over(memory: M, fence: Fence, marker: N) -> Self {
         Self {
             memory,
             fence,
             rung: 0,
-            notes,
+            marker,
         }
     }
 
-    /// To be called after something was sent: whether the receiver must be rung for. Leaves a note if
-    /// the receiver does not watch.
+    /// To be called after something was sent: whether the receiver must be rung for. Sets the ready bit if
+    /// the receiver does not suppress events.
     #[inline(always)]
     pub fn must_ring(&mut self) -> bool {
         self.memory.fence(self.fence);
         let value = self.memory.load();
-        value & (ASLEEP | UNWATCHED) != 0 && self.call(value)
+        value & (ASLEEP | EVENTS) != 0 && self.call(value)
     }
 
     /// The ring that was asked for could not be made: ask again next time.
@@ -191,7 +191,7 @@ impl<M: BellMemory, N: MarkReady> Waker<M, N> {
 
     #[cold]
     fn call(&mut self, value: u64) -> bool {
-        self.notes.leave();
+        self.marker.mark();
         if value & ASLEEP == 0 {
             return false;
         }

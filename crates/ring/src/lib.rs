@@ -19,7 +19,7 @@
 //! * [`streaming`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
 //! * [`wake`]: the words at which they sleep.
-//! * [`watch`], [`ready_bitmap`]: which of many links to look at.
+//! * [`poll_set`], [`ready_bitmap`]: which of many links a poll looks at.
 
 #![deny(unsafe_code)]
 
@@ -33,6 +33,7 @@ mod handover;
 pub mod lending;
 pub mod memfd;
 pub mod payload_arena;
+pub mod poll_set;
 pub mod producer;
 pub mod ready_bitmap;
 pub mod reports;
@@ -43,6 +44,5 @@ pub mod reports;
 pub mod shared;
 pub mod streaming;
 pub mod wake;
-pub mod watch;
 
 pub use rustix::io::Errno;

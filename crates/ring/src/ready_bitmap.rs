@@ -13,9 +13,9 @@ use std::sync::Arc;
 use crate::doorbell::MarkReady;
 use crate::shared::{LINE_BYTES, Mapping, OutOfRange, PAGE_BYTES, Word};
 
-/// Words of notes.
+/// Words of ready bits.
 const WORDS: u32 = 64;
-/// How many links can leave notes. Others are found without.
+/// How many links have a ready bit. Others are found by sweeping.
 pub const READY_BITS_MAX: u32 = WORDS * u64::BITS;
 /// Most words looked into per call of [`ReadyBitmap::take`].
 const WORDS_PER_TAKE: u32 = 8;
@@ -36,7 +36,7 @@ pub trait BitmapMemory {
     fn load(&self, word: u32) -> u64;
     /// Takes all bits of a word; a full barrier follows.
     fn take(&self, word: u32) -> u64;
-    /// The barrier between what was sent and the look for a note.
+    /// The barrier between what was sent and the look for its ready bit.
     fn fence(&self);
 }
 
@@ -98,7 +98,7 @@ pub struct ReadyMarker<M = SharedBitmap> {
 }
 
 impl<M: BitmapMemory> ReadyMarker<M> {
-    /// Leaves notes under this number; none at all if there is no such note.
+    /// Sets the bit of this number; none at all if there is no such bit.
     pub fn new(memory: M, number: u32) -> Self {
         Self {
             memory: (number < READY_BITS_MAX).then_some(memory),
@@ -106,7 +106,7 @@ impl<M: BitmapMemory> ReadyMarker<M> {
         }
     }
 
-    /// Leaves none.
+    /// Sets no bit.
     pub fn none() -> Self {
         Self {
             memory: None,
@@ -116,19 +116,19 @@ impl<M: BitmapMemory> ReadyMarker<M> {
 }
 
 impl<M: BitmapMemory> MarkReady for ReadyMarker<M> {
-    fn leave(&self) {
+    fn mark(&self) {
         let Some(memory) = &self.memory else {
             return;
         };
         let word = self.number / u64::BITS;
-        // All peers share these lines, so they are written only if need be. A note that is seen after this barrier is
+        // All peers share these lines, so they are written only if need be. A bit that is seen after this barrier is
         // taken later, and the look that follows finds what was sent before it.
         memory.fence();
-        // The note first: who finds the summary finds it, too. The summary even if others are there:
-        // whoever left them may not have said so.
-        let note = 1 << (self.number % u64::BITS);
-        if memory.load(word + 1) & note == 0 {
-            memory.set(word + 1, note);
+        // The bit first: a receiver that finds the summary finds it, too. The summary even if other bits are set:
+        // their senders may not have set it yet.
+        let bit = 1 << (self.number % u64::BITS);
+        if memory.load(word + 1) & bit == 0 {
+            memory.set(word + 1, bit);
         }
         if memory.load(0) & 1 << word == 0 {
             memory.set(0, 1 << word);
@@ -141,7 +141,7 @@ pub struct ReadyBitmap<M = SharedBitmap> {
     memory: M,
     /// Words of the last summary that were not looked into yet.
     words: u64,
-    /// Notes of the last word that were not taken yet.
+    /// Bits of the last word that were not taken yet.
     bits: u64,
     word: u32,
 }
@@ -157,15 +157,15 @@ impl<M: BitmapMemory> ReadyBitmap<M> {
         }
     }
 
-    /// Whether there may be notes. One load.
+    /// Whether bits may be set. One load.
     #[inline(always)]
     pub fn is_any(&self) -> bool {
         self.words | self.bits | self.memory.load(0) != 0
     }
 
-    /// Takes up to `most` notes: the numbers of links that may have something.
+    /// Takes up to `most` bits: the numbers of links that may have something.
     #[cold]
-    pub fn take(&mut self, most: u32, mut noted: impl FnMut(u32)) {
+    pub fn take(&mut self, most: u32, mut ready: impl FnMut(u32)) {
         let (mut left, mut words_left, mut summaries_left) = (most, WORDS_PER_TAKE, 1);
         while left > 0 {
             if self.bits == 0 {
@@ -187,7 +187,7 @@ impl<M: BitmapMemory> ReadyBitmap<M> {
                 left -= 1;
                 let bit = self.bits.trailing_zeros();
                 self.bits &= self.bits - 1;
-                noted(self.word * u64::BITS + bit);
+                ready(self.word * u64::BITS + bit);
             }
         }
     }

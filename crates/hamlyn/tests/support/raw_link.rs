@@ -24,8 +24,8 @@ pub(crate) struct RawLink {
     pub(crate) to_victim_geometry: Geometry,
     /// Where we receive: the victim writes.
     pub(crate) from_victim: Mapping,
-    /// Where the victim's peers leave notes.
-    pub(crate) notes: Mapping,
+    /// The victim's ready bitmap.
+    pub(crate) ready_bitmap: Mapping,
 }
 
 impl RawLink {
@@ -41,7 +41,8 @@ impl RawLink {
         let geometry = Geometry::DEFAULT;
         let payload_max_bytes = 16 * 1024;
         let memory = Memfd::create_ring("test-ring", geometry, payload_max_bytes).unwrap();
-        let notes = Memfd::create("test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap();
+        let ready_bitmap =
+            Memfd::create("test-ready-bits", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap();
         let hello = codec::encode(&Message::Hello(Offer {
             interface,
             name: None,
@@ -49,9 +50,9 @@ impl RawLink {
             arena_bytes: geometry.arena_bytes(),
             payload_max_bytes: payload_max_bytes as u32,
             takes_barriers: false,
-            note: 0,
+            ready_bit: 0,
         }));
-        let descriptors = [memory.as_fd(), notes.as_fd()];
+        let descriptors = [memory.as_fd(), ready_bitmap.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
@@ -66,14 +67,14 @@ impl RawLink {
                     let ring = descriptors.remove(0);
                     let length = to_victim_geometry.total_bytes();
                     let ring = Memfd::adopt(ring, length).unwrap();
-                    let notes = descriptors.remove(0);
-                    let notes = Memfd::adopt(notes, READY_BITMAP_BYTES).unwrap();
+                    let ready_bitmap = descriptors.remove(0);
+                    let ready_bitmap = Memfd::adopt(ready_bitmap, READY_BITMAP_BYTES).unwrap();
                     return Some(Self {
                         socket,
                         to_victim: ring.map(Access::Writable).unwrap(),
                         to_victim_geometry,
                         from_victim: memory.map(Access::Writable).unwrap(),
-                        notes: notes.map(Access::Writable).unwrap(),
+                        ready_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
                     });
                 }
                 _ => return None,

@@ -7,7 +7,7 @@
 use super::Interior;
 use super::codec::Message;
 use super::name::{Name, Namespace};
-use super::reach::{AttemptError, Contact, Route, Target};
+use super::reach::{AttemptError, ControlChannel, Route, Target};
 use crate::network::handshake_payload::{Answer, Sought};
 use crate::network::resolver::RemoteTarget;
 use crate::{Address, ConnectError, RefusedBecause};
@@ -72,19 +72,19 @@ fn of_another(
     item: &Name,
     deadline_ns: u64,
 ) -> Result<(Vec<u8>, u32), AttemptError> {
-    let Some(contact) = target.greeted(interior, deadline_ns)? else {
+    let Some(channel) = target.greeted(interior, deadline_ns)? else {
         let bytes = of_loopback(interior, target.shown(), item)?;
         return Ok((bytes, interior.identity.user));
     };
     let ask = Message::Ask { item: item.clone() };
-    contact.say(&ask, &[])?;
-    let message = match contact.await_message(deadline_ns) {
+    channel.say(&ask, &[])?;
+    let message = match channel.await_message(deadline_ns) {
         Ok(arrived) => arrived.message,
-        Err(AttemptError::Late) => look_for_the_last_time(&contact)?,
+        Err(AttemptError::Late) => look_for_the_last_time(&channel)?,
         Err(attempt_error) => return Err(attempt_error),
     };
     match message {
-        Message::Answer { bytes } => Ok((bytes, contact.credentials.user)),
+        Message::Answer { bytes } => Ok((bytes, channel.credentials.user)),
         Message::NotOffered => Err(not_offered(target.shown(), item)),
         Message::Refusal { reason } => Err(target.refused(RefusedBecause(reason))),
         _ => Err(target
@@ -134,10 +134,10 @@ pub(crate) fn ask_neighbour(
     of_another(interior, &target, &item, deadline_ns).ok()
 }
 
-fn look_for_the_last_time(contact: &Contact<'_>) -> Result<Message, AttemptError> {
+fn look_for_the_last_time(channel: &ControlChannel<'_>) -> Result<Message, AttemptError> {
     // It fails only if the other end is gone, and then nothing more can come.
-    let _ = shutdown(&contact.socket, Shutdown::Read);
-    match contact.look() {
+    let _ = shutdown(&channel.socket, Shutdown::Read);
+    match channel.look() {
         Ok(Some(arrived)) => Ok(arrived.message),
         // A closed ear looks like the end of the other side.
         Ok(None) | Err(AttemptError::Again(_)) => Err(AttemptError::Late),

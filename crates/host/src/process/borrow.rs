@@ -48,12 +48,12 @@ fn attempt(
     let not_lent = || ConnectError::NotLent {
         to: target.shown().to_owned(),
     };
-    let Some(contact) = target.greeted(interior, deadline_ns)? else {
+    let Some(channel) = target.greeted(interior, deadline_ns)? else {
         return Err(not_lent().into());
     };
     let interface = interior.identity.interface;
-    contact.say(&Message::Claim { interface, secret }, &[])?;
-    let arrived = contact.await_message(deadline_ns)?;
+    channel.say(&Message::Claim { interface, secret }, &[])?;
+    let arrived = channel.await_message(deadline_ns)?;
     match arrived {
         ReceivedMessage {
             message: Message::Lent { length_bytes },

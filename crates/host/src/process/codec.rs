@@ -18,7 +18,7 @@
 //! | 32  | 4     | bytes of that ring's payload arena (hello, welcome) |
 //! | 36  | 2     | length of the name (hello, welcome) or item (ask) |
 //! | 38  | 64    | name or item, filled up with zeros |
-//! | 102 | 4     | the receiver's number in the sender's page of notes (hello, welcome) |
+//! | 102 | 4     | the receiver's number in the sender's ready bitmap (hello, welcome) |
 //! | 106 | 22    | zeros |
 //!
 //! An answer is as long as it is: from byte 16 to its end it is what was offered.
@@ -52,8 +52,8 @@ const LENT: u16 = 9;
 const FLAG_BARRIER: u16 = 1;
 const ANSWER_AT: usize = 16;
 const NAME_AT: usize = 38;
-const NOTE_AT: usize = NAME_AT + Name::BYTES_MAX;
-const REST_AT: usize = NOTE_AT + 4;
+const READY_BIT_AT: usize = NAME_AT + Name::BYTES_MAX;
+const REST_AT: usize = READY_BIT_AT + 4;
 
 const _: () = assert!(REST_AT < MESSAGE_BYTES);
 
@@ -73,9 +73,9 @@ pub struct Offer {
     /// It is registered for barriers issued by others, so a plain load after a
     /// plain store is enough for it to see that a peer sleeps.
     pub takes_barriers: bool,
-    /// The number under which the other side leaves notes in its page. Any number: one that is beyond
+    /// The bit that the other side sets in the sender's ready bitmap. Any number: one that is beyond
     /// the page means that there is none.
-    pub note: u32,
+    pub ready_bit: u32,
 }
 
 /// A message of the handshake.
@@ -250,7 +250,7 @@ fn put_offer(bytes: &mut [u8; MESSAGE_BYTES], offer: &Offer) {
     put(bytes, 24, offer.cells.to_le_bytes());
     put(bytes, 28, offer.payload_max_bytes.to_le_bytes());
     put(bytes, 32, offer.arena_bytes.to_le_bytes());
-    put(bytes, NOTE_AT, offer.note.to_le_bytes());
+    put(bytes, READY_BIT_AT, offer.ready_bit.to_le_bytes());
     if let Some(name) = &offer.name {
         put_name(bytes, name);
     }
@@ -277,7 +277,7 @@ fn take_offer(bytes: &[u8; MESSAGE_BYTES]) -> Result<Offer, NotAMessage> {
         arena_bytes: u32::from_le_bytes(take(bytes, 32)?),
         payload_max_bytes,
         takes_barriers: flags & FLAG_BARRIER != 0,
-        note: u32::from_le_bytes(take(bytes, NOTE_AT)?),
+        ready_bit: u32::from_le_bytes(take(bytes, READY_BIT_AT)?),
     })
 }
 
@@ -287,7 +287,7 @@ fn take_name(bytes: &[u8; MESSAGE_BYTES]) -> Result<Option<Name>, NotAMessage> {
         return Ok(None);
     }
     let name = bytes
-        .get(NAME_AT..NOTE_AT)
+        .get(NAME_AT..READY_BIT_AT)
         .and_then(|field| field.get(..length))
         .and_then(|name| core::str::from_utf8(name).ok())
         .and_then(|name| Name::new(name).ok());
@@ -327,14 +327,14 @@ mod tests {
             any::<u32>(),
         );
         (name, rest).prop_map(
-            |(name, (interface, cells, arena_bytes, payload, barriers, note))| Offer {
+            |(name, (interface, cells, arena_bytes, payload, barriers, ready_bit))| Offer {
                 interface,
                 name: name.map(|name| Name::new(&name).unwrap()),
                 cells,
                 arena_bytes,
                 payload_max_bytes: payload,
                 takes_barriers: barriers,
-                note,
+                ready_bit,
             },
         )
     }

@@ -4,7 +4,7 @@ use super::Interior;
 use super::clock::now_ns;
 use super::codec::Message;
 use super::grant::Unlinkable;
-use super::reach::{AttemptError, Contact, Route, Target};
+use super::reach::{AttemptError, ControlChannel, Route, Target};
 use super::registry::{NewLink, Outgoing, PeerKey};
 use crate::network::resolver::{PendingConnection, RemoteTarget};
 use crate::{Address, ConnectError, Connected, HostError, Peer, RefusedBecause};
@@ -177,19 +177,19 @@ fn attempt(
     target: &Target,
     deadline_ns: u64,
 ) -> Result<Attempt, AttemptError> {
-    let Some(contact) = target.greeted(interior, deadline_ns)? else {
+    let Some(channel) = target.greeted(interior, deadline_ns)? else {
         return Ok(Attempt::Loopback);
     };
-    let key = contact.key();
+    let key = channel.key();
     if let Some(early) = claim(interior, key)? {
         return Ok(early);
     }
     let _claim = Claim(interior);
     let (lent, file) = interior.lender.lend()?;
     let hello = Message::Hello(interior.lender.offer(&lent));
-    contact.say(&hello, &interior.lender.descriptors(&file))?;
+    channel.say(&hello, &interior.lender.descriptors(&file))?;
     drop(file);
-    let arrived = contact.await_message(deadline_ns)?;
+    let arrived = channel.await_message(deadline_ns)?;
     let (offer, descriptors) = match (arrived.message, arrived.descriptors) {
         (Message::Welcome(offer), Some(descriptors)) => (offer, descriptors),
         (Message::Refusal { reason }, _) => {
@@ -203,12 +203,12 @@ fn attempt(
             return Err(target.invalid(what).into());
         }
     };
-    let Contact {
+    let ControlChannel {
         socket,
         credentials,
         interface,
         ..
-    } = contact;
+    } = channel;
     if offer.interface != interface {
         let what = "its welcome names another interface than its greeting";
         return Err(target.invalid(what).into());

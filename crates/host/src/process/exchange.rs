@@ -13,7 +13,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
 /// Descriptors that come with a hello or a welcome: the memory that the sender
-/// lends for receiving, and the page in which its peers leave notes.
+/// lends for receiving, and the ready bitmap of its interface.
 pub(super) const DESCRIPTORS: usize = 2;
 
 /// Sent before a socket is closed on purpose. Every other byte is a ring of the doorbell.

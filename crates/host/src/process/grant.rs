@@ -26,15 +26,15 @@ pub(super) struct Lender {
     geometry: Geometry,
     payload_max_bytes: u32,
     name: Option<super::name::Name>,
-    notes: Memfd,
+    ready_bitmap: Memfd,
     numbers: Arc<Numbers>,
     takes_barriers: bool,
 }
 
-/// Memory in which we are to receive over one link, and the peer's number in our page of notes.
+/// Memory in which we are to receive over one link, and the peer's number in our ready bitmap.
 pub(super) struct Lent {
     receive: Mapping,
-    note: Lease,
+    ready_bit: Lease,
 }
 
 /// The file of such memory, for the peer.
@@ -50,14 +50,15 @@ pub(super) enum Unlinkable {
 }
 
 impl Lender {
-    /// The lender of an interface, and the notes that its peers will leave.
+    /// The lender of an interface, and the ready bitmap that its peers will write.
     pub(super) fn new(
         interface: u64,
         settings: &Settings,
     ) -> Result<(Self, ReadyBitmap), HostError> {
-        let notes = Memfd::create("hamlyn-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES)
-            .map_err(memory)?;
-        let page = notes
+        let ready_bitmap =
+            Memfd::create("hamlyn-ready-bits", READY_BITMAP_BYTES, READY_BITMAP_BYTES)
+                .map_err(memory)?;
+        let page = ready_bitmap
             .map(Access::Writable)
             .map_err(HostError::memory(READY_BITMAP_BYTES as u64))?;
         let page = SharedBitmap::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
@@ -68,7 +69,7 @@ impl Lender {
             geometry: settings.geometry,
             payload_max_bytes: settings.payload_max_bytes,
             name: settings.name.clone(),
-            notes,
+            ready_bitmap,
             numbers: Arc::default(),
             takes_barriers,
         };
@@ -91,7 +92,7 @@ impl Lender {
             .map_err(HostError::memory(total_bytes as u64))?;
         let lent = Lent {
             receive: mapping,
-            note: self.numbers.lend(),
+            ready_bit: self.numbers.lend(),
         };
         Ok((lent, LentFile(file)))
     }
@@ -105,13 +106,13 @@ impl Lender {
             arena_bytes: self.geometry.arena_bytes(),
             payload_max_bytes: self.payload_max_bytes,
             takes_barriers: self.takes_barriers,
-            note: lent.note.number,
+            ready_bit: lent.ready_bit.number,
         }
     }
 
     /// The descriptors that go with the offer.
     pub(super) fn descriptors<'a>(&'a self, file: &'a LentFile) -> [BorrowedFd<'a>; DESCRIPTORS] {
-        [file.0.as_fd(), self.notes.as_fd()]
+        [file.0.as_fd(), self.ready_bitmap.as_fd()]
     }
 
     /// Makes a link of our half and the peer's.
@@ -119,19 +120,19 @@ impl Lender {
         &self,
         lent: Lent,
         offer: &Offer,
-        [ring, notes]: [OwnedFd; DESCRIPTORS],
+        [ring, ready_bitmap]: [OwnedFd; DESCRIPTORS],
         control: &OwnedFd,
     ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.arena_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
         let ring = Memfd::adopt(ring, send_geometry.total_bytes())
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
-        let notes = Memfd::adopt(notes, READY_BITMAP_BYTES)
-            .map_err(|_| Unlinkable::Invalid("its notes are not a sealed page of memory"))?;
+        let ready_bitmap = Memfd::adopt(ready_bitmap, READY_BITMAP_BYTES)
+            .map_err(|_| Unlinkable::Invalid("its ready bitmap is not a sealed page of memory"))?;
         let send = ring
             .map(Access::Writable)
             .map_err(HostError::memory(ring.len() as u64))?;
-        let notes = notes
+        let ready_bitmap = ready_bitmap
             .map(Access::Writable)
             .map_err(HostError::memory(READY_BITMAP_BYTES as u64))?;
         let doorbell = control
@@ -144,10 +145,10 @@ impl Lender {
             send,
             send_file: ring.into_fd(),
             send_geometry,
-            notes,
-            note: offer.note,
-            ready_bit: lent.note.number,
-            peer_note_lease: Some(Box::new(lent.note)),
+            peer_bitmap: ready_bitmap,
+            bit_at_peer: offer.ready_bit,
+            ready_bit: lent.ready_bit.number,
+            ready_bit_lease: Some(Box::new(lent.ready_bit)),
             fence,
             doorbell,
             // Each side has reserved memory for what it offered, so for the lesser of both.

@@ -130,7 +130,7 @@ pub struct ProcessHost<S = OneThread> {
     interior: Arc<Interior>,
     driver: Option<ProcessDriver>,
     /// Until the owner takes them.
-    notes: Option<ReadyBitmap>,
+    ready_bitmap: Option<ReadyBitmap>,
     control_thread: Option<JoinHandle<()>>,
     /// Taken out first: it uses the local sockets.
     name_service: Option<NameService>,
@@ -167,7 +167,7 @@ impl<S> ProcessHost<S> {
             })?;
             listeners.push(listener);
         }
-        let (lender, notes) = Lender::new(interface, &settings)?;
+        let (lender, ready_bitmap) = Lender::new(interface, &settings)?;
         let user = rustix::process::geteuid().as_raw();
         let own_key = PeerKey::neighbour(interface, user);
         let registry = Registry::new(own_key, settings.links_max)?;
@@ -204,7 +204,7 @@ impl<S> ProcessHost<S> {
         let mut host = Self {
             interior,
             driver,
-            notes: Some(notes),
+            ready_bitmap: Some(ready_bitmap),
             control_thread: Some(control_thread),
             name_service: None,
             sharing: PhantomData,
@@ -369,7 +369,7 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn ready_bitmap(&mut self) -> Option<ReadyBitmap> {
-        self.notes.take()
+        self.ready_bitmap.take()
     }
 
     #[inline]

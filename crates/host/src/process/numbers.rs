@@ -1,6 +1,6 @@
-//! Numbers under which peers leave notes: each is one link's at a time.
+//! Ready bits of links: each belongs to one link at a time.
 //!
-//! There are as many as a page of notes has. A later link has none, and is found by sweeping.
+//! There are as many as a ready bitmap has. A later link has none, and is found by sweeping.
 
 use hamlyn_ring::ready_bitmap::READY_BITS_MAX;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -19,7 +19,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// Descriptors that a connection needs on our side: the socket, the memories
-/// of both sides, the peer's notes and its process.
+/// of both sides, the peer's ready bitmap and its process.
 const DESCRIPTORS: u32 = 5;
 
 /// The route that an address means.
@@ -86,8 +86,8 @@ impl RemoteTarget {
     }
 }
 
-/// A peer that has greeted us and is allowed.
-pub(super) struct Contact<'a> {
+/// The control socket of a peer that has greeted us and is allowed.
+pub(super) struct ControlChannel<'a> {
     interior: &'a Interior,
     target: &'a Target,
     pub(super) socket: OwnedFd,
@@ -237,7 +237,7 @@ impl Target {
         &'a self,
         interior: &'a Interior,
         deadline_ns: u64,
-    ) -> Result<Option<Contact<'a>>, AttemptError> {
+    ) -> Result<Option<ControlChannel<'a>>, AttemptError> {
         let socket = self.connected()?;
         let credentials = Credentials::of(&socket)?;
         let is_expected = self
@@ -254,28 +254,28 @@ impl Target {
                 .invalid("it has sent descriptors that cannot be closed")
                 .into());
         }
-        let mut contact = Contact {
+        let mut channel = ControlChannel {
             interior,
             target: self,
             socket,
             credentials,
             interface: 0,
         };
-        contact.interface = match contact.await_message(deadline_ns)?.message {
+        channel.interface = match channel.await_message(deadline_ns)?.message {
             Message::Greeting { interface } => interface,
             Message::Refusal { reason } => return Err(self.refused(RefusedBecause(reason))),
             _ => return Err(self.invalid("it did not begin with a greeting").into()),
         };
-        if contact.key() == interior.own_key() {
+        if channel.key() == interior.own_key() {
             return Ok(None);
         }
         if self
             .destination
-            .is_some_and(|wanted| wanted.interface != contact.interface)
+            .is_some_and(|wanted| wanted.interface != channel.interface)
         {
             return Err(self.invalid("it answers for another interface").into());
         }
-        Ok(Some(contact))
+        Ok(Some(channel))
     }
 
     fn connected(&self) -> Result<OwnedFd, AttemptError> {
@@ -336,7 +336,7 @@ impl Target {
     }
 }
 
-impl Contact<'_> {
+impl ControlChannel<'_> {
     pub(super) fn key(&self) -> PeerKey {
         PeerKey::neighbour(self.interface, self.credentials.user)
     }

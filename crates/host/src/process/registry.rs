@@ -62,12 +62,12 @@ const SILENT_NS: u64 = 1_000_000_000;
 
 struct Entry {
     key: PeerKey,
-    tie: Tie,
+    handle: PeerHandle,
     lost: bool,
 }
 
-/// What a peer is held by, besides its link.
-enum Tie {
+/// How the registry reaches a peer, beside its link.
+enum PeerHandle {
     /// One of this host.
     Local(Neighbour),
     /// One of another host.
@@ -102,16 +102,16 @@ impl Neighbour {
 
 impl Entry {
     fn neighbour(&mut self) -> Option<&mut Neighbour> {
-        match &mut self.tie {
-            Tie::Local(neighbour) => Some(neighbour),
-            Tie::Remote(_) => None,
+        match &mut self.handle {
+            PeerHandle::Local(neighbour) => Some(neighbour),
+            PeerHandle::Remote(_) => None,
         }
     }
 
     fn close_control(&self) {
-        match &self.tie {
-            Tie::Local(neighbour) => close_control(&neighbour.control),
-            Tie::Remote(connection) => connection.close(),
+        match &self.handle {
+            PeerHandle::Local(neighbour) => close_control(&neighbour.control),
+            PeerHandle::Remote(connection) => connection.close(),
         }
     }
 }
@@ -155,7 +155,7 @@ pub(crate) enum Outgoing {
 /// A new link, ready to be entered.
 pub(crate) struct NewLink {
     peer: Peer,
-    tie: Tie,
+    handle: PeerHandle,
     link: EitherLink,
 }
 
@@ -167,21 +167,21 @@ impl NewLink {
         process: Option<OwnedFd>,
         link: PairLink,
     ) -> Self {
-        let tie = Tie::Local(Neighbour {
+        let handle = PeerHandle::Local(Neighbour {
             control,
             process,
             wake_word: link.receive.wake_word().clone(),
             goodbye: false,
         });
         let link = EitherLink::Pair(link);
-        Self { peer, tie, link }
+        Self { peer, handle, link }
     }
 
     /// Of another host.
     pub(crate) fn remote(peer: Peer, link: UdpLink) -> Self {
         Self {
             peer,
-            tie: Tie::Remote(Arc::clone(link.connection())),
+            handle: PeerHandle::Remote(Arc::clone(link.connection())),
             link: EitherLink::Udp(link),
         }
     }
@@ -273,10 +273,10 @@ impl Registry {
         let state = self.lock();
         let loopback = state.loopback.iter().map(|(_, word)| word);
         let living = state.links.values().filter(|entry| !entry.lost);
-        let mut links = living.map(|entry| match &entry.tie {
-            Tie::Local(neighbour) => Some(&neighbour.wake_word),
+        let mut links = living.map(|entry| match &entry.handle {
+            PeerHandle::Local(neighbour) => Some(&neighbour.wake_word),
             // It does not ring at a word.
-            Tie::Remote(_) => None,
+            PeerHandle::Remote(_) => None,
         });
         let mut add = |word: &WakeWord| wait_set.add(word.clone());
         links.all(|word| word.is_some_and(&mut add)) && loopback.into_iter().all(add)
@@ -340,7 +340,7 @@ impl Registry {
     /// Whether anything comes by rings: from other processes, or from this one.
     pub(crate) fn has_doorbells(&self) -> bool {
         let state = self.lock();
-        let is_local = |entry: &Entry| !entry.lost && matches!(entry.tie, Tie::Local(_));
+        let is_local = |entry: &Entry| !entry.lost && matches!(entry.handle, PeerHandle::Local(_));
         state.loopback.is_some() || state.links.values().any(is_local)
     }
 
@@ -462,8 +462,8 @@ impl Registry {
     pub(crate) fn silent_connection(&self, key: PeerKey, now_ns: u64) -> Option<Arc<Connection>> {
         let state = self.lock();
         let token = state.by_key.get(&key)?;
-        match &state.links.get(token)?.tie {
-            Tie::Remote(connection)
+        match &state.links.get(token)?.handle {
+            PeerHandle::Remote(connection)
                 if now_ns.saturating_sub(connection.received_ns()) >= SILENT_NS =>
             {
                 Some(Arc::clone(connection))
@@ -562,11 +562,11 @@ impl Registry {
     fn linked_to(&self, state: &mut State, key: PeerKey) -> Option<u64> {
         let token = *state.by_key.get(&key)?;
         let entry = state.links.get(&token)?;
-        let has_ended = match &entry.tie {
-            Tie::Local(neighbour) => {
+        let has_ended = match &entry.handle {
+            PeerHandle::Local(neighbour) => {
                 clock::shows(&neighbour.control, PollFlags::RDHUP | PollFlags::HUP)
             }
-            Tie::Remote(connection) => connection.end().is_some(),
+            PeerHandle::Remote(connection) => connection.end().is_some(),
         };
         if has_ended {
             release(state, key, token);
@@ -578,7 +578,7 @@ impl Registry {
     fn enter(&self, state: &mut State, new_link: NewLink) -> Result<(Peer, EitherLink), HostError> {
         let NewLink {
             mut peer,
-            tie,
+            handle,
             link,
         } = new_link;
         let key = PeerKey::of(&peer.destination);
@@ -586,7 +586,7 @@ impl Registry {
         peer.token = token;
         let entry = Entry {
             key,
-            tie,
+            handle,
             lost: false,
         };
         if let Err(errno) = self.watch_over(token, &entry) {
@@ -600,7 +600,7 @@ impl Registry {
     }
 
     fn watch_over(&self, token: u64, entry: &Entry) -> rustix::io::Result<()> {
-        let Tie::Local(neighbour) = &entry.tie else {
+        let PeerHandle::Local(neighbour) = &entry.handle else {
             // The endpoint's socket is watched for all of them.
             return Ok(());
         };
@@ -620,7 +620,7 @@ impl Registry {
     }
 
     fn unwatch(&self, state: &mut State, token: u64, entry: &Entry) {
-        if let Tie::Local(neighbour) = &entry.tie {
+        if let PeerHandle::Local(neighbour) = &entry.handle {
             // Errors only say that something was not there.
             let _ = epoll::delete(&self.doorbells, &neighbour.control);
             let _ = epoll::delete(&self.watch, &neighbour.control);
@@ -654,8 +654,8 @@ impl Registry {
         let ended = state
             .links
             .iter()
-            .filter_map(|(token, entry)| match &entry.tie {
-                Tie::Remote(connection) if !entry.lost => Some((*token, connection.end()?)),
+            .filter_map(|(token, entry)| match &entry.handle {
+                PeerHandle::Remote(connection) if !entry.lost => Some((*token, connection.end()?)),
                 _ => None,
             });
         for (token, end) in ended.collect::<Vec<_>>() {

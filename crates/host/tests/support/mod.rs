@@ -153,7 +153,7 @@ pub(crate) fn packet(host: &mut Owner, link: &mut PairLink) -> Vec<u8> {
         host.pass_barrier();
         if let Some(found) = try_receive(link) {
             host.end_sleep();
-            link.receive.watch();
+            link.receive.suppress_events();
             return found;
         }
         assert!(host.now_ns() < deadline_ns, "nothing came");

@@ -129,7 +129,7 @@ impl RawListener {
 /// The memory that a correct peer lends.
 pub(crate) struct Memory {
     pub(crate) ring: Memfd,
-    pub(crate) notes: Memfd,
+    pub(crate) ready_bitmap: Memfd,
 }
 
 impl Memory {
@@ -137,7 +137,8 @@ impl Memory {
         let geometry = Geometry::DEFAULT;
         Self {
             ring: Memfd::create("test-ring", geometry.total_bytes(), 4096).unwrap(),
-            notes: Memfd::create("test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap(),
+            ready_bitmap: Memfd::create("test-ready-bits", READY_BITMAP_BYTES, READY_BITMAP_BYTES)
+                .unwrap(),
         }
     }
 
@@ -149,11 +150,11 @@ impl Memory {
             arena_bytes: Geometry::DEFAULT.arena_bytes(),
             payload_max_bytes: 1024,
             takes_barriers: false,
-            note: 0,
+            ready_bit: 0,
         }
     }
 
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.ring.as_fd(), self.notes.as_fd()]
+        [self.ring.as_fd(), self.ready_bitmap.as_fd()]
     }
 }

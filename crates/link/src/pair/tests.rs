@@ -28,10 +28,17 @@ pub(super) struct Side {
 fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
     let memory = || Memfd::create_ring("pair-test", geometry, payload_max).unwrap();
     let (left_memory, right_memory) = (memory(), memory());
-    let page = || Memfd::create("pair-test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap();
-    let (left_notes, right_notes) = (page(), page());
+    let page = || {
+        Memfd::create(
+            "pair-test-ready-bits",
+            READY_BITMAP_BYTES,
+            READY_BITMAP_BYTES,
+        )
+        .unwrap()
+    };
+    let (left_bitmap, right_bitmap) = (page(), page());
     let (left_socket, right_socket) = UnixStream::pair().unwrap();
-    let side = |own: &Memfd, peers: &Memfd, notes: &Memfd, socket: UnixStream| {
+    let side = |own: &Memfd, peers: &Memfd, ready_bitmap: &Memfd, socket: UnixStream| {
         let fd = peers.as_fd().try_clone_to_owned().unwrap();
         let adopted = Memfd::adopt(fd, geometry.total_bytes()).unwrap();
         socket.set_nonblocking(true).unwrap();
@@ -41,10 +48,10 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
             send: adopted.map(Access::Writable).unwrap(),
             send_file: adopted.into_fd(),
             send_geometry: geometry,
-            notes: notes.map(Access::Writable).unwrap(),
-            note: 5,
+            peer_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
+            bit_at_peer: 5,
             ready_bit: 5,
-            peer_note_lease: None,
+            ready_bit_lease: None,
             fence,
             doorbell: socket.try_clone().unwrap().into(),
             payload_max_bytes: payload_max,
@@ -56,8 +63,8 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
             sends_to: peers.map(Access::Writable).unwrap(),
         }
     };
-    let left = side(&left_memory, &right_memory, &right_notes, left_socket);
-    let right = side(&right_memory, &left_memory, &left_notes, right_socket);
+    let left = side(&left_memory, &right_memory, &right_bitmap, left_socket);
+    let right = side(&right_memory, &left_memory, &left_bitmap, right_socket);
     (left, right)
 }
 
@@ -102,18 +109,22 @@ fn refuses_parts_that_do_not_fit() {
     let make = |send_len: usize, access, payload_max_bytes| {
         let receive = Memfd::create("pair-test", geometry.total_bytes(), 0).unwrap();
         let send = Memfd::create("pair-test", send_len, 0).unwrap();
-        let notes =
-            Memfd::create("pair-test-notes", READY_BITMAP_BYTES, READY_BITMAP_BYTES).unwrap();
+        let ready_bitmap = Memfd::create(
+            "pair-test-ready-bits",
+            READY_BITMAP_BYTES,
+            READY_BITMAP_BYTES,
+        )
+        .unwrap();
         let parts = PairParts {
             receive: receive.map(Access::Writable).unwrap(),
             receive_geometry: geometry,
             send: send.map(access).unwrap(),
             send_file: send.into_fd(),
             send_geometry: geometry,
-            notes: notes.map(Access::Writable).unwrap(),
-            note: 5,
+            peer_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
+            bit_at_peer: 5,
             ready_bit: 5,
-            peer_note_lease: None,
+            ready_bit_lease: None,
             fence: Fence::Light,
             doorbell: UnixStream::pair().unwrap().0.into(),
             payload_max_bytes,
@@ -166,7 +177,7 @@ fn rings_only_for_those_that_sleep() {
         send(&mut left, &[], &[1]).unwrap();
         send(&mut left, &[], &[1]).unwrap();
         assert_eq!(rings(&mut right), 1, "once for each sleep");
-        right.link.receive.watch();
+        right.link.receive.suppress_events();
         send(&mut left, &[], &[1]).unwrap();
         assert_eq!(rings(&mut right), 0);
     }

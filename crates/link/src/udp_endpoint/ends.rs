@@ -305,11 +305,11 @@ impl ReceiveEnd for UdpReceive {
         READY_BITS_MAX
     }
 
-    fn watch(&mut self) {}
+    fn suppress_events(&mut self) {}
 
     #[cold]
     #[inline(never)]
-    fn unwatch(&mut self) -> bool {
+    fn enable_events(&mut self) -> bool {
         // The half that polls for all links must have its turn.
         !self.endpoint.polls_for_all(&self.connection)
     }

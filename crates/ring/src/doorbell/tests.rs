@@ -28,10 +28,10 @@ impl BellMemory for Modelled {
     }
 }
 
-struct NoNotes;
+struct NoBits;
 
-impl MarkReady for NoNotes {
-    fn leave(&self) {}
+impl MarkReady for NoBits {
+    fn mark(&self) {}
 }
 
 fn nobody_sleeps_beside_a_message(barrier: bool) {
@@ -50,7 +50,7 @@ fn nobody_sleeps_beside_a_message(barrier: bool) {
             };
             let (message, rung) = (Arc::clone(&message), Arc::clone(&rung));
             loom::thread::spawn(move || {
-                let mut waker = Waker::over(memory, Fence::Light, NoNotes);
+                let mut waker = Waker::over(memory, Fence::Light, NoBits);
                 message.store(true, Ordering::Release);
                 if waker.must_ring() {
                     rung.store(true, Ordering::Release);
@@ -58,7 +58,7 @@ fn nobody_sleeps_beside_a_message(barrier: bool) {
             })
         };
         let mut attention = Attention::over(Modelled { word, barrier });
-        attention.unwatch();
+        attention.enable_events();
         attention.sleep();
         loom::sync::atomic::fence(Ordering::SeqCst);
         let found = message.load(Ordering::Acquire);
@@ -83,10 +83,10 @@ fn without_the_barrier_the_checker_finds_a_lost_wake_up() {
 }
 
 #[test]
-fn rings_once_for_each_announcement_and_asks_for_notes_without_sleep() {
+fn rings_once_for_each_announcement_and_asks_for_ready_bits_without_sleep() {
     struct Counted(std::rc::Rc<std::cell::Cell<u32>>);
     impl MarkReady for Counted {
-        fn leave(&self) {
+        fn mark(&self) {
             self.0.set(self.0.get() + 1);
         }
     }
@@ -94,30 +94,30 @@ fn rings_once_for_each_announcement_and_asks_for_notes_without_sleep() {
     let mapping = std::sync::Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let mut attention = Attention::new(std::sync::Arc::clone(&mapping), geometry).unwrap();
     for fence in [Fence::Light, Fence::Heavy] {
-        let left = std::rc::Rc::new(std::cell::Cell::new(0));
+        let marked = std::rc::Rc::new(std::cell::Cell::new(0));
         let at = geometry.attention_offset();
         let word = Word::new(std::sync::Arc::clone(&mapping), at).unwrap();
-        let mut waker = Waker::over(word, fence, Counted(left.clone()));
+        let mut waker = Waker::over(word, fence, Counted(marked.clone()));
         assert!(!waker.must_ring());
-        attention.unwatch();
+        attention.enable_events();
         assert!(!waker.must_ring() && !waker.must_ring());
-        assert_eq!(left.take(), 2);
+        assert_eq!(marked.take(), 2);
         for _ in 0..3 {
             attention.sleep();
-            assert!(attention.is_asleep() && !attention.is_watched());
+            assert!(attention.is_asleep() && !attention.suppresses_events());
             assert!(waker.must_ring());
             assert!(!waker.must_ring());
             waker.not_rung();
             assert!(waker.must_ring());
-            // Whoever has just rung does so again for the next sleep, though nobody watched in between.
+            // A sender that has just rung does so again for the next sleep, though nobody polled in between.
             attention.sleep();
             assert!(waker.must_ring());
             assert!(!waker.must_ring());
-            assert_eq!(left.take(), 5);
-            attention.watch();
-            assert!(!attention.is_asleep() && attention.is_watched());
+            assert_eq!(marked.take(), 5);
+            attention.suppress_events();
+            assert!(!attention.is_asleep() && attention.suppresses_events());
             assert!(!waker.must_ring());
-            assert_eq!(left.take(), 0);
+            assert_eq!(marked.take(), 0);
         }
     }
 }

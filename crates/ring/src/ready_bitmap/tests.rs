@@ -1,4 +1,4 @@
-//! Notes that arrive, and notes that somebody forges or wipes out.
+//! Ready bits that are set, and ready bits that a peer forges or clears.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ fn page() -> Arc<Mapping> {
     Arc::new(Mapping::anonymous(READY_BITMAP_BYTES).unwrap())
 }
 
-fn pad(page: &Arc<Mapping>, number: u32) -> ReadyMarker {
+fn marker(page: &Arc<Mapping>, number: u32) -> ReadyMarker {
     ReadyMarker::new(SharedBitmap::new(Arc::clone(page)).unwrap(), number)
 }
 
-fn notes(page: &Arc<Mapping>) -> ReadyBitmap {
+fn ready_bitmap(page: &Arc<Mapping>) -> ReadyBitmap {
     ReadyBitmap::new(SharedBitmap::new(Arc::clone(page)).unwrap())
 }
 
@@ -26,67 +26,67 @@ proptest! {
             (prop::collection::vec(0..READY_BITS_MAX + 3, 0..40), 1_u32..50), 1..20),
     ) {
         let page = page();
-        let mut notes = notes(&page);
-        // A note that is left again while the receiver holds it comes twice.
+        let mut ready_bitmap = ready_bitmap(&page);
+        // A bit that is set again while the receiver holds it comes twice.
         let (mut reference, mut ever) = (BTreeSet::new(), BTreeSet::new());
         for (left, most) in rounds {
             for number in left {
-                pad(&page, number).leave();
+                marker(&page, number).mark();
                 if number < READY_BITS_MAX {
                     reference.insert(number);
                     ever.insert(number);
                 }
             }
             let mut taken = 0;
-            notes.take(most, |number| {
+            ready_bitmap.take(most, |number| {
                 assert!(ever.contains(&number), "{number} was not left");
                 reference.remove(&number);
                 taken += 1;
             });
             prop_assert!(taken <= most);
-            prop_assert!(notes.is_any() || reference.is_empty());
+            prop_assert!(ready_bitmap.is_any() || reference.is_empty());
         }
         for _ in 0..1000 {
-            notes.take(64, |number| {
+            ready_bitmap.take(64, |number| {
                 reference.remove(&number);
             });
         }
-        prop_assert!(reference.is_empty() && !notes.is_any());
+        prop_assert!(reference.is_empty() && !ready_bitmap.is_any());
     }
 }
 
 #[test]
 fn forged_notes_cost_a_bounded_look() {
     let page = page();
-    let mut notes = notes(&page);
+    let mut ready_bitmap = ready_bitmap(&page);
     for _ in 0..100 {
         // Whatever is in the page, and put there again at once.
         for offset in (0..READY_BITMAP_BYTES).step_by(8) {
             page.store_u64(offset, u64::MAX).unwrap();
         }
         let mut taken = 0;
-        notes.take(16, |number| {
+        ready_bitmap.take(16, |number| {
             assert!(number < READY_BITS_MAX);
             taken += 1;
         });
         assert_eq!(taken, 16);
     }
-    // A summary without notes.
+    // A summary without bits.
     for offset in (WORDS_OFFSET..READY_BITMAP_BYTES).step_by(8) {
         page.store_u64(offset, 0).unwrap();
     }
     for _ in 0..100 {
         page.store_u64(SUMMARY_OFFSET, u64::MAX).unwrap();
-        notes.take(16, |_| ());
+        ready_bitmap.take(16, |_| ());
     }
     page.store_u64(SUMMARY_OFFSET, 0).unwrap();
     // What was wiped out is left again by the next message.
-    pad(&page, 77).leave();
+    marker(&page, 77).mark();
     page.store_u64(SUMMARY_OFFSET, 0).unwrap();
-    pad(&page, 77).leave();
+    marker(&page, 77).mark();
     let mut taken = Vec::new();
     for _ in 0..64 {
-        notes.take(16, |number| taken.push(number));
+        ready_bitmap.take(16, |number| taken.push(number));
     }
     assert!(taken.contains(&77));
 }
@@ -117,17 +117,17 @@ impl BitmapMemory for std::rc::Rc<Counted> {
 }
 
 #[test]
-fn a_note_that_is_there_is_not_written_again() {
+fn a_bit_that_is_set_is_not_written_again() {
     let page = std::rc::Rc::new(Counted::default());
-    let pads = [3, 4].map(|number| ReadyMarker::new(std::rc::Rc::clone(&page), number));
-    let mut notes = ReadyBitmap::new(std::rc::Rc::clone(&page));
+    let markers = [3, 4].map(|number| ReadyMarker::new(std::rc::Rc::clone(&page), number));
+    let mut ready_bitmap = ReadyBitmap::new(std::rc::Rc::clone(&page));
     for _ in 0..3 {
         for _ in 0..100 {
-            pads.iter().for_each(MarkReady::leave);
+            markers.iter().for_each(MarkReady::mark);
         }
-        assert_eq!(page.1.take(), 3, "two notes and a summary");
+        assert_eq!(page.1.take(), 3, "two bits and a summary");
         let mut taken = Vec::new();
-        notes.take(8, |number| taken.push(number));
+        ready_bitmap.take(8, |number| taken.push(number));
         assert_eq!(taken, [3, 4]);
     }
 }
@@ -154,50 +154,50 @@ impl BitmapMemory for loom::sync::Arc<Modelled> {
     }
 }
 
-/// A sender leaves its note twice while the receiver takes notes: what was sent before a note that the receiver has not
+/// A sender sets its bit twice while the receiver takes bits: what was sent before a bit that the receiver has not
 /// taken is found by the look that follows the next one.
-fn a_second_message_is_noted(has_fences: bool) {
+fn a_second_message_sets_its_bit(has_fences: bool) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
         let memory = loom::sync::Arc::new(Modelled(Default::default(), has_fences));
         let sent = loom::sync::Arc::new(AtomicU64::new(0));
-        let pad = ReadyMarker::new(loom::sync::Arc::clone(&memory), 0);
+        let marker = ReadyMarker::new(loom::sync::Arc::clone(&memory), 0);
         let sender = {
             let sent = loom::sync::Arc::clone(&sent);
             loom::thread::spawn(move || {
                 for number in 1..=2 {
                     sent.store(number, Ordering::Release);
-                    pad.leave();
+                    marker.mark();
                 }
             })
         };
-        let mut notes = ReadyBitmap::new(memory);
+        let mut ready_bitmap = ReadyBitmap::new(memory);
         let mut seen = 0;
-        let mut look = |notes: &mut ReadyBitmap<_>| {
-            notes.take(8, |_| seen = sent.load(Ordering::Acquire));
+        let mut look = |ready_bitmap: &mut ReadyBitmap<_>| {
+            ready_bitmap.take(8, |_| seen = sent.load(Ordering::Acquire));
         };
-        look(&mut notes);
+        look(&mut ready_bitmap);
         sender.join().unwrap();
-        look(&mut notes);
-        assert_eq!(seen, 2, "a message without a note");
+        look(&mut ready_bitmap);
+        assert_eq!(seen, 2, "a message without a ready bit");
     });
 }
 
 #[test]
-fn a_note_that_is_not_written_again_is_not_lost() {
-    a_second_message_is_noted(true);
+fn a_bit_that_is_not_written_again_is_not_lost() {
+    a_second_message_sets_its_bit(true);
 }
 
 #[test]
-fn without_the_fences_the_checker_finds_a_message_without_a_note() {
-    assert!(std::panic::catch_unwind(|| a_second_message_is_noted(false)).is_err());
+fn without_the_fences_the_checker_finds_a_message_without_a_bit() {
+    assert!(std::panic::catch_unwind(|| a_second_message_sets_its_bit(false)).is_err());
 }
 
-/// Two senders leave notes while the receiver takes some: whatever it did not take is still there, and whoever is
-/// noted has sent.
+/// Two senders set bits while the receiver takes some: what it did not take is still there, and a sender whose
+/// bit is set has sent.
 #[test]
-fn the_model_checker_finds_no_message_without_a_note() {
+fn the_model_checker_finds_no_message_without_a_bit() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
@@ -205,27 +205,27 @@ fn the_model_checker_finds_no_message_without_a_note() {
         let sent: [_; 2] = std::array::from_fn(|_| loom::sync::Arc::new(AtomicU64::new(0)));
         let senders: Vec<_> = (0..2_u32)
             .map(|number| {
-                let pad = ReadyMarker::new(loom::sync::Arc::clone(&memory), number);
+                let marker = ReadyMarker::new(loom::sync::Arc::clone(&memory), number);
                 let sent = loom::sync::Arc::clone(&sent[number as usize]);
                 loom::thread::spawn(move || {
                     sent.store(1, Ordering::Release);
-                    pad.leave();
+                    marker.mark();
                 })
             })
             .collect();
-        let mut notes = ReadyBitmap::new(memory);
+        let mut ready_bitmap = ReadyBitmap::new(memory);
         let mut found = 0;
-        let mut look = |notes: &mut ReadyBitmap<_>| {
-            notes.take(8, |number: u32| {
+        let mut look = |ready_bitmap: &mut ReadyBitmap<_>| {
+            ready_bitmap.take(8, |number: u32| {
                 assert_eq!(sent[number as usize].load(Ordering::Acquire), 1);
                 found |= 1 << number;
             });
         };
-        look(&mut notes);
+        look(&mut ready_bitmap);
         for sender in senders {
             sender.join().unwrap();
         }
-        look(&mut notes);
+        look(&mut ready_bitmap);
         assert_eq!(found, 3);
     });
 }

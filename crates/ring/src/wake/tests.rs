@@ -102,7 +102,7 @@ impl BellMemory for Announced {
 struct NoNotes;
 
 impl MarkReady for NoNotes {
-    fn leave(&self) {}
+    fn mark(&self) {}
 }
 
 /// Two messages, each followed by a look at the announcement and perhaps a ring, on one side. On the other, what has

@@ -49,7 +49,7 @@ impl Packet {
 /// What a receiver has said of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Announced {
-    Watching,
+    Awake,
     /// With the number of the announcement.
     Asleep(u64),
 }
@@ -126,7 +126,7 @@ impl Channels {
             on_the_way: 0,
             busy_until: Time::ZERO,
             arrived: VecDeque::new(),
-            announced: Announced::Watching,
+            announced: Announced::Awake,
             announcements: 0,
             rung: 0,
             awaited: false,
@@ -226,7 +226,7 @@ impl Channels {
                 channel.announcements += 1;
                 Announced::Asleep(channel.announcements)
             } else {
-                Announced::Watching
+                Announced::Awake
             };
         }
     }

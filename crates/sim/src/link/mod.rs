@@ -533,12 +533,12 @@ impl ReceiveEnd for SimReceive {
         hamlyn_ring::ready_bitmap::READY_BITS_MAX
     }
 
-    fn watch(&mut self) {
+    fn suppress_events(&mut self) {
         self.announce(false);
     }
 
-    fn unwatch(&mut self) -> bool {
-        // Nobody leaves notes here.
+    fn enable_events(&mut self) -> bool {
+        // There are no ready bits here.
         false
     }
 

@@ -29,7 +29,7 @@ fn enter(registry: &Registry, key: PeerKey) -> OwnedFd {
     };
     let entry = Entry {
         key,
-        tie: Tie::Local(neighbour),
+        handle: PeerHandle::Local(neighbour),
         lost: false,
     };
     registry.watch_over(token, &entry).unwrap();

@@ -1,6 +1,6 @@
 //! Cookies: proof that an initiator receives at the address that it gives. Nothing is stored for one.
 //!
-//! A cookie is a code of the source's address under a secret that changes; it is good for as long as the secret after it is young, too.
+//! A cookie is a code of the source's address under a secret that changes; it is valid for as long as the secret after it is young, too.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,26 +8,26 @@ use ring::hmac;
 
 use super::super::key_file::{NoRandom, random};
 
-/// How long cookies are made with one secret, in nanoseconds; a cookie is good for one to two such times.
+/// How long cookies are made with one secret, in nanoseconds; a cookie is valid for one to two such times.
 const ROTATION_NS: u64 = 120_000_000_000;
 
-pub(super) struct Jar {
+pub(super) struct CookieKey {
     master: hmac::Key,
 }
 
-impl Jar {
+impl CookieKey {
     pub(super) fn new() -> Result<Self, NoRandom> {
         let master = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
         Ok(Self { master })
     }
 
     /// The cookie of this source now.
-    pub(super) fn bake(&self, now_ns: u64, source: SocketAddr) -> hmac::Tag {
+    pub(super) fn make(&self, now_ns: u64, source: SocketAddr) -> hmac::Tag {
         self.of(now_ns / ROTATION_NS, source)
     }
 
-    /// Those of this source that are good.
-    pub(super) fn good(&self, now_ns: u64, source: SocketAddr) -> [hmac::Tag; 2] {
+    /// The cookies of this source that are valid.
+    pub(super) fn valid(&self, now_ns: u64, source: SocketAddr) -> [hmac::Tag; 2] {
         let now = now_ns / ROTATION_NS;
         [self.of(now, source), self.of(now.saturating_sub(1), source)]
     }

@@ -8,7 +8,7 @@ use ring::hmac;
 use super::super::key_file::{NoRandom, random};
 use super::super::packet_header::{Kind, PacketHeader};
 use super::super::protection::{RxProtection, TxProtection};
-use super::cookie::{self, Jar};
+use super::cookie::{self, CookieKey};
 use super::message::{
     CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, MESSAGE_BYTES_MAX, Mode,
     PAYLOAD_BYTES_MAX, answer_code, prologue,
@@ -81,7 +81,7 @@ pub struct Responder {
     codes: Codes,
     /// The one that is asked.
     interface: u64,
-    jar: Jar,
+    cookie_key: CookieKey,
     sessions: BTreeMap<u32, Session>,
     by_code: BTreeMap<Code, u32>,
     /// Sessions in the order in which they began, and until when they are kept.
@@ -107,7 +107,7 @@ impl Responder {
             codes: suite.codes(None),
             suite,
             interface,
-            jar: Jar::new()?,
+            cookie_key: CookieKey::new()?,
             sessions: BTreeMap::new(),
             by_code: BTreeMap::new(),
             order: VecDeque::new(),
@@ -161,7 +161,7 @@ impl Responder {
         }
         let is_fresh = head.time_ms.abs_diff(wall_ms) <= FRESH_MS;
         if loaded || !is_fresh || self.sessions.len() > SESSIONS_MAX / 2 {
-            let good = self.jar.good(now_ns, source);
+            let good = self.cookie_key.valid(now_ns, source);
             if !good.iter().any(|good| cookie::is_shown(good, coded, shown)) {
                 return Ok(Heard::Reply(self.demand(now_ns, source, &head, code)));
             }
@@ -309,7 +309,7 @@ impl Responder {
             .cookie_message
             .split_at_mut(PACKET_HEADER_BYTES + CODE_BYTES);
         body[..PACKET_HEADER_BYTES].copy_from_slice(&head.bytes(self.mode)[..PACKET_HEADER_BYTES]);
-        body[PACKET_HEADER_BYTES..].copy_from_slice(self.jar.bake(now_ns, source).as_ref());
+        body[PACKET_HEADER_BYTES..].copy_from_slice(self.cookie_key.make(now_ns, source).as_ref());
         let answer = answer_code(&self.codes.answer, body, ask_code);
         code.copy_from_slice(answer.as_ref());
         &self.cookie_message
