@@ -114,13 +114,13 @@ impl Drop for Stop<'_> {
 
 type Shared = ProcessHost<AnyThread>;
 
-struct Party {
+struct Peer {
     manager: Manager<Shared>,
     queue: Queue,
     ticket: Ticket,
 }
 
-impl Party {
+impl Peer {
     fn new(manager: Manager<Shared>) -> Self {
         let area = manager.interface().allocate(64).unwrap();
         let queue = manager.interface().open_queue(4096).unwrap();
@@ -170,13 +170,13 @@ fn one_port_is_enough() {
         scope.spawn(|| relay.run());
         let _stop = Stop(&relay.stopped);
         let there = SocketAddr::new(seen_as(2), door);
-        let asking = Party::new(open(
+        let asking = Peer::new(open(
             "asking",
             (THIS, one).into(),
             free_port(),
             &[("asked", there)],
         ));
-        let asked = Party::new(open("asked", (THIS, other).into(), door, &[]));
+        let asked = Peer::new(open("asked", (THIS, other).into(), door, &[]));
         let (mut asking, mut asked) = (asking, asked);
         let offered = asked.ticket.to_bytes();
         let supply = hamlyn::host::Supply::Always;

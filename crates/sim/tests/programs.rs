@@ -305,12 +305,12 @@ fn thousands_of_interfaces_live_in_one_world() {
     assert_eq!(heard.into_inner().unwrap().len() as u64, SENDERS);
 }
 
-/// Everybody sends messages of many packets to everybody, over crossbars with worms.
-fn everybody_to_everybody(routing: Routing) -> Outcome {
-    const PARTIES: usize = 8;
+/// Every process sends messages of many packets to every other, over crossbars with wormhole switching.
+fn all_to_all(routing: Routing) -> Outcome {
+    const PROCESSES: usize = 8;
     const LENGTH: usize = 5_000;
     let topology = Topology::fat_tree(4, 2).unwrap();
-    assert!(topology.host_count() >= PARTIES);
+    assert!(topology.host_count() >= PROCESSES);
     let fabric = Fabric::new(&topology, routing, &mut Random::new(1)).unwrap();
     let came = Mutex::new(0);
     let mut world = Simulation::new(Settings {
@@ -319,21 +319,21 @@ fn everybody_to_everybody(routing: Routing) -> Outcome {
     });
     let nodes: Vec<_> = (0..topology.host_count()).map(|_| world.node(1)).collect();
     world.set_network(Box::new(fabric), Span::from_us(100_000));
-    for (party, &node) in nodes.iter().enumerate().take(PARTIES) {
+    for (process, &node) in nodes.iter().enumerate().take(PROCESSES) {
         let came = &came;
-        world.process(node, &format!("party {party}"), move || {
-            let name = |party: usize| format!("p{party}");
+        world.process(node, &format!("process {process}"), move || {
+            let name = |process: usize| format!("p{process}");
             let manager =
-                hamlyn_sim::host::open(Some(&name(party)), options(Strategy::Proc)).unwrap();
+                hamlyn_sim::host::open(Some(&name(process)), options(Strategy::Proc)).unwrap();
             let terminus = manager.terminus();
             let area = manager
                 .interface()
-                .allocate((PARTIES * LENGTH) as u64)
+                .allocate((PROCESSES * LENGTH) as u64)
                 .unwrap();
             let mut queue = manager.interface().open_queue(64).unwrap();
-            let new = NewSlot::new(&area).queue(&queue).entries(PARTIES);
+            let new = NewSlot::new(&area).queue(&queue).entries(PROCESSES);
             let slot = manager.interface().open_slot(new).unwrap();
-            for other in 0..PARTIES {
+            for other in 0..PROCESSES {
                 let from = (other * LENGTH) as u64;
                 let ticket = slot.ticket(other as u16, from, LENGTH as u64).unwrap();
                 let always = hamlyn::host::Supply::Always;
@@ -343,20 +343,20 @@ fn everybody_to_everybody(routing: Routing) -> Outcome {
                     .offer(&item, always, &ticket.to_bytes())
                     .unwrap();
             }
-            for other in (0..PARTIES).map(|step| (party + step) % PARTIES) {
+            for other in (0..PROCESSES).map(|step| (process + step) % PROCESSES) {
                 let to = name(other);
                 let to = hamlyn::host::Address::Name(&to);
-                let item = format!("for-{party}");
+                let item = format!("for-{process}");
                 let bytes = manager.interface().ask(to, &item, Wait::Forever).unwrap();
                 let ticket = Ticket::from_bytes(&bytes).unwrap();
                 let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
-                let data: Vec<_> = (0..LENGTH).map(|at| (at * 7 + party) as u8).collect();
+                let data: Vec<_> = (0..LENGTH).map(|at| (at * 7 + process) as u8).collect();
                 manager
                     .interface()
                     .send_msg(terminus, &target, &Message::new(&data), Wait::Forever)
                     .unwrap();
             }
-            for _ in 0..PARTIES {
+            for _ in 0..PROCESSES {
                 let found = manager
                     .interface()
                     .rcv_block(&mut queue, Wait::Forever)
@@ -373,16 +373,13 @@ fn everybody_to_everybody(routing: Routing) -> Outcome {
     }
     let outcome = world.run(Time::NEVER);
     assert_eq!(outcome.failures, Vec::<String>::new(), "{routing:?}");
-    assert_eq!(came.into_inner().unwrap(), PARTIES * PARTIES);
+    assert_eq!(came.into_inner().unwrap(), PROCESSES * PROCESSES);
     outcome
 }
 
 #[test]
 fn messages_of_many_packets_cross_switches_by_any_route() {
     for routing in Routing::ALL {
-        assert_eq!(
-            everybody_to_everybody(routing),
-            everybody_to_everybody(routing)
-        );
+        assert_eq!(all_to_all(routing), all_to_all(routing));
     }
 }

@@ -1,10 +1,10 @@
-//! What parties have that are threads of one process: a clock, and a board for their words.
+//! What peers have that are threads of one process: a clock, and a store for what they publish.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::party::Post;
+use crate::peer::KeyValues;
 
 /// Time, by whatever clock there is.
 pub(crate) fn now() -> Duration {
@@ -30,19 +30,19 @@ pub(crate) fn namespace(test: &str) -> String {
     format!("c{}-{:x}", std::process::id(), sum >> 24)
 }
 
-/// Words of threads.
+/// The store of threads.
 #[derive(Default)]
 pub(crate) struct Board(Mutex<HashMap<String, Vec<u8>>>);
 
-impl Post for Board {
-    fn put(&self, word: &str, bytes: &[u8]) {
+impl KeyValues for Board {
+    fn put(&self, key: &str, bytes: &[u8]) {
         self.0
             .lock()
             .unwrap()
-            .insert(word.to_owned(), bytes.to_vec());
+            .insert(key.to_owned(), bytes.to_vec());
     }
 
-    fn get(&self, word: &str) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().get(word).cloned()
+    fn get(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(key).cloned()
     }
 }

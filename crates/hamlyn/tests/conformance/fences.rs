@@ -6,8 +6,8 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::transport::Return;
 use hamlyn::{FenceError, Message, Ticket, Undelivered, Wait, tagged_write};
 
-use crate::low_level::{Inlet, send, sizes, target};
-use crate::party::{Party, pattern};
+use crate::low_level::{RxSlot, send, sizes, target};
+use crate::peer::{Peer, pattern};
 use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
@@ -16,24 +16,24 @@ const SHORT: Wait = Wait::millis(20);
 
 /// Fences until that is not over before it is answered.
 fn fence(
-    party: &Party,
+    peer: &Peer,
     mut call: impl FnMut(Wait) -> Result<(), FenceError>,
 ) -> Result<(), FenceError> {
-    party.until("a fence", |_, wait| match call(wait) {
+    peer.until("a fence", |_, wait| match call(wait) {
         Err(FenceError::TimedOut { .. }) => None,
         other => Some(other),
     })
 }
 
-fn fence_all(party: &Party) -> Result<(), FenceError> {
-    party.until("a fence", |manager, wait| match manager.fence(wait) {
+fn fence_all(peer: &Peer) -> Result<(), FenceError> {
+    peer.until("a fence", |manager, wait| match manager.fence(wait) {
         Err(FenceError::TimedOut { .. }) => None,
         other => Some(other),
     })
 }
 
-fn next_undelivered(party: &Party) -> Option<Undelivered> {
-    party.with(|manager| manager.interface().next_undelivered())
+fn next_undelivered(peer: &Peer) -> Option<Undelivered> {
+    peer.with(|manager| manager.interface().next_undelivered())
 }
 
 /// The last packet of an error that says that so many were refused.
@@ -49,61 +49,60 @@ fn last_refused(fenced: Result<(), FenceError>, packets: u64) -> Undelivered {
 
 pub(crate) fn a_datagram_to_nobody_is_known_at_the_fence(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inbox = party.with(|manager| Receiver::<Host>::new(manager, 100).unwrap());
-            party.tell_ticket("ticket", &inbox.ticket());
-            party.hear("knows");
+        &|peer| {
+            let mut inbox = peer.with(|manager| Receiver::<Host>::new(manager, 100).unwrap());
+            peer.put_ticket("ticket", &inbox.ticket());
+            peer.get("knows");
             inbox.ready();
-            party.tell("ready", &[]);
-            party.hear("fenced");
+            peer.put("ready", &[]);
+            peer.get("fenced");
             // All that a fence was waited for is here: nothing is taken in any more.
-            let came = party.receive("a datagram", |_, _| {
+            let came = peer.receive("a datagram", |_, _| {
                 let came = inbox.recv(Wait::Poll)?;
                 Ok(came.map(|datagram| datagram.to_vec()))
             });
             assert_eq!(came, b"heard");
         },
-        &|party| {
-            let ticket = party.hear_ticket("ticket");
-            let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            let outbox = peer.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
             let send = |data: &[u8]| {
-                party
-                    .send(|_, _| outbox.send_to(7, data, None, GROW))
+                peer.send(|_, _| outbox.send_to(7, data, None, GROW))
                     .unwrap();
             };
-            assert_eq!(fence(party, |wait| outbox.fence(wait)), Ok(()));
+            assert_eq!(fence(peer, |wait| outbox.fence(wait)), Ok(()));
             for data in [&b"too early"[..], &[1; 16]] {
                 send(data);
-                let last = last_refused(fence(party, |wait| outbox.fence(wait)), 1);
+                let last = last_refused(fence(peer, |wait| outbox.fence(wait)), 1);
                 assert_eq!(last.to, Some(ticket.destination));
                 assert_eq!((last.slot, last.offset), (ticket.slot, ticket.base + 7));
                 assert_eq!(last.length_bytes, data.len() as u32);
                 assert_eq!(last.reason, Return::Refused(Refusal::EntrySpent));
                 // Told once by fences, and once each.
-                assert_eq!(fence(party, |wait| outbox.fence(wait)), Ok(()));
-                assert_eq!(next_undelivered(party), Some(last));
-                assert_eq!(next_undelivered(party), None);
+                assert_eq!(fence(peer, |wait| outbox.fence(wait)), Ok(()));
+                assert_eq!(next_undelivered(peer), Some(last));
+                assert_eq!(next_undelivered(peer), None);
             }
-            party.tell("knows", &[]);
-            party.hear("ready");
+            peer.put("knows", &[]);
+            peer.get("ready");
             send(b"heard");
-            assert_eq!(fence_all(party), Ok(()));
-            party.tell("fenced", &[]);
+            assert_eq!(fence_all(peer), Ok(()));
+            peer.put("fenced", &[]);
         },
     ]);
 }
 
 pub(crate) fn a_refused_write_is_known_at_the_fence(world: &World) {
     world.run(&[
-        &|party| {
-            let tags = party
+        &|peer| {
+            let tags = peer
                 .with(|manager| tagged_write::Receiver::<Host>::new(manager, 1000, 64).unwrap());
-            party.tell_ticket("ticket", &tags.ticket());
-            party.hear("done");
+            peer.put_ticket("ticket", &tags.ticket());
+            peer.get("done");
             assert_eq!(tags.info().unwrap().refusals.total(), 4);
         },
-        &|party| {
-            let honest = party.hear_ticket("ticket");
+        &|peer| {
+            let honest = peer.get_ticket("ticket");
             let wrong_key = Ticket {
                 key: Key::from_bits(!honest.key.to_bits()),
                 ..honest
@@ -113,7 +112,7 @@ pub(crate) fn a_refused_write_is_known_at_the_fence(world: &World) {
                 ..honest
             };
             let sender = |ticket: &Ticket| {
-                party.with(|manager| tagged_write::Sender::grow(manager, ticket, GROW).unwrap())
+                peer.with(|manager| tagged_write::Sender::grow(manager, ticket, GROW).unwrap())
             };
             let good = sender(&honest);
             let mut undelivered = Vec::new();
@@ -126,15 +125,14 @@ pub(crate) fn a_refused_write_is_known_at_the_fence(world: &World) {
             for (tag, (ticket, offset, data, reason)) in cases.into_iter().enumerate() {
                 let bad = sender(&ticket);
                 let tag = tag as u64;
-                party.send(|_, _| good.send(0, b"fine", tag, GROW)).unwrap();
-                party
-                    .send(|_, _| bad.send(offset, &data, tag, GROW))
+                peer.send(|_, _| good.send(0, b"fine", tag, GROW)).unwrap();
+                peer.send(|_, _| bad.send(offset, &data, tag, GROW))
                     .unwrap();
-                party.send(|_, _| good.send(0, b"fine", tag, GROW)).unwrap();
+                peer.send(|_, _| good.send(0, b"fine", tag, GROW)).unwrap();
                 // Whoever sent it, it went to the same interface.
                 let fenced = match tag % 2 {
-                    0 => fence(party, |wait| good.fence(wait)),
-                    _ => fence_all(party),
+                    0 => fence(peer, |wait| good.fence(wait)),
+                    _ => fence_all(peer),
                 };
                 let last = last_refused(fenced, 1);
                 assert_eq!((last.word, last.offset), (tag, offset));
@@ -143,11 +141,11 @@ pub(crate) fn a_refused_write_is_known_at_the_fence(world: &World) {
             }
             // They were kept.
             for last in undelivered {
-                assert_eq!(next_undelivered(party), Some(last));
+                assert_eq!(next_undelivered(peer), Some(last));
             }
-            assert_eq!(next_undelivered(party), None);
-            assert_eq!(fence_all(party), Ok(()));
-            party.tell("done", &[]);
+            assert_eq!(next_undelivered(peer), None);
+            assert_eq!(fence_all(peer), Ok(()));
+            peer.put("done", &[]);
         },
     ]);
 }
@@ -163,42 +161,42 @@ pub(crate) fn what_was_sent_before_a_fence_is_in_its_place(world: &World) {
             .map(|(number, size)| (number as u64, size))
     };
     world.run(&[
-        &|party| {
+        &|peer| {
             let count = sizes().count() as u64;
-            let mut inlet = Inlet::new(party, ROOM * count, |slot| slot.entries(count as usize));
+            let mut rx_slot = RxSlot::new(peer, ROOM * count, |slot| slot.entries(count as usize));
             for (number, _) in sizes() {
-                let ticket = inlet
+                let ticket = rx_slot
                     .slot
                     .ticket(number as u16, number * ROOM, ROOM)
                     .unwrap();
-                party.tell_ticket(&format!("ticket {number}"), &ticket);
+                peer.put_ticket(&format!("ticket {number}"), &ticket);
             }
             for round in 0..ROUNDS {
-                party.hear(&format!("fenced {round}"));
+                peer.get(&format!("fenced {round}"));
                 for (number, size) in sizes() {
-                    let bytes = inlet.bytes(number * ROOM, size);
+                    let bytes = rx_slot.bytes(number * ROOM, size);
                     assert!(bytes == pattern(round * 1000 + number, size), "{size}");
                 }
                 // Announced, too.
                 for _ in sizes() {
-                    let told = party.with(|manager| manager.interface().rcv(&mut inlet.queue));
+                    let told = peer.with(|manager| manager.interface().rcv(&mut rx_slot.queue));
                     assert!(told.unwrap().is_some());
                 }
-                party.tell(&format!("seen {round}"), &[]);
+                peer.put(&format!("seen {round}"), &[]);
             }
         },
-        &|party| {
+        &|peer| {
             let targets: Vec<_> = sizes()
-                .map(|(number, _)| target(party, &party.hear_ticket(&format!("ticket {number}"))))
+                .map(|(number, _)| target(peer, &peer.get_ticket(&format!("ticket {number}"))))
                 .collect();
             for round in 0..ROUNDS {
                 for (number, size) in sizes() {
                     let data = pattern(round * 1000 + number, size);
-                    send(party, &targets[number as usize], &Message::new(&data));
+                    send(peer, &targets[number as usize], &Message::new(&data));
                 }
-                assert_eq!(fence_all(party), Ok(()));
-                party.tell(&format!("fenced {round}"), &[]);
-                party.hear(&format!("seen {round}"));
+                assert_eq!(fence_all(peer), Ok(()));
+                peer.put(&format!("fenced {round}"), &[]);
+                peer.get(&format!("seen {round}"));
             }
         },
     ]);
@@ -208,29 +206,28 @@ pub(crate) fn more_refusals_than_are_kept_are_counted(world: &World) {
     /// More than are kept of a link.
     const SENT: u64 = 1_500;
     world.run(&[
-        &|party| {
-            let inbox = party.with(|manager| Receiver::<Host>::new(manager, 64).unwrap());
-            party.tell_ticket("ticket", &inbox.ticket());
-            party.hear("done");
+        &|peer| {
+            let inbox = peer.with(|manager| Receiver::<Host>::new(manager, 64).unwrap());
+            peer.put_ticket("ticket", &inbox.ticket());
+            peer.get("done");
         },
-        &|party| {
-            let ticket = party.hear_ticket("ticket");
-            let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            let outbox = peer.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
             for number in 0..SENT {
                 let offset = (number % 40) as u32;
-                party
-                    .send(|_, _| outbox.send_to(offset, b"nobody", None, GROW))
+                peer.send(|_, _| outbox.send_to(offset, b"nobody", None, GROW))
                     .unwrap();
             }
-            last_refused(fence(party, |wait| outbox.fence(wait)), SENT);
+            last_refused(fence(peer, |wait| outbox.fence(wait)), SENT);
             let mut fetched = 0;
-            while next_undelivered(party).is_some() {
+            while next_undelivered(peer).is_some() {
                 fetched += 1;
             }
             assert!((1..SENT).contains(&fetched), "{fetched}");
-            let forgotten = party.with(|manager| manager.interface().undelivered_forgotten());
+            let forgotten = peer.with(|manager| manager.interface().undelivered_forgotten());
             assert_eq!(fetched + forgotten, SENT);
-            party.tell("done", &[]);
+            peer.put("done", &[]);
         },
     ]);
 }
@@ -239,31 +236,31 @@ pub(crate) fn records_are_in_their_place_after_a_fence(world: &World) {
     const RECORDS: usize = 40;
     let length = |number: usize| number * 97 % 3000;
     world.run(&[
-        &|party| {
-            let mut stream = party.with(|manager| {
+        &|peer| {
+            let mut stream = peer.with(|manager| {
                 hamlyn::stream::Receiver::<Host>::new(manager, Default::default()).unwrap()
             });
-            party.tell("seed", &stream.make_seed().to_bytes());
+            peer.put("seed", &stream.make_seed().to_bytes());
             // Only the interface takes anything until then, but for what it needs to know who sends.
             for number in 0..RECORDS {
-                let record = party.receive("a record", |_, wait| {
+                let record = peer.receive("a record", |_, wait| {
                     Ok(stream.recv(wait)?.map(|record| record.to_vec()))
                 });
                 assert_eq!(record, pattern(number as u64, length(number)));
             }
-            party.hear("fenced");
+            peer.get("fenced");
         },
-        &|party| {
-            let seed = hamlyn::stream::StreamSeed::from_bytes(&party.hear("seed")).unwrap();
-            let mut stream = party.with(|manager| {
+        &|peer| {
+            let seed = hamlyn::stream::StreamSeed::from_bytes(&peer.get("seed")).unwrap();
+            let mut stream = peer.with(|manager| {
                 hamlyn::stream::Sender::<Host>::grow(manager, &seed, GROW).unwrap()
             });
             for number in 0..RECORDS {
                 let data = pattern(number as u64, length(number));
-                party.send(|_, wait| stream.send(&data, wait)).unwrap();
+                peer.send(|_, wait| stream.send(&data, wait)).unwrap();
             }
-            assert_eq!(fence(party, |wait| stream.fence(wait)), Ok(()));
-            party.tell("fenced", &[]);
+            assert_eq!(fence(peer, |wait| stream.fence(wait)), Ok(()));
+            peer.put("fenced", &[]);
         },
     ]);
 }
@@ -271,47 +268,47 @@ pub(crate) fn records_are_in_their_place_after_a_fence(world: &World) {
 pub(crate) fn a_stopped_peer_is_named_and_no_other_waits(world: &World) {
     world.run(&[
         // It takes nothing until it is told to.
-        &|party| {
-            let inlet = Inlet::new(party, 64, |slot| slot);
-            party.tell_ticket("stopped", &inlet.slot.fast_ticket(0, 64).unwrap());
-            party.hear_only("go on");
-            party.hear("all fenced");
-            inlet.refused(party, Refusal::BadKey, 0);
+        &|peer| {
+            let rx_slot = RxSlot::new(peer, 64, |slot| slot);
+            peer.put_ticket("stopped", &rx_slot.slot.fast_ticket(0, 64).unwrap());
+            peer.get_without_polling("go on");
+            peer.get("all fenced");
+            rx_slot.refused(peer, Refusal::BadKey, 0);
         },
-        &|party| {
-            let inlet = Inlet::new(party, 64, |slot| slot);
-            party.tell_ticket("live", &inlet.slot.fast_ticket(0, 64).unwrap());
-            party.hear("all fenced");
-            assert_eq!(inlet.bytes(0, 16), [5; 16]);
+        &|peer| {
+            let rx_slot = RxSlot::new(peer, 64, |slot| slot);
+            peer.put_ticket("live", &rx_slot.slot.fast_ticket(0, 64).unwrap());
+            peer.get("all fenced");
+            assert_eq!(rx_slot.bytes(0, 16), [5; 16]);
         },
-        &|party| {
-            let stopped_ticket = party.hear_ticket("stopped");
-            let stopped = target(party, &stopped_ticket);
-            let live = target(party, &party.hear_ticket("live"));
+        &|peer| {
+            let stopped_ticket = peer.get_ticket("stopped");
+            let stopped = target(peer, &stopped_ticket);
+            let live = target(peer, &peer.get_ticket("live"));
             let message = Message::new(&[5; 16]);
-            send(party, &stopped, &message);
-            send(party, &live, &message);
+            send(peer, &stopped, &message);
+            send(peer, &live, &message);
             let fence_live = || {
-                fence(party, |wait| {
-                    party.manager.interface().fence_link(live.link(), wait)
+                fence(peer, |wait| {
+                    peer.manager.interface().fence_link(live.link(), wait)
                 })
             };
             assert_eq!(fence_live(), Ok(()));
-            if !party.receives_unasked() {
-                let peer = stopped_ticket.destination;
-                let timed_out = Err(FenceError::TimedOut { peer });
+            if !peer.receives_unasked() {
+                let stopped_peer = stopped_ticket.destination;
+                let timed_out = Err(FenceError::TimedOut { peer: stopped_peer });
                 let fence_stopped =
-                    |wait| party.manager.interface().fence_link(stopped.link(), wait);
+                    |wait| peer.manager.interface().fence_link(stopped.link(), wait);
                 for wait in [Wait::Poll, SHORT] {
                     assert_eq!(fence_stopped(wait), timed_out);
-                    assert_eq!(party.manager.fence(wait), timed_out);
+                    assert_eq!(peer.manager.fence(wait), timed_out);
                 }
-                send(party, &live, &message);
+                send(peer, &live, &message);
                 assert_eq!(fence_live(), Ok(()));
             }
-            party.tell("go on", &[]);
-            assert_eq!(fence_all(party), Ok(()));
-            party.tell("all fenced", &[]);
+            peer.put("go on", &[]);
+            assert_eq!(fence_all(peer), Ok(()));
+            peer.put("all fenced", &[]);
         },
     ]);
 }

@@ -6,12 +6,12 @@ use hamlyn::engine::terminus::{
 use hamlyn::{Message, SendError, Wait};
 
 use crate::World;
-use crate::low_level::{Inlet, send, target};
-use crate::party::{Party, pattern};
+use crate::low_level::{RxSlot, send, target};
+use crate::peer::{Peer, pattern};
 
 /// An area of that content, bound to the manager's terminus.
-fn bound(party: &Party, content: &[u8]) -> SendTag {
-    party.with(|manager| {
+fn bound(peer: &Peer, content: &[u8]) -> SendTag {
+    peer.with(|manager| {
         let terminus = manager.terminus();
         let area = manager
             .interface()
@@ -36,10 +36,10 @@ fn piece(tag: SendTag, offset: u64, length_bytes: u64) -> GatherPiece {
 pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
     let contents = || [pattern(1, 50_000), pattern(2, 7), pattern(3, 20_000)];
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 200_000, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 200_000).unwrap());
-            inlet.next(party);
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 200_000, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 200_000).unwrap());
+            rx_slot.next(peer);
             let [one, two, three] = contents();
             let whole = [
                 &one[100..],
@@ -50,12 +50,12 @@ pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
                 &one[..1],
             ]
             .concat();
-            assert!(inlet.bytes(77, whole.len()) == whole);
-            assert_eq!(inlet.metadata(0), b"gathered");
+            assert!(rx_slot.bytes(77, whole.len()) == whole);
+            assert_eq!(rx_slot.metadata(0), b"gathered");
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
-            let [one, two, three] = contents().map(|content| bound(party, &content));
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
+            let [one, two, three] = contents().map(|content| bound(peer, &content));
             let list = [
                 piece(one, 100, 49_900),
                 piece(three, 20_000, 0),
@@ -65,7 +65,7 @@ pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
                 piece(one, 0, 1),
             ];
             let message = Message::new(&[]).at(77).metadata(b"gathered");
-            let handle = party
+            let handle = peer
                 .send(|manager, _| {
                     let terminus = manager.terminus();
                     manager
@@ -73,12 +73,12 @@ pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
                         .send_gather(terminus, &target, &message, &list)
                 })
                 .unwrap();
-            party.until("completion", |manager, wait| {
+            peer.until("completion", |manager, wait| {
                 let completion = manager.interface().drain(handle, wait).unwrap();
                 (completion == Completion::Sent).then_some(())
             });
             for tag in [one, two, three] {
-                party.with(|manager| {
+                peer.with(|manager| {
                     let terminus = manager.terminus();
                     manager.interface().unbind_area(terminus, tag).unwrap();
                 });
@@ -89,17 +89,17 @@ pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
 
 pub(crate) fn metadata_are_gathered_too(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
-            inlet.next(party);
-            assert_eq!(inlet.metadata(0), pattern(4, 60)[..33]);
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 64).unwrap());
+            rx_slot.next(peer);
+            assert_eq!(rx_slot.metadata(0), pattern(4, 60)[..33]);
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
-            let tag = bound(party, &pattern(4, 60));
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
+            let tag = bound(peer, &pattern(4, 60));
             let mut metadata = [0; 60];
-            let length = party.with(|manager| {
+            let length = peer.with(|manager| {
                 let terminus = manager.terminus();
                 let too_long = manager.interface().gather_metadata(
                     terminus,
@@ -122,7 +122,7 @@ pub(crate) fn metadata_are_gathered_too(world: &World) {
                     .unwrap()
             });
             send(
-                party,
+                peer,
                 &target,
                 &Message::new(b"x").metadata(&metadata[..length]),
             );
@@ -135,23 +135,23 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
     const BYTES: u64 = 100_000;
     const MESSAGES: u8 = 50;
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, BYTES, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, BYTES).unwrap());
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, BYTES, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, BYTES).unwrap());
             for number in 1..=MESSAGES {
-                inlet.next(party);
+                rx_slot.next(peer);
                 assert!(
-                    inlet
+                    rx_slot
                         .bytes(0, BYTES as usize)
                         .iter()
                         .all(|&byte| byte == number)
                 );
-                party.tell(&format!("had {number}"), &[]);
+                peer.put(&format!("had {number}"), &[]);
             }
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
-            let (area, tag) = party.with(|manager| {
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
+            let (area, tag) = peer.with(|manager| {
                 let terminus = manager.terminus();
                 let area = manager.interface().allocate(BYTES).unwrap();
                 let tag = manager
@@ -163,7 +163,7 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
             let mut sequence = 0;
             for number in 1..=MESSAGES {
                 area.fill(0, BYTES, number).unwrap();
-                let handle = party
+                let handle = peer
                     .send(|manager, _| {
                         let terminus = manager.terminus();
                         let list = [piece(tag, 0, BYTES)];
@@ -181,7 +181,7 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
                     "sequence numbers count messages"
                 );
                 sequence = handle.sequence;
-                party.until("completion", |manager, wait| {
+                peer.until("completion", |manager, wait| {
                     let completion = manager.interface().drain(handle, wait).unwrap();
                     let again = manager.interface().completion(handle).unwrap();
                     assert_eq!(completion, again);
@@ -189,7 +189,7 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
                 });
                 // The buffer is ours: the receiver may not have it yet, but the link does.
                 area.fill(0, BYTES, 0xEE).unwrap();
-                party.hear(&format!("had {number}"));
+                peer.get(&format!("had {number}"));
             }
         },
     ]);
@@ -197,18 +197,18 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
 
 pub(crate) fn bad_gather_lists_are_refused(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
-            inlet.next(party);
-            assert_eq!(inlet.bytes(0, 2), b"ok");
-            inlet.nothing(party);
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 64).unwrap());
+            rx_slot.next(peer);
+            assert_eq!(rx_slot.bytes(0, 2), b"ok");
+            rx_slot.nothing(peer);
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
-            let tag = bound(party, &[1; 32]);
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
+            let tag = bound(peer, &[1; 32]);
             let post = |list: &[GatherPiece]| {
-                party.with(|manager| {
+                peer.with(|manager| {
                     let terminus = manager.terminus();
                     let message = Message::new(&[]);
                     manager
@@ -252,7 +252,7 @@ pub(crate) fn bad_gather_lists_are_refused(world: &World) {
                 post(&overflow).unwrap_err(),
                 SendError::Refused(PostError::TooLong)
             );
-            party.with(|manager| {
+            peer.with(|manager| {
                 let terminus = manager.terminus();
                 manager.interface().unbind_area(terminus, tag).unwrap();
                 let again = manager.interface().unbind_area(terminus, tag);
@@ -269,7 +269,7 @@ pub(crate) fn bad_gather_lists_are_refused(world: &World) {
                     .unwrap_err();
                 assert_eq!(error, SendError::Refused(PostError::NoSuchTerminus));
             });
-            send(party, &target, &Message::new(b"ok"));
+            send(peer, &target, &Message::new(b"ok"));
         },
     ]);
 }

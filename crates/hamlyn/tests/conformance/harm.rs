@@ -15,35 +15,35 @@ fn word(offset: u32, length_bytes: u32) -> [u8; 8] {
 
 pub(crate) fn a_silent_datagram_is_received_as_any_other(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inbox = party.with(|manager| Receiver::new(manager, 64).unwrap());
-            party.tell_ticket("ticket", &inbox.ticket());
+        &|peer| {
+            let mut inbox = peer.with(|manager| Receiver::new(manager, 64).unwrap());
+            peer.put_ticket("ticket", &inbox.ticket());
             for (round, expected) in [&b"not announced"[..], b"announced"]
                 .into_iter()
                 .enumerate()
             {
                 inbox.ready();
-                party.tell(&format!("ready {round}"), &[]);
-                let came = party.receive("a datagram", |_, wait| {
+                peer.put(&format!("ready {round}"), &[]);
+                let came = peer.receive("a datagram", |_, wait| {
                     let came = inbox.recv(wait)?;
                     Ok(came.map(|datagram| datagram.to_vec()))
                 });
                 assert_eq!(came, expected);
             }
         },
-        &|party| {
-            let ticket = party.hear_ticket("ticket");
-            let raw = target(party, &ticket);
-            party.hear("ready 0");
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
+            let raw = target(peer, &ticket);
+            peer.get("ready 0");
             let (data, says) = (b"not announced", word(8, 13));
             send(
-                party,
+                peer,
                 &raw,
                 &Message::new(data).at(8).metadata(&says).silent(),
             );
-            party.hear("ready 1");
-            let outbox = party.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
-            party.send(|_, _| outbox.send(b"announced", GROW)).unwrap();
+            peer.get("ready 1");
+            let outbox = peer.with(|manager| Sender::grow(manager, &ticket, GROW).unwrap());
+            peer.send(|_, _| outbox.send(b"announced", GROW)).unwrap();
         },
     ]);
 }
@@ -52,13 +52,13 @@ pub(crate) fn a_datagram_shows_nothing_but_what_landed(world: &World) {
     /// Bytes that come, and bytes that they are said to be.
     const LIES: [(usize, u32); 4] = [(16, 40), (16, 8), (24, 40), (0, 40)];
     world.run(&[
-        &|party| {
-            let mut inbox = party.with(|manager| Receiver::new(manager, 40).unwrap());
-            party.tell_ticket("ticket", &inbox.ticket());
+        &|peer| {
+            let mut inbox = peer.with(|manager| Receiver::new(manager, 40).unwrap());
+            peer.put_ticket("ticket", &inbox.ticket());
             for (round, lie) in LIES.iter().enumerate() {
                 inbox.ready();
-                party.tell(&format!("ready {round}"), &[]);
-                let came = party.until("a lie", |_, wait| {
+                peer.put(&format!("ready {round}"), &[]);
+                let came = peer.until("a lie", |_, wait| {
                     let came = inbox.recv(wait);
                     came.map(|came| came.map(|datagram| datagram.to_vec()))
                         .transpose()
@@ -73,20 +73,20 @@ pub(crate) fn a_datagram_shows_nothing_but_what_landed(world: &World) {
                 assert!(found, "{lie:?}: {came:?}");
             }
         },
-        &|party| {
-            let raw = target(party, &party.hear_ticket("ticket"));
+        &|peer| {
+            let raw = target(peer, &peer.get_ticket("ticket"));
             for (round, (length, said)) in LIES.into_iter().enumerate() {
-                party.hear(&format!("ready {round}"));
+                peer.get(&format!("ready {round}"));
                 let (data, says) = (vec![7; length], word(0, said));
-                send(party, &raw, &Message::new(&data).metadata(&says));
+                send(peer, &raw, &Message::new(&data).metadata(&says));
             }
         },
     ]);
 }
 
 pub(crate) fn an_end_point_that_is_dropped_leaves_nothing(world: &World) {
-    world.alone(&|party| {
-        party.with(|manager| {
+    world.alone(&|peer| {
+        peer.with(|manager| {
             let open = manager.interface().slots_open();
             for _ in 0..100 {
                 // More than the manager has room for at a time.

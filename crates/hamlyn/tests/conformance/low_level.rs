@@ -7,21 +7,21 @@ use hamlyn::engine::terminus::{Completion, PostError, TerminusOptions};
 use hamlyn::{Area, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait};
 
 use crate::World;
-use crate::party::{Party, pattern};
+use crate::peer::{Peer, pattern};
 
 /// The largest packet of a link that was not told otherwise.
 pub(crate) const PACKET: usize = PACKET_PAYLOAD_MAX;
 
-/// A place to receive at: an area, a slot over it, and a queue.
-pub(crate) struct Inlet {
+/// A receive slot: an area, a slot over it, and a queue.
+pub(crate) struct RxSlot {
     pub(crate) area: Area,
     pub(crate) slot: Slot,
     pub(crate) queue: Queue,
 }
 
-impl Inlet {
-    pub(crate) fn new(party: &Party, bytes: u64, shape: impl FnOnce(NewSlot) -> NewSlot) -> Self {
-        party.with(|manager| {
+impl RxSlot {
+    pub(crate) fn new(peer: &Peer, bytes: u64, shape: impl FnOnce(NewSlot) -> NewSlot) -> Self {
+        peer.with(|manager| {
             let area = manager.interface().allocate(bytes).unwrap();
             let queue = manager.interface().open_queue(256).unwrap();
             let slot = manager
@@ -33,15 +33,15 @@ impl Inlet {
     }
 
     /// The next notification.
-    pub(crate) fn next(&mut self, party: &Party) -> Notification {
-        party.receive("a message", |manager, wait| {
+    pub(crate) fn next(&mut self, peer: &Peer) -> Notification {
+        peer.receive("a message", |manager, wait| {
             manager.interface().rcv_block(&mut self.queue, wait)
         })
     }
 
     /// Moves packets; there must be no notification.
-    pub(crate) fn nothing(&mut self, party: &Party) {
-        let found = party.with(|manager| manager.interface().rcv(&mut self.queue));
+    pub(crate) fn nothing(&mut self, peer: &Peer) {
+        let found = peer.with(|manager| manager.interface().rcv(&mut self.queue));
         assert_eq!(found, Ok(None));
     }
 
@@ -59,8 +59,8 @@ impl Inlet {
     }
 
     /// Waits until the slot has refused that often for that reason.
-    pub(crate) fn refused(&self, party: &Party, reason: Refusal, count: u64) {
-        party.until("a refusal", |manager, _| {
+    pub(crate) fn refused(&self, peer: &Peer, reason: Refusal, count: u64) {
+        peer.until("a refusal", |manager, _| {
             manager.interface().poll();
             let info = manager.interface().slot_info(&self.slot).unwrap();
             assert!(info.refusals.count(reason) <= count, "{:?}", info.refusals);
@@ -70,8 +70,8 @@ impl Inlet {
 }
 
 /// Makes a ticket usable.
-pub(crate) fn target(party: &Party, ticket: &Ticket) -> Target {
-    party.with(|manager| {
+pub(crate) fn target(peer: &Peer, ticket: &Ticket) -> Target {
+    peer.with(|manager| {
         manager
             .interface()
             .target(ticket, Wait::millis(10_000))
@@ -80,15 +80,14 @@ pub(crate) fn target(party: &Party, ticket: &Ticket) -> Target {
 }
 
 /// Sends, for as long as it takes.
-pub(crate) fn send(party: &Party, target: &Target, message: &Message<'_>) {
-    party
-        .with(|manager| {
-            let terminus = manager.terminus();
-            manager
-                .interface()
-                .send_msg(terminus, target, message, Wait::millis(20_000))
-        })
-        .unwrap();
+pub(crate) fn send(peer: &Peer, target: &Target, message: &Message<'_>) {
+    peer.with(|manager| {
+        let terminus = manager.terminus();
+        manager
+            .interface()
+            .send_msg(terminus, target, message, Wait::millis(20_000))
+    })
+    .unwrap();
 }
 
 /// Sends, and expects an error.
@@ -102,8 +101,8 @@ pub(crate) fn packet_bytes(error: &SendError) -> usize {
     }
 }
 
-pub(crate) fn refused(party: &Party, target: &Target, message: &Message<'_>) -> SendError {
-    party.with(|manager| {
+pub(crate) fn refused(peer: &Peer, target: &Target, message: &Message<'_>) -> SendError {
+    peer.with(|manager| {
         let terminus = manager.terminus();
         manager
             .interface()
@@ -136,32 +135,32 @@ pub(crate) fn sizes() -> Vec<usize> {
 pub(crate) fn messages_of_all_sizes_arrive_whole(world: &World) {
     const AREA: u64 = 512 << 10;
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, AREA, |slot| slot.entries(2));
-            party.tell_ticket("ticket", &inlet.slot.ticket(1, 0, AREA).unwrap());
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, AREA, |slot| slot.entries(2));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(1, 0, AREA).unwrap());
             for (number, size) in sizes().into_iter().enumerate() {
-                let came = inlet.next(party);
-                assert_eq!((came.slot, came.metadata_index), (inlet.slot.name(), 1));
+                let came = rx_slot.next(peer);
+                assert_eq!((came.slot, came.metadata_index), (rx_slot.slot.name(), 1));
                 let offset = number as u64 * 3 % 1000;
                 assert!(
-                    inlet.bytes(offset, size) == pattern(number as u64, size),
+                    rx_slot.bytes(offset, size) == pattern(number as u64, size),
                     "{size} bytes differ"
                 );
-                assert_eq!(inlet.metadata(1), (number as u32).to_le_bytes());
-                inlet.nothing(party);
-                party.tell(&format!("had {number}"), &[]);
+                assert_eq!(rx_slot.metadata(1), (number as u32).to_le_bytes());
+                rx_slot.nothing(peer);
+                peer.put(&format!("had {number}"), &[]);
             }
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
             for (number, size) in sizes().into_iter().enumerate() {
                 let data = pattern(number as u64, size);
                 let metadata = (number as u32).to_le_bytes();
                 let message = Message::new(&data)
                     .at(number as u64 * 3 % 1000)
                     .metadata(&metadata);
-                send(party, &target, &message);
-                party.hear(&format!("had {number}"));
+                send(peer, &target, &message);
+                peer.get(&format!("had {number}"));
             }
         },
     ]);
@@ -169,33 +168,33 @@ pub(crate) fn messages_of_all_sizes_arrive_whole(world: &World) {
 
 pub(crate) fn metadata_of_every_length_arrives(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 100_000, |slot| slot.entries(61));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 100_000).unwrap());
-            let indices = (0..=60).map(|_| inlet.next(party).metadata_index);
-            let indices = party.in_order(indices.collect());
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 100_000, |slot| slot.entries(61));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 100_000).unwrap());
+            let indices = (0..=60).map(|_| rx_slot.next(peer).metadata_index);
+            let indices = peer.in_order(indices.collect());
             assert_eq!(indices, (0..=60).collect::<Vec<_>>());
             for length in 0..=60_u16 {
                 assert_eq!(
-                    inlet.metadata(length),
+                    rx_slot.metadata(length),
                     pattern(length.into(), length.into())
                 );
             }
         },
-        &|party| {
-            let ticket = party.hear_ticket("ticket");
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
             for length in 0..=60_u16 {
                 // One packet or several; metadata come with the first.
                 let data = vec![1; if length % 2 == 0 { 9 } else { 40_000 }];
                 let target = target(
-                    party,
+                    peer,
                     &Ticket {
                         metadata_index: length,
                         ..ticket
                     },
                 );
                 let metadata = pattern(length.into(), length.into());
-                send(party, &target, &Message::new(&data).metadata(&metadata));
+                send(peer, &target, &Message::new(&data).metadata(&metadata));
             }
         },
     ]);
@@ -203,19 +202,19 @@ pub(crate) fn metadata_of_every_length_arrives(world: &World) {
 
 pub(crate) fn metadata_of_61_bytes_are_refused_and_nothing_is_sent(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
-            assert_eq!(inlet.next(party).metadata_index, 0);
-            assert_eq!(inlet.metadata(0), b"the only one");
-            inlet.nothing(party);
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 64).unwrap());
+            assert_eq!(rx_slot.next(peer).metadata_index, 0);
+            assert_eq!(rx_slot.metadata(0), b"the only one");
+            rx_slot.nothing(peer);
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
             for length in [61, 100, 70_000] {
                 let metadata = vec![0; length];
                 for data in [&[][..], &[0; 64]] {
-                    let error = refused(party, &target, &Message::new(data).metadata(&metadata));
+                    let error = refused(peer, &target, &Message::new(data).metadata(&metadata));
                     let wrong = PostError::MetadataTooLong {
                         length_bytes: length,
                     };
@@ -223,35 +222,27 @@ pub(crate) fn metadata_of_61_bytes_are_refused_and_nothing_is_sent(world: &World
                     assert!(error.to_string().contains("60"), "{error}");
                 }
             }
-            send(
-                party,
-                &target,
-                &Message::new(b"x").metadata(b"the only one"),
-            );
+            send(peer, &target, &Message::new(b"x").metadata(b"the only one"));
         },
     ]);
 }
 
 pub(crate) fn a_message_without_bytes_is_announced(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 0, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 0).unwrap());
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 0, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 0).unwrap());
             for length in [0, 8, 60] {
-                inlet.next(party);
-                assert_eq!(inlet.metadata(0), vec![7; length]);
-                party.tell(&format!("had {length}"), &[]);
+                rx_slot.next(peer);
+                assert_eq!(rx_slot.metadata(0), vec![7; length]);
+                peer.put(&format!("had {length}"), &[]);
             }
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
             for length in [0, 8, 60] {
-                send(
-                    party,
-                    &target,
-                    &Message::new(&[]).metadata(&vec![7; length]),
-                );
-                party.hear(&format!("had {length}"));
+                send(peer, &target, &Message::new(&[]).metadata(&vec![7; length]));
+                peer.get(&format!("had {length}"));
             }
         },
     ]);
@@ -259,41 +250,41 @@ pub(crate) fn a_message_without_bytes_is_announced(world: &World) {
 
 pub(crate) fn several_slots_share_an_area_and_a_queue(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 300, |slot| slot.range(0..100).entries(1));
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 300, |slot| slot.range(0..100).entries(1));
             let others: Vec<Slot> = [100..200, 50..250]
                 .into_iter()
                 .map(|range| {
-                    let new = NewSlot::new(&inlet.area)
+                    let new = NewSlot::new(&rx_slot.area)
                         .range(range)
-                        .queue(&inlet.queue)
+                        .queue(&rx_slot.queue)
                         .entries(1);
-                    party.with(|manager| manager.interface().open_slot(new).unwrap())
+                    peer.with(|manager| manager.interface().open_slot(new).unwrap())
                 })
                 .collect();
-            for (number, slot) in [&inlet.slot, &others[0], &others[1]]
+            for (number, slot) in [&rx_slot.slot, &others[0], &others[1]]
                 .into_iter()
                 .enumerate()
             {
                 let ticket = slot.ticket(0, 0, slot.length_bytes()).unwrap();
-                party.tell_ticket(&format!("ticket {number}"), &ticket);
+                peer.put_ticket(&format!("ticket {number}"), &ticket);
             }
-            let names = [inlet.slot.name(), others[0].name(), others[1].name()];
-            let mut came: Vec<_> = names.map(|_| inlet.next(party).slot).into();
-            if !party.is_in_order {
+            let names = [rx_slot.slot.name(), others[0].name(), others[1].name()];
+            let mut came: Vec<_> = names.map(|_| rx_slot.next(peer).slot).into();
+            if !peer.is_in_order {
                 came.sort_unstable_by_key(|name| names.iter().position(|known| known == name));
             }
             assert_eq!(came, names);
-            assert_eq!(inlet.bytes(0, 300)[10], 1);
-            assert_eq!(inlet.bytes(0, 300)[110], 2);
-            assert_eq!(inlet.bytes(0, 300)[60], 3);
+            assert_eq!(rx_slot.bytes(0, 300)[10], 1);
+            assert_eq!(rx_slot.bytes(0, 300)[110], 2);
+            assert_eq!(rx_slot.bytes(0, 300)[60], 3);
         },
-        &|party| {
+        &|peer| {
             for number in 0..3_u8 {
-                let ticket = party.hear_ticket(&format!("ticket {number}"));
+                let ticket = peer.get_ticket(&format!("ticket {number}"));
                 send(
-                    party,
-                    &target(party, &ticket),
+                    peer,
+                    &target(peer, &ticket),
                     &Message::new(&[number + 1]).at(10),
                 );
             }
@@ -303,95 +294,91 @@ pub(crate) fn several_slots_share_an_area_and_a_queue(world: &World) {
 
 pub(crate) fn slots_feed_queues_of_their_own(world: &World) {
     world.run(&[
-        &|party| {
-            let mut one = Inlet::new(party, 16, |slot| slot.entries(1));
-            let mut two = Inlet::new(party, 16, |slot| slot.entries(1));
-            party.tell_ticket("one", &one.slot.ticket(0, 0, 16).unwrap());
-            party.tell_ticket("two", &two.slot.ticket(0, 0, 16).unwrap());
-            two.next(party);
-            one.nothing(party);
-            party.tell("next", &[]);
-            one.next(party);
-            two.nothing(party);
+        &|peer| {
+            let mut one = RxSlot::new(peer, 16, |slot| slot.entries(1));
+            let mut two = RxSlot::new(peer, 16, |slot| slot.entries(1));
+            peer.put_ticket("one", &one.slot.ticket(0, 0, 16).unwrap());
+            peer.put_ticket("two", &two.slot.ticket(0, 0, 16).unwrap());
+            two.next(peer);
+            one.nothing(peer);
+            peer.put("next", &[]);
+            one.next(peer);
+            two.nothing(peer);
         },
-        &|party| {
-            let (one, two) = (party.hear_ticket("one"), party.hear_ticket("two"));
-            send(party, &target(party, &two), &Message::new(b"2"));
-            party.hear("next");
-            send(party, &target(party, &one), &Message::new(b"1"));
+        &|peer| {
+            let (one, two) = (peer.get_ticket("one"), peer.get_ticket("two"));
+            send(peer, &target(peer, &two), &Message::new(b"2"));
+            peer.get("next");
+            send(peer, &target(peer, &one), &Message::new(b"1"));
         },
     ]);
 }
 
 pub(crate) fn a_ticket_travels_in_a_message_and_serves_for_the_answer(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 64).unwrap());
-            inlet.next(party);
-            let answer = Ticket::from_bytes(&inlet.metadata(0)).unwrap();
-            send(
-                party,
-                &target(party, &answer),
-                &Message::new(b"answer").at(3),
-            );
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 64).unwrap());
+            rx_slot.next(peer);
+            let answer = Ticket::from_bytes(&rx_slot.metadata(0)).unwrap();
+            send(peer, &target(peer, &answer), &Message::new(b"answer").at(3));
         },
-        &|party| {
-            let mut inlet = Inlet::new(party, 64, |slot| slot.entries(1));
-            let answer = inlet.slot.ticket(0, 8, 20).unwrap().to_bytes();
-            let target = target(party, &party.hear_ticket("ticket"));
-            send(party, &target, &Message::new(b"question").metadata(&answer));
-            inlet.next(party);
-            assert_eq!(inlet.bytes(11, 6), b"answer");
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));
+            let answer = rx_slot.slot.ticket(0, 8, 20).unwrap().to_bytes();
+            let target = target(peer, &peer.get_ticket("ticket"));
+            send(peer, &target, &Message::new(b"question").metadata(&answer));
+            rx_slot.next(peer);
+            assert_eq!(rx_slot.bytes(11, 6), b"answer");
         },
     ]);
 }
 
 pub(crate) fn a_narrowed_ticket_reaches_its_part_only(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 100, |slot| slot.entries(1));
-            let ticket = inlet.slot.ticket(0, 10, 80).unwrap();
-            assert!(inlet.slot.ticket(0, 10, 91).is_err());
-            assert!(inlet.slot.ticket(1, 0, 1).is_err(), "no such entry");
-            assert!(inlet.slot.ticket(0, u64::MAX, 2).is_err());
-            party.tell_ticket("ticket", &ticket.narrow(10, 20).unwrap());
-            inlet.next(party);
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 100, |slot| slot.entries(1));
+            let ticket = rx_slot.slot.ticket(0, 10, 80).unwrap();
+            assert!(rx_slot.slot.ticket(0, 10, 91).is_err());
+            assert!(rx_slot.slot.ticket(1, 0, 1).is_err(), "no such entry");
+            assert!(rx_slot.slot.ticket(0, u64::MAX, 2).is_err());
+            peer.put_ticket("ticket", &ticket.narrow(10, 20).unwrap());
+            rx_slot.next(peer);
             let mut expected = vec![0; 100];
             expected[20..40].fill(1);
-            assert_eq!(inlet.bytes(0, 100), expected);
-            inlet.nothing(party);
+            assert_eq!(rx_slot.bytes(0, 100), expected);
+            rx_slot.nothing(peer);
         },
-        &|party| {
-            let ticket = party.hear_ticket("ticket");
+        &|peer| {
+            let ticket = peer.get_ticket("ticket");
             assert_eq!((ticket.base, ticket.length_bytes), (20, 20));
             assert!(ticket.narrow(0, 21).is_err());
             assert!(ticket.narrow(20, 0).is_ok());
             assert!(ticket.narrow(21, 0).is_err());
-            let target = target(party, &ticket);
+            let target = target(peer, &ticket);
             for (offset, length) in [(0, 21), (20, 1), (21, 0), (u64::MAX, 1)] {
-                let error = refused(party, &target, &Message::new(&vec![9; length]).at(offset));
+                let error = refused(peer, &target, &Message::new(&vec![9; length]).at(offset));
                 assert!(matches!(error, SendError::OutsideTicket(_)), "{error}");
                 assert!(error.to_string().contains("20 bytes"), "{error}");
             }
-            send(party, &target, &Message::new(&[1; 20]));
+            send(peer, &target, &Message::new(&[1; 20]));
         },
     ]);
 }
 
 pub(crate) fn offsets_that_overflow_are_refused(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 100, |slot| slot.entries(1));
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, 100).unwrap());
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 100, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 100).unwrap());
             // What gets past the sender's library is refused here.
-            inlet.refused(party, Refusal::OutOfBounds, 3);
-            party.tell("refused", &[]);
-            inlet.next(party);
-            assert_eq!(inlet.bytes(0, 100), [&[5; 3][..], &[0; 97]].concat());
+            rx_slot.refused(peer, Refusal::OutOfBounds, 3);
+            peer.put("refused", &[]);
+            rx_slot.next(peer);
+            assert_eq!(rx_slot.bytes(0, 100), [&[5; 3][..], &[0; 97]].concat());
         },
-        &|party| {
-            let honest = party.hear_ticket("ticket");
+        &|peer| {
+            let honest = peer.get_ticket("ticket");
             let forged = |base, length_bytes| Ticket {
                 base,
                 length_bytes,
@@ -403,17 +390,17 @@ pub(crate) fn offsets_that_overflow_are_refused(world: &World) {
                 (forged(98, 100), 1),
             ] {
                 send(
-                    party,
-                    &target(party, &ticket),
+                    peer,
+                    &target(peer, &ticket),
                     &Message::new(&[6; 3]).at(offset),
                 );
             }
             // The end of this one cannot be named.
             let ticket = forged(u64::MAX - 8, 8);
-            let error = refused(party, &target(party, &ticket), &Message::new(&[6; 9]));
+            let error = refused(peer, &target(peer, &ticket), &Message::new(&[6; 9]));
             assert!(matches!(error, SendError::OutsideTicket(_)), "{error}");
-            party.hear("refused");
-            send(party, &target(party, &honest), &Message::new(&[5; 3]));
+            peer.get("refused");
+            send(peer, &target(peer, &honest), &Message::new(&[5; 3]));
         },
     ]);
 }
@@ -422,32 +409,32 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
     // More than any ring holds, in messages that need a place in the bulk.
     const DATA: [u8; 100] = [3; 100];
     world.run(&[
-        &|party| {
-            let mut inlet = Inlet::new(party, 100, |slot| slot);
-            party.tell_ticket("ticket", &inlet.slot.fast_ticket(0, 100).unwrap());
-            let sent = party.hear("sent");
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 100, |slot| slot);
+            peer.put_ticket("ticket", &rx_slot.slot.fast_ticket(0, 100).unwrap());
+            let sent = peer.get("sent");
             let sent = u64::from_le_bytes(sent.try_into().unwrap());
             let mut words = 0;
             let mut lost = 0;
             while words + lost < sent {
                 // The queue is shorter than the ring: what it cannot hold is counted.
-                let came = party.until("all words", |manager, _| {
-                    match manager.interface().rcv(&mut inlet.queue) {
+                let came = peer.until("all words", |manager, _| {
+                    match manager.interface().rcv(&mut rx_slot.queue) {
                         Ok(found) => found.map(Ok),
                         Err(overrun) => Some(Err(overrun)),
                     }
                 });
                 match came {
                     Ok(_) => words += 1,
-                    Err(_) => lost = inlet.queue.lost(),
+                    Err(_) => lost = rx_slot.queue.lost(),
                 }
             }
             assert_eq!(words + lost, sent);
-            inlet.nothing(party);
+            rx_slot.nothing(peer);
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
-            let (terminus, sent, last) = party.with(|manager| {
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
+            let (terminus, sent, last) = peer.with(|manager| {
                 let terminus = manager
                     .interface()
                     .open_terminus(TerminusOptions::default())
@@ -468,7 +455,7 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
                     }
                     if sent == 1 << 20 {
                         // Whoever receives while we send need never be full.
-                        assert!(party.receives_unasked());
+                        assert!(peer.receives_unasked());
                         break SendError::WouldBlock {
                             peer: target.ticket().destination,
                         };
@@ -479,13 +466,13 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
             });
             // A network processor need not have sent any of it yet.
             assert!(sent >= WORK_QUEUE_ENTRIES as u64);
-            party.tell("sent", &sent.to_le_bytes());
-            let completion = party.until("the queue's end", |manager, _| {
+            peer.put("sent", &sent.to_le_bytes());
+            let completion = peer.until("the queue's end", |manager, _| {
                 let completion = manager.interface().drain(last, Wait::millis(100)).unwrap();
                 (completion != Completion::Pending).then_some(completion)
             });
             assert_eq!(completion, Completion::Sent);
-            party.with(|manager| manager.interface().close_terminus(terminus).unwrap());
+            peer.with(|manager| manager.interface().close_terminus(terminus).unwrap());
         },
     ]);
 }

@@ -11,7 +11,7 @@ use hamlyn::{
 
 use crate::World;
 use crate::low_level::{send, target};
-use crate::party::{self};
+use crate::peer::{self};
 
 const GROW: Wait = Wait::millis(10_000);
 
@@ -26,9 +26,9 @@ impl ReceiverClass for Recorder {
 
 pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
     world.run(&[
-        &|party| {
+        &|peer| {
             let arrivals = Arc::default();
-            let (slot, class) = party.with(|manager| {
+            let (slot, class) = peer.with(|manager| {
                 let class = manager
                     .register(Box::new(Recorder(Arc::clone(&arrivals))), 3)
                     .unwrap();
@@ -52,9 +52,9 @@ pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
             });
             for index in 0..3 {
                 let ticket = slot.ticket(index, 0, 64).unwrap();
-                party.tell_ticket(&format!("ticket {index}"), &ticket);
+                peer.put_ticket(&format!("ticket {index}"), &ticket);
             }
-            party.until("three arrivals", |manager, wait| {
+            peer.until("three arrivals", |manager, wait| {
                 manager
                     .wait(if wait == Wait::Poll {
                         wait
@@ -68,18 +68,18 @@ pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
             let came = arrivals.lock().unwrap().clone();
             assert!(came.iter().all(|arrival| arrival.slot == slot.name()));
             let indices = came.iter().map(|arrival| arrival.metadata_index).collect();
-            assert_eq!(party.in_order(indices), party.in_order(vec![2, 0, 1]));
-            party.with(|manager| {
+            assert_eq!(peer.in_order(indices), peer.in_order(vec![2, 0, 1]));
+            peer.with(|manager| {
                 manager.interface().close_slot(slot).unwrap();
                 manager.unregister(class);
                 // Twice is once.
                 manager.unregister(class);
             });
         },
-        &|party| {
+        &|peer| {
             for index in [2, 0, 1] {
-                let ticket = party.hear_ticket(&format!("ticket {index}"));
-                send(party, &target(party, &ticket), &Message::new(b"x"));
+                let ticket = peer.get_ticket(&format!("ticket {index}"));
+                send(peer, &target(peer, &ticket), &Message::new(b"x"));
             }
         },
     ]);
@@ -89,9 +89,9 @@ pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
 /// the sender's: it must not reach a receiver it was not meant for.
 pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
     world.run(&[
-        &|party| {
+        &|peer| {
             let arrivals: Arc<Mutex<Vec<Arrival>>> = Arc::default();
-            let (slot, mut inbox, class) = party.with(|manager| {
+            let (slot, mut inbox, class) = peer.with(|manager| {
                 let class = manager
                     .register(Box::new(Recorder(Arc::clone(&arrivals))), 1)
                     .unwrap();
@@ -103,34 +103,34 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
                 (manager.interface().open_slot(new).unwrap(), inbox, class)
             });
             inbox.ready();
-            party.tell("class", &class.to_bits().to_le_bytes());
-            party.tell_ticket("fast", &slot.fast_ticket(0, 64).unwrap());
-            party.hear("linked");
-            party.linked();
-            let before = party.activity();
-            party.tell_ticket("inbox", &inbox.ticket());
-            let data = party.receive("a datagram", |_, wait| {
+            peer.put("class", &class.to_bits().to_le_bytes());
+            peer.put_ticket("fast", &slot.fast_ticket(0, 64).unwrap());
+            peer.get("linked");
+            peer.linked();
+            let before = peer.activity();
+            peer.put_ticket("inbox", &inbox.ticket());
+            let data = peer.receive("a datagram", |_, wait| {
                 Ok(inbox.recv(wait)?.map(|datagram| datagram.to_vec()))
             });
             assert_eq!(data, b"honest");
-            party.taken(before, 8 + 1);
-            party.with(|manager| while manager.poll_nowait().unwrap() {});
+            peer.taken(before, 8 + 1);
+            peer.with(|manager| while manager.poll_nowait().unwrap() {});
             assert!(arrivals.lock().unwrap().is_empty());
         },
-        &|party| {
-            let class = u64::from_le_bytes(party.hear("class").try_into().unwrap());
-            let fast = target(party, &party.hear_ticket("fast"));
-            party.tell("linked", &[]);
-            let inbox = party.hear_ticket("inbox");
+        &|peer| {
+            let class = u64::from_le_bytes(peer.get("class").try_into().unwrap());
+            let fast = target(peer, &peer.get_ticket("fast"));
+            peer.put("linked", &[]);
+            let inbox = peer.get_ticket("inbox");
             // The neighbours of the class are those of the other end points.
             let neighbours = (0..5).map(|number| class.wrapping_sub(2).wrapping_add(number));
             for word in neighbours.chain([0, u64::MAX, 1 << 32]) {
-                send(party, &fast, &Message::new(b"x").word(word));
+                send(peer, &fast, &Message::new(b"x").word(word));
             }
-            let outbox = party
+            let outbox = peer
                 .with(|manager| datagram::Sender::grow(manager, &inbox, GROW))
                 .unwrap();
-            party.send(|_, _| outbox.send(b"honest", GROW)).unwrap();
+            peer.send(|_, _| outbox.send(b"honest", GROW)).unwrap();
         },
     ]);
 }
@@ -185,8 +185,8 @@ pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
 /// An end point that is asked finds what is for another; whoever waits then must not sleep.
 pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
     world.run(&[
-        &|party| {
-            let (mut one, mut two, mut tagged) = party.with(|manager| {
+        &|peer| {
+            let (mut one, mut two, mut tagged) = peer.with(|manager| {
                 (
                     datagram::Receiver::new(manager, 64).unwrap(),
                     datagram::Receiver::new(manager, 64).unwrap(),
@@ -195,68 +195,68 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
             });
             one.ready();
             two.ready();
-            party.tell_ticket("one", &one.ticket());
-            party.tell_ticket("tagged", &tagged.ticket());
-            party.hear("ready");
+            peer.put_ticket("one", &one.ticket());
+            peer.put_ticket("tagged", &tagged.ticket());
+            peer.get("ready");
             // All that has happened so far is over and done with.
-            party.until("quiet", |manager, _| {
+            peer.until("quiet", |manager, _| {
                 let before = manager.interface().activity();
                 manager.wait(Wait::millis(1)).unwrap();
                 (manager.interface().activity() == before).then_some(())
             });
-            party.tell("go", &[]);
-            party.hear_only("sent");
-            party.with(|manager| {
+            peer.put("go", &[]);
+            peer.get_without_polling("sent");
+            peer.with(|manager| {
                 // The datagram and the tag are for others than the one who is asked.
                 assert!(two.recv(Wait::Poll).unwrap().is_none());
-                let begun = party::now();
+                let begun = peer::now();
                 manager.wait(Wait::millis(5_000)).unwrap();
                 assert!(
-                    party::now() - begun < std::time::Duration::from_secs(4),
+                    peer::now() - begun < std::time::Duration::from_secs(4),
                     "it slept"
                 );
             });
             // Between hosts the other of the two may still be on its way.
-            let wait = |wait| if party.is_in_order { Wait::Poll } else { wait };
-            let data = party.receive("the datagram", |_, rest| {
+            let wait = |wait| if peer.is_in_order { Wait::Poll } else { wait };
+            let data = peer.receive("the datagram", |_, rest| {
                 let found = one.recv(wait(rest))?;
                 Ok(found.map(|datagram| datagram.to_vec()).or_else(|| {
-                    assert!(!party.is_in_order, "it was overlooked");
+                    assert!(!peer.is_in_order, "it was overlooked");
                     None
                 }))
             });
             assert_eq!(data, b"x");
-            let tag = party.receive("the tag", |_, rest| {
+            let tag = peer.receive("the tag", |_, rest| {
                 let found = tagged.get_tag(wait(rest))?;
-                assert!(found.is_some() || !party.is_in_order, "it was overlooked");
+                assert!(found.is_some() || !peer.is_in_order, "it was overlooked");
                 Ok(found)
             });
             assert_eq!(tag, 7);
         },
-        &|party| {
-            let (one, tagged) = (party.hear_ticket("one"), party.hear_ticket("tagged"));
-            let outbox = party
+        &|peer| {
+            let (one, tagged) = (peer.get_ticket("one"), peer.get_ticket("tagged"));
+            let outbox = peer
                 .with(|manager| datagram::Sender::grow(manager, &one, GROW))
                 .unwrap();
-            let tags = party
+            let tags = peer
                 .with(|manager| tagged_write::Sender::grow(manager, &tagged, GROW))
                 .unwrap();
-            party.tell("ready", &[]);
-            party.hear_only("go");
-            party.send(|_, _| outbox.send(b"x", GROW)).unwrap();
-            party.send(|_, _| tags.send(0, b"x", 7, GROW)).unwrap();
-            party.flush();
-            party.tell("sent", &[]);
+            peer.put("ready", &[]);
+            peer.get_without_polling("go");
+            peer.send(|_, _| outbox.send(b"x", GROW)).unwrap();
+            peer.send(|_, _| tags.send(0, b"x", 7, GROW)).unwrap();
+            peer.flush();
+            peer.put("sent", &[]);
         },
     ]);
 }
 
 pub(crate) fn everything_opened_is_given_back(world: &World) {
     world.run(&[
-        &|party| {
-            let baseline = party.with(|manager| manager.interface().slots_open());
+        &|peer| {
+            let baseline = peer.with(|manager| manager.interface().slots_open());
             for round in 0..20 {
-                let (mut inbox, mut stream, tagged, mut group) = party.with(|manager| {
+                let (mut inbox, mut stream, tagged, mut group) = peer.with(|manager| {
                     (
                         datagram::Receiver::new(manager, 64).unwrap(),
                         stream::Receiver::new(
@@ -273,24 +273,24 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                     )
                 });
                 inbox.ready();
-                let seed = party.with(|_| stream.make_seed());
-                party.tell(&format!("seed {round}"), &seed.to_bytes());
+                let seed = peer.with(|_| stream.make_seed());
+                peer.put(&format!("seed {round}"), &seed.to_bytes());
                 // It grows, since nothing is released; then everything is.
                 let mut records = Vec::new();
                 while records.len() < 30 {
-                    records.push(party.receive("a record", |_, wait| {
+                    records.push(peer.receive("a record", |_, wait| {
                         Ok(stream.recv(wait)?.map(hamlyn::stream::Record::keep))
                     }));
                 }
-                assert!(party.with(|_| stream.memory_bytes()) > 4 * 64);
-                party.until("the end", |_, wait| match stream.recv(wait) {
+                assert!(peer.with(|_| stream.memory_bytes()) > 4 * 64);
+                peer.until("the end", |_, wait| match stream.recv(wait) {
                     Err(hamlyn::ReceiveError::Closed) => Some(()),
                     Ok(None) => None,
                     other => panic!("{other:?}"),
                 });
-                party.hear(&format!("closed {round}"));
+                peer.get(&format!("closed {round}"));
                 drop(records);
-                party.with(|_| {
+                peer.with(|_| {
                     group.begin().unwrap();
                     drop(group);
                     drop(stream);
@@ -298,32 +298,31 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                     drop(tagged);
                 });
                 // If another thread was in a call, the next call gives back.
-                party.until("all is given back", |manager, _| {
+                peer.until("all is given back", |manager, _| {
                     manager.wait(Wait::Poll).unwrap();
                     (manager.interface().slots_open() == baseline).then_some(())
                 });
-                party.tell(&format!("next {round}"), &[]);
+                peer.put(&format!("next {round}"), &[]);
             }
         },
-        &|party| {
+        &|peer| {
             for round in 0..20 {
-                let seed = party.hear(&format!("seed {round}"));
+                let seed = peer.get(&format!("seed {round}"));
                 let seed = stream::StreamSeed::from_bytes(&seed).unwrap();
-                let mut sender = party
+                let mut sender = peer
                     .with(|manager| stream::Sender::grow(manager, &seed, GROW))
                     .unwrap();
                 for record in 0..30_u8 {
-                    party
-                        .send(|_, wait| sender.send(&[record; 50], wait))
+                    peer.send(|_, wait| sender.send(&[record; 50], wait))
                         .unwrap();
                 }
-                party.send(|_, wait| sender.flush(wait)).unwrap();
-                party.with(|_| sender.close(GROW)).unwrap();
-                if !party.shares_interface() {
-                    assert_eq!(party.with(|manager| manager.interface().slots_open()), 0);
+                peer.send(|_, wait| sender.flush(wait)).unwrap();
+                peer.with(|_| sender.close(GROW)).unwrap();
+                if !peer.shares_interface() {
+                    assert_eq!(peer.with(|manager| manager.interface().slots_open()), 0);
                 }
-                party.tell(&format!("closed {round}"), &[]);
-                party.hear(&format!("next {round}"));
+                peer.put(&format!("closed {round}"), &[]);
+                peer.get(&format!("next {round}"));
             }
         },
     ]);

@@ -8,24 +8,24 @@ use hamlyn::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use hamlyn::{ConnectError, Event, OpenError, Protocol, Wait};
 
 use crate::World;
-use crate::party::Party;
+use crate::peer::Peer;
 
 const GROW: Wait = Wait::millis(10_000);
 
-/// The interface of a party, as words.
-fn tell_identity(party: &Party, word: &str) {
-    let identity = party.with(|manager| manager.interface().identity());
-    party.tell(word, &identity.interface.to_le_bytes());
+/// The interface of a peer, published under a key.
+fn put_identity(peer: &Peer, key: &str) {
+    let identity = peer.with(|manager| manager.interface().identity());
+    peer.put(key, &identity.interface.to_le_bytes());
 }
 
-fn hear_identity(party: &Party, word: &str) -> u64 {
-    u64::from_le_bytes(party.hear(word).try_into().unwrap())
+fn get_identity(peer: &Peer, key: &str) -> u64 {
+    u64::from_le_bytes(peer.get(key).try_into().unwrap())
 }
 
 pub(crate) fn an_end_point_is_found_by_name_and_item(world: &World) {
     world.run(&[
-        &|party| {
-            let (mut inbox, mut records, mut tags, mut group) = party.with(|manager| {
+        &|peer| {
+            let (mut inbox, mut records, mut tags, mut group) = peer.with(|manager| {
                 let records = manager.bind_stream("records", StreamOptions::default());
                 let group = manager.bind_group("group", 8, Counting::default());
                 (
@@ -35,58 +35,55 @@ pub(crate) fn an_end_point_is_found_by_name_and_item(world: &World) {
                     group.unwrap(),
                 )
             });
-            party.with(|_| group.begin_shared(&[4, 4]).unwrap());
+            peer.with(|_| group.begin_shared(&[4, 4]).unwrap());
             for item in ["inbox", "records", "tags", "group"] {
-                party.tell_address(item);
+                peer.put_address(item);
             }
-            let came = party.receive("a datagram", |_, wait| {
+            let came = peer.receive("a datagram", |_, wait| {
                 Ok(inbox.recv(wait)?.map(|datagram| datagram.to_vec()))
             });
             assert_eq!(came, b"datagram");
-            let came = party.receive("a record", |_, wait| {
+            let came = peer.receive("a record", |_, wait| {
                 Ok(records.recv(wait)?.map(|record| record.to_vec()))
             });
             assert_eq!(came, b"record");
-            let came = party.receive("a tag", |_, wait| tags.get_tag(wait));
+            let came = peer.receive("a tag", |_, wait| tags.get_tag(wait));
             assert_eq!(came, 7);
-            let came = party.receive("a group", |_, wait| {
+            let came = peer.receive("a group", |_, wait| {
                 Ok(group.recv(wait)?.map(<[u8]>::to_vec))
             });
             assert_eq!(came, b"onlytwos");
-            party.hear("all taken");
+            peer.get("all taken");
             // Who is dropped is found no more, and the item is free.
             drop(inbox);
-            let again = party.with(|manager| manager.bind_datagram("inbox", 64));
+            let again = peer.with(|manager| manager.bind_datagram("inbox", 64));
             assert!(again.is_ok());
         },
-        &|party| {
-            let connect = |item: &str| party.hear_address(item);
+        &|peer| {
+            let connect = |item: &str| peer.get_address(item);
             let outbox = connect("inbox");
-            let outbox = party.with(|manager| manager.connect_datagram(&outbox, GROW).unwrap());
-            party
-                .send(|_, wait| outbox.send(b"datagram", wait))
-                .unwrap();
+            let outbox = peer.with(|manager| manager.connect_datagram(&outbox, GROW).unwrap());
+            peer.send(|_, wait| outbox.send(b"datagram", wait)).unwrap();
             let to = connect("records");
-            let mut sender = party.with(|manager| manager.connect_stream(&to, GROW).unwrap());
-            party.send(|_, wait| sender.send(b"record", wait)).unwrap();
-            party.send(|_, wait| sender.flush(wait)).unwrap();
+            let mut sender = peer.with(|manager| manager.connect_stream(&to, GROW).unwrap());
+            peer.send(|_, wait| sender.send(b"record", wait)).unwrap();
+            peer.send(|_, wait| sender.flush(wait)).unwrap();
             // It is for one sender.
-            let second = party.with(|manager| manager.connect_stream(&to, GROW));
+            let second = peer.with(|manager| manager.connect_stream(&to, GROW));
             assert_eq!(second.unwrap_err(), ConnectError::Taken { to });
             let to = connect("tags");
-            let tags = party.with(|manager| manager.connect_tagged_write(&to, GROW).unwrap());
-            party.send(|_, wait| tags.send(0, b"", 7, wait)).unwrap();
+            let tags = peer.with(|manager| manager.connect_tagged_write(&to, GROW).unwrap());
+            peer.send(|_, wait| tags.send(0, b"", 7, wait)).unwrap();
             let to = connect("group");
             for part in [b"only", b"twos"] {
-                let mut member = party.with(|manager| manager.connect_group(&to, GROW).unwrap());
-                party
-                    .send(|_, wait| member.send_last(0, part, wait))
+                let mut member = peer.with(|manager| manager.connect_group(&to, GROW).unwrap());
+                peer.send(|_, wait| member.send_last(0, part, wait))
                     .unwrap();
             }
-            let third = party.with(|manager| manager.connect_group(&to, GROW));
+            let third = peer.with(|manager| manager.connect_group(&to, GROW));
             assert_eq!(third.unwrap_err(), ConnectError::Taken { to });
-            party.flush();
-            party.tell("all taken", &[]);
+            peer.flush();
+            peer.put("all taken", &[]);
         },
     ]);
 }
@@ -94,11 +91,11 @@ pub(crate) fn an_end_point_is_found_by_name_and_item(world: &World) {
 pub(crate) fn a_guard_makes_its_receiver_ready_again(world: &World) {
     const ROUNDS: u8 = 50;
     world.run(&[
-        &|party| {
-            let mut inbox = party.with(|manager| manager.bind_datagram("inbox", 64).unwrap());
-            party.tell_address("inbox");
+        &|peer| {
+            let mut inbox = peer.with(|manager| manager.bind_datagram("inbox", 64).unwrap());
+            peer.put_address("inbox");
             for round in 0..ROUNDS {
-                let came = party.receive("a datagram", |_, wait| {
+                let came = peer.receive("a datagram", |_, wait| {
                     let came = inbox.recv(wait)?;
                     Ok(came.map(|datagram| {
                         assert!(datagram.offset() == 0 && datagram.reply_ticket().is_none());
@@ -108,16 +105,16 @@ pub(crate) fn a_guard_makes_its_receiver_ready_again(world: &World) {
                 // The guard is gone, so there is room for the next.
                 assert_eq!(came, vec![round; usize::from(round % 3) * 16]);
                 assert!(inbox.is_ready());
-                party.tell(&format!("had {round}"), &[]);
+                peer.put(&format!("had {round}"), &[]);
             }
         },
-        &|party| {
-            let to = party.hear_address("inbox");
-            let outbox = party.with(|manager| manager.connect_datagram(&to, GROW).unwrap());
+        &|peer| {
+            let to = peer.get_address("inbox");
+            let outbox = peer.with(|manager| manager.connect_datagram(&to, GROW).unwrap());
             for round in 0..ROUNDS {
                 let data = vec![round; usize::from(round % 3) * 16];
-                party.send(|_, wait| outbox.send(&data, wait)).unwrap();
-                party.hear(&format!("had {round}"));
+                peer.send(|_, wait| outbox.send(&data, wait)).unwrap();
+                peer.get(&format!("had {round}"));
             }
         },
     ]);
@@ -125,8 +122,8 @@ pub(crate) fn a_guard_makes_its_receiver_ready_again(world: &World) {
 
 pub(crate) fn every_message_says_who_sent_it(world: &World) {
     world.run(&[
-        &|party| {
-            let (mut inbox, mut records, mut tags) = party.with(|manager| {
+        &|peer| {
+            let (mut inbox, mut records, mut tags) = peer.with(|manager| {
                 let records = manager.bind_stream("records", StreamOptions::default());
                 (
                     manager.bind_datagram("inbox", 64).unwrap(),
@@ -135,11 +132,11 @@ pub(crate) fn every_message_says_who_sent_it(world: &World) {
                 )
             });
             for item in ["inbox", "records", "tags"] {
-                party.tell_address(item);
+                peer.put_address(item);
             }
-            let sender = hear_identity(party, "sender");
+            let sender = get_identity(peer, "sender");
             for length in [16, 40] {
-                let came = party.receive("a datagram", |_, wait| {
+                let came = peer.receive("a datagram", |_, wait| {
                     let came = inbox.recv(wait)?;
                     Ok(came.map(|datagram| (datagram.len(), datagram.sender())))
                 });
@@ -147,63 +144,63 @@ pub(crate) fn every_message_says_who_sent_it(world: &World) {
                 let who = came.1.expect("its sender");
                 assert_eq!(who.interface.interface, sender);
                 assert!(who.to_string().contains("user"), "{who}");
-                party.tell(&format!("had {length}"), &[]);
+                peer.put(&format!("had {length}"), &[]);
             }
-            let tag = party.receive("a tag", |_, wait| tags.recv(wait));
-            let who = party.with(|_| tags.sender(&tag)).expect("its sender");
+            let tag = peer.receive("a tag", |_, wait| tags.recv(wait));
+            let who = peer.with(|_| tags.sender(&tag)).expect("its sender");
             assert_eq!((tag.tag, who.interface.interface), (9, sender));
-            party.receive("a record", |_, wait| {
+            peer.receive("a record", |_, wait| {
                 Ok(records.recv(wait)?.map(|record| record.len()))
             });
-            let who = party.with(|_| records.sender()).expect("its sender");
+            let who = peer.with(|_| records.sender()).expect("its sender");
             assert_eq!(who.interface.interface, sender);
-            party.hear("all sent");
+            peer.get("all sent");
         },
-        &|party| {
-            tell_identity(party, "sender");
+        &|peer| {
+            put_identity(peer, "sender");
             let [inbox, tags, records] =
-                ["inbox", "tags", "records"].map(|it| party.hear_address(it));
-            let outbox = party.with(|manager| manager.connect_datagram(&inbox, GROW).unwrap());
+                ["inbox", "tags", "records"].map(|it| peer.get_address(it));
+            let outbox = peer.with(|manager| manager.connect_datagram(&inbox, GROW).unwrap());
             for length in [16, 40] {
                 let data = vec![1; length];
-                party.send(|_, wait| outbox.send(&data, wait)).unwrap();
-                party.hear(&format!("had {length}"));
+                peer.send(|_, wait| outbox.send(&data, wait)).unwrap();
+                peer.get(&format!("had {length}"));
             }
-            let tags = party.with(|manager| manager.connect_tagged_write(&tags, GROW).unwrap());
-            party.send(|_, wait| tags.send(0, b"", 9, wait)).unwrap();
-            let mut sender = party.with(|manager| manager.connect_stream(&records, GROW).unwrap());
-            party.send(|_, wait| sender.send(b"record", wait)).unwrap();
-            party.send(|_, wait| sender.flush(wait)).unwrap();
-            party.tell("all sent", &[]);
+            let tags = peer.with(|manager| manager.connect_tagged_write(&tags, GROW).unwrap());
+            peer.send(|_, wait| tags.send(0, b"", 9, wait)).unwrap();
+            let mut sender = peer.with(|manager| manager.connect_stream(&records, GROW).unwrap());
+            peer.send(|_, wait| sender.send(b"record", wait)).unwrap();
+            peer.send(|_, wait| sender.flush(wait)).unwrap();
+            peer.put("all sent", &[]);
         },
     ]);
 }
 
 pub(crate) fn what_is_not_bound_is_named(world: &World) {
     world.run(&[
-        &|party| {
-            let inbox = party.with(|manager| manager.bind_datagram("inbox", 64).unwrap());
-            let error = party.with(|manager| manager.bind_stream("inbox", Default::default()));
+        &|peer| {
+            let inbox = peer.with(|manager| manager.bind_datagram("inbox", 64).unwrap());
+            let error = peer.with(|manager| manager.bind_stream("inbox", Default::default()));
             let item = "inbox".to_owned();
             assert_eq!(error.unwrap_err(), OpenError::ItemTaken { item });
             for item in ["", "a/b", "white space", &"long".repeat(17)] {
-                let error = party.with(|manager| manager.bind_datagram(item, 64).unwrap_err());
+                let error = peer.with(|manager| manager.bind_datagram(item, 64).unwrap_err());
                 let text = error.to_string();
                 assert!(text.contains(&format!("{item:?}")), "{text}");
             }
             let offer = |bytes: &[u8]| {
                 let supply = hamlyn::host::Supply::Always;
-                party.with(|manager| manager.interface().offer("bytes", supply, bytes))
+                peer.with(|manager| manager.interface().offer("bytes", supply, bytes))
             };
             offer(b"no end point").unwrap();
-            party.tell_address("bytes");
-            party.tell_address("inbox");
-            party.hear("seen");
+            peer.put_address("bytes");
+            peer.put_address("inbox");
+            peer.get("seen");
             drop(inbox);
         },
-        &|party| {
-            let to = party.hear_address("inbox");
-            let wrong = party.with(|manager| manager.connect_stream(&to, GROW).unwrap_err());
+        &|peer| {
+            let to = peer.get_address("inbox");
+            let wrong = peer.with(|manager| manager.connect_stream(&to, GROW).unwrap_err());
             assert_eq!(
                 wrong,
                 ConnectError::OtherProtocol {
@@ -212,12 +209,12 @@ pub(crate) fn what_is_not_bound_is_named(world: &World) {
                     asked: Protocol::Stream
                 }
             );
-            let bytes = party.hear_address("bytes");
-            let wrong = party.with(|manager| manager.connect_datagram(&bytes, GROW).unwrap_err());
+            let bytes = peer.get_address("bytes");
+            let wrong = peer.with(|manager| manager.connect_datagram(&bytes, GROW).unwrap_err());
             assert!(matches!(wrong, ConnectError::NotBound { .. }), "{wrong}");
             let soon = Wait::millis(1);
             let nothing = to.replace("inbox", "nothing");
-            let wrong = party.with(|manager| manager.connect_datagram(&nothing, soon).unwrap_err());
+            let wrong = peer.with(|manager| manager.connect_datagram(&nothing, soon).unwrap_err());
             let reached = matches!(
                 wrong,
                 ConnectError::Reach(
@@ -227,35 +224,35 @@ pub(crate) fn what_is_not_bound_is_named(world: &World) {
                 )
             );
             assert!(reached, "{wrong}");
-            for to in ["", "inbox", "/inbox", "party/", "a/b/c/d", "//"] {
-                let wrong = party.with(|manager| manager.connect_datagram(to, soon).unwrap_err());
+            for to in ["", "inbox", "/inbox", "peer/", "a/b/c/d", "//"] {
+                let wrong = peer.with(|manager| manager.connect_datagram(to, soon).unwrap_err());
                 assert_eq!(wrong, ConnectError::Address { to: to.to_owned() });
             }
-            party.tell("seen", &[]);
+            peer.put("seen", &[]);
         },
     ]);
 }
 
 pub(crate) fn arrivals_are_events(world: &World) {
     world.run(&[
-        &|party| {
-            let _inbox = party.with(|manager| manager.bind_datagram("inbox", 64).unwrap());
-            party.tell_address("inbox");
-            let newcomer = hear_identity(party, "newcomer");
-            let peer = party.until("an arrival", |manager, wait| {
+        &|peer| {
+            let _inbox = peer.with(|manager| manager.bind_datagram("inbox", 64).unwrap());
+            peer.put_address("inbox");
+            let newcomer = get_identity(peer, "newcomer");
+            let arrived = peer.until("an arrival", |manager, wait| {
                 match manager.next_event(wait).unwrap()? {
-                    Event::PeerArrived { peer } => Some(peer),
+                    Event::PeerArrived { peer: arrived } => Some(arrived),
                     other => panic!("{other}"),
                 }
             });
-            assert_eq!(peer.interface.interface, newcomer);
-            party.tell("seen", &[]);
+            assert_eq!(arrived.interface.interface, newcomer);
+            peer.put("seen", &[]);
         },
-        &|party| {
-            tell_identity(party, "newcomer");
-            let to = party.hear_address("inbox");
-            let _outbox = party.with(|manager| manager.connect_datagram(&to, GROW).unwrap());
-            party.hear("seen");
+        &|peer| {
+            put_identity(peer, "newcomer");
+            let to = peer.get_address("inbox");
+            let _outbox = peer.with(|manager| manager.connect_datagram(&to, GROW).unwrap());
+            peer.get("seen");
         },
     ]);
 }
@@ -276,8 +273,8 @@ impl Typed for Pair {
 pub(crate) fn typed_values_arrive_and_other_types_are_named(world: &World) {
     let pair = |one| Pair { one, other: !one };
     world.run(&[
-        &|party| {
-            let (mut pairs, mut numbers, mut sums) = party.with(|manager| {
+        &|peer| {
+            let (mut pairs, mut numbers, mut sums) = peer.with(|manager| {
                 (
                     manager.bind_datagram_of::<Pair>("pairs").unwrap(),
                     manager
@@ -289,63 +286,63 @@ pub(crate) fn typed_values_arrive_and_other_types_are_named(world: &World) {
                 )
             });
             for item in ["pairs", "numbers", "sums"] {
-                party.tell_address(item);
+                peer.put_address(item);
             }
-            let came = party.receive("a pair", |_, wait| Ok(pairs.recv(wait)?.map(|it| *it)));
+            let came = peer.receive("a pair", |_, wait| Ok(pairs.recv(wait)?.map(|it| *it)));
             assert_eq!(came, pair(7));
             for number in 0..20 {
-                let came = party.receive("a number", |_, wait| {
+                let came = peer.receive("a number", |_, wait| {
                     numbers.values(wait).next().transpose()
                 });
                 assert_eq!(came, number);
             }
-            party.receive("a call", |_, wait| {
+            peer.receive("a call", |_, wait| {
                 let call = sums.next(wait)?;
                 Ok(call.map(|call| {
                     let sum = call.one.wrapping_add(call.other);
                     call.reply(&sum).unwrap();
                 }))
             });
-            party.hear("had it");
+            peer.get("had it");
         },
-        &|party| {
+        &|peer| {
             let [pairs, numbers, sums] =
-                ["pairs", "numbers", "sums"].map(|item| party.hear_address(item));
-            let wrong = party.with(|manager| manager.connect_datagram(&pairs, GROW).unwrap_err());
+                ["pairs", "numbers", "sums"].map(|item| peer.get_address(item));
+            let wrong = peer.with(|manager| manager.connect_datagram(&pairs, GROW).unwrap_err());
             let text = wrong.to_string();
             assert!(
                 text.contains("carries Pair of 16 bytes, not bytes"),
                 "{text}"
             );
-            let wrong = party.with(|manager| {
+            let wrong = peer.with(|manager| {
                 let asked = manager.connect_service_of::<Pair, i64>(&sums, GROW);
                 asked.unwrap_err()
             });
             let text = wrong.to_string();
             assert!(text.contains("answered by u64 of 8 bytes, not"), "{text}");
             let outbox =
-                party.with(|manager| manager.connect_datagram_of::<Pair>(&pairs, GROW).unwrap());
-            party.send(|_, wait| outbox.send(&pair(7), wait)).unwrap();
+                peer.with(|manager| manager.connect_datagram_of::<Pair>(&pairs, GROW).unwrap());
+            peer.send(|_, wait| outbox.send(&pair(7), wait)).unwrap();
             let mut sender =
-                party.with(|manager| manager.connect_stream_of::<u64>(&numbers, GROW).unwrap());
+                peer.with(|manager| manager.connect_stream_of::<u64>(&numbers, GROW).unwrap());
             for number in 0..20 {
-                party.send(|_, wait| sender.send(&number, wait)).unwrap();
+                peer.send(|_, wait| sender.send(&number, wait)).unwrap();
             }
-            party.send(|_, wait| sender.flush(wait)).unwrap();
-            let mut client = party.with(|manager| {
+            peer.send(|_, wait| sender.flush(wait)).unwrap();
+            let mut client = peer.with(|manager| {
                 let asked = manager.connect_service_of::<Pair, u64>(&sums, GROW);
                 asked.unwrap()
             });
             // Where all share an interface, nobody can be waited for.
-            let call = party.until("room", |_, wait| {
+            let call = peer.until("room", |_, wait| {
                 client.bytes_mut().start(pair(3).as_bytes(), wait).ok()
             });
-            let sum = party.until("a sum", |_, wait| {
+            let sum = peer.until("a sum", |_, wait| {
                 let reply = client.bytes_mut().reply(&call, wait).unwrap();
                 reply.map(|reply| u64::read_from_bytes(&reply).unwrap())
             });
             assert_eq!(sum, u64::MAX);
-            party.tell("had it", &[]);
+            peer.put("had it", &[]);
         },
     ]);
 }

@@ -5,43 +5,43 @@ use hamlyn::engine::terminus::{Completion, GatherPiece};
 use hamlyn::{Grant, GrantTicket, Message, NewSlot, Slot, Target, Wait};
 
 use crate::World;
-use crate::low_level::{Inlet, send, target};
-use crate::party::{Party, TIMEOUT, pattern};
+use crate::low_level::{RxSlot, send, target};
+use crate::peer::{Peer, TIMEOUT, pattern};
 
 const PAGE: u64 = 4096;
 const AREA: u64 = 64 * PAGE;
 const WAIT: Wait = Wait::For(TIMEOUT);
 
-/// An inlet over memory that can be granted.
-fn inlet(party: &Party, entries: usize) -> Inlet {
-    party.with(|manager| {
+/// An rx_slot over memory that can be granted.
+fn rx_slot(peer: &Peer, entries: usize) -> RxSlot {
+    peer.with(|manager| {
         let area = manager.interface().allocate_shared(AREA).unwrap();
         let queue = manager.interface().open_queue(256).unwrap();
         let new = NewSlot::new(&area).queue(&queue).entries(entries);
         let slot = manager.interface().open_slot(new).unwrap();
-        Inlet { area, slot, queue }
+        RxSlot { area, slot, queue }
     })
 }
 
 /// Grants pages to the one peer that there is, as soon as it is linked.
-fn grant(party: &Party, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
-    let peer = party.until("a peer", |manager, _| {
+fn grant(peer: &Peer, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
+    let link = peer.until("a peer", |manager, _| {
         manager.interface().poll();
         let interface = manager.interface();
         interface.peers().map(|(link, _)| link).next()
     });
     let range = pages.start * PAGE..pages.end * PAGE;
-    let grant = party.with(|manager| manager.interface().grant(slot, range, peer));
+    let grant = peer.with(|manager| manager.interface().grant(slot, range, link));
     let grant = grant.unwrap();
-    party.tell("grant", &grant.ticket().to_bytes());
+    peer.put("grant", &grant.ticket().to_bytes());
     grant
 }
 
 /// Makes the ticket usable, and takes up the grant.
-fn accept(party: &Party) -> (Target, GrantTicket) {
-    let target = target(party, &party.hear_ticket("ticket"));
-    let ticket = GrantTicket::from_bytes(&party.hear("grant")).unwrap();
-    party.with(|manager| {
+fn accept(peer: &Peer) -> (Target, GrantTicket) {
+    let target = target(peer, &peer.get_ticket("ticket"));
+    let ticket = GrantTicket::from_bytes(&peer.get("grant")).unwrap();
+    peer.with(|manager| {
         manager.interface().accept_grant(&ticket, WAIT).unwrap();
         assert_eq!(manager.interface().grants_accepted(), 1);
     });
@@ -50,24 +50,24 @@ fn accept(party: &Party) -> (Target, GrantTicket) {
 
 pub(crate) fn a_placed_message_is_there_before_it_is_announced(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = inlet(party, 1);
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
-            let _grant = grant(party, &inlet.slot, 0..64);
+        &|peer| {
+            let mut rx_slot = rx_slot(peer, 1);
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
+            let _grant = grant(peer, &rx_slot.slot, 0..64);
             // No packet is taken here, and yet the bytes are there.
-            party.hear_only("placed");
-            assert!(inlet.bytes(5, 100_000) == pattern(1, 100_000));
-            assert_eq!(inlet.next(party).metadata_index, 0);
-            assert_eq!(inlet.metadata(0), b"about them");
-            let refused = party.with(|manager| manager.interface().refusals().total());
+            peer.get_without_polling("placed");
+            assert!(rx_slot.bytes(5, 100_000) == pattern(1, 100_000));
+            assert_eq!(rx_slot.next(peer).metadata_index, 0);
+            assert_eq!(rx_slot.metadata(0), b"about them");
+            let refused = peer.with(|manager| manager.interface().refusals().total());
             assert_eq!(refused, 0);
         },
-        &|party| {
-            let (target, _) = accept(party);
+        &|peer| {
+            let (target, _) = accept(peer);
             let bytes = pattern(1, 100_000);
             let message = Message::new(&bytes).at(5).metadata(b"about them");
-            send(party, &target, &message);
-            party.tell("placed", &[]);
+            send(peer, &target, &message);
+            peer.put("placed", &[]);
         },
     ]);
 }
@@ -95,25 +95,28 @@ fn cases() -> Vec<(u64, usize)> {
 
 pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = inlet(party, 2);
-            party.tell_ticket("ticket", &inlet.slot.ticket(1, 0, AREA).unwrap());
-            let _grant = grant(party, &inlet.slot, 8..40);
+        &|peer| {
+            let mut rx_slot = rx_slot(peer, 2);
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(1, 0, AREA).unwrap());
+            let _grant = grant(peer, &rx_slot.slot, 8..40);
             for (number, (offset, length)) in cases().into_iter().enumerate() {
-                assert_eq!(inlet.next(party).metadata_index, 1);
+                assert_eq!(rx_slot.next(peer).metadata_index, 1);
                 let expected = pattern(number as u64, length);
-                assert!(inlet.bytes(offset, length) == expected, "{offset} {length}");
-                party.tell(&format!("had {number}"), &[]);
+                assert!(
+                    rx_slot.bytes(offset, length) == expected,
+                    "{offset} {length}"
+                );
+                peer.put(&format!("had {number}"), &[]);
             }
-            let refused = party.with(|manager| manager.interface().refusals().total());
+            let refused = peer.with(|manager| manager.interface().refusals().total());
             assert_eq!(refused, 0);
         },
-        &|party| {
-            let (target, _) = accept(party);
+        &|peer| {
+            let (target, _) = accept(peer);
             for (number, (offset, length)) in cases().into_iter().enumerate() {
                 let bytes = pattern(number as u64, length);
-                send(party, &target, &Message::new(&bytes).at(offset));
-                party.hear(&format!("had {number}"));
+                send(peer, &target, &Message::new(&bytes).at(offset));
+                peer.get(&format!("had {number}"));
             }
         },
     ]);
@@ -121,42 +124,42 @@ pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not(world: &World) {
 
 pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = inlet(party, 1);
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
+        &|peer| {
+            let mut rx_slot = rx_slot(peer, 1);
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
             for round in 0..3 {
-                let grant = grant(party, &inlet.slot, 0..64);
-                party.tell(&format!("grant {round}"), &grant.ticket().to_bytes());
-                inlet.next(party);
+                let grant = grant(peer, &rx_slot.slot, 0..64);
+                peer.put(&format!("grant {round}"), &grant.ticket().to_bytes());
+                rx_slot.next(peer);
                 let expected = pattern(2 * round, 50_000);
-                assert!(inlet.bytes(0, 50_000) == expected);
-                party.with(|manager| {
+                assert!(rx_slot.bytes(0, 50_000) == expected);
+                peer.with(|manager| {
                     manager.interface().revoke_grant(&grant).unwrap();
                     assert_eq!(manager.interface().grants_made(), 0);
                     assert!(manager.interface().revoke_grant(&grant).is_err());
                 });
-                assert!(inlet.bytes(0, 50_000) == expected, "kept");
-                party.tell(&format!("revoked {round}"), &[]);
-                inlet.next(party);
-                assert!(inlet.bytes(0, 50_000) == pattern(2 * round + 1, 50_000));
+                assert!(rx_slot.bytes(0, 50_000) == expected, "kept");
+                peer.put(&format!("revoked {round}"), &[]);
+                rx_slot.next(peer);
+                assert!(rx_slot.bytes(0, 50_000) == pattern(2 * round + 1, 50_000));
             }
-            let refused = party.with(|manager| manager.interface().refusals().total());
+            let refused = peer.with(|manager| manager.interface().refusals().total());
             assert_eq!(refused, 0);
         },
-        &|party| {
-            let target = target(party, &party.hear_ticket("ticket"));
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
             for round in 0..3 {
-                let ticket = GrantTicket::from_bytes(&party.hear(&format!("grant {round}")));
+                let ticket = GrantTicket::from_bytes(&peer.get(&format!("grant {round}")));
                 let ticket = ticket.unwrap();
-                party.with(|manager| manager.interface().accept_grant(&ticket, WAIT).unwrap());
-                send(party, &target, &Message::new(&pattern(2 * round, 50_000)));
-                party.hear(&format!("revoked {round}"));
+                peer.with(|manager| manager.interface().accept_grant(&ticket, WAIT).unwrap());
+                send(peer, &target, &Message::new(&pattern(2 * round, 50_000)));
+                peer.get(&format!("revoked {round}"));
                 send(
-                    party,
+                    peer,
                     &target,
                     &Message::new(&pattern(2 * round + 1, 50_000)),
                 );
-                let left = party.with(|manager| manager.interface().grants_accepted());
+                let left = peer.with(|manager| manager.interface().grants_accepted());
                 assert_eq!(left, 0, "it has noticed");
             }
         },
@@ -167,27 +170,27 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
     // More than the deepest ring and the work queue hold.
     const MESSAGES: u64 = 10_000;
     world.run(&[
-        &|party| {
-            let mut inlet = inlet(party, 1);
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
-            let _grant = grant(party, &inlet.slot, 0..64);
+        &|peer| {
+            let mut rx_slot = rx_slot(peer, 1);
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
+            let _grant = grant(peer, &rx_slot.slot, 0..64);
             // Nothing is taken until the sender's queue is full.
-            party.hear_only("full");
+            peer.get_without_polling("full");
             for _ in 0..MESSAGES {
-                if inlet.next(party).metadata_index != 0 {
+                if rx_slot.next(peer).metadata_index != 0 {
                     unreachable!();
                 }
             }
-            assert!(inlet.bytes(0, 2048) == pattern(MESSAGES - 1, 2048));
-            party.tell("had all", &[]);
+            assert!(rx_slot.bytes(0, 2048) == pattern(MESSAGES - 1, 2048));
+            peer.put("had all", &[]);
         },
-        &|party| {
-            let (target, _) = accept(party);
+        &|peer| {
+            let (target, _) = accept(peer);
             let mut last = None;
             let mut told = false;
             for number in 0..MESSAGES {
                 let bytes = pattern(number, 2048);
-                last = Some(party.until("room", |manager, _| {
+                last = Some(peer.until("room", |manager, _| {
                     let terminus = manager.terminus();
                     let message = Message::new(&bytes);
                     let sent =
@@ -196,35 +199,34 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
                             .send_msg(terminus, &target, &message, Wait::Poll);
                     if sent.is_err() && !told {
                         told = true;
-                        party.tell("full", &[]);
+                        peer.put("full", &[]);
                     }
                     sent.ok()
                 }));
             }
             assert!(told, "all of them found room at once");
-            let done =
-                party.with(|manager| manager.interface().drain(last.unwrap(), WAIT).unwrap());
+            let done = peer.with(|manager| manager.interface().drain(last.unwrap(), WAIT).unwrap());
             assert_eq!(done, Completion::Sent);
-            party.hear("had all");
+            peer.get("had all");
         },
     ]);
 }
 
 pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
     world.run(&[
-        &|party| {
-            let mut inlet = inlet(party, 1);
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
-            let grant = grant(party, &inlet.slot, 3..5);
-            inlet.next(party);
-            party.with(|manager| {
-                manager.interface().close_slot(inlet.slot).unwrap();
+        &|peer| {
+            let mut rx_slot = rx_slot(peer, 1);
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
+            let grant = grant(peer, &rx_slot.slot, 3..5);
+            rx_slot.next(peer);
+            peer.with(|manager| {
+                manager.interface().close_slot(rx_slot.slot).unwrap();
                 assert_eq!(manager.interface().grants_made(), 0);
                 assert!(manager.interface().revoke_grant(&grant).is_err());
             });
-            party.tell("closed", &[]);
-            party.hear("sent");
-            let closed = party.until("a refusal", |manager, _| {
+            peer.put("closed", &[]);
+            peer.get("sent");
+            let closed = peer.until("a refusal", |manager, _| {
                 manager.interface().poll();
                 let refusals = manager.interface().refusals();
                 let closed = refusals.count(Refusal::SlotClosed);
@@ -232,23 +234,15 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
             });
             assert_eq!(closed, (1, 1));
             let mut bytes = vec![0; 4096];
-            inlet.area.read_at(3 * PAGE, &mut bytes).unwrap();
+            rx_slot.area.read_at(3 * PAGE, &mut bytes).unwrap();
             assert!(bytes == pattern(1, 4096));
         },
-        &|party| {
-            let (target, _) = accept(party);
-            send(
-                party,
-                &target,
-                &Message::new(&pattern(1, 4096)).at(3 * PAGE),
-            );
-            party.hear("closed");
-            send(
-                party,
-                &target,
-                &Message::new(&pattern(2, 4096)).at(3 * PAGE),
-            );
-            party.tell("sent", &[]);
+        &|peer| {
+            let (target, _) = accept(peer);
+            send(peer, &target, &Message::new(&pattern(1, 4096)).at(3 * PAGE));
+            peer.get("closed");
+            send(peer, &target, &Message::new(&pattern(2, 4096)).at(3 * PAGE));
+            peer.put("sent", &[]);
         },
     ]);
 }
@@ -257,28 +251,28 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
 pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent(world: &World) {
     const LENGTHS: [usize; 6] = [512, 16, 600, 2048, 1000, 4096];
     world.run(&[
-        &|party| {
-            let mut inlet = inlet(party, 1);
-            party.tell_ticket("ticket", &inlet.slot.ticket(0, 0, AREA).unwrap());
-            let _grant = grant(party, &inlet.slot, 0..64);
+        &|peer| {
+            let mut rx_slot = rx_slot(peer, 1);
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
+            let _grant = grant(peer, &rx_slot.slot, 0..64);
             // All of them are on their way before the first is taken.
-            party.hear_only("sent");
+            peer.get_without_polling("sent");
             let mut expected = vec![0; 4096];
             for (number, length) in LENGTHS.into_iter().enumerate() {
-                inlet.next(party);
+                rx_slot.next(peer);
                 expected[..length].copy_from_slice(&pattern(number as u64 + 1, length));
             }
-            assert!(inlet.bytes(0, 4096) == expected);
+            assert!(rx_slot.bytes(0, 4096) == expected);
         },
-        &|party| {
-            let (target, _) = accept(party);
+        &|peer| {
+            let (target, _) = accept(peer);
             for (number, length) in LENGTHS.into_iter().enumerate() {
                 let data = pattern(number as u64 + 1, length);
                 if number != 3 {
-                    send(party, &target, &Message::new(&data));
+                    send(peer, &target, &Message::new(&data));
                     continue;
                 }
-                party.with(|manager| {
+                peer.with(|manager| {
                     let terminus = manager.terminus();
                     let area = manager.interface().allocate(4096).unwrap();
                     area.write_at(0, &data).unwrap();
@@ -299,7 +293,7 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
                         .unwrap();
                 });
             }
-            party.tell("sent", &[]);
+            peer.put("sent", &[]);
         },
     ]);
 }

@@ -1,4 +1,4 @@
-//! What the library promises, in processes: parties as threads, as processes, and as hosts of a network, with every
+//! What the library promises, in processes: peers as threads, as processes, and as hosts of a network, with every
 //! strategy.
 
 #[macro_use]
@@ -17,7 +17,7 @@ mod managers;
 mod many;
 mod modes;
 mod names;
-mod party;
+mod peer;
 mod placing;
 mod services;
 mod stream_races;
@@ -35,7 +35,7 @@ use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
 use board::{Board, namespace};
 pub(crate) use board::{lock, now, pause};
 use cluster::Cluster;
-use party::{Party, Post, Role};
+use peer::{KeyValues, Peer, Role};
 
 everything!(threads, Threads, Proc);
 everything!(processes, Processes, Proc);
@@ -71,19 +71,19 @@ among_several!(several_clear_hosts, ClearHosts, Proc);
 while_nobody_receives!(full_threads, Threads, Proc);
 while_nobody_receives!(full_processes, Processes, Proc);
 
-/// How long a party blocks at a time.
+/// How long a peer blocks at a time.
 const SLICE: Wait = Wait::millis(2_000);
 
 pub(crate) type Host = ProcessHost;
 
-/// Where the parties live.
+/// Where the peers live.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Every party a thread with an interface of its own, in one process.
+    /// Every peer a thread with an interface of its own, in one process.
     Threads,
-    /// Every party a process. The first is the test itself, the others are the same test run anew.
+    /// Every peer a process. The first is the test itself, the others are the same test run anew.
     Processes,
-    /// Every party a thread on a host of its own; the hosts share the secret of a cluster,
+    /// Every peer a thread on a host of its own; the hosts share the secret of a cluster,
     SealedHosts,
     /// or trust the network.
     ClearHosts,
@@ -95,7 +95,7 @@ pub(crate) struct World {
     /// The name under which the test harness knows the test.
     test: &'static str,
     namespace: String,
-    /// Which party this process is.
+    /// Which peer this process is.
     role: usize,
     cluster: Option<Cluster>,
 }
@@ -144,21 +144,24 @@ impl World {
         (hamlyn::open_with(host, options).unwrap(), prefix)
     }
 
-    /// Runs the parties, all of which know each other's words.
+    /// Runs the peers, all of which see what the others publish.
     pub(crate) fn run(&self, roles: &[Role<'_>]) {
         if self.layout == Layout::Processes {
             return self.run_as_processes(roles);
         }
-        let post: Arc<dyn Post> = Arc::new(Board::default());
+        let key_values: Arc<dyn KeyValues> = Arc::new(Board::default());
         std::thread::scope(|scope| {
             for (number, &role) in roles.iter().enumerate() {
-                let post = post.clone();
-                scope.spawn(move || self.party(post, number).play(role, number, roles.len()));
+                let key_values = key_values.clone();
+                scope.spawn(move || {
+                    self.peer(key_values, number)
+                        .play(role, number, roles.len())
+                });
             }
         });
     }
 
-    /// Runs a party that needs no other.
+    /// Runs a peer that needs no other.
     pub(crate) fn alone(&self, role: Role<'_>) {
         self.run(&[role]);
     }
@@ -166,7 +169,7 @@ impl World {
     fn run_as_processes(&self, roles: &[Role<'_>]) {
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(&self.namespace);
         std::fs::create_dir_all(&directory).unwrap();
-        let post = Arc::new(Files(directory.clone()));
+        let key_values = Arc::new(Files(directory.clone()));
         let _rest = (self.role == 0).then(|| Rest(directory));
         let mut children = Vec::new();
         if self.role == 0 {
@@ -181,21 +184,21 @@ impl World {
                 children.push(Child(child));
             }
         }
-        self.party(post, self.role)
+        self.peer(key_values, self.role)
             .play(roles[self.role], self.role, roles.len());
         for mut child in children {
-            assert!(child.0.wait().unwrap().success(), "another party failed");
+            assert!(child.0.wait().unwrap().success(), "another peer failed");
         }
     }
 
-    fn party(&self, post: Arc<dyn Post>, number: usize) -> Party {
-        let host = Options::named(&format!("party-{number}"));
+    fn peer(&self, key_values: Arc<dyn KeyValues>, number: usize) -> Peer {
+        let host = Options::named(&format!("peer-{number}"));
         let (manager, prefix) = self.open_at(host, ManagerOptions::default());
-        Party {
+        Peer {
             manager,
-            name: format!("{prefix}party-{number}"),
+            name: format!("{prefix}peer-{number}"),
             turn: None,
-            post,
+            key_values,
             strategy: self.strategy,
             is_in_order: self.cluster.is_none(),
             wait: SLICE,
@@ -203,18 +206,18 @@ impl World {
     }
 }
 
-/// Words as files, put in place whole.
+/// Values as files, put in place whole.
 struct Files(PathBuf);
 
-impl Post for Files {
-    fn put(&self, word: &str, bytes: &[u8]) {
-        let making = self.0.join(format!("{word}.{}", std::process::id()));
-        std::fs::write(&making, bytes).unwrap();
-        std::fs::rename(&making, self.0.join(word)).unwrap();
+impl KeyValues for Files {
+    fn put(&self, key: &str, bytes: &[u8]) {
+        let part = self.0.join(format!("{key}.{}", std::process::id()));
+        std::fs::write(&part, bytes).unwrap();
+        std::fs::rename(&part, self.0.join(key)).unwrap();
     }
 
-    fn get(&self, word: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.0.join(word)).ok()
+    fn get(&self, key: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.0.join(key)).ok()
     }
 }
 
@@ -228,7 +231,7 @@ impl Drop for Child {
     }
 }
 
-/// What processes said, removed in the end.
+/// What processes published, removed in the end.
 struct Rest(PathBuf);
 
 impl Drop for Rest {

@@ -3,22 +3,22 @@
 use hamlyn::service::{Answered, CallError, Client, Pending, Service, ServiceOptions};
 use hamlyn::{ConnectError, Wait};
 
-use crate::party::{Party, pattern};
+use crate::peer::{Peer, pattern};
 use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn service(party: &Party, options: ServiceOptions) -> Service<Host> {
-    let service = party.with(|manager| manager.bind_service("service", options).unwrap());
-    party.tell_address("service");
+fn service(peer: &Peer, options: ServiceOptions) -> Service<Host> {
+    let service = peer.with(|manager| manager.bind_service("service", options).unwrap());
+    peer.put_address("service");
     service
 }
 
-fn client(party: &Party) -> Client<Host> {
-    let to = party.hear_address("service");
-    party.until("a lane", |manager, _| {
+fn client(peer: &Peer) -> Client<Host> {
+    let to = peer.get_address("service");
+    peer.until("a lane", |manager, _| {
         // Where all share an interface, nobody can be waited for.
-        let wait = match party.shares_interface() {
+        let wait = match peer.shares_interface() {
             true => Wait::millis(1),
             false => GROW,
         };
@@ -31,9 +31,9 @@ fn client(party: &Party) -> Client<Host> {
 }
 
 /// Answers so many calls with their bytes and one more.
-fn serve(party: &Party, service: &mut Service<Host>, calls: usize) {
+fn serve(peer: &Peer, service: &mut Service<Host>, calls: usize) {
     for _ in 0..calls {
-        party.receive("a call", |_, wait| {
+        peer.receive("a call", |_, wait| {
             let Some(call) = service.next(wait)? else {
                 return Ok(None);
             };
@@ -46,8 +46,8 @@ fn serve(party: &Party, service: &mut Service<Host>, calls: usize) {
     }
 }
 
-fn start(party: &Party, client: &mut Client<Host>, request: &[u8]) -> Pending {
-    party.until("room for a call", |_, wait| {
+fn start(peer: &Peer, client: &mut Client<Host>, request: &[u8]) -> Pending {
+    peer.until("room for a call", |_, wait| {
         match client.start(request, wait) {
             Ok(call) => Some(call),
             Err(CallError::TimedOut { .. }) => None,
@@ -56,32 +56,32 @@ fn start(party: &Party, client: &mut Client<Host>, request: &[u8]) -> Pending {
     })
 }
 
-fn finish(party: &Party, client: &mut Client<Host>, call: &Pending) -> Result<Vec<u8>, CallError> {
-    party.until("a reply", |_, wait| match client.reply(call, wait) {
+fn finish(peer: &Peer, client: &mut Client<Host>, call: &Pending) -> Result<Vec<u8>, CallError> {
+    peer.until("a reply", |_, wait| match client.reply(call, wait) {
         Ok(reply) => reply.map(|reply| Ok(reply.to_vec())),
         Err(error) => Some(Err(error)),
     })
 }
 
-fn call(party: &Party, client: &mut Client<Host>, request: &[u8]) -> Result<Vec<u8>, CallError> {
-    let call = start(party, client, request);
-    finish(party, client, &call)
+fn call(peer: &Peer, client: &mut Client<Host>, request: &[u8]) -> Result<Vec<u8>, CallError> {
+    let call = start(peer, client, request);
+    finish(peer, client, &call)
 }
 
 pub(crate) fn a_service_answers_several_clients(world: &World) {
     const CALLS: usize = 40;
-    let asks: &(dyn Fn(&mut Party) + Sync) = &|party| {
-        let mut client = client(party);
+    let asks: &(dyn Fn(&mut Peer) + Sync) = &|peer| {
+        let mut client = client(peer);
         for round in 0..CALLS {
             let request = pattern(round as u64, round);
-            let reply = call(party, &mut client, &request).unwrap();
+            let reply = call(peer, &mut client, &request).unwrap();
             assert_eq!(reply, [&request[..], b"!"].concat());
         }
     };
     world.run(&[
-        &|party| {
-            let mut service = service(party, ServiceOptions::default());
-            serve(party, &mut service, 3 * CALLS);
+        &|peer| {
+            let mut service = service(peer, ServiceOptions::default());
+            serve(peer, &mut service, 3 * CALLS);
         },
         asks,
         asks,
@@ -96,26 +96,26 @@ pub(crate) fn calls_are_answered_in_any_order(world: &World) {
         ..ServiceOptions::default()
     };
     world.run(&[
-        &|party| {
-            let mut service = service(party, options);
+        &|peer| {
+            let mut service = service(peer, options);
             for _ in 0..4 {
                 let mut held = Vec::new();
                 while held.len() < CALLS {
-                    held.push(party.receive("a call", |_, wait| {
+                    held.push(peer.receive("a call", |_, wait| {
                         Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
                     }));
                 }
                 while !held.is_empty() {
                     let call = held.remove(held.len() * 3 / 5);
                     let request = service.request(&call).unwrap().to_vec();
-                    let answered = party.with(|_| service.reply(call, &request));
+                    let answered = peer.with(|_| service.reply(call, &request));
                     assert_eq!(answered, Ok(Answered::Sent));
                 }
             }
-            party.hear("all answered");
+            peer.get("all answered");
         },
-        &|party| {
-            let mut client = client(party);
+        &|peer| {
+            let mut client = client(peer);
             assert_eq!(usize::from(client.outstanding_max()), CALLS);
             for round in 0..4 {
                 let requests: Vec<_> = (0..CALLS)
@@ -123,16 +123,16 @@ pub(crate) fn calls_are_answered_in_any_order(world: &World) {
                     .collect();
                 let calls: Vec<_> = requests
                     .iter()
-                    .map(|request| start(party, &mut client, request))
+                    .map(|request| start(peer, &mut client, request))
                     .collect();
                 // There is no place for another.
-                let more = party.with(|_| client.start(b"one more", Wait::Poll));
+                let more = peer.with(|_| client.start(b"one more", Wait::Poll));
                 assert!(matches!(more, Err(CallError::TimedOut { .. })));
                 for (call, request) in calls.iter().zip(&requests).rev() {
-                    assert_eq!(&finish(party, &mut client, call).unwrap(), request);
+                    assert_eq!(&finish(peer, &mut client, call).unwrap(), request);
                 }
             }
-            party.tell("all answered", &[]);
+            peer.put("all answered", &[]);
         },
     ]);
 }
@@ -143,30 +143,30 @@ pub(crate) fn a_call_that_is_given_up_costs_no_place(world: &World) {
         ..ServiceOptions::default()
     };
     world.run(&[
-        &|party| {
-            let mut service = service(party, options);
+        &|peer| {
+            let mut service = service(peer, options);
             for round in 0..5 {
-                let late = party.receive("a call", |_, wait| {
+                let late = peer.receive("a call", |_, wait| {
                     Ok(service.next(wait)?.map(hamlyn::service::Call::defer))
                 });
                 assert_eq!(service.request(&late).unwrap(), b"given up");
-                party.tell(&format!("asked {round}"), &[]);
+                peer.put(&format!("asked {round}"), &[]);
                 // It is given up before the next is made; the client says so then.
-                serve(party, &mut service, 1);
-                let answered = party.with(|_| service.reply(late, b"too late"));
+                serve(peer, &mut service, 1);
+                let answered = peer.with(|_| service.reply(late, b"too late"));
                 let is_right = matches!(answered, Ok(Answered::Cancelled));
-                assert!(is_right || !party.is_in_order, "{answered:?}");
+                assert!(is_right || !peer.is_in_order, "{answered:?}");
             }
         },
-        &|party| {
-            let mut client = client(party);
+        &|peer| {
+            let mut client = client(peer);
             for round in 0..5 {
-                let lost = start(party, &mut client, b"given up");
-                party.hear(&format!("asked {round}"));
-                let none = party.with(|_| client.reply(&lost, Wait::Poll).unwrap().is_none());
+                let lost = start(peer, &mut client, b"given up");
+                peer.get(&format!("asked {round}"));
+                let none = peer.with(|_| client.reply(&lost, Wait::Poll).unwrap().is_none());
                 assert!(none);
                 drop(lost);
-                assert_eq!(call(party, &mut client, b"next").unwrap(), b"next!");
+                assert_eq!(call(peer, &mut client, b"next").unwrap(), b"next!");
             }
         },
     ]);
@@ -174,24 +174,24 @@ pub(crate) fn a_call_that_is_given_up_costs_no_place(world: &World) {
 
 pub(crate) fn a_dropped_call_is_told_and_so_is_the_end(world: &World) {
     world.run(&[
-        &|party| {
-            let mut service = service(party, ServiceOptions::default());
-            party.receive("a call", |_, wait| Ok(service.next(wait)?.map(drop)));
-            party.receive("a call", |_, wait| {
+        &|peer| {
+            let mut service = service(peer, ServiceOptions::default());
+            peer.receive("a call", |_, wait| Ok(service.next(wait)?.map(drop)));
+            peer.receive("a call", |_, wait| {
                 let call = service.next(wait)?;
                 Ok(call.map(|call| drop(call.defer())))
             });
-            serve(party, &mut service, 1);
-            party.with(|_| drop(service));
+            serve(peer, &mut service, 1);
+            peer.with(|_| drop(service));
         },
-        &|party| {
-            let mut client = client(party);
+        &|peer| {
+            let mut client = client(peer);
             for _ in 0..2 {
-                let error = call(party, &mut client, b"?").unwrap_err();
+                let error = call(peer, &mut client, b"?").unwrap_err();
                 assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
             }
-            assert_eq!(call(party, &mut client, b"yes").unwrap(), b"yes!");
-            party.until("the end", |_, wait| match client.call(b"again", wait) {
+            assert_eq!(call(peer, &mut client, b"yes").unwrap(), b"yes!");
+            peer.until("the end", |_, wait| match client.call(b"again", wait) {
                 Err(CallError::Dismissed { .. }) => Some(()),
                 Err(CallError::TimedOut { .. }) => None,
                 other => panic!("{other:?}"),
@@ -201,53 +201,53 @@ pub(crate) fn a_dropped_call_is_told_and_so_is_the_end(world: &World) {
 }
 
 pub(crate) fn a_dismissed_client_is_told_and_others_are_served(world: &World) {
-    let asks: &(dyn Fn(&mut Party) + Sync) = &|party| {
-        let mut client = client(party);
-        assert_eq!(call(party, &mut client, b"good").unwrap(), b"good!");
-        party.hear("dismissed");
-        assert_eq!(call(party, &mut client, b"good").unwrap(), b"good!");
+    let asks: &(dyn Fn(&mut Peer) + Sync) = &|peer| {
+        let mut client = client(peer);
+        assert_eq!(call(peer, &mut client, b"good").unwrap(), b"good!");
+        peer.get("dismissed");
+        assert_eq!(call(peer, &mut client, b"good").unwrap(), b"good!");
     };
     world.run(&[
-        &|party| {
-            let mut service = service(party, ServiceOptions::default());
-            serve(party, &mut service, 1);
-            party.tell("one served", &[]);
-            let whom = party.receive("a call", |_, wait| {
+        &|peer| {
+            let mut service = service(peer, ServiceOptions::default());
+            serve(peer, &mut service, 1);
+            peer.put("one served", &[]);
+            let whom = peer.receive("a call", |_, wait| {
                 let Some(call) = service.next(wait)? else {
                     return Ok(None);
                 };
                 assert_eq!(*call, *b"bad");
                 Ok(call.client())
             });
-            if party.shares_interface() {
+            if peer.shares_interface() {
                 // All are one client to it.
-                party.tell("dismissed", &[]);
+                peer.put("dismissed", &[]);
             } else {
-                assert!(party.with(|_| service.dismiss(whom.link)));
-                assert!(!party.with(|_| service.dismiss(whom.link)));
-                party.tell("dismissed", &[]);
+                assert!(peer.with(|_| service.dismiss(whom.link)));
+                assert!(!peer.with(|_| service.dismiss(whom.link)));
+                peer.put("dismissed", &[]);
             }
-            serve(party, &mut service, 1);
-            party.hear("told");
+            serve(peer, &mut service, 1);
+            peer.get("told");
         },
         asks,
-        &|party| {
-            let mut client = client(party);
-            party.hear("one served");
-            let error = call(party, &mut client, b"bad").unwrap_err();
+        &|peer| {
+            let mut client = client(peer);
+            peer.get("one served");
+            let error = call(peer, &mut client, b"bad").unwrap_err();
             let is_told = matches!(
                 error,
                 CallError::Unanswered { .. } | CallError::Dismissed { .. }
             );
             assert!(is_told, "{error}");
-            if !party.shares_interface() {
-                party.until("the end", |_, wait| match client.call(b"again", wait) {
+            if !peer.shares_interface() {
+                peer.until("the end", |_, wait| match client.call(b"again", wait) {
                     Err(CallError::Dismissed { .. }) => Some(()),
                     Err(CallError::TimedOut { .. }) => None,
                     other => panic!("{other:?}"),
                 });
             }
-            party.tell("told", &[]);
+            peer.put("told", &[]);
         },
     ]);
 }
@@ -261,10 +261,10 @@ pub(crate) fn requests_and_replies_of_every_size(world: &World) {
         clients: 2,
     };
     world.run(&[
-        &|party| {
-            let mut service = service(party, options);
-            serve(party, &mut service, LENGTHS.len());
-            party.receive("a call", |_, wait| {
+        &|peer| {
+            let mut service = service(peer, options);
+            serve(peer, &mut service, LENGTHS.len());
+            peer.receive("a call", |_, wait| {
                 let Some(call) = service.next(wait)? else {
                     return Ok(None);
                 };
@@ -273,16 +273,16 @@ pub(crate) fn requests_and_replies_of_every_size(world: &World) {
                 Ok(Some(()))
             });
         },
-        &|party| {
-            let mut client = client(party);
+        &|peer| {
+            let mut client = client(peer);
             for length in LENGTHS {
                 let request = pattern(length as u64, length);
-                let reply = call(party, &mut client, &request).unwrap();
+                let reply = call(peer, &mut client, &request).unwrap();
                 assert!(reply == [&request[..], b"!"].concat(), "{length}");
             }
-            let error = party.with(|_| client.start(&vec![0; 200_001], GROW).map(drop));
+            let error = peer.with(|_| client.start(&vec![0; 200_001], GROW).map(drop));
             assert!(matches!(error, Err(CallError::TooLong { .. })), "{error:?}");
-            let error = call(party, &mut client, b"?").unwrap_err();
+            let error = call(peer, &mut client, b"?").unwrap_err();
             assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
         },
     ]);
@@ -296,25 +296,25 @@ pub(crate) fn lanes_of_clients_that_left_are_given_again(world: &World) {
         ..ServiceOptions::default()
     };
     world.run(&[
-        &|party| {
-            let mut service = service(party, options);
-            serve(party, &mut service, CLIENTS);
+        &|peer| {
+            let mut service = service(peer, options);
+            serve(peer, &mut service, CLIENTS);
             // The last says good-bye.
-            party.until("the end", |_, _| {
+            peer.until("the end", |_, _| {
                 let none = service.next(Wait::Poll).unwrap().is_none();
                 assert!(none);
-                party.post.get("end").map(|_| ())
+                peer.key_values.get("end").map(|_| ())
             });
             assert_eq!(service.misbehaved(), 0);
         },
-        &|party| {
+        &|peer| {
             for _ in 0..CLIENTS {
-                let mut client = client(party);
-                assert_eq!(call(party, &mut client, b"hi").unwrap(), b"hi!");
-                party.with(|_| drop(client));
-                party.flush();
+                let mut client = client(peer);
+                assert_eq!(call(peer, &mut client, b"hi").unwrap(), b"hi!");
+                peer.with(|_| drop(client));
+                peer.flush();
             }
-            party.tell("end", &[]);
+            peer.put("end", &[]);
         },
     ]);
 }

@@ -1,4 +1,4 @@
-//! What the library promises where several threads share one manager: parties are threads, and their one interface talks to
+//! What the library promises where several threads share one manager: peers are threads, and their one interface talks to
 //! itself, with every strategy.
 
 #[macro_use]
@@ -8,7 +8,7 @@ mod board;
 mod datagrams;
 #[allow(
     dead_code,
-    reason = "the rest is for parties with interfaces of their own"
+    reason = "the rest is for peers with interfaces of their own"
 )]
 mod fences;
 mod gathering;
@@ -19,7 +19,7 @@ mod managers;
 mod many;
 mod modes;
 mod names;
-mod party;
+mod peer;
 mod services;
 mod stream_races;
 mod stream_records;
@@ -34,7 +34,7 @@ use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
 
 use board::{Board, namespace};
 pub(crate) use board::{lock, now, pause};
-use party::{Party, Post, Role};
+use peer::{KeyValues, Peer, Role};
 
 everything!(loopback, Loopback, Proc);
 everything!(loopback_np, Loopback, Np);
@@ -43,10 +43,10 @@ everything!(loopback_receive, Loopback, Receive);
 
 pub(crate) type Host = ProcessHost<AnyThread>;
 
-/// Where the parties live.
+/// Where the peers live.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// All parties share one interface, which sends to itself.
+    /// All peers share one interface, which sends to itself.
     Loopback,
 }
 
@@ -75,30 +75,30 @@ impl World {
         hamlyn::open_shared(host, options).unwrap()
     }
 
-    /// Runs the parties, all of which know each other's words.
+    /// Runs the peers, all of which see what the others publish.
     pub(crate) fn run(&self, roles: &[Role<'_>]) {
-        let post: Arc<dyn Post> = Arc::new(Board::default());
+        let key_values: Arc<dyn KeyValues> = Arc::new(Board::default());
         let manager = self.open_at(Options::named("shared"), ManagerOptions::default());
         std::thread::scope(|scope| {
             for (number, &role) in roles.iter().enumerate() {
-                let (manager, post) = (manager.clone(), post.clone());
+                let (manager, key_values) = (manager.clone(), key_values.clone());
                 scope.spawn(move || {
-                    let mut party = Party {
+                    let mut peer = Peer {
                         manager,
                         name: "shared".to_owned(),
                         turn: None,
-                        post,
+                        key_values,
                         strategy: self.strategy,
                         is_in_order: true,
                         wait: Wait::Poll,
                     };
-                    party.play(role, number, roles.len());
+                    peer.play(role, number, roles.len());
                 });
             }
         });
     }
 
-    /// Runs a party that needs no other.
+    /// Runs a peer that needs no other.
     pub(crate) fn alone(&self, role: Role<'_>) {
         self.run(&[role]);
     }

@@ -1,4 +1,4 @@
-//! What the library promises, in the simulator: parties on nodes of their own, on one node, and as one interface that talks
+//! What the library promises, in the simulator: peers on nodes of their own, on one node, and as one interface that talks
 //! to itself, with every strategy.
 
 #[macro_use]
@@ -15,7 +15,7 @@ mod managers;
 mod many;
 mod modes;
 mod names;
-mod party;
+mod peer;
 mod placing;
 mod services;
 mod stream_races;
@@ -34,7 +34,7 @@ use hamlyn_sim::host::SimHost;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{Settings, Simulation};
 
-use party::{Party, Post, Role};
+use peer::{KeyValues, Peer, Role};
 
 everything!(simulated, Apart, Proc);
 everything!(simulated_loopback, Shared, Proc);
@@ -53,17 +53,17 @@ among_several!(several_simulated_np, Apart, Np);
 among_several!(several_near_simulated, Near, Proc);
 while_nobody_receives!(full_simulated, Near, Proc);
 
-/// How long a party blocks at a time.
+/// How long a peer blocks at a time.
 const SLICE: Wait = Wait::millis(2_000);
 
 pub(crate) type Host = SimHost;
 
 thread_local! {
-    /// The manager of a world in which parties share one. A world runs on one thread.
+    /// The manager of a world in which peers share one. A world runs on one thread.
     static SHARED: RefCell<Option<Manager<Host>>> = const { RefCell::new(None) };
 }
 
-/// Where the parties live; each is a process of the simulator.
+/// Where the peers live; each is a process of the simulator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Each on a node of its own.
@@ -100,25 +100,25 @@ impl World {
         hamlyn_sim::host::open(name, options).unwrap()
     }
 
-    /// Runs the parties, all of which know each other's words.
+    /// Runs the peers, all of which see what the others publish.
     pub(crate) fn run(&self, roles: &[Role<'_>]) {
-        let post: Arc<dyn Post> = Arc::new(Mail::default());
+        let key_values: Arc<dyn KeyValues> = Arc::new(Mail::default());
         let turn = Arc::default();
         let mut world = simulation(self.seed);
         let one_node = world.node(2);
         for (number, &role) in roles.iter().enumerate() {
-            let (post, turn) = (post.clone(), Arc::clone(&turn));
+            let (key_values, turn) = (key_values.clone(), Arc::clone(&turn));
             let node = if self.layout == Layout::Apart {
                 world.node(2)
             } else {
                 one_node
             };
-            world.process(node, &format!("party {number}"), move || {
+            world.process(node, &format!("peer {number}"), move || {
                 let is_shared = self.layout == Layout::Shared;
                 let _turn = lock(&turn);
                 let name = match is_shared {
                     true => "shared".to_owned(),
-                    false => format!("party-{number}"),
+                    false => format!("peer-{number}"),
                 };
                 let open = || self.open_named(Some(&name), ManagerOptions::default());
                 let manager = match is_shared {
@@ -129,11 +129,11 @@ impl World {
                 };
                 drop(_turn);
                 let wait = if is_shared { Wait::Poll } else { SLICE };
-                Party {
+                Peer {
                     manager,
                     name,
                     turn: is_shared.then_some(turn),
-                    post,
+                    key_values,
                     strategy: self.strategy,
                     is_in_order: true,
                     wait,
@@ -147,7 +147,7 @@ impl World {
         assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
     }
 
-    /// Runs a party that needs no other.
+    /// Runs a peer that needs no other.
     pub(crate) fn alone(&self, role: Role<'_>) {
         self.run(&[role]);
     }
@@ -163,9 +163,9 @@ pub(crate) fn pause() {
     hamlyn_sim::world::pause(Span::from_us(1));
 }
 
-/// Waits for one's turn with a manager that parties share.
+/// Waits for one's turn with a manager that peers share.
 pub(crate) fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
-    // All parties are on one thread, so a lock that blocked it would never be free.
+    // All peers are on one thread, so a lock that blocked it would never be free.
     loop {
         match turn.try_lock() {
             Ok(guard) => return guard,
@@ -192,23 +192,23 @@ fn simulation<'a>(seed: u64) -> Simulation<'a> {
     })
 }
 
-/// A board whose words take longer than packets: elsewhere a packet is there when its sender says so.
+/// A board whose values take longer than packets: elsewhere a packet is there when its sender says so.
 #[derive(Default)]
 struct Mail(Mutex<HashMap<String, (Time, Vec<u8>)>>);
 
 /// Longer than any packet.
 const MAIL: Span = Span::from_us(500);
 
-impl Post for Mail {
-    fn put(&self, word: &str, bytes: &[u8]) {
+impl KeyValues for Mail {
+    fn put(&self, key: &str, bytes: &[u8]) {
         let at = hamlyn_sim::world::now() + MAIL;
-        let mut words = self.0.lock().unwrap();
-        words.insert(word.to_owned(), (at, bytes.to_vec()));
+        let mut values = self.0.lock().unwrap();
+        values.insert(key.to_owned(), (at, bytes.to_vec()));
     }
 
-    fn get(&self, word: &str) -> Option<Vec<u8>> {
-        let words = self.0.lock().unwrap();
-        let (at, bytes) = words.get(word)?;
+    fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let values = self.0.lock().unwrap();
+        let (at, bytes) = values.get(key)?;
         (*at <= hamlyn_sim::world::now()).then(|| bytes.clone())
     }
 }

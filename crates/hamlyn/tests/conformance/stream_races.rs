@@ -4,35 +4,35 @@ use hamlyn::stream::{Kept, Receiver, Sender, StreamSeed};
 use hamlyn::{ReceiveError, SendError, Wait};
 
 use crate::World;
-use crate::party::{self};
+use crate::peer::{self};
 use crate::streams::{GROW, close, ended, next, options, receiver, release, send, sender};
 
 /// The receiver makes more memory of its own accord while the sender closes.
 pub(crate) fn closing_right_after_filling_the_extent(world: &World) {
     world.run(&[
-        &|party| {
+        &|peer| {
             for round in 0..30 {
                 let mut receiver =
-                    party.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
-                let seed = party.with(|_| receiver.make_seed());
-                party.tell(&format!("seed {round}"), &seed.to_bytes());
+                    peer.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
+                let seed = peer.with(|_| receiver.make_seed());
+                peer.put(&format!("seed {round}"), &seed.to_bytes());
                 for number in 0..4 {
-                    let record = next(party, &mut receiver);
+                    let record = next(peer, &mut receiver);
                     assert_eq!(receiver.view(&record).unwrap(), [number; 64]);
                 }
-                ended(party, &mut receiver);
-                party.with(|_| drop(receiver));
+                ended(peer, &mut receiver);
+                peer.with(|_| drop(receiver));
             }
         },
-        &|party| {
+        &|peer| {
             for round in 0..30 {
-                let seed = party.hear(&format!("seed {round}"));
+                let seed = peer.get(&format!("seed {round}"));
                 let seed = StreamSeed::from_bytes(&seed).unwrap();
-                let mut sender = party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
+                let mut sender = peer.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
                 for number in 0..4 {
-                    send(party, &mut sender, &[number; 64]);
+                    send(peer, &mut sender, &[number; 64]);
                 }
-                close(party, sender);
+                close(peer, sender);
             }
         },
     ]);
@@ -43,42 +43,42 @@ pub(crate) fn closing_right_after_filling_the_extent(world: &World) {
 pub(crate) fn closing_while_everything_moves_on(world: &World) {
     const ROUNDS: u8 = 40;
     world.run(&[
-        &|party| {
+        &|peer| {
             for round in 0..ROUNDS {
                 let mut receiver =
-                    party.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
-                let seed = party.with(|_| receiver.make_seed());
-                party.tell(&format!("seed {round}"), &seed.to_bytes());
-                let records: Vec<Kept> = (0..4).map(|_| next(party, &mut receiver)).collect();
+                    peer.with(|manager| Receiver::new(manager, options(4, 64, 4096)).unwrap());
+                let seed = peer.with(|_| receiver.make_seed());
+                peer.put(&format!("seed {round}"), &seed.to_bytes());
+                let records: Vec<Kept> = (0..4).map(|_| next(peer, &mut receiver)).collect();
                 // All is held, so there is more memory at the first look, and the second is in there;
                 // unless the end is here already.
                 for _ in 0..2 {
                     let none =
-                        party.with(|_| receiver.recv(Wait::Poll).map(|record| record.is_some()));
+                        peer.with(|_| receiver.recv(Wait::Poll).map(|record| record.is_some()));
                     assert!(
                         matches!(none, Ok(false) | Err(ReceiveError::Closed)),
                         "{none:?}"
                     );
                 }
                 drop(records);
-                party.with(|_| receiver.reclaim());
-                ended(party, &mut receiver);
-                party.with(|_| drop(receiver));
+                peer.with(|_| receiver.reclaim());
+                ended(peer, &mut receiver);
+                peer.with(|_| drop(receiver));
             }
         },
-        &|party| {
+        &|peer| {
             for round in 0..ROUNDS {
-                let seed = party.hear(&format!("seed {round}"));
+                let seed = peer.get(&format!("seed {round}"));
                 let seed = StreamSeed::from_bytes(&seed).unwrap();
-                let mut sender = party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
+                let mut sender = peer.with(|manager| Sender::grow(manager, &seed, GROW).unwrap());
                 for number in 0..4 {
-                    send(party, &mut sender, &[number; 64]);
+                    send(peer, &mut sender, &[number; 64]);
                 }
                 for _ in 0..round {
-                    party.with(|manager| manager.interface().poll());
-                    party::pause();
+                    peer.with(|manager| manager.interface().poll());
+                    peer::pause();
                 }
-                close(party, sender);
+                close(peer, sender);
             }
         },
     ]);
@@ -88,29 +88,29 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
 /// to the larger extent at the demand, and only then hears of the end.
 pub(crate) fn closing_before_a_demand_is_met(world: &World) {
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 64, 4096));
-            let record = next(party, &mut receiver);
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 64, 4096));
+            let record = next(peer, &mut receiver);
             assert_eq!(receiver.view(&record).unwrap(), [7; 60]);
-            release(party, &mut receiver, record);
-            party.tell("released", &[]);
-            party.hear_only("closed");
-            ended(party, &mut receiver);
+            release(peer, &mut receiver, record);
+            peer.put("released", &[]);
+            peer.get_without_polling("closed");
+            ended(peer, &mut receiver);
             // Between hosts the end may come before the demand.
             let memory = receiver.memory_bytes();
             assert!(
-                memory == 1024 || !party.is_in_order && memory == 256,
+                memory == 1024 || !peer.is_in_order && memory == 256,
                 "{memory}"
             );
         },
-        &|party| {
-            let mut sender = sender(party);
-            send(party, &mut sender, &[7; 60]);
-            party.hear("released");
-            let long = party.with(|_| sender.send(&[8; 1000], Wait::Poll));
+        &|peer| {
+            let mut sender = sender(peer);
+            send(peer, &mut sender, &[7; 60]);
+            peer.get("released");
+            let long = peer.with(|_| sender.send(&[8; 1000], Wait::Poll));
             assert!(matches!(long, Err(SendError::WouldBlock { .. })));
-            close(party, sender);
-            party.tell("closed", &[]);
+            close(peer, sender);
+            peer.put("closed", &[]);
         },
     ]);
 }
@@ -121,36 +121,36 @@ pub(crate) fn an_answer_that_is_overwritten_is_not_lost(world: &World) {
     const PIECES: u8 = 200;
     let bytes = u64::from(PIECES) * 64;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(PIECES.into(), 64, bytes));
-            party.hear("asked");
-            let records: Vec<Kept> = (0..PIECES).map(|_| next(party, &mut receiver)).collect();
+        &|peer| {
+            let mut receiver = receiver(peer, options(PIECES.into(), 64, bytes));
+            peer.get("asked");
+            let records: Vec<Kept> = (0..PIECES).map(|_| next(peer, &mut receiver)).collect();
             // Its demand is refused: all is held, and the limit is reached.
-            let none = party.with(|_| receiver.recv(Wait::millis(1)).unwrap().is_none());
+            let none = peer.with(|_| receiver.recv(Wait::millis(1)).unwrap().is_none());
             assert!(none);
             // It waits for credit, however little, so each is reported by itself.
             for record in records {
-                release(party, &mut receiver, record);
-                party.flush();
+                release(peer, &mut receiver, record);
+                peer.flush();
             }
-            party.tell("released", &[]);
-            let record = next(party, &mut receiver);
+            peer.put("released", &[]);
+            let record = next(peer, &mut receiver);
             assert_eq!(receiver.view(&record).unwrap(), [PIECES; 50]);
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..PIECES {
-                send(party, &mut sender, &[number; 50]);
+                send(peer, &mut sender, &[number; 50]);
             }
-            party.flush();
-            let full = party.with(|_| sender.send(&[PIECES; 50], Wait::Poll));
+            peer.flush();
+            let full = peer.with(|_| sender.send(&[PIECES; 50], Wait::Poll));
             assert!(matches!(full, Err(SendError::WouldBlock { .. })));
-            party.flush();
-            party.tell("asked", &[]);
-            party.hear("released");
-            send(party, &mut sender, &[PIECES; 50]);
-            close(party, sender);
+            peer.flush();
+            peer.put("asked", &[]);
+            peer.get("released");
+            send(peer, &mut sender, &[PIECES; 50]);
+            close(peer, sender);
         },
     ]);
 }

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::World;
-use crate::party::{self, Party, TIMEOUT, pattern};
+use crate::peer::{self, Peer, TIMEOUT, pattern};
 use crate::streams;
 
 #[derive(Clone, Debug)]
@@ -76,14 +76,14 @@ fn histories(count: usize) -> Vec<History> {
 pub(crate) fn random_records_arrive_whatever_is_held(world: &World) {
     let histories = histories(24);
     world.run(&[
-        &|party| {
+        &|peer| {
             for (number, history) in histories.iter().enumerate() {
-                receive(party, number, history);
+                receive(peer, number, history);
             }
         },
-        &|party| {
+        &|peer| {
             for (number, history) in histories.iter().enumerate() {
-                send(party, number, history);
+                send(peer, number, history);
             }
         },
     ]);
@@ -96,18 +96,18 @@ impl History {
     }
 }
 
-fn receive(party: &Party, number: usize, history: &History) {
+fn receive(peer: &Peer, number: usize, history: &History) {
     let options = history.options();
     let mut receiver =
-        party.with(|manager| hamlyn::stream::Receiver::new(manager, options).unwrap());
-    let seed = party.with(|_| receiver.make_seed());
-    party.tell(&format!("seed {number}"), &seed.to_bytes());
+        peer.with(|manager| hamlyn::stream::Receiver::new(manager, options).unwrap());
+    let seed = peer.with(|_| receiver.make_seed());
+    peer.put(&format!("seed {number}"), &seed.to_bytes());
     let mut held: VecDeque<(usize, hamlyn::stream::Kept)> = VecDeque::new();
     let mut holds = history.records.iter().map(|record| record.hold);
-    let begun = party::now();
+    let begun = peer::now();
     loop {
-        let found = party.with(|_| {
-            let found = receiver.recv(if party.shares_interface() {
+        let found = peer.with(|_| {
+            let found = receiver.recv(if peer.shares_interface() {
                 Wait::Poll
             } else {
                 Wait::millis(20)
@@ -127,7 +127,7 @@ fn receive(party: &Party, number: usize, history: &History) {
                 let hold = holds.next().unwrap_or(0);
                 while held.len() > hold {
                     if let Some((_, oldest)) = held.pop_front() {
-                        party.with(|_| drop(oldest));
+                        peer.with(|_| drop(oldest));
                     }
                 }
                 if bytes_differ(&receiver, &held, history) {
@@ -135,26 +135,26 @@ fn receive(party: &Party, number: usize, history: &History) {
                 }
             }
             Ok(None) => {
-                party::pause();
+                peer::pause();
                 // At the limit, only releasing helps.
                 if let Some((_, oldest)) = held.pop_front() {
-                    party.with(|_| drop(oldest));
+                    peer.with(|_| drop(oldest));
                 }
             }
             Err(hamlyn::ReceiveError::Closed) => break,
             Err(error) => panic!("history {number}: {error}"),
         }
         assert!(
-            party::now() - begun < TIMEOUT,
+            peer::now() - begun < TIMEOUT,
             "history {number} stalls: {history:?}"
         );
     }
-    let sent = party.hear(&format!("sent {number}"));
+    let sent = peer.get(&format!("sent {number}"));
     let sent = u32::from_le_bytes(sent.try_into().unwrap());
     let received = history.records.len() - holds.len();
     assert_eq!(received, sent as usize, "history {number}: {history:?}");
     assert!(receiver.memory_bytes() <= options.limit_bytes);
-    party.with(|_| drop(receiver));
+    peer.with(|_| drop(receiver));
 }
 
 /// Whether any record in our hands is not what was sent.
@@ -179,26 +179,26 @@ fn content(index: usize, length: usize) -> Vec<u8> {
     bytes
 }
 
-fn send(party: &Party, number: usize, history: &History) {
-    let seed = party.hear(&format!("seed {number}"));
+fn send(peer: &Peer, number: usize, history: &History) {
+    let seed = peer.get(&format!("seed {number}"));
     let seed = hamlyn::stream::StreamSeed::from_bytes(&seed).unwrap();
-    let mut sender = party.with(|manager| {
+    let mut sender = peer.with(|manager| {
         hamlyn::stream::Sender::grow(manager, &seed, Wait::millis(10_000)).unwrap()
     });
     let mut sent = 0_u32;
     for (index, record) in history.records.iter().enumerate() {
         let data = content(index, record.length);
         let result =
-            party.send(|_, wait| sender.send(&data, if record.poll { Wait::Poll } else { wait }));
+            peer.send(|_, wait| sender.send(&data, if record.poll { Wait::Poll } else { wait }));
         match result {
             Ok(()) => sent += 1,
             Err(SendError::RecordTooLarge { .. }) => {}
             Err(error) => panic!("history {number}, record {index}: {error}, {history:?}"),
         }
         if record.flush {
-            streams::flush(party, &mut sender);
+            streams::flush(peer, &mut sender);
         }
     }
-    streams::close(party, sender);
-    party.tell(&format!("sent {number}"), &sent.to_le_bytes());
+    streams::close(peer, sender);
+    peer.put(&format!("sent {number}"), &sent.to_le_bytes());
 }

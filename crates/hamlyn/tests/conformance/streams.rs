@@ -3,7 +3,7 @@
 use hamlyn::stream::{Kept, Receiver, Record, Sender, StreamOptions, StreamSeed};
 use hamlyn::{ReceiveError, SendError, Wait};
 
-use crate::party::{Party, pattern};
+use crate::peer::{Peer, pattern};
 use crate::{Host, World};
 
 pub(crate) const GROW: Wait = Wait::millis(10_000);
@@ -17,50 +17,50 @@ pub(crate) fn options(pieces: u32, piece_bytes: u32, limit_bytes: u64) -> Stream
 }
 
 /// Opens the receiving end and says the seed.
-pub(crate) fn receiver(party: &Party, options: StreamOptions) -> Receiver<Host> {
-    let receiver = party.with(|manager| Receiver::new(manager, options).unwrap());
-    let seed = party.with(|_| receiver.make_seed());
-    party.tell("seed", &seed.to_bytes());
+pub(crate) fn receiver(peer: &Peer, options: StreamOptions) -> Receiver<Host> {
+    let receiver = peer.with(|manager| Receiver::new(manager, options).unwrap());
+    let seed = peer.with(|_| receiver.make_seed());
+    peer.put("seed", &seed.to_bytes());
     receiver
 }
 
-pub(crate) fn sender(party: &Party) -> Sender<Host> {
-    let seed = StreamSeed::from_bytes(&party.hear("seed")).unwrap();
-    party.with(|manager| Sender::grow(manager, &seed, GROW).unwrap())
+pub(crate) fn sender(peer: &Peer) -> Sender<Host> {
+    let seed = StreamSeed::from_bytes(&peer.get("seed")).unwrap();
+    peer.with(|manager| Sender::grow(manager, &seed, GROW).unwrap())
 }
 
-pub(crate) fn next(party: &Party, receiver: &mut Receiver<Host>) -> Kept {
-    party.receive("a record", |_, wait| {
+pub(crate) fn next(peer: &Peer, receiver: &mut Receiver<Host>) -> Kept {
+    peer.receive("a record", |_, wait| {
         Ok(receiver.recv(wait)?.map(Record::keep))
     })
 }
 
-pub(crate) fn send(party: &Party, sender: &mut Sender<Host>, data: &[u8]) {
-    party.send(|_, wait| sender.send(data, wait)).unwrap();
+pub(crate) fn send(peer: &Peer, sender: &mut Sender<Host>, data: &[u8]) {
+    peer.send(|_, wait| sender.send(data, wait)).unwrap();
 }
 
-pub(crate) fn flush(party: &Party, sender: &mut Sender<Host>) {
-    party.send(|_, wait| sender.flush(wait)).unwrap();
+pub(crate) fn flush(peer: &Peer, sender: &mut Sender<Host>) {
+    peer.send(|_, wait| sender.flush(wait)).unwrap();
 }
 
-pub(crate) fn close(party: &Party, mut sender: Sender<Host>) {
-    flush(party, &mut sender);
-    party.with(|_| sender.close(GROW)).unwrap();
+pub(crate) fn close(peer: &Peer, mut sender: Sender<Host>) {
+    flush(peer, &mut sender);
+    peer.with(|_| sender.close(GROW)).unwrap();
 }
 
-pub(crate) fn release(party: &Party, receiver: &mut Receiver<Host>, record: Kept) {
+pub(crate) fn release(peer: &Peer, receiver: &mut Receiver<Host>, record: Kept) {
     drop(record);
-    party.with(|_| receiver.reclaim());
+    peer.with(|_| receiver.reclaim());
 }
 
-pub(crate) fn ended(party: &Party, receiver: &mut Receiver<Host>) {
-    party.until("the end", |_, wait| match receiver.recv(wait) {
+pub(crate) fn ended(peer: &Peer, receiver: &mut Receiver<Host>) {
+    peer.until("the end", |_, wait| match receiver.recv(wait) {
         Err(ReceiveError::Closed) => Some(()),
         Ok(None) => None,
         other => panic!("{other:?}"),
     });
     // It stays ended.
-    let again = party.with(|_| receiver.recv(Wait::Poll));
+    let again = peer.with(|_| receiver.recv(Wait::Poll));
     assert!(matches!(again, Err(ReceiveError::Closed)), "{again:?}");
 }
 
@@ -81,21 +81,21 @@ pub(crate) fn records_of_every_size_arrive_in_order(world: &World) {
             .chain([0, 0, 8 * PIECE, 0])
     };
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(8, PIECE as u32, 8 * PIECE as u64));
+        &|peer| {
+            let mut receiver = receiver(peer, options(8, PIECE as u32, 8 * PIECE as u64));
             for (number, length) in lengths().enumerate() {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert!(receiver.view(&record).unwrap() == pattern(number as u64, length));
-                release(party, &mut receiver, record);
+                release(peer, &mut receiver, record);
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for (number, length) in lengths().enumerate() {
-                send(party, &mut sender, &pattern(number as u64, length));
+                send(peer, &mut sender, &pattern(number as u64, length));
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
@@ -103,31 +103,31 @@ pub(crate) fn records_of_every_size_arrive_in_order(world: &World) {
 pub(crate) fn small_records_are_packed_and_flushed(world: &World) {
     const RECORDS: u32 = 100;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 1024, 4096));
-            party.hear("flushed");
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 1024, 4096));
+            peer.get("flushed");
             // More records than pieces, none of which was given back.
             let records: Vec<Kept> = (0..RECORDS)
                 .map(|number| {
-                    let record = next(party, &mut receiver);
+                    let record = next(peer, &mut receiver);
                     assert_eq!(receiver.view(&record).unwrap(), number.to_le_bytes());
                     record
                 })
                 .collect();
             assert_eq!(receiver.memory_bytes(), 4096);
             drop(records);
-            party.tell("released", &[]);
-            ended(party, &mut receiver);
+            peer.put("released", &[]);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..RECORDS {
-                send(party, &mut sender, &number.to_le_bytes());
+                send(peer, &mut sender, &number.to_le_bytes());
             }
-            flush(party, &mut sender);
-            party.tell("flushed", &[]);
-            party.hear("released");
-            close(party, sender);
+            flush(peer, &mut sender);
+            peer.put("flushed", &[]);
+            peer.get("released");
+            close(peer, sender);
         },
     ]);
 }
@@ -135,28 +135,28 @@ pub(crate) fn small_records_are_packed_and_flushed(world: &World) {
 pub(crate) fn a_receiver_that_holds_everything_gets_more_memory(world: &World) {
     const RECORDS: u64 = 60;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 256, 1 << 20));
-            let records: Vec<Kept> = (0..RECORDS).map(|_| next(party, &mut receiver)).collect();
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 256, 1 << 20));
+            let records: Vec<Kept> = (0..RECORDS).map(|_| next(peer, &mut receiver)).collect();
             let memory = receiver.memory_bytes();
             assert!((RECORDS * 256..=1 << 20).contains(&memory), "{memory}");
             for (number, record) in records.iter().enumerate() {
                 assert!(receiver.view(record).unwrap() == pattern(number as u64, 200));
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
             // What is not needed any more goes back. (While the end was awaited, more may have
             // been opened, since everything was held.)
             let memory = receiver.memory_bytes();
             drop(records);
-            party.with(|_| receiver.reclaim());
+            peer.with(|_| receiver.reclaim());
             assert!(receiver.memory_bytes() < memory);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..RECORDS {
-                send(party, &mut sender, &pattern(number, 200));
+                send(peer, &mut sender, &pattern(number, 200));
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
@@ -164,31 +164,31 @@ pub(crate) fn a_receiver_that_holds_everything_gets_more_memory(world: &World) {
 pub(crate) fn a_record_longer_than_the_extent_enlarges_it(world: &World) {
     let lengths = [10, 5_000, 100, 40_000, 3, 200_000, 0, 199_999];
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 256, 1 << 20));
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 256, 1 << 20));
             let mut held = Vec::new();
             for (number, &length) in lengths.iter().enumerate() {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert!(receiver.view(&record).unwrap() == pattern(number as u64, length));
                 // The second is held while the stream moves on twice.
                 if number == 1 {
                     held.push(record);
                 } else if number > 4 {
-                    release(party, &mut receiver, record);
+                    release(peer, &mut receiver, record);
                 }
                 if number == 4 {
                     assert!(receiver.view(&held[0]).unwrap() == pattern(1, 5_000));
                 }
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
             assert!(receiver.memory_bytes() <= 1 << 20);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for (number, &length) in lengths.iter().enumerate() {
-                send(party, &mut sender, &pattern(number as u64, length));
+                send(peer, &mut sender, &pattern(number as u64, length));
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
@@ -196,44 +196,44 @@ pub(crate) fn a_record_longer_than_the_extent_enlarges_it(world: &World) {
 pub(crate) fn a_record_of_exactly_the_limit_arrives(world: &World) {
     const LIMIT: usize = 1 << 18;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(16, 4096, LIMIT as u64));
+        &|peer| {
+            let mut receiver = receiver(peer, options(16, 4096, LIMIT as u64));
             for length in [10, LIMIT, 1, LIMIT] {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert!(
                     receiver.view(&record).unwrap() == pattern(1, length),
                     "{length}"
                 );
                 assert!(receiver.memory_bytes() <= LIMIT as u64);
-                release(party, &mut receiver, record);
+                release(peer, &mut receiver, record);
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for length in [10, LIMIT, 1, LIMIT] {
-                send(party, &mut sender, &pattern(1, length));
+                send(peer, &mut sender, &pattern(1, length));
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
 
 pub(crate) fn a_record_beyond_the_limit_is_refused(world: &World) {
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 256, 4096));
-            let record = next(party, &mut receiver);
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 256, 4096));
+            let record = next(peer, &mut receiver);
             assert_eq!(receiver.view(&record).unwrap(), b"before");
-            release(party, &mut receiver, record);
-            let record = next(party, &mut receiver);
+            release(peer, &mut receiver, record);
+            let record = next(peer, &mut receiver);
             assert_eq!(receiver.view(&record).unwrap(), b"after");
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
-            send(party, &mut sender, b"before");
-            let error = party
+        &|peer| {
+            let mut sender = sender(peer);
+            send(peer, &mut sender, b"before");
+            let error = peer
                 .send(|_, wait| sender.send(&[0; 4097], wait))
                 .unwrap_err();
             assert!(
@@ -251,8 +251,8 @@ pub(crate) fn a_record_beyond_the_limit_is_refused(world: &World) {
                 "{error}"
             );
             // Nothing of it was sent, and the stream goes on.
-            send(party, &mut sender, b"after");
-            close(party, sender);
+            send(peer, &mut sender, b"after");
+            close(peer, sender);
         },
     ]);
 }
@@ -260,10 +260,10 @@ pub(crate) fn a_record_beyond_the_limit_is_refused(world: &World) {
 pub(crate) fn records_are_given_back_in_any_order(world: &World) {
     const ROUNDS: u64 = 50;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(8, 64, 8 * 64));
+        &|peer| {
+            let mut receiver = receiver(peer, options(8, 64, 8 * 64));
             for round in 0..ROUNDS {
-                let mut records: Vec<Kept> = (0..4).map(|_| next(party, &mut receiver)).collect();
+                let mut records: Vec<Kept> = (0..4).map(|_| next(peer, &mut receiver)).collect();
                 for (number, record) in records.iter().enumerate() {
                     let expected = pattern(round * 4 + number as u64, 60);
                     assert!(receiver.view(record).unwrap() == expected);
@@ -271,47 +271,47 @@ pub(crate) fn records_are_given_back_in_any_order(world: &World) {
                 // Those that are left are what they were, and the first holds back the memory of all.
                 while !records.is_empty() {
                     let index = (round as usize * 7 + records.len() * 3) % records.len();
-                    release(party, &mut receiver, records.remove(index));
+                    release(peer, &mut receiver, records.remove(index));
                     for record in &records {
                         assert_eq!(receiver.view(record).unwrap().len(), 60);
                     }
                 }
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..ROUNDS * 4 {
-                send(party, &mut sender, &pattern(number, 60));
+                send(peer, &mut sender, &pattern(number, 60));
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
 
 pub(crate) fn a_sender_that_polls_is_told_that_it_would_block(world: &World) {
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 64, 4 * 64));
-            let sent = party.hear("sent");
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 64, 4 * 64));
+            let sent = peer.get("sent");
             let mut held = Vec::new();
             for number in 0..sent[0] {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert_eq!(receiver.view(&record).unwrap(), [number; 50]);
                 held.push(record);
             }
-            let none = party.with(|_| receiver.recv(Wait::Poll).unwrap().is_none());
+            let none = peer.with(|_| receiver.recv(Wait::Poll).unwrap().is_none());
             assert!(none, "what would have blocked was not sent");
             drop(held);
-            let record = next(party, &mut receiver);
+            let record = next(peer, &mut receiver);
             assert_eq!(receiver.view(&record).unwrap(), [99; 50]);
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             let mut sent = 0;
             let error = loop {
-                match party.with(|_| sender.send(&[sent; 50], Wait::Poll)) {
+                match peer.with(|_| sender.send(&[sent; 50], Wait::Poll)) {
                     Ok(()) => sent += 1,
                     Err(error) => break error,
                 }
@@ -320,14 +320,14 @@ pub(crate) fn a_sender_that_polls_is_told_that_it_would_block(world: &World) {
             assert_eq!(sent, 4, "as many records as there are pieces");
             assert_eq!(sender.pieces_free(), 0);
             for _ in 0..100 {
-                let again = party.with(|_| sender.send(&[98; 50], Wait::Poll));
+                let again = peer.with(|_| sender.send(&[98; 50], Wait::Poll));
                 assert!(matches!(again, Err(SendError::WouldBlock { .. })));
             }
-            let late = party.with(|_| sender.send(&[98; 50], Wait::millis(5)));
+            let late = peer.with(|_| sender.send(&[98; 50], Wait::millis(5)));
             assert!(matches!(late, Err(SendError::WouldBlock { .. })));
-            party.tell("sent", &[sent]);
-            send(party, &mut sender, &[99; 50]);
-            close(party, sender);
+            peer.put("sent", &[sent]);
+            send(peer, &mut sender, &[99; 50]);
+            close(peer, sender);
         },
     ]);
 }
@@ -336,29 +336,28 @@ pub(crate) fn a_staged_record_arrives_whole(world: &World) {
     // Far more than fits a work queue of 63 pieces.
     let lengths = [300, 70_000, 129, 150_000, 128, 150_000];
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(200, 1024, 200 << 10));
+        &|peer| {
+            let mut receiver = receiver(peer, options(200, 1024, 200 << 10));
             for (number, &length) in lengths.iter().enumerate() {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert!(receiver.view(&record).unwrap() == pattern(number as u64, length));
-                release(party, &mut receiver, record);
+                release(peer, &mut receiver, record);
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for (number, &length) in lengths.iter().enumerate() {
                 // The buffer is the caller's again when the call returns.
-                party
-                    .send(|_, _| {
-                        let mut data = pattern(number as u64, length);
-                        let sent = sender.send(&data, Wait::Poll);
-                        data.fill(0xEE);
-                        sent
-                    })
-                    .unwrap();
+                peer.send(|_, _| {
+                    let mut data = pattern(number as u64, length);
+                    let sent = sender.send(&data, Wait::Poll);
+                    data.fill(0xEE);
+                    sent
+                })
+                .unwrap();
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
@@ -368,22 +367,22 @@ pub(crate) fn packed_records_go_though_their_sender_only_polls(world: &World) {
     const RECORDS: u64 = 9;
     const BYTES: usize = 32000;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 256 << 10, 1 << 20));
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 256 << 10, 1 << 20));
             for number in 0..RECORDS {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert_eq!(receiver.view(&record).unwrap(), pattern(number, BYTES));
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..RECORDS {
                 let data = pattern(number, BYTES);
-                party.send(|_, _| sender.send(&data, Wait::Poll)).unwrap();
+                peer.send(|_, _| sender.send(&data, Wait::Poll)).unwrap();
             }
-            party.send(|_, _| sender.flush(Wait::Poll)).unwrap();
-            close(party, sender);
+            peer.send(|_, _| sender.flush(Wait::Poll)).unwrap();
+            close(peer, sender);
         },
     ]);
 }
@@ -392,22 +391,22 @@ pub(crate) fn packed_records_go_though_their_sender_only_polls(world: &World) {
 pub(crate) fn a_polled_record_in_several_pieces_is_never_cut(world: &World) {
     const RECORDS: u64 = 300;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(1024, 64, 64 << 10));
+        &|peer| {
+            let mut receiver = receiver(peer, options(1024, 64, 64 << 10));
             for number in 0..RECORDS {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert_eq!(receiver.view(&record).unwrap(), pattern(number, 128));
-                release(party, &mut receiver, record);
+                release(peer, &mut receiver, record);
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..RECORDS {
                 let data = pattern(number, 128);
-                party.send(|_, _| sender.send(&data, Wait::Poll)).unwrap();
+                peer.send(|_, _| sender.send(&data, Wait::Poll)).unwrap();
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
@@ -417,16 +416,16 @@ pub(crate) fn a_polled_record_in_several_pieces_is_never_cut(world: &World) {
 pub(crate) fn small_releases_at_the_limit_do_not_stall(world: &World) {
     const PIECES: usize = 16;
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(PIECES as u32, 64, PIECES as u64 * 64));
+        &|peer| {
+            let mut receiver = receiver(peer, options(PIECES as u32, 64, PIECES as u64 * 64));
             let mut held = std::collections::VecDeque::new();
             for number in 0..200_u8 {
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert_eq!(receiver.view(&record).unwrap(), [number; 64]);
                 held.push_back(record);
                 if held.len() == PIECES {
                     // Let the sender notice, and ask, and be denied.
-                    let none = party.with(|_| {
+                    let none = peer.with(|_| {
                         receiver
                             .recv(Wait::millis(1))
                             .map(|record| record.is_some())
@@ -435,17 +434,17 @@ pub(crate) fn small_releases_at_the_limit_do_not_stall(world: &World) {
                         matches!(none, Ok(false) | Err(ReceiveError::Closed)),
                         "{none:?}"
                     );
-                    release(party, &mut receiver, held.pop_front().unwrap());
+                    release(peer, &mut receiver, held.pop_front().unwrap());
                 }
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..200 {
-                send(party, &mut sender, &[number; 64]);
+                send(peer, &mut sender, &[number; 64]);
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
@@ -454,13 +453,13 @@ pub(crate) fn small_releases_at_the_limit_do_not_stall(world: &World) {
 /// before the end.
 pub(crate) fn pieces_passed_over_are_given_back(world: &World) {
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 64, 4 * 64));
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 64, 4 * 64));
             for number in 0..100_u8 {
                 let length = if number % 2 == 0 { 60 } else { 250 };
-                let record = next(party, &mut receiver);
+                let record = next(peer, &mut receiver);
                 assert_eq!(receiver.view(&record).unwrap(), vec![number; length]);
-                let none = party.with(|_| {
+                let none = peer.with(|_| {
                     receiver
                         .recv(Wait::millis(1))
                         .map(|record| record.is_some())
@@ -469,34 +468,34 @@ pub(crate) fn pieces_passed_over_are_given_back(world: &World) {
                     matches!(none, Ok(false) | Err(ReceiveError::Closed)),
                     "there is no room for another: {none:?}"
                 );
-                release(party, &mut receiver, record);
+                release(peer, &mut receiver, record);
             }
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
         },
-        &|party| {
-            let mut sender = sender(party);
+        &|peer| {
+            let mut sender = sender(peer);
             for number in 0..100 {
                 let length = if number % 2 == 0 { 60 } else { 250 };
-                send(party, &mut sender, &vec![number; length]);
+                send(peer, &mut sender, &vec![number; length]);
             }
-            close(party, sender);
+            close(peer, sender);
         },
     ]);
 }
 
 pub(crate) fn a_receiver_that_closes_is_noticed(world: &World) {
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 64, 256));
-            next(party, &mut receiver);
-            party.with(|_| drop(receiver));
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 64, 256));
+            next(peer, &mut receiver);
+            peer.with(|_| drop(receiver));
         },
-        &|party| {
-            let mut sender = sender(party);
-            send(party, &mut sender, &[1; 60]);
+        &|peer| {
+            let mut sender = sender(peer);
+            send(peer, &mut sender, &[1; 60]);
             // At the latest when it cannot go on.
             let error = loop {
-                match party.send(|_, wait| sender.send(&[2; 60], wait)) {
+                match peer.send(|_, wait| sender.send(&[2; 60], wait)) {
                     Ok(()) => {}
                     Err(error) => break error,
                 }
@@ -505,19 +504,19 @@ pub(crate) fn a_receiver_that_closes_is_noticed(world: &World) {
                 matches!(error, SendError::ClosedByReceiver | SendError::PeerLost(_)),
                 "{error:?}"
             );
-            assert!(party.with(|_| sender.close(GROW)).is_err());
+            assert!(peer.with(|_| sender.close(GROW)).is_err());
         },
     ]);
 }
 
 pub(crate) fn a_sender_that_closes_without_records_is_noticed(world: &World) {
     world.run(&[
-        &|party| {
-            let mut receiver = receiver(party, options(4, 64, 256));
+        &|peer| {
+            let mut receiver = receiver(peer, options(4, 64, 256));
             assert_eq!(receiver.sender(), None);
-            ended(party, &mut receiver);
+            ended(peer, &mut receiver);
             assert!(receiver.sender().is_some());
         },
-        &|party| close(party, sender(party)),
+        &|peer| close(peer, sender(peer)),
     ]);
 }

@@ -119,7 +119,7 @@ macro_rules! everything {
     };
 }
 
-/// Nobody grants anything to itself: these are for parties with interfaces of their own.
+/// Nobody grants anything to itself: these are for peers with interfaces of their own.
 macro_rules! between_interfaces {
     ($name:ident, $layout:ident, $strategy:ident) => {
         in_world! { $name, $layout, $strategy,
@@ -132,7 +132,7 @@ macro_rules! between_interfaces {
     };
 }
 
-/// For parties with interfaces of their own, near or far.
+/// For peers with interfaces of their own, near or far.
 macro_rules! among_several {
     ($name:ident, $layout:ident, $strategy:ident) => {
         in_world! { $name, $layout, $strategy,

@@ -62,7 +62,7 @@ struct Process<'a> {
 
 /// The name under which a process is found.
 pub(crate) fn name(process: usize) -> String {
-    format!("party-{process}")
+    format!("process-{process}")
 }
 
 /// Runs the process. Violations go to the history.

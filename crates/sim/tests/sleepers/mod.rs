@@ -18,8 +18,8 @@ fn history(seed: u64, strategy: Strategy) -> Outcome {
     };
     let mut world = Simulation::new(settings);
     let node = world.node(2);
-    let parties = [("one", "other", true), ("other", "one", false)];
-    for (name, peer, leads) in parties {
+    let processes = [("one", "other", true), ("other", "one", false)];
+    for (name, peer, leads) in processes {
         world.process(node, name, move || {
             let options = ManagerOptions {
                 strategy,

@@ -509,7 +509,7 @@ impl<'a> Soak<'a> {
 
     fn summary(&self) -> String {
         format!(
-            "{} hosts, {} messages in {:.0} s; {} kills, {} stops, {} cuts; {} connections judged, {} of them lost with {} tags returned; {}",
+            "{} hosts, {} messages in {:.0} s; {} kills, {} stops, {} cuts; {} connections checked, {} of them lost with {} tags returned; {}",
             self.places.len(),
             self.received(),
             self.begun.elapsed().as_secs_f64(),

@@ -419,7 +419,7 @@ impl FlowSender for Attacker {
         };
         let packets = packets_needed(length, metadata_bytes, payload);
         let Some(target) = self.targets[0].with_ticket(ticket) else {
-            return Err("tickets of one party lead to several".to_owned());
+            return Err("tickets of one process lead to several".to_owned());
         };
         let is_long = packets > 1 || length > 128;
         let wait = match turn.random.below(2) {

@@ -1,6 +1,6 @@
-//! Parties: what a test is made of.
+//! Peers: what a test is made of.
 //!
-//! A test is written once. Each party is straight code over a [`Party`]; whether it has a thread, a process, or shares one
+//! A test is written once. Each peer is straight code over a [`Peer`]; whether it has a thread, a process, or shares one
 //! interface with all others is the business of the [`World`](crate::World). There is one program for each type of host, so
 //! nothing here is generic.
 
@@ -15,22 +15,22 @@ pub(crate) use crate::{now, pause};
 /// How long a test waits for what must happen; far longer than it takes.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What one party does.
-pub(crate) type Role<'a> = &'a (dyn Fn(&mut Party) + Sync);
+/// What one peer does.
+pub(crate) type Role<'a> = &'a (dyn Fn(&mut Peer) + Sync);
 
-/// Words that parties say to each other besides their messages: tickets and seeds, mostly.
-pub(crate) trait Post: Send + Sync {
-    fn put(&self, word: &str, bytes: &[u8]);
-    fn get(&self, word: &str) -> Option<Vec<u8>>;
+/// What peers publish for each other besides their messages, by key: tickets and seeds, mostly.
+pub(crate) trait KeyValues: Send + Sync {
+    fn put(&self, key: &str, bytes: &[u8]);
+    fn get(&self, key: &str) -> Option<Vec<u8>>;
 }
 
-pub(crate) struct Party {
+pub(crate) struct Peer {
     pub(crate) manager: Manager<Host>,
     /// Under which others find that.
     pub(crate) name: String,
     /// Where several are on one thread and share an interface: whose turn it is.
     pub(crate) turn: Option<Arc<Mutex<()>>>,
-    pub(crate) post: Arc<dyn Post>,
+    pub(crate) key_values: Arc<dyn KeyValues>,
     /// Who drives its interface.
     pub(crate) strategy: Strategy,
     /// Whether messages from one interface to another are announced in the order in which they were sent.
@@ -39,19 +39,19 @@ pub(crate) struct Party {
     pub(crate) wait: Wait,
 }
 
-impl Party {
+impl Peer {
     /// Something that takes no time.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&Manager<Host>) -> R) -> R {
         let _turn = self.turn.as_deref().map(crate::lock);
         act(&self.manager)
     }
 
-    /// Whether all parties share one interface.
+    /// Whether all peers share one interface.
     pub(crate) fn shares_interface(&self) -> bool {
         self.wait == Wait::Poll
     }
 
-    /// Whether what is sent may be received while no party asks for it.
+    /// Whether what is sent may be received while no peer asks for it.
     pub(crate) fn receives_unasked(&self) -> bool {
         self.shares_interface() || self.strategy != Strategy::Proc
     }
@@ -106,15 +106,15 @@ impl Party {
         });
     }
 
-    /// Says a word.
-    pub(crate) fn tell(&self, word: &str, bytes: &[u8]) {
-        self.post.put(word, bytes);
+    /// Publishes a value.
+    pub(crate) fn put(&self, key: &str, bytes: &[u8]) {
+        self.key_values.put(key, bytes);
     }
 
-    /// Waits for a word, and moves packets meanwhile.
-    pub(crate) fn hear(&self, word: &str) -> Vec<u8> {
-        self.until(word, |manager, _| {
-            let found = self.post.get(word);
+    /// Waits for the value of a key, and moves packets meanwhile.
+    pub(crate) fn get(&self, key: &str) -> Vec<u8> {
+        self.until(key, |manager, _| {
+            let found = self.key_values.get(key);
             if found.is_none() {
                 manager.interface().poll();
             }
@@ -122,14 +122,14 @@ impl Party {
         })
     }
 
-    /// Waits for a word without a look at the interface.
-    pub(crate) fn hear_only(&self, word: &str) -> Vec<u8> {
+    /// Waits for the value of a key without a look at the interface.
+    pub(crate) fn get_without_polling(&self, key: &str) -> Vec<u8> {
         let begun = now();
         loop {
-            if let Some(found) = self.post.get(word) {
+            if let Some(found) = self.key_values.get(key) {
                 return found;
             }
-            assert!(now() - begun < TIMEOUT, "{word}: it did not come");
+            assert!(now() - begun < TIMEOUT, "{key}: it did not come");
             pause();
         }
     }
@@ -137,16 +137,16 @@ impl Party {
     /// Runs the role, and stays until all others are through: the end of a peer interrupts waits.
     pub(crate) fn play(&mut self, role: Role<'_>, number: usize, count: usize) {
         role(self);
-        self.tell(&format!("end of {number}"), &[]);
+        self.put(&format!("end of {number}"), &[]);
         for other in 0..count {
-            self.hear(&format!("end of {other}"));
+            self.get(&format!("end of {other}"));
         }
     }
 
-    /// Where messages come in any order, waits for that word: what is sent next must not overtake what was sent before.
-    pub(crate) fn keep_order(&self, word: &str) {
+    /// Where messages come in any order, waits for the value of that key: what is sent next must not overtake what was sent before.
+    pub(crate) fn keep_order(&self, key: &str) {
         if !self.is_in_order {
-            self.hear(word);
+            self.get(key);
         }
     }
 
@@ -158,12 +158,12 @@ impl Party {
         found
     }
 
-    /// How much has happened here, for [`Party::taken`]. Nothing but arrivals may happen afterwards: the link must be there.
+    /// How much has happened here, for [`Peer::taken`]. Nothing but arrivals may happen afterwards: the link must be there.
     pub(crate) fn activity(&self) -> u64 {
         self.with(|manager| manager.interface().activity())
     }
 
-    /// Moves packets until what was sent is taken. Where a word tells nothing about that, until there were so many more of them.
+    /// Moves packets until what was sent is taken. Where no key tells that, until there were so many more of them.
     pub(crate) fn taken(&self, before: u64, packets: u64) {
         if !self.is_in_order {
             self.until("all packets", |manager, _| {
@@ -174,7 +174,7 @@ impl Party {
         self.with(|manager| manager.interface().poll());
     }
 
-    /// Waits until somebody is linked to this party.
+    /// Waits until somebody is linked to this peer.
     pub(crate) fn linked(&self) {
         self.until("a link", |manager, _| {
             manager.interface().poll();
@@ -182,24 +182,24 @@ impl Party {
         });
     }
 
-    /// Says where others find what is bound to that item.
-    pub(crate) fn tell_address(&self, item: &str) {
-        self.tell(item, format!("{}/{item}", self.name).as_bytes());
+    /// Publishes the address at which others find what is bound to that item.
+    pub(crate) fn put_address(&self, item: &str) {
+        self.put(item, format!("{}/{item}", self.name).as_bytes());
     }
 
-    /// Waits until something is bound to that item; where.
-    pub(crate) fn hear_address(&self, item: &str) -> String {
-        String::from_utf8(self.hear(item)).unwrap()
+    /// Waits until something is bound to that item; returns its address.
+    pub(crate) fn get_address(&self, item: &str) -> String {
+        String::from_utf8(self.get(item)).unwrap()
     }
 
-    /// Says a ticket.
-    pub(crate) fn tell_ticket(&self, word: &str, ticket: &Ticket) {
-        self.tell(word, &ticket.to_bytes());
+    /// Publishes a ticket.
+    pub(crate) fn put_ticket(&self, key: &str, ticket: &Ticket) {
+        self.put(key, &ticket.to_bytes());
     }
 
     /// Waits for a ticket.
-    pub(crate) fn hear_ticket(&self, word: &str) -> Ticket {
-        Ticket::from_bytes(&self.hear(word)).unwrap()
+    pub(crate) fn get_ticket(&self, key: &str) -> Ticket {
+        Ticket::from_bytes(&self.get(key)).unwrap()
     }
 }
 
