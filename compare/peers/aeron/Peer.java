@@ -180,7 +180,7 @@ public final class Peer implements FragmentHandler {
     say("{\"open\":true}");
   }
 
-  /** Within a host, or to whoever reads that stream. */
+  /** Within a host, or to the readers of that stream. */
   private String channel(final int stream) {
     if (!between) {
       return "aeron:ipc";

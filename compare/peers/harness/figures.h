@@ -1,7 +1,7 @@
 /* The figures, once for all peers in C. A peer defines, before it includes this file:
  *
  *   peer_supports(order)       NULL, or why it cannot do that
- *   peer_send(data, size)      one message to the receiver; or, in a latency, to whoever sends
+ *   peer_send(data, size)      one message to the receiver; or, in a latency, to the sender
  *   peer_receive(into, size)   the next message, in `into` or wherever it lies until the next call
  *   peer_settle()              all that was sent is on its way, all buffers can be used again
  *   PEER_BUFFERS(size)         how many messages it may have on their way at a time; if undefined, one

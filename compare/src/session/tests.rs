@@ -82,7 +82,7 @@ fn the_receiver_may_say_that_it_cannot() {
 }
 
 #[test]
-fn whoever_ends_says_why() {
+fn a_program_that_ends_says_why() {
     let error = error_of(r#"read order <&4; echo '{"error":"no memory"}' >&3; exit 1"#);
     assert!(error.contains("no memory"), "{error}");
     let error = error_of(r#"read order <&4; echo out of luck >&2; exit 3"#);

@@ -39,7 +39,7 @@ fn figures_are_of_one_state_or_say_so() {
 }
 
 #[test]
-fn whoever_is_ahead_is_marked() {
+fn the_fastest_is_marked() {
     let text = markdown(&report());
     assert!(
         line_of(&text, "UCX put").contains("**0.040 (×0.40)**"),

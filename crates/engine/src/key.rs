@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A 64-bit protection key. Whoever presents it may write where its slot or
+/// A 64-bit protection key. A sender that presents it may write where its slot or
 /// metadata entry allows.
 ///
 /// Its value never appears in `Debug` output, so that logs do not leak it.

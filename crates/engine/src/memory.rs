@@ -1,6 +1,6 @@
 //! What a host lends to the engine: areas to write into, payloads to take
 //! from, and a sink for packets. The engine decides *whether* and *where*; the
-//! copying itself is done by whoever lends the memory.
+//! copying itself is done by the host, which lends the memory.
 
 use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use crate::packet::{Header, Short};

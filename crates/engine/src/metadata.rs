@@ -281,7 +281,7 @@ impl MetadataEntry {
 
     #[inline]
     pub(crate) fn spend(&self) {
-        // Whoever sees it spent sees the message.
+        // A thread that sees the entry spent sees the message.
         self.state.store(0, Release);
     }
 }

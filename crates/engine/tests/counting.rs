@@ -202,7 +202,7 @@ proptest! {
         }
     }
 
-    /// One after the other takes exactly what it sends; whoever is last has the rest.
+    /// One after the other takes exactly what it sends; the last one has the rest.
     #[test]
     fn shares_taken_one_by_one_sum_to_the_whole(packets in prop::collection::vec(0_u64..50, 1..30), counting in width()) {
         let mut rest = Share::whole(counting);

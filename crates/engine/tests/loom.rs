@@ -313,7 +313,7 @@ fn former_holder_of_an_entry_cannot_use_up_its_next_arming() {
     }
 }
 
-/// Whoever pops the notification finds data, metadata and a spent entry.
+/// A thread that pops the notification finds data, metadata and a spent entry.
 #[test]
 fn notification_follows_data_and_metadata() {
     // Not one of the modelled words: whether the model ever came to the point.

@@ -29,9 +29,9 @@ fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     assert!(suspended.0 > 300 && suspended.1 > 100, "{suspended:?}");
 }
 
-/// The network dies for good: whoever waits for something hears of it, and gets everything back.
+/// The network dies for good: an end that waits for something is told, and gets everything back.
 #[test]
-fn silence_for_ever_is_a_verdict_for_whoever_waits() {
+fn silence_for_ever_closes_the_end_that_waits() {
     let (mut no_answer, mut returned) = (0, 0);
     for seed in 0..60 {
         match World::run_into_silence(Plan::of_seed(seed)) {

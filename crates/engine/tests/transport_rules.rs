@@ -321,6 +321,6 @@ fn silence_is_a_verdict_after_255_retries() {
 }
 
 #[test]
-fn no_progress_is_a_verdict() {
-    holds(directed::no_progress_is_a_verdict);
+fn no_progress_closes() {
+    holds(directed::no_progress_closes);
 }

@@ -1,4 +1,4 @@
-//! A table one of whose entries is at hand: whoever was served last is most likely served next, and is
+//! A table that keeps its last entry at hand: the entry that was used last is most likely used next, and is
 //! found without a look at the table.
 
 /// See the module. Places are numbered from 0 on, and may be vacant.

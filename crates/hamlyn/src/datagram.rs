@@ -254,7 +254,7 @@ impl<H: Host> Receiver<H> {
         })
     }
 
-    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Whoever drops it loses
+    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Dropping it loses
     /// nothing.
     pub async fn recv_async(&mut self) -> Result<Datagram<'_, H>, ReceiveError> {
         poll_fn(|context| self.poll_came(context)).await?;

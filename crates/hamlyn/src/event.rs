@@ -79,7 +79,7 @@ impl<H: Host> Manager<H> {
     }
 
     /// As [`Manager::next_event`], as a future: somebody has to drive the manager ([`Manager::register_waker`]), and the task takes a
-    /// handle of its own. Whoever drops it loses nothing.
+    /// handle of its own. Dropping it loses nothing.
     pub async fn next_event_async(&self) -> Result<Event, HostError> {
         poll_fn(|context| {
             if let Err(error) = self.register_waker(context.waker()) {

@@ -6,7 +6,7 @@
 //! [`crate::Interface::accept_grant`].
 //!
 //! **What it costs in trust**: while a grant lasts, its holder may write those pages at any time, also
-//! those that were announced already. Whoever must not see bytes change copies them out before looking at
+//! those that were announced already. An owner that must not see bytes change copies them out before it looks at
 //! them twice. After [`crate::Interface::revoke_grant`] has returned, the holder changes nothing any more.
 
 use hamlyn_engine::grant::{GrantId, GrantRefused};

@@ -106,7 +106,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         self.turn_from += self.turn_packets();
     }
 
-    /// Whoever is to have the next turn begins it.
+    /// The link that has the next turn begins it.
     #[inline]
     fn begin_turn(&mut self, turn: usize) {
         self.rx_links.give_turn(turn);
@@ -116,7 +116,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             .map_or(0, |rx_link| rx_link.end.taken());
     }
 
-    /// Takes in a new link, and names it. Its peer need not ring, so whoever drives must be awake, or be woken.
+    /// Takes in a new link, and names it. Its peer need not ring, so the thread that drives this half must be awake, or be woken.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
         self.end_turn();
         let id = self.rx_links.insert(token, end);
@@ -316,7 +316,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         if !is_silent(rx_link) {
             return false;
         }
-        // Whoever looks without a pause takes the line away from under the sender's stores.
+        // A receiver that polls without a pause takes the line away from under the sender's stores.
         core::hint::spin_loop();
         true
     }

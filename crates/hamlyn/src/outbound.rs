@@ -492,8 +492,8 @@ impl<T: TransmitEnd> TxLinks<Area> for Outlets<T> {
     }
 }
 
-/// The links as seen by whoever only queues: there is never room. What is queued, the network
-/// processor sends.
+/// The links as seen by an application that only queues: there is never room. The network processor sends what
+/// is queued.
 pub(crate) struct Withheld<'a, T>(pub(crate) &'a Outlets<T>);
 
 impl<T: TransmitEnd> TxLinks<Area> for Withheld<'_, T> {

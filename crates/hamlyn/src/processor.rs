@@ -66,7 +66,7 @@ const AFTER_FAILURE_NS: u64 = 1_000_000;
 /// Polls for which the receive half is held at a time, unless it is wanted.
 const POLLS_HELD: u32 = 64;
 
-/// What the application must hear of from whoever drives the receive half.
+/// What the driver of the receive half tells the application.
 pub(crate) enum DriverEvent<T> {
     /// There is a new link.
     Linked(LinkId, Peer, T),
@@ -130,7 +130,7 @@ impl<T> Exchange<T> {
         self.note_activity(1);
     }
 
-    /// Something happened: whoever waits is rung for.
+    /// Something happened: wakes the waiter.
     fn note_activity(&self, amount: u64) {
         self.activity.fetch_add(amount, Ordering::Relaxed);
         self.waiter.wake();
@@ -182,7 +182,7 @@ pub(crate) struct Processor<T> {
 }
 
 impl<T> Processor<T> {
-    /// Whoever is about to wait at the waiter calls this: with [`Strategy::Receive`] the network
+    /// The application calls this before it waits at the waiter: with [`Strategy::Receive`] the network
     /// processor takes over at once.
     pub(crate) fn take_over(&self) {
         if let Some(thread) = &self.thread {
@@ -295,7 +295,7 @@ fn run<D: Driver>(
             exchange.fail(error);
             driver_state.driver.park(AFTER_FAILURE_NS);
         }
-        // Whoever rang may have done so for the application's sake: there may be room again.
+        // A peer may have rung for the application's sake: there may be room again.
         exchange.note_activity(0);
     }
 }
@@ -381,7 +381,7 @@ impl<D: Driver> DriverState<D> {
         self.driver.pass_barrier();
         fence(Ordering::SeqCst);
         self.inbound.lock_in_background().look_everywhere();
-        // Whoever saw us awake has sent, queued or stopped us by now: look once more.
+        // A peer or thread that saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.look(exchange, 1);
         // Rings that came while we were awake were taken; they may have been the application's. So may room be that this look
         // has brought, over a wire.

@@ -164,7 +164,7 @@ impl<H: Host> Receiver<H> {
             .poll_look(context, |manager| tags.next_tag(manager, Wait::Poll))
     }
 
-    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Whoever drops it loses
+    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Dropping it loses
     /// nothing.
     pub async fn recv_async(&mut self) -> Result<Tag, ReceiveError> {
         poll_fn(|context| self.poll_recv(context)).await

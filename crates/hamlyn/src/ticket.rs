@@ -1,7 +1,7 @@
 //! Tickets (`Hamlyn 3.2`): everything a sender needs for a message to one place.
 //!
-//! A ticket is a capability: whoever holds its bytes may use it, from any
-//! process, until its key is changed. It can travel in a message. Its bounds may be narrower than
+//! A ticket is a capability: any process that holds its bytes may use it
+//! until its key is changed. It can travel in a message. Its bounds may be narrower than
 //! its slot's; the sender's library keeps to them, and with a paranoid slot the
 //! receiver's interface enforces them too.
 

@@ -66,9 +66,9 @@ const PAUSES_PER_CLOCK: u32 = 32;
 /// Pauses before the processor is offered to others: so few that whom we wait for soon has it if it needs this very
 /// one, and so many that what comes at once meets no offer.
 const PAUSES_PER_YIELD_MIN: u32 = PAUSES_PER_CLOCK;
-/// The same where somebody computes who takes what he is offered.
+/// The same where another thread computes that takes the processor when it is offered.
 const PAUSES_PER_YIELD_MAX: u32 = 8 * PAUSES_PER_CLOCK;
-/// Whoever takes an offered processor for longer computes, or so does somebody with him.
+/// A thread that keeps an offered processor for longer computes, or another thread beside it does.
 const OTHERS_COMPUTE_NS: u64 = 500_000;
 
 /// A wait that ended so long after the time that polling may take would have been ended by polling: to be

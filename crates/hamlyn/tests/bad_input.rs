@@ -154,7 +154,7 @@ fn tickets_of_another_version_or_with_impossible_fields_are_named() {
         let manager = open(&namespace());
         datagram::Receiver::new(&manager, 64).unwrap().ticket()
     };
-    // With a sum that is right: whoever makes a ticket up can do that.
+    // With a sum that is right: a program that makes a ticket up can do that.
     let with = |change: &dyn Fn(&mut [u8; TICKET_BYTES])| {
         let mut bytes = honest.to_bytes();
         change(&mut bytes);

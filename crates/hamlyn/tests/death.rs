@@ -309,7 +309,7 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
     bystander.end(&survivor, &mut friend);
 }
 
-/// Whoever waits at a fence for a peer that is killed learns of that, and of nothing else; another peer is waited for as before.
+/// A fence that waits for a peer that is killed reports that, and nothing else; it waits for another peer as before.
 #[test]
 fn a_fence_ends_when_its_peer_is_killed() {
     let _alone = alone();

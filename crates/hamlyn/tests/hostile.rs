@@ -23,7 +23,7 @@ const OPTIONS: StreamOptions = StreamOptions {
     piece_bytes: 64,
     limit_bytes: 1 << 14,
 };
-/// Stops whoever looks at it, however the test ends.
+/// Stops the threads that read it, however the test ends.
 struct Stop(AtomicBool);
 
 impl Stop {

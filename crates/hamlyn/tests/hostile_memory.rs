@@ -350,9 +350,9 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
 }
 
 /// The interface looks at what a peer returned when there is no room; the call that finds the lie fails, and the loss is told of though
-/// nothing else is sent, whoever transmits.
+/// nothing else is sent, with every strategy.
 #[test]
-fn a_peer_that_returns_more_than_it_was_sent_is_lost_for_whoever_transmits() {
+fn a_peer_that_returns_more_than_it_was_sent_is_lost_with_every_strategy() {
     for strategy in Strategy::ALL {
         let namespace = namespace();
         let victim = sleepy(&namespace, strategy);
@@ -432,7 +432,7 @@ fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
         itself.send(0, b"fine", 2, LONG).unwrap();
         assert_eq!(itself.fence(LONG), Ok(()));
         if strategy == Strategy::Inject {
-            // Whoever looks for refusals finds it, too.
+            // A look for refusals finds it, too.
             assert_eq!(victim.interface().next_undelivered(), None);
             assert_eq!(victim.interface().peers().count(), 1);
         }
@@ -511,7 +511,7 @@ fn sleepy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost<AnyThread>
     hamlyn::open_shared(options, manager).unwrap()
 }
 
-/// Whatever a peer does to the word at which its victim sleeps, and to whoever waits there, an honest peer's
+/// Whatever a peer does to the word at which its victim sleeps, and to the threads that wait there, an honest peer's
 /// messages wake the victim.
 #[test]
 fn a_peer_that_misuses_its_word_silences_nobody_else() {
@@ -543,7 +543,7 @@ fn a_peer_that_misuses_its_word_silences_nobody_else() {
                     match random.below(8) {
                         0 => word.store(random.next() as u32, Ordering::Relaxed),
                         1 => drop(futex::wake(word, shared, u32::MAX)),
-                        // Whoever waits at the word waits elsewhere from now on.
+                        // The threads that wait at the word wait elsewhere from now on.
                         _ => moved += futex::requeue(word, shared, 0, 1, &elsewhere).unwrap_or(0),
                     }
                     tries += 1;

@@ -163,7 +163,7 @@ fn send(namespace: &str) {
                 let state = manager.interface().connection_state(link).unwrap();
                 state.frame_bytes.to_string()
             }
-            // The ticket of whoever it was before.
+            // The ticket of the process before it.
             ("former", "") => {
                 let grown = Sender::grow(&manager, former.as_ref().unwrap(), LONG);
                 grown
@@ -297,7 +297,7 @@ fn a_host_that_vanishes_is_missed_though_nothing_is_under_way() {
 }
 
 #[test]
-fn a_host_that_vanishes_is_missed_by_whoever_sends() {
+fn a_host_that_vanishes_is_missed_by_its_senders() {
     let Some(cluster) = Cluster::new("busy", 3, v4) else {
         return;
     };
@@ -308,7 +308,7 @@ fn a_host_that_vanishes_is_missed_by_whoever_sends() {
 }
 
 #[test]
-fn whoever_is_killed_is_missed_and_its_successor_is_another() {
+fn a_killed_process_is_missed_and_its_successor_is_another() {
     let Some(cluster) = Cluster::new("kill", 2, v4) else {
         return;
     };

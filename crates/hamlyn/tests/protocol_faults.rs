@@ -1,5 +1,5 @@
-//! What peers can do to the end points of the protocols, whoever drives the interface: nothing that lasts, and nothing
-//! that concerns another peer.
+//! What peers can do to the end points of the protocols, whichever thread drives the interface: nothing that lasts, and
+//! nothing that concerns another peer.
 
 mod support;
 

@@ -47,8 +47,8 @@ fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
     }
 }
 
-/// Whoever asks for a link is given one, though its peer believes that there is one: the answer to an earlier request came when nobody waited
-/// for it any more.
+/// A peer that asks for a link is given one, though the other end believes that there is one: the answer to an earlier request
+/// came when no call waited for it any more.
 #[test]
 fn a_link_whose_other_end_never_was_is_forsaken() {
     let asker = open(1, 0);

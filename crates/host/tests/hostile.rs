@@ -432,7 +432,7 @@ fn a_peer_that_is_welcomed_and_hangs_up_is_linked_and_lost() {
 }
 
 #[test]
-fn whoever_says_hello_and_hangs_up_leaves_nothing() {
+fn a_peer_that_says_hello_and_closes_leaves_nothing() {
     const PEERS: u64 = 50;
     let namespace = namespace();
     let mut victim = unnamed(&namespace);

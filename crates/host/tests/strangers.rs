@@ -253,7 +253,7 @@ fn no_silence_is_waited_for_longer_than_can_be() {
 
 /// An attacker has recorded what somebody said who asked for a link. It does not know the secret.
 #[test]
-fn what_was_recorded_makes_no_peer_of_whoever_repeats_it() {
+fn a_replayed_handshake_makes_no_peer() {
     let place = Place::new(4);
     let (asked, other) = (place.open("asked"), place.open("other"));
     let (port, located) = place.located("asked");
@@ -459,7 +459,7 @@ fn who_is_stopped_keeps_nobody_else_waiting() {
         socket.set_nonblocking(true).unwrap();
         socket.recv(&mut room).is_err()
     });
-    assert!(is_overtaken, "whoever looks for others waits, too");
+    assert!(is_overtaken, "a look for other hosts waits, too");
 }
 
 /// A process that is stopped may have the port that all processes share: a repeated request reaches another process.

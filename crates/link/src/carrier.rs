@@ -461,7 +461,7 @@ impl Incoming {
             return Stopped::Fault(fault);
         }
         if self.consumer.taken() == self.fenced {
-            // No correct sender does that, and whoever did it for ever would keep us here.
+            // No correct sender does that, and a sender that did it for ever would keep us here.
             return Stopped::Fault(LinkFault::Fence);
         }
         let rings = self.consumer.done(0);

@@ -86,7 +86,7 @@ impl From<OutOfRange> for LinkError {
 }
 
 /// One link of an interface: both directions to one peer. They are used apart, perhaps by different
-/// threads; a fault of either is the end of both, and whoever has them sees to that.
+/// threads; a fault of either is the end of both, and their owner ends the other.
 pub trait Link {
     /// The way out.
     type Transmit: TransmitEnd + Send + 'static;

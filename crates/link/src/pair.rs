@@ -105,7 +105,7 @@ impl PairLink {
     }
 
     /// A link over new memory whose other end is the same interface. `event_fd` is an eventfd that ends the
-    /// sleep of whoever drives it, which need not be who sends, unless he waits at the link's word.
+    /// sleep of the thread that drives it, which need not be the sending thread, unless it waits at the link's word.
     pub fn to_itself(
         geometry: Geometry,
         payload_max_bytes: usize,
@@ -346,7 +346,7 @@ pub struct PairReceive {
 }
 
 impl PairReceive {
-    /// The word at which whoever receives here may sleep.
+    /// The word at which the receiver of this link may sleep.
     pub fn wake_word(&self) -> &WakeWord {
         &self.wake_word
     }

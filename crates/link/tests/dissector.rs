@@ -214,7 +214,7 @@ fn is_malformed(frame: &[u8]) -> Option<bool> {
             return None;
         }
     }
-    // Whoever has counted it has judged it; the packets are nobody's.
+    // The association has parsed a frame that it counted; the packets are discarded.
     let _ = association.take_frame(1_000_000, 0, frame);
     Some(association.statistics().malformed > 0)
 }

@@ -345,7 +345,7 @@ fn answers_are_as_they_are_said_to_be() {
         let how = vector.text("because");
         let (came_ns, now_ns) = (vector.number("came"), vector.number("time"));
         verdicts.bytes(&vector, "bytes", &answer_of(how, &frame, came_ns, now_ns));
-        // What it means to whoever sent the frame.
+        // What it means to the sender of the frame.
         let said = vector.bytes("bytes");
         let back_ns = to.number("time") + 1_000_000;
         assert!(matches!(

@@ -90,8 +90,8 @@ pub trait CellMemory {
     fn store_consumed(&self, count: u64);
     /// Stores the count that the producer waits for with release; zero if it waits for none.
     fn store_awaited(&self, count: u64);
-    /// Loads it, after a full barrier: whoever stored it, passed a barrier and saw no new
-    /// count is seen here.
+    /// Loads it, after a full barrier: if the producer stored it, passed a barrier and saw no new
+    /// count, its store is seen here.
     fn load_awaited(&self) -> u64;
     /// Makes sure that these cells are present. False if that cannot be had.
     fn reserve_cells(&self, from: u64, to: u64) -> bool;

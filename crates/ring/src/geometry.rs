@@ -1,7 +1,7 @@
 //! How the memory of one direction is laid out.
 //!
 //! A control page (the consumer's counts and its reports, and what either end waits for), then cells of one line, then
-//! bulk bytes. Whoever receives makes the memory; both sides compute the same
+//! bulk bytes. The receiver makes the memory; both sides compute the same
 //! layout from the two numbers of [`Geometry`] and trust nothing else about it.
 //!
 //! Most of it is address space only. What is [`Geometry::reserved`] is there from the beginning;
@@ -188,7 +188,7 @@ impl Geometry {
         }
     }
 
-    /// What whoever makes the memory must reserve: control page and idle cells, and the
+    /// What the receiver must reserve when it makes the memory: control page and idle cells, and the
     /// first window of payload arena.
     pub const fn reserved(self, payload_max_bytes: usize) -> [Range<usize>; 2] {
         let cells_end = self.cells_offset() + self.cells_idle as usize * LINE_BYTES;

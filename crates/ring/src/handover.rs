@@ -183,7 +183,7 @@ impl<W: StateWord> Pieces<W> {
             return;
         }
         if let Some(state) = self.only_one(low, high - low) {
-            // Release: what was written is seen by whoever finds it held.
+            // Release: a thread that finds the piece held sees what was written.
             return state.store_release(HELD);
         }
         let end = self.states.len() << self.shift;

@@ -1,6 +1,6 @@
 //! Pages of an area that a peer stores into by itself (direct placement, decision 0006).
 //!
-//! A memory file shows all of its pages to whoever holds it, for ever. So what is lent is a file of its own
+//! A memory file shows all of its pages to every holder, for ever. So what is lent is a file of its own
 //! for every grant, with exactly the pages that are granted; it takes their place in the owner's area as
 //! long as the grant lasts, and fresh pages that nobody else knows take its place when it ends.
 //!
@@ -135,7 +135,7 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if Arc::strong_count(&self.memory) > 1 {
-            // Whoever must know whether it succeeded has called it before.
+            // An owner that must know whether it succeeded has called it before.
             let _ = self.take_back();
         }
     }

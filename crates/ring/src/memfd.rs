@@ -4,9 +4,9 @@
 //! moment; so [`Memfd`] is proof that it cannot: either we made and sealed it, or
 //! [`Memfd::adopt`] has asked the kernel. Only a `Memfd` can be mapped.
 //!
-//! What seals do not prevent: whoever may write the file may also punch holes
+//! What seals do not prevent: a process that may write the file may also punch holes
 //! into it. The pages come back as zeros, which is one more hostile value, and are
-//! charged to whoever touches them next.
+//! charged to the process that touches them next.
 
 use core::ops::Range;
 

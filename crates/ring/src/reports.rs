@@ -67,7 +67,7 @@ impl ReportMemory for SharedReports {
     fn store(&self, number: u64, report: &Report) {
         let (line, first) = Self::place(number);
         let line = self.lines.line(line);
-        // Whoever sees a word of this report sees the count that was stored before it.
+        // A reader that sees a word of this report sees the count that was stored before it.
         fence(Ordering::Release);
         for (word, &value) in line[first..].iter().zip(report) {
             word.store(value, Ordering::Relaxed);

@@ -134,7 +134,7 @@ impl Mapping {
         }
     }
 
-    /// The first `len` bytes of a memory file, shared with whoever else maps it.
+    /// The first `len` bytes of a memory file, shared with every process that maps it.
     /// [`crate::memfd::Memfd`] proves that the file cannot shrink beneath us.
     /// Forked children get the mapping, too: without it, what they do here would hit whatever takes its place.
     pub(crate) fn of_file(fd: BorrowedFd<'_>, len: usize, access: Access) -> Result<Self, Errno> {

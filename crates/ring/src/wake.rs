@@ -1,15 +1,15 @@
 //! Words at which a sleeper waits, and by which its peers wake it (decision 0009).
 //!
 //! Each link has one, in the memory in which the sleeper receives: a count of rings, which is also a
-//! futex. Whoever rings counts up and then wakes; whoever sleeps notes the counts, looks at everything that
+//! futex. A ringing peer counts up and then wakes; the sleeper notes the counts, looks at everything that
 //! can be sent to, and has the kernel put it to sleep only if no count has changed since. So a ring that
 //! comes at any moment after the note ends the sleep, or keeps it from beginning.
 //!
 //! A sleeper need not wait here: it may wait at a descriptor, for want of `futex_waitv` or because it waits for
-//! other things as well. Nobody says which. The kernel tells whoever rings how many it has woken, and if it
-//! was nobody, the ring goes to the descriptor, too.
+//! other things as well. It does not say which. The kernel tells the ringing peer how many threads it has woken, and if it
+//! woke none, the ring goes to the descriptor, too.
 //!
-//! The peer may store anything into the word, at any time, and wake or requeue whoever waits at it. That can end a
+//! The peer may store anything into the word, at any time, and wake or requeue the threads that wait at it. That can end a
 //! sleep early, once for each time that the peer does something, or spoil the peer's own rings; the sleeper waits at all other
 //! words as before. What is loaded from a word is compared with itself later, and used for nothing else.
 
@@ -39,7 +39,7 @@ pub trait WakeMemory {
     fn count(&self);
     /// Loads the count, before all later loads.
     fn load(&self) -> u32;
-    /// Wakes whoever waits at the word. Whether anybody did.
+    /// Wakes the threads that wait at the word. Whether there were any.
     fn wake(&self) -> bool;
 }
 
@@ -82,7 +82,7 @@ pub struct WakeWord<M = SharedWake> {
 }
 
 impl WakeWord {
-    /// The word of whoever receives in this memory.
+    /// The word of the receiver in this memory.
     pub fn new(mapping: Arc<Mapping>, geometry: Geometry) -> Result<Self, OutOfRange> {
         let offset = geometry.wake_offset();
         mapping.atomic_u32(offset)?;

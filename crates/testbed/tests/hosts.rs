@@ -88,7 +88,7 @@ fn child() {
             println!("\n> {word}");
             continue;
         }
-        // Whoever's cable is cut may be told so.
+        // A host whose cable is cut may be told so.
         let _ = socket.send_to(word.as_bytes(), to);
     }
 }

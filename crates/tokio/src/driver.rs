@@ -32,7 +32,7 @@ pub enum DriveError {
 pub struct Driven(JoinHandle<Result<Infallible, HostError>>);
 
 impl Driven {
-    /// Whether the manager cannot be driven any more. Whoever waits for it is told why.
+    /// Whether the manager cannot be driven any more. Tasks that wait for it are told why.
     pub fn has_failed(&self) -> bool {
         self.0.is_finished()
     }

@@ -45,7 +45,7 @@ use hamlyn::host::{Host, HostError};
 pub use driver::{DriveError, Driven, drive, spawn, spawn_local};
 
 /// Waits until `look` finds something: asks now, and again whenever anything has happened at the manager. For calls that do
-/// not block: with [`hamlyn::Wait::Poll`]. Whoever drops what this returns loses nothing: what `look` finds is returned at
+/// not block: with [`hamlyn::Wait::Poll`]. Dropping the future loses nothing: what `look` finds is returned at
 /// once. Does not allocate.
 ///
 /// The manager must be driven ([`spawn`], [`spawn_local`]). One task at a time waits with a handle, so each takes one of its

@@ -1,4 +1,4 @@
-//! A group: one notification when all parts of a picture have come, whoever painted them. A painter may give a half of its part
+//! A group: one notification when all parts of a picture have come, from any painter. A painter may give a half of its part
 //! to a delegate, of which the owner of the picture need not know.
 //!
 //! ```text

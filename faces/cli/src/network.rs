@@ -98,7 +98,7 @@ impl NetworkArguments {
         if options.security == Security::Insecure {
             // Diagnostics are off unless they are asked for; this is said to everybody.
             eprintln!(
-                "hamlyn: the network is used without security: whoever reaches this host may do anything that is offered"
+                "hamlyn: the network is used without security: any host that reaches this one may do anything that is offered"
             );
         }
         Ok(NetworkUse::On(Box::new(options)))

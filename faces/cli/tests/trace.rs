@@ -115,7 +115,7 @@ fn a_program_ends_as_it_would_alone_and_what_is_no_trace_is_kept() {
 }
 
 #[test]
-fn whoever_ends_the_trace_ends_the_program() {
+fn ending_the_trace_ends_the_program() {
     const TEST: &str = "trace-signal";
     let room = Room::new(TEST);
     let file = room.file("trace.pcapng");

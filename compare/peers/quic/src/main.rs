@@ -118,7 +118,7 @@ async fn connect(session: &Session) -> Result<(Endpoint, Connection, SendStream,
     Ok((endpoint, connection, send, receive))
 }
 
-/// Waits without sleeping, as whoever wants the lowest latency does.
+/// Waits without sleeping, as a program that wants the lowest latency does.
 async fn polled<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {

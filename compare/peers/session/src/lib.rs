@@ -199,7 +199,7 @@ impl Session {
         ))
     }
 
-    /// Opens the peer, then does as it is told until there are no more orders. Errors go to whoever orders.
+    /// Opens the peer, then does as it is told until there are no more orders. Errors go to the program that gives the orders.
     pub fn run<P: Peer>(mut self, open: impl FnOnce(&Session) -> Result<P>) -> Result<()> {
         let result = self.serve(open);
         if let Err(error) = &result {

@@ -120,7 +120,7 @@ pub fn suspension_waits_for_the_nack_of_the_latest_transmission() -> Judged {
     check(sender.is_idle(), "it is acknowledged")
 }
 
-/// Whoever takes a frame may be stopped: as long as its host answers, it is not dead. It is taken in the end, once.
+/// The receiver of a frame may be stopped: as long as its host answers, it is not dead. It takes the frame in the end, once.
 pub fn a_frame_that_waits_to_be_taken_is_answered() -> Judged {
     let settings = Settings {
         no_answer_ns: 1_000_000,
@@ -219,7 +219,7 @@ pub fn silence_is_a_verdict_after_255_retries() -> Judged {
 }
 
 /// A receiver that answers NACK for ever is unreachable, too.
-pub fn no_progress_is_a_verdict() -> Judged {
+pub fn no_progress_closes() -> Judged {
     let settings = Settings {
         no_progress_ns: 3_000_000_000,
         ..Settings::default()
@@ -277,5 +277,5 @@ pub const ALL: &[Directed] = &[
         "silence is a verdict after 255 retries",
         silence_is_a_verdict_after_255_retries,
     ),
-    ("no progress is a verdict", no_progress_is_a_verdict),
+    ("no progress is a verdict", no_progress_closes),
 ];

@@ -67,7 +67,7 @@ fn a_name_is_not_given_again_before_its_end_was_heard() {
     let third = inbound.insert(3, end());
     assert_eq!(third.index, first.index);
     assert_ne!(third, first);
-    // Whoever releases a link that is there frees nothing.
+    // Releasing a link that is there frees nothing.
     inbound.release(third);
     assert_ne!(inbound.insert(4, end()).index, third.index);
 }

@@ -41,7 +41,7 @@ enum Step {
 }
 
 impl<H: Host> Interface<H> {
-    /// Waits until everything that was accepted before is in its place at its receivers, whoever they are: each packet was
+    /// Waits until everything that was accepted before is in its place at all its receivers: each packet was
     /// deposited and counted there, or refused. An error says what was refused since the fence before, or who did not answer
     /// in time, or was gone before it had taken everything; if several of these are so, the first of them is told, and the
     /// others by the next fence. What was stored into granted pages is in its place when its announcement is.

@@ -225,7 +225,7 @@ impl<H: Host> Interface<H> {
         self.outbound.look(|outbound| outbound.tx_links.forgotten())
     }
 
-    /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to whoever asks for
+    /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to any peer that asks for
     /// `item`, so that a program that knows only a name can make contact (`Hamlyn 6.3`).
     ///
     /// With [`Supply::Once`] one asker gets it, and several of the same name queue up; a ticket that

@@ -176,8 +176,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether a poll would do nothing, told in a few instructions where there is but one link: whoever waits for
-    /// it looks all the more often.
+    /// Whether a poll would do nothing, told in a few instructions where there is but one link: a caller that waits for
+    /// that link looks all the more often.
     fn is_silent(&mut self, queue: &Queue) -> bool {
         if self.is_asked() {
             return false;
@@ -233,10 +233,10 @@ impl<H: Host> Interface<H> {
             (Half::Own(inbound), _) => inbound.poll(waiting),
             (Half::Shared(handoff_lock), Some(processor)) => {
                 let inbound = if insists {
-                    // What has come is taken when this returns, whoever takes it.
+                    // When this returns, either thread has taken what had come.
                     Some(handoff_lock.enter())
                 } else if self.strategy == Strategy::Receive {
-                    // Whoever is free: perhaps the network processor is at it already.
+                    // The thread that is free: perhaps the network processor is at it already.
                     processor.exchange.note_poll();
                     handoff_lock.try_enter()
                 } else {

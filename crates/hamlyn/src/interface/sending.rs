@@ -163,8 +163,8 @@ impl<H: Host> Interface<H> {
             .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
-    /// Sends a short message that found no room, or others before it, if room comes soon: whoever
-    /// sends faster than is received would else queue each of its messages, which costs more than to send it.
+    /// Sends a short message that found no room, or others before it, if room comes soon: a program that
+    /// sends faster than its peer receives would else queue each of its messages, which costs more than to send it.
     fn send_short_soon(
         &mut self,
         terminus: TerminusId,

@@ -9,7 +9,7 @@
 //! extent, the stream moves to a larger extent, up to the receiver's limit.
 //!
 //! What the sender writes is hostile to the receiver and the other way round: positions, kinds
-//! and lengths are checked, and whoever breaks the protocol breaks only this stream.
+//! and lengths are checked, and a peer that breaks the protocol breaks only this stream.
 
 mod control;
 mod extent;
@@ -151,7 +151,7 @@ impl<H: Host> Receiver<H> {
             .map_ok(|()| Record { stream: self })
     }
 
-    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Whoever drops it loses
+    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Dropping it loses
     /// nothing.
     pub async fn recv_async(&mut self) -> Result<Record<'_, H>, ReceiveError> {
         poll_fn(|context| self.poll_delivered(context)).await?;
@@ -198,7 +198,7 @@ impl<H: Host> Receiver<H> {
     }
 
     /// Who is at the other end, as the kernel or the handshake vouches, once it has presented itself; also after it is gone, as
-    /// long as no other link has its place. The keys of a stream are for one holder: whoever
+    /// long as no other link has its place. The keys of a stream are for one holder: a peer that
     /// was given them before, and passed them on, may have sent records, too.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let link = self.end.sender_link()?;

@@ -129,7 +129,7 @@ pub(crate) fn a_refused_write_is_known_at_the_fence(world: &World) {
                 peer.send(|_, _| bad.send(offset, &data, tag, GROW))
                     .unwrap();
                 peer.send(|_, _| good.send(0, b"fine", tag, GROW)).unwrap();
-                // Whoever sent it, it went to the same interface.
+                // Either end point sent it to the same interface.
                 let fenced = match tag % 2 {
                     0 => fence(peer, |wait| good.fence(wait)),
                     _ => fence_all(peer),

@@ -1,4 +1,4 @@
-//! What one peer does to an end point has an end, wherever it is and whoever drives.
+//! What one peer does to an end point has an end, wherever the peer is and whichever thread drives the interface.
 
 use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::{Message, ReceiveError, Wait};

@@ -454,7 +454,7 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
                         Err(error) => break error,
                     }
                     if sent == 1 << 20 {
-                        // Whoever receives while we send need never be full.
+                        // A peer that receives while we send need never be full.
                         assert!(peer.receives_unasked());
                         break SendError::WouldBlock {
                             peer: target.ticket().destination,

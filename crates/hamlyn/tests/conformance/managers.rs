@@ -182,7 +182,7 @@ pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
     });
 }
 
-/// An end point that is asked finds what is for another; whoever waits then must not sleep.
+/// A call of one end point finds a message for another; the thread that waits for that message must not sleep.
 pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
     world.run(&[
         &|peer| {

@@ -48,7 +48,7 @@ fn receive_some(
 }
 
 pub(crate) fn many_of_all_sizes_arrive_in_order(world: &World) {
-    // Fewer at a time than the queue holds, whoever fills it.
+    // Fewer at a time than the queue holds.
     const BATCH: usize = 200;
     const BATCHES: usize = 30;
     const PLACE_BYTES: usize = 1000;

@@ -232,7 +232,7 @@ pub(crate) fn a_one_shot_entry_takes_one_message(world: &World) {
     ]);
 }
 
-pub(crate) fn whoever_holds_an_old_key_is_refused(world: &World) {
+pub(crate) fn a_peer_with_an_old_key_is_refused(world: &World) {
     world.run(&[
         &|peer| {
             let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));

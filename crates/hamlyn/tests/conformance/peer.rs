@@ -98,7 +98,7 @@ impl Peer {
         })
     }
 
-    /// Waits until what was sent is handed to the links, whoever does that.
+    /// Waits until what was sent is handed to the links, by whichever thread drives the transmit half.
     pub(crate) fn flush(&self) {
         self.until("handing over", |manager, wait| {
             let flushed = manager.interface().flush(wait).unwrap();

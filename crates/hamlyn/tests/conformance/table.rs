@@ -41,7 +41,7 @@ macro_rules! everything {
             modes::a_paranoid_entry_enforces_its_limits_and_key
             modes::a_paranoid_slot_takes_no_fast_message
             modes::a_one_shot_entry_takes_one_message
-            modes::whoever_holds_an_old_key_is_refused
+            modes::a_peer_with_an_old_key_is_refused
             modes::a_revoked_slot_refuses_until_rekeyed
             modes::a_closed_slot_refuses_though_its_place_is_used_again
             modes::a_slot_without_the_right_to_write_discards

@@ -143,7 +143,7 @@ impl Network {
         if matches!(credentials, Credentials::Insecure) {
             tracing::warn!(
                 %host,
-                "the network is used without authentication and without encryption, as was said: whoever reaches this port may do anything"
+                "the network is used without authentication and without encryption, as configured: any host that reaches this port may do anything"
             );
         }
         let settings = SocketSettings::default();

@@ -38,7 +38,7 @@ fn open(path: &Path) -> Result<Trace, NetworkError> {
     // Of such a program not even this can be read.
     if vector.map_or(true, |vector| has_more_rights(&vector)) {
         return Err(failed(
-            "this program has more rights than whoever started it".to_owned(),
+            "this program has more rights than the user who started it".to_owned(),
         ));
     }
     Trace::open(path).map_err(|error| failed(error.to_string()))

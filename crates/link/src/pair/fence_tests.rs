@@ -98,7 +98,11 @@ fn a_fence_is_asked_once_and_rings_once() {
     assert!(right.link.receive.is_pending());
     assert_eq!(receive(&mut right.link), Ok(None));
     assert!(!right.link.receive.is_pending());
-    assert_eq!(rings(&mut left), 1, "whoever awaits the answer is rung for");
+    assert_eq!(
+        rings(&mut left),
+        1,
+        "the end that awaits the answer is rung for"
+    );
     assert!(left.link.transmit.may_be_answered(fence));
     assert_eq!(left.link.transmit.is_answered(fence), Ok(true));
 }

@@ -130,7 +130,7 @@ fn room_that_somebody_finds_is_told() {
 
 /// A side that closes says so, even if only acknowledgements were left to send.
 #[test]
-fn whoever_leaves_says_so() {
+fn an_end_that_leaves_says_so() {
     for is_refused in [false, true] {
         let endpoints = endpoints();
         let [(mut transmit, held), (_, mut receive)] = link(&endpoints).map(UdpLink::split);
@@ -161,7 +161,7 @@ fn whoever_leaves_says_so() {
 
 /// Both leave at once.
 #[test]
-fn whoever_is_left_ends() {
+fn an_end_that_is_left_ends() {
     let endpoints = endpoints();
     let [(mut transmit, held), (_, mut receive)] = link(&endpoints).map(UdpLink::split);
     let data = [1; 100];

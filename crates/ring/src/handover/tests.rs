@@ -142,7 +142,7 @@ fn the_pen_moves_with_all_that_was_written() {
     });
 }
 
-/// What was written before a completion is seen by whoever finds the piece held.
+/// A thread that finds the piece held sees what was written before the completion.
 #[test]
 fn what_is_held_is_complete() {
     check(|| {

@@ -188,7 +188,7 @@ fn without_the_fence_the_checker_finds_a_torn_report() {
     assert!(std::panic::catch_unwind(|| no_torn_report_is_shown(false)).is_err());
 }
 
-/// Whoever sees the credit of a packet sees that it was refused.
+/// A sender that sees the credit of a packet sees that it was refused.
 #[test]
 fn a_report_is_there_before_the_credit() {
     loom::model(|| {

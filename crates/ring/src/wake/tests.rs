@@ -37,7 +37,7 @@ enum Place {
     Descriptor,
 }
 
-/// The kernel's side of a word: whoever waits at it is entered and woken under a lock.
+/// The kernel's side of a word: a thread that waits at it is entered and woken under a lock.
 #[derive(Clone)]
 struct Kernel {
     word: Shared<modelled::AtomicU32>,
@@ -261,7 +261,7 @@ fn each_word_wakes_and_says_so() {
 }
 
 #[test]
-fn whoever_was_rung_for_since_it_looked_does_not_fall_asleep() {
+fn a_ring_since_the_last_look_prevents_sleep() {
     if !has_words() {
         return;
     }
@@ -301,8 +301,8 @@ fn a_word_beyond_its_memory_is_refused() {
     assert!(WakeWord::new(short, Geometry::DEFAULT).is_err());
 }
 
-/// Whoever shares a word can move its waiters to another: then it wakes nobody any more by its own
-/// word, and everybody else does.
+/// A peer that shares a word can move its waiters to another: then it wakes no thread any more by its own
+/// word, and all other peers do.
 #[test]
 fn a_peer_that_moves_the_sleeper_elsewhere_silences_only_itself() {
     let (evil, honest) = (word(), word());

@@ -369,7 +369,7 @@ impl Kernel {
         for token in tokens {
             self.part(interface, token, cause);
         }
-        // Whoever waits for it waits in vain.
+        // A process that waits for it waits in vain.
         self.wake_expectant();
     }
 
@@ -383,7 +383,7 @@ impl Kernel {
 
     // Waking.
 
-    /// Somebody rings for whoever drives the interface.
+    /// A peer rings for the process that drives the interface.
     pub(crate) fn ring(&mut self, interface: u32) {
         if let Some(known) = self.registry.get_mut(interface) {
             known.rung = true;

@@ -346,8 +346,8 @@ impl Kernel {
         }
     }
 
-    /// Whoever sent looks whether the receiver sleeps, and rings once for each announcement. That may be long after what
-    /// was sent has come, and been taken.
+    /// The sender looks whether the receiver sleeps, and rings once for each announcement. That may be long after the
+    /// packet has come, and been taken.
     pub(crate) fn ring_if_asleep(&mut self, channel: u32) {
         let Some(channel) = self.channels.get_mut(channel) else {
             return;

@@ -46,7 +46,7 @@ impl<T> Default for Resource<T> {
 
 impl<T> Resource<T> {
     /// Asks for the resource for so long. Given at once if it is free, otherwise by a later
-    /// [`Resource::release`]: whoever has it is never interrupted.
+    /// [`Resource::release`]: its holder is never interrupted.
     pub fn request(&mut self, now: Time, who: T, span: Span, urgent: bool) -> Option<Grant<T>> {
         let wish = Wish {
             who,
@@ -65,7 +65,7 @@ impl<T> Resource<T> {
         Some(self.give(now, wish))
     }
 
-    /// Whoever had it has done. Says who has it now.
+    /// The holder is done. Returns the next one.
     pub fn release(&mut self, now: Time) -> Option<Grant<T>> {
         self.taken = false;
         let next = self

@@ -173,7 +173,7 @@ impl<P: Payload> Fabric<P> {
     }
 
     /// Sends a frame along ports that the sender names, one for each switch, as Myrinet does. It arrives at the host at which they
-    /// end, whoever it is for; it is lost if they end nowhere. Such ways may deadlock: nothing here checks their order.
+    /// end, even if it is for another; it is lost if they end nowhere. Such ways may deadlock: nothing here checks their order.
     pub fn send_along(
         &mut self,
         now: Time,

@@ -2,7 +2,7 @@
 //!
 //! It has values of the engine (headers, keys, reasons) and none of its logic: sums are wide integers, queues are
 //! vectors, memory is a copy of every byte. It is told of each operation and asked whether what was seen may be. What it
-//! refuses is a [`Violation`]: a bug of what it watches, or of whoever told it something that did not happen.
+//! refuses is a [`Violation`]: a bug of what it watches, or of the caller that told it something that did not happen.
 //!
 //! * [`sending::Sending`]: termini. Which packets may leave, with which bytes and deltas; which completions are true.
 //! * [`receiving::Receiving`]: slots, entries, queues. Which packets are let in, what they write, what is announced.

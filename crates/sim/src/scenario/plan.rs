@@ -11,7 +11,7 @@ use crate::time::{Span, Time};
 /// What a work queue holds unless the plan says otherwise (Hamlyn 2.3).
 pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as u16;
 
-/// Whoever answers nothing for so long is given up on.
+/// A peer that answers nothing for so long is given up on.
 pub(crate) const TIMEOUT: Span = Span::from_us(20_000);
 
 /// What a flow carries, and how.
@@ -85,7 +85,7 @@ pub enum Driven {
     Np,
     /// The program sends, a network processor receives.
     Inject,
-    /// Whoever is free receives.
+    /// The program or the network processor receives, whichever is free.
     Receive,
 }
 

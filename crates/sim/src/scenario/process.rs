@@ -257,7 +257,7 @@ impl<'a> Process<'a> {
             grown |= sender.is_some();
             outgoing.sender = sender;
             if outgoing.sender.is_none() && outgoing.questions > QUESTIONS && !oracle.is_old() {
-                // Whoever is killed never answers.
+                // A process that is killed never answers.
                 if self.plan.is_lossless() {
                     return Err(format!("flow {} cannot be grown", oracle.flow));
                 }

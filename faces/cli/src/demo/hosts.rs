@@ -192,7 +192,7 @@ pub(super) fn stranger(hosts: &mut Hosts) -> Result<String> {
         seconds: SECONDS,
     })?;
     let error: Option<String> = stranger.answer()?;
-    let error = error.context("whoever holds another secret was answered")?;
+    let error = error.context("a program with another secret was answered")?;
     stranger.finish()?;
     let reason = error.trim_start_matches(&format!("{:?} ", desk(RED)));
     Ok(format!(

@@ -186,7 +186,7 @@ fn tables_are_small() {
 }
 
 #[test]
-fn whoever_closes_says_so_at_once_and_again_when_asked() {
+fn an_end_that_closes_says_so_at_once_and_again_when_asked() {
     let (mut one, mut other) = (new(Settings::default()), new(Settings::default()));
     other.offer_short(&short(1)).unwrap();
     let late = frames(&mut other, 0);
@@ -373,7 +373,7 @@ fn a_silent_peer_is_asked_and_then_given_up_on() {
         settings.keep_alive_ns + settings.no_answer_ns
     );
     assert_eq!(asked, 20);
-    // Whoever was stopped meanwhile asks often enough before it gives up.
+    // An end that was stopped meanwhile asks often enough before it gives up.
     now_ns += 3600 * SECOND_NS;
     for _ in 0..8 {
         assert!(!frames(&mut other, now_ns).is_empty());

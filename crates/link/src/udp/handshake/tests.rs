@@ -244,7 +244,7 @@ fn any_damage_to_a_message_is_noticed_and_harmless() {
 }
 
 #[test]
-fn whoever_lacks_the_secret_is_told_nothing() {
+fn a_peer_without_the_secret_is_told_nothing() {
     let ours = Credentials::Secret(secret(9));
     let theirs = Credentials::Secret(secret(8));
     let mut initiator = initiator(&ours);

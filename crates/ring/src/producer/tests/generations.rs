@@ -367,7 +367,7 @@ fn a_ring_whose_consumer_works_beside_its_producer_is_no_deeper_than_is_fast() {
             while ends.send().is_ok() {}
         }
         assert_eq!(ends.producer.depth(), u64::from(CELLS_FAST));
-        // By turns, as on one processor, whoever has it should have it for long.
+        // By turns, as on one processor, each end should have it for long.
         for _ in 0..30 {
             while ends.take_short() {}
             let _ = ends.consumer.settle();

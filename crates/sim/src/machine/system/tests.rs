@@ -9,7 +9,7 @@ fn pattern(system: &System, host: usize, bytes: usize) -> Vec<u8> {
     bytes
 }
 
-/// Everything that was charged on a message's way is its latency, neither more nor less, whoever waited for whom.
+/// Everything that was charged on a message's way is its latency, neither more nor less, whichever part waited for another.
 #[test]
 fn the_component_times_of_a_message_sum_to_its_latency() {
     for (protocol, data_bytes, metadata_bytes, packet_bytes) in [

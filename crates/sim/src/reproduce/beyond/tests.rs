@@ -150,7 +150,7 @@ fn adaptive_routing_gains_by_what_it_is_compared_with() {
     assert!(random.over_pair > 1.05, "{random:?}");
     assert!(random.over_pair < 1.6, "{random:?}");
     assert!(random.over_receiver < 1.1, "{random:?}");
-    // The cable of the hot spot is what binds, whoever chooses the way.
+    // The cable of the hot spot is the limit, with either routing.
     let hot = gain(64, Traffic::HotSpot { per_mille: 50 });
     assert!((0.8..1.2).contains(&hot.over_pair), "{hot:?}");
     assert!(gain(64, Traffic::Permutation).reordered_per_million > 10_000);

@@ -277,7 +277,7 @@ impl FlowReceiver for StreamReceiver {
     }
 
     fn look(&mut self, _: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
-        // Whoever waits must not keep what its sender may wait for.
+        // A receiver that waits must not keep what its sender may wait for.
         if wait != Wait::Poll || self.held.len() > HELD_MAX {
             self.release()?;
         }
