@@ -99,7 +99,7 @@ pub fn run(bytes: &[u8]) -> Option<bool> {
         assert!(initiator.take(0, &attempt).is_err());
     }
     assert!(matches!(initiator.take(0, response), Ok(Taken::Again)));
-    let payload = initiator.poll(0).expect("its letter").to_vec();
+    let payload = initiator.poll(0).expect("its payload").to_vec();
     let attempt = damaged(&payload, damage, replaces);
     if attempt != payload {
         let heard = responder.take(0, WALL_MS, source, &attempt, loaded);

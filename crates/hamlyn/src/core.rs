@@ -49,7 +49,7 @@ pub(crate) struct Core<H: Host> {
     retired: Vec<SendTag>,
     /// What peers of end points that are gone are to be told when there is room.
     last_words: Vec<LastWord>,
-    /// Notifications that were lost, and of which nobody was told.
+    /// Notifications that were lost, and were not reported yet.
     overrun: u64,
     /// What waits for anything to happen.
     pub(crate) tasks: Tasks,

@@ -254,7 +254,7 @@ impl<H: Host> Receiver<H> {
         })
     }
 
-    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Dropping it loses
+    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). Dropping it loses
     /// nothing.
     pub async fn recv_async(&mut self) -> Result<Datagram<'_, H>, ReceiveError> {
         poll_fn(|context| self.poll_came(context)).await?;
@@ -438,7 +438,7 @@ impl<H: Host> Sender<H> {
         self.send_to(0, data, None, wait)
     }
 
-    /// As [`Sender::send`], as a future, for a datagram of any length: somebody has to drive the manager
+    /// As [`Sender::send`], as a future, for a datagram of any length. An event loop or a task must drive the manager
     /// ([`Manager::register_waker`]). If it is dropped before it is done, the datagram is not sent, or
     /// ([`SendError::Cut`]) the receiver has a part of it and its [`Receiver::reset`] is needed.
     pub async fn send_async(&mut self, data: &[u8]) -> Result<SendHandle, SendError> {

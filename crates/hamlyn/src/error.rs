@@ -75,8 +75,8 @@ impl Undelivered {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {
-    /// Packets were refused, which were sent since the fence before. All that was asked for is known of them: what was
-    /// sent to the same interfaces and not refused is in its place, unless the next fence says otherwise.
+    /// Packets that were sent since the fence before were refused. Packets that were
+    /// sent to the same interfaces and not refused are in their place, unless the next fence says otherwise.
     #[error("{count} of the packets that were sent were refused, the last: {last}")]
     Refused {
         /// How many packets. A message may have several.
@@ -224,7 +224,7 @@ pub enum ReceiveError {
     /// Notifications were lost.
     #[error(transparent)]
     Overrun(#[from] Overrun),
-    /// The one peer that could have sent what is waited for is gone. Other losses are no errors: see
+    /// The only peer that could have sent it is gone. Other losses are no errors: see
     /// [`crate::Manager::next_event`].
     #[error(transparent)]
     PeerLost(#[from] PeerLost),
@@ -257,7 +257,7 @@ pub enum ConnectError {
     /// The bytes are no ticket or seed.
     #[error(transparent)]
     Ticket(#[from] TicketError),
-    /// What was found under the item of a group is no member.
+    /// The bytes under the item of a group are not a member.
     #[error(transparent)]
     Member(#[from] crate::group::MemberError),
     /// A seed's other fields are impossible.

@@ -29,8 +29,8 @@ pub enum Event {
         /// Why.
         end: LinkEnd,
     },
-    /// A packet of this interface was not delivered. Of those that nobody asks for, the newest of each link are kept. On one
-    /// host a refusal alone wakes nobody who waits for events: see [`crate::Interface::next_undelivered`].
+    /// A packet of this interface was not delivered. The newest of each link are kept until the program asks for them. On one
+    /// host a refusal alone wakes no task that waits for events: see [`crate::Interface::next_undelivered`].
     Refused(Undelivered),
     /// Notifications were lost, because the manager's queue was full: receiver classes of the application's own
     /// making take too little room ([`crate::Manager::register`]).
@@ -78,8 +78,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// As [`Manager::next_event`], as a future: somebody has to drive the manager ([`Manager::register_waker`]), and the task takes a
-    /// handle of its own. Dropping it loses nothing.
+    /// As [`Manager::next_event`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]), and the waiting
+    /// task takes a handle of its own. Dropping it loses nothing.
     pub async fn next_event_async(&self) -> Result<Event, HostError> {
         poll_fn(|context| {
             if let Err(error) = self.register_waker(context.waker()) {

@@ -141,12 +141,12 @@ impl<H: Host> Manager<H> {
     /// The task of that waker waits for this handle: it is woken when anything has happened, once, and then looks for itself. To
     /// be called before each look at an end point, so that nothing is missed in between. One task for each handle: the last.
     ///
-    /// Somebody has to call [`Manager::prepare_sleep`] or [`Manager::look`] meanwhile: an event loop, or a task of the
-    /// runtime (`hamlyn-tokio`). Does not block, nor allocate but for more tasks than waited before.
+    /// An event loop, or a task of the runtime (`hamlyn-tokio`), must call [`Manager::prepare_sleep`] or [`Manager::look`]
+    /// meanwhile. Does not block, nor allocate but for more tasks than waited before.
     ///
     /// # Errors
     ///
-    /// What those calls have failed with: nobody will be woken any more.
+    /// The error of those calls: no task will be woken any more.
     pub fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
         let mut core = self.enter();
         let place = self.task_place.load(Relaxed);

@@ -195,7 +195,7 @@ impl<H: Host> Receiver<H> {
     }
 
     /// Begins a round of a group that was bound to an item: divides its place into consecutive parts of the given lengths and
-    /// offers a member for each, to one asker each, in that order. Members of earlier rounds that nobody asked for are
+    /// offers a member for each, to one asker each, in that order. Members of earlier rounds that no peer asked for are
     /// withdrawn.
     pub fn begin_shared(&mut self, lengths_bytes: &[u64]) -> Result<(), BeginError> {
         let members = self.begin()?.divide(lengths_bytes)?;

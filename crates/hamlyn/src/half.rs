@@ -81,7 +81,7 @@ impl<T> HandoffLock<T> {
         self.half.try_lock().ok()
     }
 
-    /// Whether somebody waits for it.
+    /// Whether a thread waits for it.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) != 0

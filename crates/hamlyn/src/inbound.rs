@@ -40,7 +40,7 @@ pub(crate) struct Inbound<R> {
     /// Packets taken, without those of the turn that is under way.
     turns_packets: u64,
     pub(crate) bad_keys_max: u32,
-    /// Links that ended here and that nobody was told of yet.
+    /// Links that ended here and were not reported yet.
     ended: Vec<(LinkId, LinkEnd)>,
 }
 
@@ -177,7 +177,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         owes_rings.then(|| now_ns().saturating_add(RING_AGAIN_NS))
     }
 
-    /// Whatever was sent by somebody who saw us awake is taken by the next poll.
+    /// The next poll takes everything that a peer sent before it saw the announcement of sleep.
     pub(crate) fn look_everywhere(&mut self) {
         self.active_links.poll_all_next(&mut self.rx_links);
     }

@@ -213,7 +213,7 @@ impl<H: Host> Interface<H> {
         Area::handover(pieces, piece_bytes).map_err(HostError::memory(needed_bytes))
     }
 
-    /// A key that nobody can guess.
+    /// A key of 64 random bits.
     pub fn new_key(&mut self) -> Result<Key, HostError> {
         Ok(Key::from_bits(self.host.random_bits()?))
     }
@@ -325,13 +325,13 @@ impl<H: Host> Interface<H> {
         self.inbound.lock(|_| change())
     }
 
-    /// Shuts everybody out until the slot is re-keyed.
+    /// Refuses all messages to the slot until it is re-keyed.
     pub fn revoke_slot(&mut self, slot: &Slot) -> Result<(), SlotError> {
         self.inbound
             .lock(|inbound| inbound.receiver.revoke_slot(slot.name))
     }
 
-    /// What is known of a slot, its refusals included.
+    /// The state of a slot, with its refusals.
     pub fn slot_info(&self, slot: &Slot) -> Result<SlotInfo, SlotError> {
         self.inbound
             .look(|inbound| inbound.receiver.slot_info(slot.name))

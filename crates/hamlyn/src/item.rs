@@ -207,7 +207,7 @@ fn read_type(bytes: &[u8]) -> Option<(String, &[u8])> {
     Some((describe(&String::from_utf8_lossy(name), length_bytes), rest))
 }
 
-/// An item to which an end point is bound. When it is dropped, nobody finds the end point any more.
+/// An item to which an end point is bound. When it is dropped, peers do not find the end point any more.
 #[derive(Debug)]
 pub(crate) struct Bound {
     item: String,
@@ -287,7 +287,7 @@ impl<H: Host> Core<H> {
         Ok(interface.offer(&bound.item, Supply::Once, &offer)?)
     }
 
-    /// How much of what is offered under an item nobody has asked for.
+    /// How many offers under an item no peer has asked for.
     pub(crate) fn offered_under(&self, bound: &Bound) -> usize {
         self.interface().host().offered(&bound.item)
     }

@@ -30,8 +30,8 @@ pub enum LinkEnd {
     ClosedHere,
 }
 
-/// Who is, or was, at the other end of a link, as the kernel vouches for it on one host and the handshake between hosts. What a
-/// peer says of itself, its name, is not in here.
+/// The identity of the peer at the other end of a link, also after its end. The kernel vouches for it on one host, the
+/// handshake between hosts. The name that a peer gives itself is not in here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PeerIdentity {
     /// The link over which it is reached; [`crate::Interface::disconnect`] ends it.
@@ -189,7 +189,7 @@ impl Links {
         Some(self.identity(id)?.interface)
     }
 
-    /// Whether both are the same interface. This host may go by its number; without one, everybody is on it.
+    /// Whether both are the same interface. A destination may name this host by its number; without one, it is on this host.
     fn are_same(&self, one: &Destination, other: &Destination) -> bool {
         let plain = |node: u32| if node == self.here { 0 } else { node };
         let is_same_node = self.here == 0 || plain(one.node) == plain(other.node);

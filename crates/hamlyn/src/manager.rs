@@ -62,7 +62,7 @@ impl Arrival {
     }
 }
 
-/// A receiver of one's own making: the virtual procedure of the paper's
+/// A receiver that the program defines: the virtual procedure of the paper's
 /// receiver class. Called by the manager while it polls; it records the arrival and returns.
 pub trait ReceiverClass: Send {
     /// Records an arrival.

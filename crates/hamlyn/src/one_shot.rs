@@ -1,4 +1,4 @@
-//! Slots whose metadata entries take one message each, under one key that nobody knows yet (`Hamlyn 2.6`, `2.7`). What lands is
+//! Slots whose metadata entries take one message each, under one key that no peer knows yet (`Hamlyn 2.6`, `2.7`). What lands is
 //! announced to one receiver. All end points but tagged writes stand on them.
 
 use std::ops::Range;

@@ -84,7 +84,7 @@ struct TxRoute<T> {
     link: u64,
     /// A packet found no room, and none has come since.
     starving: bool,
-    /// The first fence that somebody waits for.
+    /// The first fence that a call waits for.
     fence: Option<u64>,
     /// Refused packets that fences have told of.
     told: u64,
@@ -94,7 +94,7 @@ struct TxRoute<T> {
 /// The links that packets go to. The one that had the last packet is at hand.
 pub(crate) struct Outlets<T> {
     routes: CachedTable<TxRoute<T>>,
-    /// Links whose peer broke the rules, and that nobody was told of yet.
+    /// Links whose peer broke the rules, and that were not reported yet.
     broken: Vec<(LinkId, LinkFault)>,
     /// How often a link ran out of room.
     pub(crate) starved: u64,
@@ -102,7 +102,7 @@ pub(crate) struct Outlets<T> {
     sent_seen: u64,
     /// Since when it was so.
     idle_since_ns: u64,
-    /// What came back over links that have ended, and that nobody asked for yet.
+    /// Packets that came back over links that have ended, and that the program has not asked for yet.
     returned: VecDeque<(Option<Destination>, Header, Return)>,
     /// Packets that came back over links that are gone and were forgotten.
     forgotten: u64,
@@ -133,7 +133,7 @@ fn newly_refused<T: TransmitEnd>(route: &mut TxRoute<T>) -> Option<NewlyRefused>
 /// Of links that have ended: what a fence is to tell of them.
 #[derive(Default)]
 pub(crate) struct Ended {
-    /// Fences that had been answered when their link ended, and that nobody knew of yet.
+    /// Fences that had been answered when their link ended, and that were not reported yet.
     answered: VecDeque<(LinkId, u64)>,
     /// Interfaces that were gone before they had taken all that was sent to them.
     unplaced: VecDeque<Destination>,
@@ -366,7 +366,7 @@ impl<T: TransmitEnd> Outlets<T> {
         !self.broken.is_empty()
     }
 
-    /// For who is about to sleep: those links that had no room are to wake him when they have, and those that are asked for
+    /// Called before a sleep: links that had no room wake the sleeper when they have room, and links that owe
     /// an answer when they give it. True if one has done so already: then there is something to do.
     pub(crate) fn await_credit(&mut self) -> bool {
         let mut came = false;

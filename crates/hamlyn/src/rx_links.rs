@@ -33,7 +33,7 @@ struct Guesses {
 
 /// Stale keys that a peer may go on presenting at a time.
 const KEYS_REMEMBERED: usize = 8;
-/// Packets that make up for one wrong key: few enough for an honest peer, so many that nobody finds a key of 64 bits.
+/// Packets that make up for one wrong key: few enough for an honest peer, so many that no peer guesses a key of 64 bits.
 const PACKETS_PER_GUESS: u64 = 1024;
 
 impl<R: ReceiveEnd> RxLink<R> {

@@ -3,7 +3,7 @@
 //! packet; order is not guaranteed.
 //!
 //! Nothing bounds the number of tags but the sender's discipline; so each receiver has a
-//! notification queue of its own, where an overrun hurts nobody else, is detected, and is counted.
+//! notification queue of its own, where an overrun hurts no other receiver, is detected, and is counted.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -164,7 +164,7 @@ impl<H: Host> Receiver<H> {
             .poll_look(context, |manager| tags.next_tag(manager, Wait::Poll))
     }
 
-    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Dropping it loses
+    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). Dropping it loses
     /// nothing.
     pub async fn recv_async(&mut self) -> Result<Tag, ReceiveError> {
         poll_fn(|context| self.poll_recv(context)).await
@@ -348,7 +348,7 @@ impl<H: Host> Sender<H> {
         })
     }
 
-    /// As [`Sender::send`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). If it is dropped before it
+    /// As [`Sender::send`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped before it
     /// is done, nothing is sent.
     pub async fn send_async(
         &mut self,

@@ -50,7 +50,7 @@ pub(crate) enum WaitStep {
     Stop,
     /// Look again.
     Spin,
-    /// Let others have the processor, if there are any, and look again: whom we wait for may be
+    /// Let others have the processor, if there are any, and look again: the peer may be
     /// one of them.
     Yield,
     /// Sleep, until then at the latest.
@@ -63,8 +63,8 @@ pub(crate) enum WaitStep {
 pub(crate) const EAGER_LOOKS: u32 = 64;
 /// Pauses between two looks at the clock while polling: some microseconds.
 const PAUSES_PER_CLOCK: u32 = 32;
-/// Pauses before the processor is offered to others: so few that whom we wait for soon has it if it needs this very
-/// one, and so many that what comes at once meets no offer.
+/// Pauses before the processor is offered to others: so few that the peer soon has it if it needs this very
+/// one, and so many that a message that comes at once meets no offer.
 const PAUSES_PER_YIELD_MIN: u32 = PAUSES_PER_CLOCK;
 /// The same where another thread computes that takes the processor when it is offered.
 const PAUSES_PER_YIELD_MAX: u32 = 8 * PAUSES_PER_CLOCK;

@@ -58,7 +58,7 @@ fn main() {
             ("clear", Some(Key::Clear(7))),
             ("encrypted", Some(Key::Encrypted([7; 32].into()))),
         ] {
-            // A bare envelope has no room for a seal.
+            // A bare packet header has no room for a tag.
             if bytes > 16 || key.is_none() {
                 alone(one, other, bytes, what, key.as_ref());
             }

@@ -38,14 +38,14 @@ struct Seen {
     at: u64,
 }
 
-/// A program that sends so many words to one of another host; `befall` is what happens to them, `wrong` a word that is sent
+/// A program that sends so many words to one of another host; `inject` injects faults into them, `wrong` a word that is sent
 /// with a wrong key.
 fn send_words(
     parts: &[Impairment],
     words: u64,
     wrong: Option<u64>,
     then: Then,
-    befall: impl FnOnce(&mut Simulation<'_>, [ProcessId; 2]),
+    inject: impl FnOnce(&mut Simulation<'_>, [ProcessId; 2]),
 ) -> Seen {
     let seen = Mutex::new(Seen::default());
     let mut world = Simulation::new(Settings::default());
@@ -124,7 +124,7 @@ fn send_words(
             seen.back.push(format!("{} {}", back.word, back.reason));
         }
     });
-    befall(&mut world, [taker, giver]);
+    inject(&mut world, [taker, giver]);
     let outcome = world.run(Time::from_ns(2_000_000_000));
     assert_eq!(outcome.failures, Vec::<String>::new());
     seen.into_inner().unwrap()

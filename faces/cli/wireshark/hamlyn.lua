@@ -35,7 +35,7 @@ local refusals = {
 }
 local kinds = { [0] = "write" }
 local datagram_kinds = {
-    [0] = "data", [1] = "initiation", [2] = "response", [3] = "cookie", [4] = "probe", [5] = "probe answer", [6] = "letter",
+    [0] = "data", [1] = "initiation", [2] = "response", [3] = "cookie", [4] = "probe", [5] = "probe answer", [6] = "payload",
 }
 local modes = { [1] = "the cluster's secret", [2] = "keys of hosts", [3] = "none" }
 

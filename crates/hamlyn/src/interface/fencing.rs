@@ -42,9 +42,9 @@ enum Step {
 
 impl<H: Host> Interface<H> {
     /// Waits until everything that was accepted before is in its place at all its receivers: each packet was
-    /// deposited and counted there, or refused. An error says what was refused since the fence before, or who did not answer
-    /// in time, or was gone before it had taken everything; if several of these are so, the first of them is told, and the
-    /// others by the next fence. What was stored into granted pages is in its place when its announcement is.
+    /// deposited and counted there, or refused. An error names the packets that were refused since the fence before, or the peer that did not answer
+    /// in time, or the peer that was gone before it had taken everything; if several of these happened, the error names the first,
+    /// and the next fence the others. Bytes that were stored into granted pages are in their place when their announcement is.
     ///
     /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver answers when its interface
     /// takes packets: in its program's calls, or whenever with a network processor. Allocates.
@@ -114,7 +114,7 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Moves packets, and looks who has answered; true if everybody has.
+    /// Moves packets, and polls for answers; true if all peers have answered.
     pub(crate) fn continue_fence(&mut self, fence: &mut Fence) -> bool {
         self.poll();
         let mut legs = std::mem::take(&mut fence.legs);
@@ -154,7 +154,7 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// What is to be said of a fence; those who have not answered were given all the time that there was.
+    /// The result of a fence, after all peers have answered or the time is over.
     pub(crate) fn end_fence(&mut self, fence: Fence) -> Result<(), FenceError> {
         if let Some(last) = fence.last {
             let count = fence.refused;

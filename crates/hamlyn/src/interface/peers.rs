@@ -42,7 +42,7 @@ impl<H: Host> Interface<H> {
         self.links.led_to(link, destination)
     }
 
-    /// Who is at the other end of a link, or was, as long as no other link has its place.
+    /// The peer at the other end of a link; also after its end, as long as no other link has its place.
     pub fn identity_of(&mut self, link: LinkId) -> Option<PeerIdentity> {
         // A network processor may know of a link whose application does not.
         self.attend_if_asked();
@@ -202,7 +202,7 @@ impl<H: Host> Interface<H> {
     /// a fence that follows it is answered ([`Interface::fence`]). Does not block. On one host a refusal alone does not wake
     /// a sender that sleeps; a fence does when it is answered.
     ///
-    /// Of those that nobody fetches the newest of each link are kept, 1,024 between hosts and 63 on one host, and the others
+    /// Until the program fetches them, the newest of each link are kept, 1,024 between hosts and 63 on one host, and the others
     /// counted ([`Interface::undelivered_forgotten`]). On one host the receiver itself reports what it refused; a receiver that
     /// lies can hide or invent refusals of what was sent to it, and nothing else.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
@@ -228,21 +228,21 @@ impl<H: Host> Interface<H> {
     /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to any peer that asks for
     /// `item`, so that a program that knows only a name can make contact (`Hamlyn 6.3`).
     ///
-    /// With [`Supply::Once`] one asker gets it, and several of the same name queue up; a ticket that
-    /// only one peer is to have is offered so. With [`Supply::Always`] everybody
-    /// gets it, and it takes the place of all that was offered under the name before.
-    /// Who may be linked to this interface may ask. Answers are given while this program computes.
+    /// With [`Supply::Once`] one asker gets the bytes, and several offers of the same name queue up; offer so a ticket that
+    /// only one peer should have. With [`Supply::Always`] every asker
+    /// gets them, and they replace all that was offered under the name before.
+    /// Every peer that may be linked to this interface may ask. The control thread answers while this program computes.
     pub fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
         self.host.offer(item, supply, bytes)
     }
 
-    /// Takes back all that is offered under `item`. Who was given it before has it.
+    /// Takes back all offers under `item`. Peers that were given one keep it.
     pub fn withdraw(&mut self, item: &str) {
         self.host.withdraw(item);
     }
 
     /// Asks another interface, or this one, for what it offers under `item`. Needs no link
-    /// and makes none. Blocks for as long as `wait` says while nobody has the name or nothing is
+    /// and makes none. Blocks for as long as `wait` says while no interface has the name or nothing is
     /// offered; nothing is received meanwhile. [`Wait::Poll`] leaves no time for others to answer.
     pub fn ask(
         &mut self,

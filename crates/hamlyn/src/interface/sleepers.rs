@@ -26,7 +26,7 @@ pub(crate) struct Sleepers {
     told: u64,
     /// How often a link had run out of room when they announced themselves.
     starved: u64,
-    /// They were woken: nobody joins them.
+    /// They were woken: no thread joins them.
     is_over: bool,
     /// Wakes them; from the first time on.
     waker: Option<Box<dyn Fn() + Send + Sync>>,
@@ -39,9 +39,9 @@ impl Sleepers {
     }
 }
 
-/// What became of somebody who wanted to sleep.
+/// What a thread does that wanted to sleep.
 pub(crate) enum Joined {
-    /// He is to sleep, until then at the latest.
+    /// It sleeps, until then at the latest.
     Asleep(Option<u64>),
     /// There may be something to look at.
     Ready,
@@ -50,8 +50,8 @@ pub(crate) enum Joined {
 }
 
 impl<H: Host> Interface<H> {
-    /// Somebody is about to sleep at the descriptor, if nothing has happened since the activity was `before`. Who is told to
-    /// sleep calls [`Interface::leave_sleepers`] when he wakes.
+    /// A thread is about to sleep at the descriptor, if nothing has happened since the activity was `before`. If it is told to
+    /// sleep, it calls [`Interface::leave_sleepers`] when it wakes.
     #[cold]
     pub(crate) fn join_sleepers(
         &mut self,
@@ -85,7 +85,7 @@ impl<H: Host> Interface<H> {
         Ok(Joined::Asleep(until_ns))
     }
 
-    /// Somebody who slept at the descriptor does so no longer.
+    /// A thread that slept at the descriptor does so no longer.
     pub(crate) fn leave_sleepers(&mut self) {
         self.sleepers.count -= 1;
         if !self.sleepers.is_any() {
@@ -96,7 +96,7 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether somebody who was told to sleep may do so still.
+    /// Whether a thread that was told to sleep may do so still.
     pub(crate) fn is_asleep(&self) -> bool {
         !self.sleepers.is_over && self.activity() == self.sleepers.told
     }

@@ -133,8 +133,8 @@ impl<H: Host> Receiver<H> {
     }
 
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
-    /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before it
-    /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Manager::next_event`].
+    /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
+    /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
         let is_delivered = self.end.receive(&mut self.manager.enter(), wait)?;
@@ -151,7 +151,7 @@ impl<H: Host> Receiver<H> {
             .map_ok(|()| Record { stream: self })
     }
 
-    /// As [`Receiver::recv`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). Dropping it loses
+    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). Dropping it loses
     /// nothing.
     pub async fn recv_async(&mut self) -> Result<Record<'_, H>, ReceiveError> {
         poll_fn(|context| self.poll_delivered(context)).await?;
@@ -197,8 +197,8 @@ impl<H: Host> Receiver<H> {
         }
     }
 
-    /// Who is at the other end, as the kernel or the handshake vouches, once it has presented itself; also after it is gone, as
-    /// long as no other link has its place. The keys of a stream are for one holder: a peer that
+    /// The sender's identity, for which the kernel or the handshake vouches, once it has presented itself; also after it is gone,
+    /// as long as no other link has its place. The keys of a stream are for one holder: a peer that
     /// was given them before, and passed them on, may have sent records, too.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let link = self.end.sender_link()?;
@@ -266,7 +266,7 @@ impl<H: Host> Sender<H> {
         })
     }
 
-    /// As [`Sender::send`], as a future: somebody has to drive the manager ([`Manager::register_waker`]). If it is dropped before it
+    /// As [`Sender::send`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped before it
     /// is done, the record is not sent.
     pub async fn send_async(&mut self, data: &[u8]) -> Result<(), SendError> {
         poll_fn(|context| self.poll_send(context, data)).await

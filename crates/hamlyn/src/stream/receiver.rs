@@ -184,8 +184,8 @@ impl Receiver {
     }
 
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
-    /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before it
-    /// has presented itself nobody is bound to the stream; who was lost then, tells [`crate::Manager::next_event`].
+    /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
+    /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
     #[inline(always)]
     pub(in crate::stream) fn receive<H: Host>(
         &mut self,

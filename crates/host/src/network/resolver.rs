@@ -407,7 +407,7 @@ impl Network {
         Answer::from_bytes(&answered.payload).map_err(|_| {
             Unanswered::Failed(ConnectError::Invalid {
                 to: to.to_string(),
-                what: "its letter cannot be read",
+                what: "its handshake payload cannot be read",
             })
         })
     }

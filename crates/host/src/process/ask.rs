@@ -100,7 +100,7 @@ fn of_remote(
     deadline_ns: u64,
 ) -> Result<Vec<u8>, AttemptError> {
     let Some(network) = &interior.network else {
-        unreachable!("without a network nobody is abroad");
+        unreachable!("without a network no interface is remote");
     };
     let attempt_error = |why| remote.attempt_error(why);
     let found = network.find(remote, deadline_ns).map_err(attempt_error)?;

@@ -114,11 +114,11 @@ pub enum HandshakeError {
     /// The list of hosts has no such name.
     #[error("no key is known for the host {0}")]
     UnknownHost(String),
-    /// With keys of hosts, whom to ask must be said.
+    /// With keys of hosts, the caller must name the host that it asks.
     #[error("a host must be named whose key is expected")]
     NoHost,
-    /// There is more to be said than fits.
-    #[error("a letter of {bytes} bytes: at most {PAYLOAD_BYTES_MAX}")]
+    /// The payload is longer than a handshake can carry.
+    #[error("a handshake payload of {bytes} bytes: at most {PAYLOAD_BYTES_MAX}")]
     Payload {
         /// How much there is.
         bytes: usize,

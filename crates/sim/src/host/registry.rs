@@ -321,7 +321,7 @@ impl Kernel {
             Medium::Connection(connection) if cause == LossCause::Died => {
                 return self.fall_silent(connection);
             }
-            Medium::Connection(connection) => return self.hang_up(connection),
+            Medium::Connection(connection) => return self.close_connection(connection),
         };
         self.channels.deafen(out_of);
         let left = self

@@ -2,8 +2,8 @@
 //! (decision 12).
 //!
 //! A program's calls offer packets and take those that came, and send what may go by then. Everything else is its host's
-//! keeper, which no processor limits: frames are taken in when they come, as far as there is room, answered, and sent again, whether
-//! the program runs, sleeps or is stopped. The keeper of a process that was killed does nothing any more, so that
+//! driver, which no processor limits: frames are taken in when they come, as far as there is room, answered, and sent again, whether
+//! the program runs, sleeps or is stopped. The driver of a process that was killed does nothing any more, so that
 //! its peers find out by asking in vain, idle ones after some silence.
 
 use std::collections::VecDeque;
@@ -338,7 +338,7 @@ impl Kernel {
     }
 
     /// The program has no link any more: what is under way is brought to its end, then the peer is told.
-    pub(crate) fn hang_up(&mut self, number: u32) {
+    pub(crate) fn close_connection(&mut self, number: u32) {
         let Some(connection) = self.connection(number) else {
             return;
         };
@@ -410,7 +410,7 @@ impl Kernel {
         self.send_due(number);
     }
 
-    /// The keeper looks after a connection.
+    /// The driver looks after a connection.
     pub(crate) fn look_after(&mut self, number: u32) {
         let now = self.now();
         let Some(connection) = self.connection(number) else {

@@ -45,7 +45,7 @@ impl Classified for Parcel {
 /// A network that carries frames of the world.
 pub type Carrier = Box<dyn Network<Parcel>>;
 
-/// Bytes of a datagram before and behind its frame: envelope and tag (decision 12).
+/// Bytes of a datagram before and behind its frame: packet header and tag (decision 12).
 const WRAPPING_BYTES: usize = 32;
 
 /// The frames of a world.

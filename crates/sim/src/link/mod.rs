@@ -565,7 +565,7 @@ impl Drop for SimReceive {
                 if let Some(token) = token {
                     kernel.connection_nack(connection, token);
                 }
-                kernel.hang_up(connection);
+                kernel.close_connection(connection);
             }
         });
     }

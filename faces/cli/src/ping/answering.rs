@@ -13,14 +13,14 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::{Destination, Manager, ReceiveError, Ticket, Wait};
 
 use super::message::{self, Clock, ITEM, SIZE_BYTES_MAX};
-use super::{Arguments, GLANCE, Stop};
+use super::{Arguments, POLL_SPAN, Stop};
 
 /// Tickets that are offered at a time.
 const STOCK: u64 = 16;
 /// Receivers that were offered, and that nobody has said hello to.
 const SILENT_MAX: usize = 64;
 /// Those who are served at a time at most.
-const GUESTS_MAX: usize = 1024;
+const CLIENTS_MAX: usize = 1024;
 /// Newcomers are looked for when nobody was served, and at each such round: a client in service must not wait for
 /// those who are not there.
 const ROUNDS: u64 = 256;
@@ -28,7 +28,7 @@ const ROUNDS: u64 = 256;
 const ROOM: Wait = Wait::millis(100);
 
 /// A client in service.
-struct Guest {
+struct Client {
     receiver: Receiver,
     sender: Sender,
     peer: Destination,
@@ -36,14 +36,14 @@ struct Guest {
     answered: u64,
 }
 
-struct Desk<'a> {
+struct Responder<'a> {
     arguments: &'a Arguments,
     manager: Manager<ProcessHost>,
     /// The oldest first: in this order their tickets are given away.
     silent: VecDeque<Receiver>,
     /// Tickets that were ever offered.
     offered: u64,
-    guests: Vec<Guest>,
+    clients: Vec<Client>,
     answer: Vec<u8>,
 }
 
@@ -52,34 +52,34 @@ pub(super) fn run(
     manager: Manager<ProcessHost>,
     stop: &Stop,
 ) -> Result<ExitCode> {
-    let mut desk = Desk {
+    let mut responder = Responder {
         arguments,
         manager,
         silent: VecDeque::new(),
         offered: 0,
-        guests: Vec::new(),
+        clients: Vec::new(),
         answer: Vec::new(),
     };
-    desk.restock()?;
-    desk.introduce();
+    responder.restock()?;
+    responder.introduce();
     let mut round = 0_u64;
     while !stop.is_wanted() {
-        let served = desk.serve()?;
+        let served = responder.serve()?;
         if !served || round.is_multiple_of(ROUNDS) {
-            desk.welcome()?;
-            desk.restock()?;
-            desk.see_off()?;
+            responder.welcome()?;
+            responder.restock()?;
+            responder.see_off()?;
         }
         round += 1;
-        desk.manager.wait(Wait::For(GLANCE))?;
+        responder.manager.wait(Wait::For(POLL_SPAN))?;
     }
-    for guest in &desk.guests {
-        desk.say(&format!("{}: {} answered", guest.shown, guest.answered));
+    for client in &responder.clients {
+        responder.say(&format!("{}: {} answered", client.shown, client.answered));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Desk<'_> {
+impl Responder<'_> {
     fn say(&self, what: &str) {
         if !self.arguments.quiet {
             eprintln!("{what}");
@@ -125,9 +125,9 @@ impl Desk<'_> {
     /// Answers what has come; whether anything had.
     fn serve(&mut self) -> Result<bool> {
         let mut served = false;
-        for guest in &mut self.guests {
+        for client in &mut self.clients {
             loop {
-                let received = guest.receiver.recv(Wait::Poll);
+                let received = client.receiver.recv(Wait::Poll);
                 let Some(datagram) = taken(received)? else {
                     break;
                 };
@@ -138,8 +138,8 @@ impl Desk<'_> {
                 drop(datagram);
                 if is_answered {
                     let _ = &mut self.manager;
-                    let sent = guest.sender.send(&self.answer, ROOM);
-                    guest.answered += u64::from(sent.is_ok());
+                    let sent = client.sender.send(&self.answer, ROOM);
+                    client.answered += u64::from(sent.is_ok());
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Desk<'_> {
                 break;
             };
             match (size_bytes, reply) {
-                (Some(size_bytes), Some(reply)) if self.guests.len() < GUESTS_MAX => {
+                (Some(size_bytes), Some(reply)) if self.clients.len() < CLIENTS_MAX => {
                     self.admit(receiver, &reply, size_bytes)?;
                 }
                 // It says nothing that we know.
@@ -204,7 +204,7 @@ impl Desk<'_> {
             _ => format!("interface {interface:016x} of user {user}, on another host"),
         };
         self.say(&format!("{shown}: asks with {size_bytes} bytes"));
-        self.guests.push(Guest {
+        self.clients.push(Client {
             receiver,
             sender,
             peer: peer.destination,
@@ -217,19 +217,19 @@ impl Desk<'_> {
     /// Forgets those whose link has ended.
     fn see_off(&mut self) -> Result<()> {
         let mut index = 0;
-        while let Some(guest) = self.guests.get(index) {
+        while let Some(client) = self.clients.get(index) {
             let interface = self.manager.interface();
             if interface
                 .peers()
-                .any(|(_, peer)| peer.destination.is_same(&guest.peer))
+                .any(|(_, peer)| peer.destination.is_same(&client.peer))
             {
                 index += 1;
                 continue;
             }
             drop(interface);
-            let guest = self.guests.swap_remove(index);
-            self.say(&format!("{}: {} answered", guest.shown, guest.answered));
-            drop(guest.receiver);
+            let client = self.clients.swap_remove(index);
+            self.say(&format!("{}: {} answered", client.shown, client.answered));
+            drop(client.receiver);
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use indicatif::ProgressBar;
 
 use super::message::{self, Answer, Clock, ITEM};
 use super::report::{Ended, Path, Report, Times};
-use super::{Arguments, GLANCE, Stop};
+use super::{Arguments, POLL_SPAN, Stop};
 
 /// Messages after which the state of the way is looked at: it cannot be asked for when the peer is gone.
 const STATE_EVERY: u64 = 1024;
@@ -74,7 +74,7 @@ fn greet<'a>(
     let sent_ns = Clock::now_ns();
     sender.send_to(0, &hello, Some(&own), left())?;
     let back = loop {
-        if let Some(datagram) = receiver.recv(Wait::For(GLANCE))? {
+        if let Some(datagram) = receiver.recv(Wait::For(POLL_SPAN))? {
             break datagram.to_vec();
         }
         ensure!(
@@ -115,7 +115,7 @@ fn greet<'a>(
     })
 }
 
-/// Asks for a ticket a glance at a time, so that an interrupt ends it.
+/// Asks for a ticket in short waits, so that an interrupt ends it.
 fn ask_for_ticket(
     arguments: &Arguments,
     manager: &Manager<ProcessHost>,
@@ -245,7 +245,7 @@ impl Asker<'_> {
     fn await_answer(&mut self, number: u64, sent_ns: u64, until: Instant) -> Result<Outcome> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.next_answer(left.min(GLANCE))? {
+            match self.next_answer(left.min(POLL_SPAN))? {
                 Next::Answer(answer, came_ns, is_whole) => {
                     if answer.number != number as u32 {
                         // To a message that was given up.
@@ -280,7 +280,7 @@ impl Asker<'_> {
             if left.is_zero() {
                 return Ok(Outcome::Answered);
             }
-            match self.next_answer(left.min(GLANCE))? {
+            match self.next_answer(left.min(POLL_SPAN))? {
                 Next::Answer(..) => self.report.late += 1,
                 Next::Lost(lost) => return Ok(Outcome::Lost(lost)),
                 Next::Nothing => {}

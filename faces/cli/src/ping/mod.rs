@@ -98,4 +98,4 @@ impl Stop {
 }
 
 /// How long to wait at a time, so that [`Stop`] is seen soon.
-const GLANCE: Duration = Duration::from_millis(100);
+const POLL_SPAN: Duration = Duration::from_millis(100);

@@ -105,7 +105,7 @@ fn faults(random: &mut Random, processes: usize) -> Vec<Fault> {
                     at_us,
                     after_us: span_us,
                 },
-                // Longer than anybody is waited for who does not answer: its keeper does.
+                // Longer than the timeout of its peers: its host answers meanwhile.
                 2 if random.below(3) == 0 => Fault::Stop {
                     process,
                     at_us,
