@@ -426,7 +426,7 @@ impl<H: Host> Sender<H> {
     /// Makes a ticket usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
-            target: manager.interface().target(ticket, wait)?,
+            target: manager.enter().target(ticket, wait)?,
             manager: manager.hold(),
         })
     }

@@ -283,7 +283,7 @@ impl<H: Host> Sender<H> {
 
     /// Makes a member usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, member: &Member, wait: Wait) -> Result<Self, ConnectError> {
-        let target = manager.interface().target(&member.ticket, wait)?;
+        let target = manager.enter().target(&member.ticket, wait)?;
         Ok(Self {
             target,
             left: Some(member.share),

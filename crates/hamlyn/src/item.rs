@@ -316,8 +316,7 @@ impl<H: Host> Manager<H> {
         let mut manager = self.enter();
         let mut wait_state = WaitState::new(wait);
         let wait = manager.interface().left(&mut wait_state);
-        let interface = manager.interface_mut();
-        let offered = interface.ask(Address::Name(name), item, wait)?;
+        let offered = manager.ask(Address::Name(name), item, wait)?;
         let body = header.body_of(&offered, to)?;
         Ok((body, manager.interface().left(&mut wait_state)))
     }

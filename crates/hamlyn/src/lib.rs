@@ -46,6 +46,7 @@
 
 mod active_links;
 mod cached_table;
+mod connecting;
 mod core;
 pub mod datagram;
 mod drop_list;

@@ -223,6 +223,14 @@ impl<'a, H: Host> Entered<'a, H> {
         Ok(true)
     }
 
+    /// Lets other threads use the manager while `act` runs.
+    pub(crate) fn let_others<R>(&mut self, act: impl FnOnce() -> R) -> R {
+        if Self::AMONG_THREADS {
+            self.interface.tell_sleepers();
+        }
+        Held::<H>::let_others(&mut self.guard, act)
+    }
+
     /// What to do next in a wait. If that is to look again, what is to be done before is done, and other threads may have used
     /// the manager meanwhile.
     #[inline]

@@ -55,7 +55,7 @@ pub fn open_shared(
 /// An item has 1 to 64 letters, digits, dots, underscores and hyphens. An end point that is dropped is not found any more.
 /// Binding allocates and does not block. Connecting allocates, and blocks for as long as `wait` says while no interface has the
 /// name or nothing is bound to the item, so both programs may start in any order; [`Wait::Poll`] leaves others no time to answer.
-/// While a thread connects, the other threads of a shared manager wait.
+/// While a thread connects, the other threads of a shared manager use it.
 impl<H: Host> Manager<H> {
     /// A receiver for datagrams of up to `buffer_bytes`, 1 byte to 2 GiB, ready for the first. Any number of senders may connect.
     pub fn bind_datagram(

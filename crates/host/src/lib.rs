@@ -137,6 +137,28 @@ pub enum Supply {
     Afterwards,
 }
 
+/// Finds other interfaces and connects to them, in a thread of its own if need be: while it waits, everything else of its host can
+/// be used. Waits end early if `given_up` says so; it is looked at between two attempts.
+pub trait Connector: Send + 'static {
+    /// As [`Host::ask`].
+    fn ask(
+        &self,
+        to: Address<'_>,
+        item: &str,
+        deadline_ns: u64,
+        given_up: &AtomicBool,
+    ) -> Result<Vec<u8>, ConnectError>;
+
+    /// As [`Host::connect`], but the interface is told of a new link as of one that others make ([`Event::Linked`]). Returns
+    /// [`Peer::token`].
+    fn connect(
+        &self,
+        to: Address<'_>,
+        deadline_ns: u64,
+        given_up: &AtomicBool,
+    ) -> Result<u64, ConnectError>;
+}
+
 /// The contract between an interface and its surroundings.
 pub trait Host: std::fmt::Debug + 'static {
     /// What moves packets here.
@@ -145,6 +167,11 @@ pub trait Host: std::fmt::Debug + 'static {
     type Sharing: sharing::Sharing;
     /// See [`Driver`].
     type Driver: Driver<Link = Self::Link> + Send + 'static;
+    /// See [`Connector`].
+    type Connector: Connector;
+
+    /// What connects for this host.
+    fn connector(&self) -> Self::Connector;
 
     /// Where tickets to this interface point.
     fn identity(&self) -> Destination;
@@ -208,7 +235,10 @@ pub trait Host: std::fmt::Debug + 'static {
         to: Address<'_>,
         item: &str,
         deadline_ns: u64,
-    ) -> Result<Vec<u8>, ConnectError>;
+    ) -> Result<Vec<u8>, ConnectError> {
+        let given_up = AtomicBool::new(false);
+        self.connector().ask(to, item, deadline_ns, &given_up)
+    }
 
     /// Ends a link from this side. The link itself must be dropped by the caller.
     /// Events of the link that were not yet fetched are dropped. Called for each link once the application knows that it

@@ -74,7 +74,7 @@ pub struct UdpEndpoint {
     reception: Mutex<Reception>,
     connections: Mutex<Connections>,
     unassociated: Mutex<Unassociated>,
-    pending: Mutex<Option<PendingHandshake>>,
+    pending: Mutex<Vec<PendingHandshake>>,
     /// Bytes of frames that all links keep until they are taken.
     queued_bytes: Arc<AtomicUsize>,
     batches: Mutex<Vec<Batch>>,
@@ -371,10 +371,10 @@ impl UdpEndpoint {
     }
 
     /// The host begins a handshake with that address, by that number. The polling thread passes answers on until
-    /// [`UdpEndpoint::end_handshake`]. One thread at a time asks.
+    /// [`UdpEndpoint::end_handshake`] with that number. Several threads may ask.
     pub fn begin_handshake(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
         let (notify, answers) = mpsc::sync_channel(ANSWERS_MAX);
-        *lock(&self.pending) = Some(PendingHandshake {
+        lock(&self.pending).push(PendingHandshake {
             to,
             number,
             notify,
@@ -387,32 +387,35 @@ impl UdpEndpoint {
 
     /// Whether the host asks, and waits for what others find.
     pub fn is_handshaking(&self) -> bool {
-        lock(&self.pending).is_some()
+        !lock(&self.pending).is_empty()
     }
 
-    /// The host does not ask any more.
-    pub fn end_handshake(&self) {
-        *lock(&self.pending) = None;
+    /// The host does not ask any more by that number.
+    pub fn end_handshake(&self, number: u32) {
+        lock(&self.pending).retain(|pending| pending.number != number);
     }
 
-    /// Passes a message on to the pending handshake, if it belongs to that.
+    /// Passes a message, or a report, on to the pending handshakes to which it belongs; whether there are any.
     fn pass_on(
         &self,
         concerns: impl Fn(&PendingHandshake) -> bool,
         message: Option<&[u8]>,
     ) -> bool {
-        let mut pending = lock(&self.pending);
-        let Some(pending) = pending.as_mut().filter(|pending| concerns(pending)) else {
-            return false;
-        };
-        if message.is_none() {
-            let Some(left) = pending.reports_left.checked_sub(1) else {
-                return true;
-            };
-            pending.reports_left = left;
+        let mut is_any = false;
+        for pending in lock(&self.pending).iter_mut() {
+            if !concerns(pending) {
+                continue;
+            }
+            is_any = true;
+            if message.is_none() {
+                let Some(left) = pending.reports_left.checked_sub(1) else {
+                    continue;
+                };
+                pending.reports_left = left;
+            }
+            let _ = pending.notify.try_send(message.map(<[u8]>::to_vec));
         }
-        let _ = pending.notify.try_send(message.map(<[u8]>::to_vec));
-        true
+        is_any
     }
 
     /// Answers an unassociated datagram.
@@ -577,7 +580,7 @@ impl Reception {
 }
 
 impl UdpEndpoint {
-    /// Keeps an unassociated datagram for the host, or passes it to the pending handshake.
+    /// Keeps an unassociated datagram for the host, or passes it to its pending handshake.
     #[cold]
     fn heed(&self, datagram: Option<Datagram<'_>>) {
         let Some(Datagram {

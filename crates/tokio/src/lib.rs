@@ -30,8 +30,8 @@
 //! [`hamlyn::open_shared`] opens may be used by any task of any runtime.
 //!
 //! No call of this crate blocks. Calls of end points do, unless they are made with [`hamlyn::Wait::Poll`] or are futures
-//! themselves (`recv_async` and its like). To connect blocks, too, and keeps a manager that is shared from all other tasks
-//! meanwhile: connect before tasks use it, outside of the runtime's own threads (`spawn_blocking`).
+//! themselves (`recv_async` and its like). To connect blocks, too: connect outside of the runtime's own threads
+//! (`spawn_blocking`).
 #![forbid(unsafe_code)]
 
 mod driver;

@@ -27,8 +27,7 @@ impl<H: Host> Interface<H> {
     /// Makes a ticket usable: finds the link to its interface, connecting if there is none.
     /// Blocks for as long as `wait` says, if it must connect.
     pub fn target(&mut self, ticket: &Ticket, wait: Wait) -> Result<Target, ConnectError> {
-        self.attend_if_asked();
-        let link = match self.links.to(&ticket.destination) {
+        let link = match self.link_to(&ticket.destination) {
             Some(link) => link,
             None => self.connect(Address::Destination(ticket.destination), wait)?,
         };
@@ -83,28 +82,42 @@ impl<H: Host> Interface<H> {
                 self.drain_events();
                 Ok(id)
             }
-            Connected::Already { token } => {
-                let told_by_ns = deadline_ns.min(self.host.now_ns().saturating_add(NEWS_NS));
-                loop {
-                    self.drain_events();
-                    if let Some(destination) = self.links.by_token(token)
-                        && let Some(link) = self.links.to(&destination)
-                    {
-                        return Ok(link);
-                    }
-                    // A network processor may know more than it has told.
-                    if self.processor.is_none() || self.host.now_ns() >= told_by_ns {
-                        return Err(ConnectError::Gone { to: describe(to) });
-                    }
-                    self.await_news(told_by_ns)?;
-                }
-            }
+            Connected::Already { token } => self.linked(token, to, deadline_ns),
         }
+    }
+
+    /// The link of that token to that peer, which the host has.
+    pub(crate) fn linked(
+        &mut self,
+        token: u64,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<LinkId, ConnectError> {
+        let told_by_ns = deadline_ns.min(self.host.now_ns().saturating_add(NEWS_NS));
+        loop {
+            self.drain_events();
+            if let Some(destination) = self.links.by_token(token)
+                && let Some(link) = self.links.to(&destination)
+            {
+                return Ok(link);
+            }
+            // A network processor may know more than it has told.
+            if self.processor.is_none() || self.host.now_ns() >= told_by_ns {
+                return Err(ConnectError::Gone { to: describe(to) });
+            }
+            self.await_news(told_by_ns)?;
+        }
+    }
+
+    /// The link that leads there, if there is one.
+    pub(crate) fn link_to(&mut self, destination: &Destination) -> Option<LinkId> {
+        self.attend_if_asked();
+        self.links.to(destination)
     }
 
     /// Takes what lost peers had sent, so that their links end; whether any did.
     #[cold]
-    fn clear_links(&mut self) -> bool {
+    pub(crate) fn clear_links(&mut self) -> bool {
         let links = self.links.iter().count();
         for _ in 0..CLEARING_LOOKS {
             self.poll();

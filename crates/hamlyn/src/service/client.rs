@@ -180,7 +180,7 @@ impl<H: Host> Client<H> {
             what: "its lane is none",
         })?;
         let mut entered = manager.enter();
-        let target = entered.interface_mut().target(&seed.requests, left)?;
+        let target = entered.target(&seed.requests, left)?;
         let board = target.with_ticket(seed.board).ok_or(ConnectError::Seed {
             what: "its board is another interface's",
         })?;

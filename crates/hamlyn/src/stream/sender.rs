@@ -73,7 +73,7 @@ impl Sender {
     ) -> Result<Self, ConnectError> {
         seed.validate()
             .map_err(|what| ConnectError::Seed { what })?;
-        let mut target = manager.interface_mut().target(&seed.ticket, wait)?;
+        let mut target = manager.target(&seed.ticket, wait)?;
         target.set_metadata_index(0);
         let Some(control) = target.with_ticket(seed.control()) else {
             unreachable!("both tickets name one interface");

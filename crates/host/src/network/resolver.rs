@@ -434,8 +434,9 @@ impl Network {
             to: to.to_string(),
             reason: error.to_string(),
         })?;
+        let number = initiator.association();
         let answered = connect(&self.endpoint, initiator, self.own_for(to), to, deadline_ns);
-        self.endpoint.end_handshake();
+        self.endpoint.end_handshake(number);
         answered
     }
 

@@ -7,32 +7,37 @@ use super::grant::Unlinkable;
 use super::reach::{AttemptError, ControlChannel, Route, Target};
 use super::registry::{NewLink, Outgoing, PeerKey};
 use crate::network::resolver::{PendingConnection, RemoteTarget};
-use crate::{Address, ConnectError, Connected, HostError, Peer, RefusedBecause};
-use hamlyn_link::either::EitherLink;
+use crate::{Address, ConnectError, HostError, Peer, RefusedBecause};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long the peer's own attempt is waited for, before it is tried again.
 const SIMULTANEOUS_NS: u64 = 16_000_000;
 
+/// The link to a peer: its token, and whether it was made now.
+pub(super) struct Linked {
+    pub(super) token: u64,
+    pub(super) is_new: bool,
+}
+
 /// What became of one attempt.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is made once and taken apart at once"
-)]
 enum Attempt {
-    Made(Connected<EitherLink>),
-    /// The peer's own attempt is to be used.
-    Incoming(PeerKey),
+    Made(Linked),
+    /// The peer's own attempt, or another thread's, is to be used.
+    UnderWay(PeerKey),
     /// It is ourselves.
     Loopback,
 }
 
+/// Connects. The owner is to be told of a new link, as of one that others make. Gives up between two attempts when `given_up`
+/// says so.
 pub(super) fn connect(
     interior: &Interior,
     to: Address<'_>,
     deadline_ns: u64,
-) -> Result<Connected<EitherLink>, ConnectError> {
+    given_up: &AtomicBool,
+) -> Result<Linked, ConnectError> {
     let whom = Route::of(interior, to, deadline_ns)?;
     let stalled = || ConnectError::Stalled {
         to: whom.shown().to_owned(),
@@ -44,25 +49,28 @@ pub(super) fn connect(
             Route::Another(target) => attempt(interior, target, deadline_ns),
             Route::Remote(remote) => attempt_remote(interior, remote, deadline_ns),
         };
-        let (why, incoming) = match made {
-            Ok(Attempt::Made(connected)) => return Ok(connected),
+        let (why, under_way) = match made {
+            Ok(Attempt::Made(linked)) => return Ok(linked),
             Ok(Attempt::Loopback) => return oneself(interior),
-            Ok(Attempt::Incoming(key)) => (stalled(), Some(key)),
+            Ok(Attempt::UnderWay(key)) => (stalled(), Some(key)),
             Err(AttemptError::Again(why)) => (why, None),
             Err(AttemptError::Final(why)) => return Err(why),
             Err(AttemptError::Late) => return Err(stalled()),
         };
-        let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
+        let pause_ns = backoff.next_ns(deadline_ns);
+        let Some(pause_ns) = pause_ns.filter(|_| !given_up.load(Ordering::Relaxed)) else {
             return Err(why);
         };
-        match incoming {
+        match under_way {
             None => std::thread::sleep(Duration::from_nanos(pause_ns)),
-            // The peer may have failed after it refused us, so this is no wait
-            // until the deadline: after a while we try again.
+            // That attempt may fail, so this is no wait until the deadline: after a while we try again.
             Some(key) => {
                 let until_ns = now_ns().saturating_add(SIMULTANEOUS_NS).min(deadline_ns);
                 if let Some(token) = interior.registry.await_link(key, until_ns) {
-                    return Ok(Connected::Already { token });
+                    return Ok(Linked {
+                        token,
+                        is_new: false,
+                    });
                 }
             }
         }
@@ -70,16 +78,12 @@ pub(super) fn connect(
 }
 
 /// A link to the interface itself.
-fn oneself(interior: &Interior) -> Result<Connected<EitherLink>, ConnectError> {
+fn oneself(interior: &Interior) -> Result<Linked, ConnectError> {
     let link = interior
         .lender
         .loopback(interior.registry.waker_descriptor()?)?;
-    let (token, is_new) = interior.registry.loopback(link.receive.wake_word());
-    if !is_new {
-        return Ok(Connected::Already { token });
-    }
     let peer = Peer {
-        token,
+        token: 0,
         destination: interior.identity,
         group: rustix::process::getegid().as_raw(),
         process: std::process::id(),
@@ -89,15 +93,16 @@ fn oneself(interior: &Interior) -> Result<Connected<EitherLink>, ConnectError> {
             .as_ref()
             .map(|name| name.as_str().to_owned()),
     };
-    Ok(Connected::New(peer, EitherLink::Pair(link)))
+    let (token, is_new) = interior.registry.enter_loopback(peer, link);
+    Ok(Linked { token, is_new })
 }
 
 /// Takes back, at the end of an attempt, the claim to be connecting.
-struct Claim<'a>(&'a Interior);
+struct Claim<'a>(&'a Interior, PeerKey);
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.0.registry.end_outgoing();
+        self.0.registry.end_outgoing(self.1);
     }
 }
 
@@ -123,7 +128,7 @@ fn attempt_remote(
     if let Some(early) = claim(interior, key)? {
         return Ok(early);
     }
-    let _claim = Claim(interior);
+    let _claim = Claim(interior, key);
     let own = |pending: &PendingConnection<'_>| {
         pending.side(interior.identity, interior.settings.name.clone())
     };
@@ -138,7 +143,7 @@ fn attempt_remote(
             }
             enter(interior, NewLink::remote(peer, link))
         }
-        Err(RefusedBecause::SIMULTANEOUS) => Ok(Attempt::Incoming(key)),
+        Err(RefusedBecause::SIMULTANEOUS) => Ok(Attempt::UnderWay(key)),
         Err(reason) => {
             let to = remote.shown.clone();
             let error = ConnectError::Refused { to, reason };
@@ -154,8 +159,11 @@ fn attempt_remote(
 fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, AttemptError> {
     match interior.registry.begin_outgoing(key) {
         Outgoing::Begun => Ok(None),
-        Outgoing::Linked(token) => Ok(Some(Attempt::Made(Connected::Already { token }))),
-        Outgoing::Incoming => Ok(Some(Attempt::Incoming(key))),
+        Outgoing::Linked(token) => Ok(Some(Attempt::Made(Linked {
+            token,
+            is_new: false,
+        }))),
+        Outgoing::UnderWay => Ok(Some(Attempt::UnderWay(key))),
         Outgoing::Full => {
             let allowed = interior.settings.links_max as u32;
             Err(HostError::LinksFull { allowed }.into())
@@ -166,8 +174,14 @@ fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, AttemptEr
 fn enter(interior: &Interior, new_link: NewLink) -> Result<Attempt, AttemptError> {
     Ok(Attempt::Made(
         match interior.registry.enter_outgoing(new_link)? {
-            Ok((peer, link)) => Connected::New(peer, link),
-            Err(token) => Connected::Already { token },
+            Ok(token) => Linked {
+                token,
+                is_new: true,
+            },
+            Err(token) => Linked {
+                token,
+                is_new: false,
+            },
         },
     ))
 }
@@ -184,7 +198,7 @@ fn attempt(
     if let Some(early) = claim(interior, key)? {
         return Ok(early);
     }
-    let _claim = Claim(interior);
+    let _claim = Claim(interior, key);
     let (lent, file) = interior.lender.lend()?;
     let hello = Message::Hello(interior.lender.offer(&lent));
     channel.say(&hello, &interior.lender.descriptors(&file))?;
@@ -194,7 +208,7 @@ fn attempt(
         (Message::Welcome(offer), Some(descriptors)) => (offer, descriptors),
         (Message::Refusal { reason }, _) => {
             return match RefusedBecause(reason) {
-                RefusedBecause::SIMULTANEOUS => Ok(Attempt::Incoming(key)),
+                RefusedBecause::SIMULTANEOUS => Ok(Attempt::UnderWay(key)),
                 reason => Err(target.refused(reason)),
             };
         }

@@ -66,7 +66,7 @@ use crate::offers::Offers;
 use crate::sharing::{AnyThread, OneThread, Sharing};
 use crate::waiter::Waiter;
 use crate::{
-    Address, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
+    Address, ConnectError, Connected, Connector, Destination, Errno, Host, HostError, Peer, Supply,
     ThreadHandle,
 };
 use control_thread::ControlThread;
@@ -85,6 +85,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 /// Connections that the kernel keeps for us until the control thread accepts them.
@@ -274,10 +275,40 @@ impl<S> Drop for ProcessHost<S> {
     }
 }
 
+/// See [`Connector`].
+#[derive(Clone)]
+pub struct ProcessConnector(Arc<Interior>);
+
+impl Connector for ProcessConnector {
+    fn ask(
+        &self,
+        to: Address<'_>,
+        item: &str,
+        deadline_ns: u64,
+        given_up: &AtomicBool,
+    ) -> Result<Vec<u8>, ConnectError> {
+        ask::ask(&self.0, to, item, deadline_ns, given_up)
+    }
+
+    fn connect(
+        &self,
+        to: Address<'_>,
+        deadline_ns: u64,
+        given_up: &AtomicBool,
+    ) -> Result<u64, ConnectError> {
+        Ok(connect::connect(&self.0, to, deadline_ns, given_up)?.token)
+    }
+}
+
 impl<S: Sharing> Host for ProcessHost<S> {
     type Sharing = S;
     type Link = EitherLink;
     type Driver = ProcessDriver;
+    type Connector = ProcessConnector;
+
+    fn connector(&self) -> ProcessConnector {
+        ProcessConnector(Arc::clone(&self.interior))
+    }
 
     fn identity(&self) -> Destination {
         self.interior.identity
@@ -317,7 +348,14 @@ impl<S: Sharing> Host for ProcessHost<S> {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<Connected<Self::Link>, ConnectError> {
-        connect::connect(&self.interior, to, deadline_ns)
+        let (interior, given_up) = (&self.interior, AtomicBool::new(false));
+        let linked = connect::connect(interior, to, deadline_ns, &given_up)?;
+        let token = linked.token;
+        let new = linked.is_new.then(|| interior.registry.take_linked(token));
+        Ok(match new.flatten() {
+            Some((peer, link)) => Connected::New(peer, link),
+            None => Connected::Already { token },
+        })
     }
 
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
@@ -335,15 +373,6 @@ impl<S: Sharing> Host for ProcessHost<S> {
         if let Ok(name) = Name::new(item) {
             self.interior.offers.withdraw(&name);
         }
-    }
-
-    fn ask(
-        &mut self,
-        to: Address<'_>,
-        item: &str,
-        deadline_ns: u64,
-    ) -> Result<Vec<u8>, ConnectError> {
-        ask::ask(&self.interior, to, item, deadline_ns)
     }
 
     fn disconnect(&mut self, token: u64) {

@@ -121,8 +121,8 @@ struct State {
     events: VecDeque<Event<EitherLink>>,
     links: HashMap<u64, Entry>,
     by_key: HashMap<PeerKey, u64>,
-    /// Whom the owner is shaking hands with.
-    connecting: Option<PeerKey>,
+    /// Whom the owner is shaking hands with, one thread with each.
+    connecting: Vec<PeerKey>,
     /// Whom the control thread is about to link.
     accepting: Option<PeerKey>,
     loopback: Option<(u64, WakeWord)>,
@@ -146,8 +146,8 @@ pub(crate) enum Outgoing {
     Begun,
     /// There is a link already.
     Linked(u64),
-    /// The control thread is about to complete one.
-    Incoming,
+    /// The control thread, or another thread of the owner, is about to complete one.
+    UnderWay,
     /// As many links as allowed are there.
     Full,
 }
@@ -324,17 +324,17 @@ impl Registry {
         }
     }
 
-    /// The token of the link to oneself, and whether it is new.
-    pub(crate) fn loopback(&self, wake_word: &WakeWord) -> (u64, bool) {
+    /// Enters a link of the interface to itself and tells of it, unless there is one. The token, and whether it is new.
+    pub(crate) fn enter_loopback(&self, mut peer: Peer, link: PairLink) -> (u64, bool) {
         let mut state = self.lock();
-        match state.loopback {
-            Some((token, _)) => (token, false),
-            None => {
-                let token = state.new_token();
-                state.loopback = Some((token, wake_word.clone()));
-                (token, true)
-            }
+        if let Some((token, _)) = state.loopback {
+            return (token, false);
         }
+        let token = state.new_token();
+        peer.token = token;
+        state.loopback = Some((token, link.receive.wake_word().clone()));
+        self.tell(&mut state, Event::Linked(peer, EitherLink::Pair(link)));
+        (token, true)
     }
 
     /// Whether anything comes by rings: from other processes, or from this one.
@@ -351,34 +351,48 @@ impl Registry {
         if let Some(token) = self.linked_to(&mut state, key) {
             return Outgoing::Linked(token);
         }
-        if state.accepting == Some(key) {
-            return Outgoing::Incoming;
+        if state.accepting == Some(key) || state.connecting.contains(&key) {
+            return Outgoing::UnderWay;
         }
-        if self.is_full(&state) {
+        if state.links.len() + state.connecting.len() >= self.links_max {
             return Outgoing::Full;
         }
-        state.connecting = Some(key);
+        state.connecting.push(key);
         Outgoing::Begun
     }
 
     /// The owner's handshake is over, with or without success.
-    pub(crate) fn end_outgoing(&self) {
-        self.lock().connecting = None;
+    pub(crate) fn end_outgoing(&self, key: PeerKey) {
+        self.lock().connecting.retain(|&other| other != key);
+        self.linked.notify_all();
     }
 
-    /// Enters a link that the owner made. If the peer's own attempt came first, that
+    /// Enters a link that the owner made, and tells of it. If the peer's own attempt came first, that
     /// link's token is the error, and this one is dropped.
-    pub(crate) fn enter_outgoing(
-        &self,
-        new_link: NewLink,
-    ) -> Result<Result<(Peer, EitherLink), u64>, HostError> {
+    pub(crate) fn enter_outgoing(&self, new_link: NewLink) -> Result<Result<u64, u64>, HostError> {
         let mut state = self.lock();
         let key = PeerKey::of(&new_link.peer.destination);
-        state.connecting = None;
         if let Some(token) = self.linked_to(&mut state, key) {
             return Ok(Err(token));
         }
-        self.enter(&mut state, new_link).map(Ok)
+        let (peer, link) = self.enter(&mut state, new_link)?;
+        let token = peer.token;
+        self.tell(&mut state, Event::Linked(peer, link));
+        Ok(Ok(token))
+    }
+
+    /// Takes a link of which the owner was to be told; nothing if it has been.
+    pub(crate) fn take_linked(&self, token: u64) -> Option<(Peer, EitherLink)> {
+        let mut state = self.lock();
+        let is_of_token = |event: &Event<EitherLink>| matches!(event, Event::Linked(peer, _) if peer.token == token);
+        let at = state.events.iter().position(is_of_token)?;
+        let event = state.events.remove(at);
+        self.attention
+            .store(!state.events.is_empty(), Ordering::Relaxed);
+        match event {
+            Some(Event::Linked(peer, link)) => Some((peer, link)),
+            _ => None,
+        }
     }
 
     /// Waits until there is a link to `key`.
@@ -446,7 +460,7 @@ impl Registry {
         if key.interface == self.own.interface {
             return Err(Outcome::Invalid);
         }
-        let ours_is_used = state.connecting == Some(key) && self.own.interface < key.interface;
+        let ours_is_used = state.connecting.contains(&key) && self.own.interface < key.interface;
         if ours_is_used || self.linked_to(&mut state, key).is_some() {
             return Err(Outcome::Simultaneous);
         }

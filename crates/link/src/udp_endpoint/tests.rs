@@ -451,7 +451,7 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
         one.answer(gone, b"?").unwrap();
         one.poll();
     }
-    one.end_handshake();
+    one.end_handshake(number);
     assert!(!one.is_handshaking());
 }
 

@@ -5,13 +5,14 @@ pub(crate) mod registry;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use hamlyn::{Manager, ManagerOptions, OpenError};
 use hamlyn_host::process::name::Name;
 use hamlyn_host::waiter::{Parker, Waiter};
 use hamlyn_host::{
-    Address, ConnectError, Connected, Destination, Errno, Host, HostError, Peer, Supply,
-    ThreadHandle,
+    Address, ConnectError, Connected, Connector, Destination, Errno, Event, Host, HostError, Peer,
+    Supply, ThreadHandle,
 };
 use hamlyn_ring::lending::Borrowed;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
@@ -60,7 +61,12 @@ impl SimHost {
             namespace: "sim".to_owned(),
         })
     }
+}
 
+/// See [`Connector`].
+pub struct SimConnector(u32);
+
+impl SimConnector {
     /// Waits until an address leads to somebody.
     fn find(&self, to: Address<'_>, deadline_ns: u64) -> Result<u32, ConnectError> {
         loop {
@@ -90,11 +96,93 @@ impl SimHost {
         deadline_ns: u64,
         late: impl FnOnce() -> ConnectError,
     ) -> Result<(), ConnectError> {
-        if self.now_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
+        if world::now().as_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
             return Err(late());
         }
         task::wait(Some(Time::from_ns(deadline_ns)));
         Ok(())
+    }
+
+    /// The link to somebody.
+    fn link_to(
+        &self,
+        to: Address<'_>,
+        deadline_ns: u64,
+    ) -> Result<Connected<SimLink>, ConnectError> {
+        let peer = self.find(to, deadline_ns)?;
+        if peer == self.0 {
+            let made = kernel::with(|kernel| kernel.loopback(self.0));
+            return match made {
+                Some(Ok((peer, link))) => Ok(Connected::New(peer, link)),
+                Some(Err(token)) => Ok(Connected::Already { token }),
+                None => Err(ConnectError::Gone { to: shown(to) }),
+            };
+        }
+        // There and back, and what both sides do for it.
+        let takes = kernel::with(|kernel| {
+            let settings = &kernel.settings;
+            settings.costs.connect * 2 + settings.far.delay * 2
+        });
+        world::pause(takes);
+        let linked = kernel::with(|kernel| {
+            if !kernel.registry.is_open(peer) || !kernel.registry.is_open(self.0) {
+                return None;
+            }
+            if let Some(token) = kernel.registry.token_between(self.0, peer) {
+                return Some(Connected::Already { token });
+            }
+            let (peer, link) = kernel.link(self.0, peer)?;
+            Some(Connected::New(peer, link))
+        });
+        linked.ok_or_else(|| match to {
+            Address::Name(_) => ConnectError::Absent { to: shown(to) },
+            Address::Destination(_) => ConnectError::Gone { to: shown(to) },
+        })
+    }
+}
+
+impl Connector for SimConnector {
+    fn ask(
+        &self,
+        to: Address<'_>,
+        item: &str,
+        deadline_ns: u64,
+        _: &AtomicBool,
+    ) -> Result<Vec<u8>, ConnectError> {
+        let item = Name::checked(item)?;
+        loop {
+            let whom = self.find(to, deadline_ns)?;
+            let given = kernel::with(|kernel| {
+                let given = kernel.take_offer(whom, &item);
+                if given.is_none() {
+                    kernel.expect_something();
+                }
+                given
+            });
+            if let Some(bytes) = given {
+                return Ok(bytes);
+            }
+            self.wait_until(deadline_ns, || ConnectError::NotOffered {
+                to: shown(to),
+                item: item.as_str().to_owned(),
+            })?;
+        }
+    }
+
+    fn connect(
+        &self,
+        to: Address<'_>,
+        deadline_ns: u64,
+        _: &AtomicBool,
+    ) -> Result<u64, ConnectError> {
+        Ok(match self.link_to(to, deadline_ns)? {
+            Connected::New(peer, link) => {
+                let token = peer.token;
+                kernel::with(|kernel| kernel.tell(self.0, Event::Linked(peer, link)));
+                token
+            }
+            Connected::Already { token } => token,
+        })
     }
 }
 
@@ -126,6 +214,11 @@ impl Host for SimHost {
     type Sharing = hamlyn_host::sharing::OneThread;
     type Link = SimLink;
     type Driver = SimDriver;
+    type Connector = SimConnector;
+
+    fn connector(&self) -> SimConnector {
+        SimConnector(self.interface)
+    }
 
     fn identity(&self) -> Destination {
         self.identity
@@ -157,7 +250,7 @@ impl Host for SimHost {
         deadline_ns: u64,
     ) -> Result<Borrowed, ConnectError> {
         let to = Address::Destination(from);
-        let owner = self.find(to, deadline_ns)?;
+        let owner = self.connector().find(to, deadline_ns)?;
         let (pages, length_bytes) =
             kernel::with(|kernel| kernel.fetch_lent(owner, self.interface, secret))
                 .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
@@ -172,35 +265,7 @@ impl Host for SimHost {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<Connected<SimLink>, ConnectError> {
-        let peer = self.find(to, deadline_ns)?;
-        if peer == self.interface {
-            let made = kernel::with(|kernel| kernel.loopback(self.interface));
-            return match made {
-                Some(Ok((peer, link))) => Ok(Connected::New(peer, link)),
-                Some(Err(token)) => Ok(Connected::Already { token }),
-                None => Err(ConnectError::Gone { to: shown(to) }),
-            };
-        }
-        // There and back, and what both sides do for it.
-        let takes = kernel::with(|kernel| {
-            let settings = &kernel.settings;
-            settings.costs.connect * 2 + settings.far.delay * 2
-        });
-        world::pause(takes);
-        let linked = kernel::with(|kernel| {
-            if !kernel.registry.is_open(peer) || !kernel.registry.is_open(self.interface) {
-                return None;
-            }
-            if let Some(token) = kernel.registry.token_between(self.interface, peer) {
-                return Some(Connected::Already { token });
-            }
-            let (peer, link) = kernel.link(self.interface, peer)?;
-            Some(Connected::New(peer, link))
-        });
-        linked.ok_or_else(|| match to {
-            Address::Name(_) => ConnectError::Absent { to: shown(to) },
-            Address::Destination(_) => ConnectError::Gone { to: shown(to) },
-        })
+        self.connector().link_to(to, deadline_ns)
     }
 
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
@@ -218,32 +283,6 @@ impl Host for SimHost {
         // Under what is no name, nothing is offered.
         if let Ok(item) = Name::new(item) {
             kernel::with(|kernel| kernel.withdraw(self.interface, &item));
-        }
-    }
-
-    fn ask(
-        &mut self,
-        to: Address<'_>,
-        item: &str,
-        deadline_ns: u64,
-    ) -> Result<Vec<u8>, ConnectError> {
-        let item = Name::checked(item)?;
-        loop {
-            let whom = self.find(to, deadline_ns)?;
-            let given = kernel::with(|kernel| {
-                let given = kernel.take_offer(whom, &item);
-                if given.is_none() {
-                    kernel.expect_something();
-                }
-                given
-            });
-            if let Some(bytes) = given {
-                return Ok(bytes);
-            }
-            self.wait_until(deadline_ns, || ConnectError::NotOffered {
-                to: shown(to),
-                item: item.as_str().to_owned(),
-            })?;
         }
     }
 

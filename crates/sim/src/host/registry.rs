@@ -257,7 +257,7 @@ impl Kernel {
         Some(ours)
     }
 
-    fn tell(&mut self, interface: u32, event: Event<SimLink>) {
+    pub(crate) fn tell(&mut self, interface: u32, event: Event<SimLink>) {
         if let Some(known) = self.registry.get_mut(interface) {
             known.events.push_back(event);
             known.attention.store(true, Ordering::Relaxed);

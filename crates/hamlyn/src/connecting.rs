@@ -1,0 +1,57 @@
+//! Connecting: other threads use the manager while one waits for somebody to be found, or to answer.
+
+use std::sync::atomic::AtomicBool;
+
+use hamlyn_engine::memory::LinkId;
+use hamlyn_host::{Address, ConnectError, Connector, Destination, Host, HostError};
+
+use crate::manager::Entered;
+use crate::message::Target;
+use crate::ticket::Ticket;
+use crate::wait::{Wait, WaitState};
+
+impl<H: Host> Entered<'_, H> {
+    /// As [`crate::Interface::ask`].
+    pub(crate) fn ask(
+        &mut self,
+        to: Address<'_>,
+        item: &str,
+        wait: Wait,
+    ) -> Result<Vec<u8>, ConnectError> {
+        let (connector, deadline_ns) = self.connector(wait);
+        self.let_others(|| connector.ask(to, item, deadline_ns, &AtomicBool::new(false)))
+    }
+
+    /// As [`crate::Interface::target`].
+    pub(crate) fn target(&mut self, ticket: &Ticket, wait: Wait) -> Result<Target, ConnectError> {
+        let to = &ticket.destination;
+        let link = match self.interface.link_to(to) {
+            Some(link) => link,
+            None => self.connect(*to, wait)?,
+        };
+        Ok(Target::new(link, *ticket))
+    }
+
+    fn connect(&mut self, to: Destination, wait: Wait) -> Result<LinkId, ConnectError> {
+        let to = Address::Destination(to);
+        let (connector, deadline_ns) = self.connector(wait);
+        let connect = || connector.connect(to, deadline_ns, &AtomicBool::new(false));
+        let token = match self.let_others(connect) {
+            Err(ConnectError::Host(HostError::LinksFull { .. }))
+                if self.interface.clear_links() =>
+            {
+                self.let_others(connect)
+            }
+            other => other,
+        };
+        self.interface.linked(token?, to, deadline_ns)
+    }
+
+    fn connector(&self, wait: Wait) -> (H::Connector, u64) {
+        let host = self.interface.host();
+        (
+            host.connector(),
+            WaitState::deadline_ns(wait, host.now_ns()),
+        )
+    }
+}

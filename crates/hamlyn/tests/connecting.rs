@@ -1,0 +1,90 @@
+//! Threads that share a manager connect side by side, and use it meanwhile.
+
+mod support;
+
+use std::sync::Barrier;
+
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::sharing::AnyThread;
+use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
+use support::{LONG, namespace, until};
+
+type Shared = Manager<ProcessHost<AnyThread>>;
+
+fn open(host: Options, namespace: &str, strategy: Strategy) -> Shared {
+    let options = ManagerOptions {
+        strategy,
+        ..ManagerOptions::default()
+    };
+    hamlyn::open_shared(host.in_namespace(namespace), options).unwrap()
+}
+
+/// Nothing is bound until the manager of the thread that waits for it was used by another thread.
+#[test]
+fn a_thread_that_connects_lets_others_use_the_manager() {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let alice = open(Options::named("alice"), &namespace, strategy);
+        let bob = open(Options::default(), &namespace, strategy);
+        std::thread::scope(|scope| {
+            let connecting = scope.spawn(|| bob.connect_tagged_write("alice/late", LONG));
+            until("the question", || {
+                let counters = alice.interface().host().rendezvous_counters();
+                (counters.not_offered > 0).then_some(())
+            });
+            assert_eq!(bob.next_event(Wait::Poll), Ok(None));
+            let mut tags = alice.bind_tagged_write("late", 64, 16).unwrap();
+            let sender = connecting.join().unwrap().unwrap();
+            sender.send(0, &[], 7, LONG).unwrap();
+            assert_eq!(tags.get_tag(LONG), Ok(Some(7)));
+        });
+    }
+}
+
+/// All of them to each of several peers at once: one link to each, and to the interface itself.
+#[test]
+fn threads_connect_side_by_side() {
+    const THREADS: usize = 6;
+    const PEERS: usize = 4;
+    const ROUNDS: usize = 10;
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let me = open(Options::named("me"), &namespace, strategy);
+        let named = |peer: usize| match peer {
+            PEERS => "me".to_owned(),
+            peer => format!("peer{peer}"),
+        };
+        let peers: Vec<_> = (0..PEERS)
+            .map(|peer| open(Options::named(&named(peer)), &namespace, strategy))
+            .collect();
+        let mut boards: Vec<_> = (peers.iter().chain([&me]))
+            .map(|peer| peer.bind_tagged_write("board", 64, 4096).unwrap())
+            .collect();
+        for _ in 0..ROUNDS {
+            let begin = Barrier::new(THREADS);
+            std::thread::scope(|scope| {
+                for thread in 0..THREADS {
+                    let (me, begin, named) = (&me, &begin, &named);
+                    scope.spawn(move || {
+                        begin.wait();
+                        for peer in 0..=PEERS {
+                            let to = format!("{}/board", named((peer + thread) % (PEERS + 1)));
+                            let sender = me.connect_tagged_write(&to, LONG).unwrap();
+                            sender.send(0, &[], 7, LONG).unwrap();
+                        }
+                    });
+                }
+            });
+            assert_eq!(me.interface().peers().count(), PEERS + 1);
+            for board in &mut boards {
+                for _ in 0..THREADS {
+                    assert_eq!(board.get_tag(LONG), Ok(Some(7)));
+                }
+            }
+            let links: Vec<_> = me.interface().peers().map(|(link, _)| link).collect();
+            for link in links {
+                me.interface().disconnect(link);
+            }
+        }
+    }
+}
