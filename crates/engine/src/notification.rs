@@ -2,11 +2,11 @@
 //! interface writes and only the application reads, so neither locks nor
 //! shared cursors are needed.
 //!
-//! The paper's wrap flag is here the lowest bit of a 15-bit count of laps. With
+//! The paper's wrap flag is here the lowest bit of a 15-bit count of generations. With
 //! it a reader notices that it was overtaken, learns how many entries
-//! it lost, and goes on with the oldest that is left. A reader that falls 2^15 - 1 laps
+//! it lost, and goes on with the oldest that is left. A reader that falls 2^15 - 1 generations
 //! or more behind still reads only whole entries, but the count of lost ones is
-//! then short by a multiple of 2^15 laps, and it may take one more lap to wake it.
+//! then short by a multiple of 2^15 generations, and it may take one more generation to wake it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ use crate::limits::{FAST_INDEX, NOTIFICATION_ENTRIES_MAX, QUEUES_MAX};
 use crate::memory::LinkId;
 use crate::packet::SlotName;
 
-/// Three words: lap, notification index and slot in the first; in the second
+/// Three words: generation, notification index and slot in the first; in the second
 /// the receive class of the metadata entry or, in fast mode, the word of metadata; in the third the link.
 #[repr(C, align(32))]
 struct Entry {
@@ -94,39 +94,39 @@ pub fn queue(entries: usize) -> Result<(NotificationWriter, NotificationReader),
         NotificationWriter {
             entries: entries.clone(),
             next: 0,
-            lap_shift: length.trailing_zeros(),
+            generation_shift: length.trailing_zeros(),
         },
         NotificationReader {
             entries,
             next: 0,
-            lap_shift: length.trailing_zeros(),
+            generation_shift: length.trailing_zeros(),
             lost: 0,
         },
     ))
 }
 
-/// The part of a head that counts laps.
-const LAP_MASK: u16 = 0x7FFF;
-/// Set in a head while its entry is being written for the lap it names.
+/// The part of a head that counts generations.
+const GENERATION_MASK: u16 = 0x7FFF;
+/// Set in a head while its entry is being written for the generation it names.
 const WRITING: u16 = 0x8000;
 
-/// The lap of the entry at `position`; the first lap is 1, as storage starts as zeros.
+/// The generation of the entry at `position`; the first generation is 1, as storage starts as zeros.
 #[inline]
-const fn lap(position: u64, lap_shift: u32) -> u16 {
-    (position >> lap_shift).wrapping_add(1) as u16 & LAP_MASK
+const fn generation(position: u64, generation_shift: u32) -> u16 {
+    (position >> generation_shift).wrapping_add(1) as u16 & GENERATION_MASK
 }
 
 /// What a head found at `position` says about it.
 #[inline]
-const fn look(head: u64, position: u64, lap_shift: u32) -> Look {
+const fn look(head: u64, position: u64, generation_shift: u32) -> Look {
     let found = head as u16;
-    let expected = lap(position, lap_shift);
+    let expected = generation(position, generation_shift);
     if found == expected {
         return Look::Ready;
     }
-    let ahead = found.wrapping_sub(expected) & LAP_MASK;
-    // One lap behind, or being written for just this lap: nothing yet.
-    if ahead == LAP_MASK || ahead == 0 {
+    let ahead = found.wrapping_sub(expected) & GENERATION_MASK;
+    // One generation behind, or being written for just this generation: nothing yet.
+    if ahead == GENERATION_MASK || ahead == 0 {
         Look::Empty
     } else {
         Look::Ahead(ahead as u64)
@@ -138,7 +138,7 @@ enum Look {
     Empty,
     /// Written for this position.
     Ready,
-    /// Written, or being written, for a position that many laps later.
+    /// Written, or being written, for a position that many generations later.
     Ahead(u64),
 }
 
@@ -147,7 +147,7 @@ enum Look {
 pub struct NotificationWriter {
     entries: Arc<[Entry]>,
     next: u64,
-    lap_shift: u32,
+    generation_shift: u32,
 }
 
 impl core::fmt::Debug for Entry {
@@ -166,14 +166,15 @@ impl NotificationWriter {
         };
         // A reader that is just looking at the old entry must not pair the old
         // head with the new word: spoil the head first.
-        entry
-            .head
-            .store(u64::from(lap(self.next, self.lap_shift) | WRITING), Relaxed);
+        entry.head.store(
+            u64::from(generation(self.next, self.generation_shift) | WRITING),
+            Relaxed,
+        );
         fence(Release);
         entry.word.store(notification.word, Relaxed);
         entry.from.store(notification.from.to_bits(), Relaxed);
         entry.head.store(
-            u64::from(lap(self.next, self.lap_shift))
+            u64::from(generation(self.next, self.generation_shift))
                 | u64::from(notification.metadata_index) << 16
                 | u64::from(notification.slot.to_bits()) << 32,
             Release,
@@ -192,7 +193,7 @@ impl NotificationWriter {
 pub struct NotificationReader {
     entries: Arc<[Entry]>,
     next: u64,
-    lap_shift: u32,
+    generation_shift: u32,
     lost: u64,
 }
 
@@ -206,7 +207,7 @@ impl NotificationReader {
             return Ok(None);
         };
         let head = entry.head.load(Acquire);
-        let seen = look(head, self.next, self.lap_shift);
+        let seen = look(head, self.next, self.generation_shift);
         if let Look::Empty = seen {
             return Ok(None);
         }
@@ -235,7 +236,7 @@ impl NotificationReader {
             .get(self.next as usize & mask)
             .is_some_and(|entry| {
                 !matches!(
-                    look(entry.head.load(Acquire), self.next, self.lap_shift),
+                    look(entry.head.load(Acquire), self.next, self.generation_shift),
                     Look::Empty
                 )
             })
@@ -251,8 +252,8 @@ impl NotificationReader {
         self.entries.len()
     }
 
-    /// Skips what was overwritten. The writer is at least one lap ahead of the
-    /// cursor, so the entries up to its own position minus one lap are gone.
+    /// Skips what was overwritten. The writer is at least one generation ahead of the
+    /// cursor, so the entries up to its own position minus one generation are gone.
     #[cold]
     fn overtaken(&mut self) -> Result<Option<Notification>, Overrun> {
         let mask = self.entries.len() - 1;
@@ -263,12 +264,13 @@ impl NotificationReader {
                 break;
             };
             // Not written yet, or the oldest that is left: go on from here.
-            let Look::Ahead(ahead) = look(entry.head.load(Acquire), self.next, self.lap_shift)
+            let Look::Ahead(ahead) =
+                look(entry.head.load(Acquire), self.next, self.generation_shift)
             else {
                 break;
             };
             // The entry here belongs to position `next + ahead * length`, so all up
-            // to one lap before that is gone.
+            // to one generation before that is gone.
             self.next += (ahead - 1) * length + 1;
         }
         let lost = self.next - before;

@@ -54,7 +54,7 @@ fn queue_lengths_are_bounded_and_rounded_up() {
 #[test]
 fn notifications_come_in_order_across_many_wraps() {
     let (mut writer, mut reader) = queue(4).unwrap();
-    // Far across the wrap of the 15-bit count of laps, at every fill level.
+    // Far across the wrap of the 15-bit count of generations, at every fill level.
     let mut next = 0;
     while next < 4 * 3 * (1 << 15) {
         let count = next % 5;
@@ -126,7 +126,7 @@ fn reader_further_behind_than_laps_can_count_still_reads_whole_entries() {
     for extra in 0..12 {
         let (mut writer, mut reader) = queue(4).unwrap();
         let next = push(&mut writer, 0, 4 * (1 << 15) + extra);
-        // At worst one more lap wakes it; what it then reads are real entries.
+        // At worst one more generation wakes it; what it then reads are real entries.
         let next = push(&mut writer, next, 4);
         let (read, _) = read_all(&mut reader);
         assert!(
@@ -176,7 +176,7 @@ proptest! {
 #[test]
 fn threads_never_tear_a_notification_and_lose_no_count() {
     let (mut writer, mut reader) = queue(8).unwrap();
-    // Fewer laps than the count of laps holds, as the reader may be descheduled all the while.
+    // Fewer generations than the count of generations holds, as the reader may be descheduled all the while.
     let total = 8 * ((1 << 15) - 2);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

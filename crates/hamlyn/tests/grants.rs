@@ -252,7 +252,7 @@ impl Abuser {
             metadata: Metadata::Word(0),
         };
         let mut cell = encode(&header, &placement);
-        // The flag of the first lap.
+        // The flag of the first generation.
         cell[0] |= 2;
         let at = self.link.to_victim_geometry.cells_offset() + 64 * self.cells as usize;
         for word in (0..8).rev() {

@@ -107,7 +107,7 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
         let magnitude = random.below(33);
         let place = random.below(1 << magnitude) / 64 * 64;
         let words = [
-            // The flag of the first lap.
+            // The flag of the first generation.
             2 | first,
             slot | [0, 1, 0xFFFF][random.below(3) as usize] << 32,
             if random.below(2) == 0 {

@@ -82,7 +82,7 @@ impl Scene {
         };
         let metadata = Metadata::Word(header.word);
         let mut cell = encode(header, &Placement { data, metadata });
-        // The flag of the first lap.
+        // The flag of the first generation.
         cell[0] |= 2;
         let at = self.link.to_victim_geometry.cells_offset() + 64 * self.cells;
         for word in (0..8).rev() {
