@@ -80,6 +80,8 @@ pub struct Interface<H: Host> {
     links: Links,
     /// Set when there is something to hear of: events of the host, or news of the processor.
     attention: Arc<AtomicBool>,
+    /// What keeps short messages from the fast path: the attention, or while grants are accepted, what is always set.
+    fast_path_gate: Arc<AtomicBool>,
     /// Where end points that are gone leave what is to be done for them.
     pub(crate) leaving: Leaving,
     /// What their manager is to do of it.
@@ -126,6 +128,7 @@ impl<H: Host> Interface<H> {
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),
+            fast_path_gate: Arc::clone(driver.attention()),
             leaving: Leaving::new(Arc::clone(driver.attention())),
             remains: Vec::new(),
             driver: None,
@@ -158,6 +161,7 @@ impl<H: Host> Interface<H> {
     fn start(&mut self, driver_state: DriverState<H::Driver>) -> Result<(), OpenError> {
         let processor = processor::start(&mut self.host, driver_state)?;
         self.attention = Arc::clone(&processor.exchange.attention);
+        self.set_fast_path_gate();
         self.leaving = Leaving::new(Arc::clone(&self.attention));
         self.processor = Some(processor);
         Ok(())

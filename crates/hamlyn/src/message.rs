@@ -15,6 +15,10 @@ pub struct Target {
     pub(crate) ticket: Ticket,
     /// Where in that interface, as packets say it.
     to: Address,
+    /// At how many offsets in the ticket's place a short packet may begin: one without metadata, in fast mode, and one with a
+    /// word of metadata, to an entry. One of them is zero.
+    fast_starts: u64,
+    entry_starts: u64,
 }
 
 /// What tells a message that is a short packet from others of its kind.
@@ -32,8 +36,21 @@ fn first_bytes<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
 
 impl Target {
     pub(crate) fn new(link: LinkId, ticket: Ticket) -> Self {
-        let to = Address::new(ticket.slot, ticket.metadata_index);
-        Self { link, ticket, to }
+        let starts = ticket
+            .length_bytes
+            .saturating_add(1)
+            .saturating_sub(SHORT_BYTES as u64);
+        let (fast_starts, entry_starts) = match ticket.metadata_index {
+            FAST_INDEX => (starts, 0),
+            _ => (0, starts),
+        };
+        Self {
+            link,
+            ticket,
+            to: Address::new(ticket.slot, ticket.metadata_index),
+            fast_starts,
+            entry_starts,
+        }
     }
 
     /// The ticket.
@@ -44,23 +61,18 @@ impl Target {
     /// What the message is as a short packet, if it is one and lies in the ticket's bounds.
     #[inline(always)]
     pub(crate) fn inline_form(&self, message: &Message<'_>) -> Option<InlineForm> {
-        let ticket = &self.ticket;
-        if message.data.len() != SHORT_BYTES {
+        if message.data.len() != SHORT_BYTES || message.share.is_some() || message.silent {
             return None;
         }
-        if message.offset.checked_add(SHORT_BYTES as u64)? > ticket.length_bytes {
-            return None;
-        }
-        if message.share.is_some() || message.silent {
-            return None;
-        }
-        let has_metadata = ticket.metadata_index != FAST_INDEX;
-        let word = match (has_metadata, message.metadata) {
-            (false, []) => message.word,
-            (true, bytes) => u64::from_le_bytes(bytes.try_into().ok()?),
-            (false, _) => return None,
+        let has_metadata = !message.metadata.is_empty();
+        let (starts, word) = match has_metadata {
+            true => {
+                let bytes = message.metadata.try_into().ok()?;
+                (self.entry_starts, u64::from_le_bytes(bytes))
+            }
+            false => (self.fast_starts, message.word),
         };
-        Some(InlineForm { word, has_metadata })
+        (message.offset < starts).then_some(InlineForm { word, has_metadata })
     }
 
     /// The message as a short packet.
@@ -80,8 +92,18 @@ impl Target {
     }
 
     /// The same, for another metadata entry.
+    pub(crate) fn set_metadata_index(&mut self, metadata_index: u16) {
+        let ticket = Ticket {
+            metadata_index,
+            ..self.ticket
+        };
+        *self = Self::new(self.link, ticket);
+    }
+
+    /// The same of a target that names an entry already, in fewer instructions.
     #[inline]
-    pub(crate) fn set_metadata_index(&mut self, index: u16) {
+    pub(crate) fn change_entry(&mut self, index: u16) {
+        debug_assert!(self.ticket.metadata_index != FAST_INDEX && index != FAST_INDEX);
         self.ticket.metadata_index = index;
         self.to = Address::new(self.ticket.slot, index);
     }

@@ -138,8 +138,11 @@ impl<M: BellMemory> Attention<M> {
 
 /// The sender's side of the word of one link.
 pub struct Waker<M = Word, N = ReadyMarker> {
-    memory: M,
-    fence: Fence,
+    /// Looked at after each message: the receiver's word. Where the sender pays for the barrier, a word of the sender's own
+    /// that always calls for it, so that the others have no question to ask.
+    looked_at: M,
+    /// The receiver's word, where the sender pays for the barrier before it looks there.
+    behind_barrier: Option<M>,
     rung: u64,
     marker: N,
 }
@@ -158,17 +161,35 @@ impl Waker {
         fence: Fence,
         marker: ReadyMarker,
     ) -> Result<Self, OutOfRange> {
-        let word = Word::new(mapping, geometry.attention_offset())?;
-        Ok(Self::over(word, fence, marker))
+        let word = Word::new(Arc::clone(&mapping), geometry.attention_offset())?;
+        Ok(match fence {
+            Fence::Light => Self::over(word, marker),
+            Fence::Heavy => {
+                let own = Word::new(mapping, geometry.barrier_offset())?;
+                Self::over_behind_barrier(word, own, marker)
+            }
+        })
     }
 }
 
 impl<M: BellMemory, N: MarkReady> Waker<M, N> {
-    /// Looks at a word.
-    pub fn over(memory: M, fence: Fence, marker: N) -> Self {
+    /// Looks at a word, whose receiver has all senders pass the barrier.
+    pub fn over(memory: M, marker: N) -> Self {
         Self {
-            memory,
-            fence,
+            looked_at: memory,
+            behind_barrier: None,
+            rung: 0,
+            marker,
+        }
+    }
+
+    /// Looks at a word after a barrier each time; `own` is the sender's. A receiver that spoils that word, as it can, may miss
+    /// its own wake-up.
+    pub fn over_behind_barrier(memory: M, own: M, marker: N) -> Self {
+        own.store(ASLEEP);
+        Self {
+            looked_at: own,
+            behind_barrier: Some(memory),
             rung: 0,
             marker,
         }
@@ -178,8 +199,8 @@ impl<M: BellMemory, N: MarkReady> Waker<M, N> {
     /// the receiver does not suppress events.
     #[inline(always)]
     pub fn must_ring(&mut self) -> bool {
-        self.memory.fence(self.fence);
-        let value = self.memory.load();
+        self.looked_at.fence(Fence::Light);
+        let value = self.looked_at.load();
         value & (ASLEEP | EVENTS) != 0 && self.call(value)
     }
 
@@ -190,7 +211,14 @@ impl<M: BellMemory, N: MarkReady> Waker<M, N> {
     }
 
     #[cold]
-    fn call(&mut self, value: u64) -> bool {
+    fn call(&mut self, mut value: u64) -> bool {
+        if let Some(word) = &self.behind_barrier {
+            word.fence(Fence::Heavy);
+            value = word.load();
+            if value & (ASLEEP | EVENTS) == 0 {
+                return false;
+            }
+        }
         self.marker.mark();
         if value & ASLEEP == 0 {
             return false;

@@ -138,6 +138,12 @@ impl Geometry {
         2 * LINE_BYTES
     }
 
+    /// Where a producer that pays for the barrier before it looks at the consumer's word keeps a word that says so
+    /// ([`crate::doorbell::Waker`]): beside what it waits for.
+    pub const fn barrier_offset(self) -> usize {
+        self.awaited_offset() + 8
+    }
+
     /// Where the consumer says whether it looks at this direction: on a line of its own, which
     /// the producer loads after each cell.
     pub const fn attention_offset(self) -> usize {

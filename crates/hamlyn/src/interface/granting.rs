@@ -2,6 +2,8 @@
 //! (direct placement, decision 0006).
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::memory::LinkId;
@@ -247,6 +249,7 @@ impl<H: Host> Interface<H> {
         self.granting
             .accepted
             .retain(|accepted| accepted.link != link);
+        self.set_fast_path_gate();
     }
 
     /// Grants whose pages were not taken back yet, also those that ended with their peer.
@@ -268,6 +271,7 @@ impl<H: Host> Interface<H> {
         self.granting
             .accepted
             .retain(|accepted| accepted.pages.lasts());
+        self.set_fast_path_gate();
         if self.granting.accepted.len() >= ACCEPTED_MAX {
             return Err(AcceptError::TooMany);
         }
@@ -287,6 +291,7 @@ impl<H: Host> Interface<H> {
             start: ticket.start,
             pages,
         });
+        self.set_fast_path_gate();
         Ok(())
     }
 
@@ -298,7 +303,17 @@ impl<H: Host> Interface<H> {
             let of_owner = links.is_to(accepted.link, &ticket.destination);
             !(of_owner && accepted.slot == ticket.slot && accepted.start == ticket.start)
         });
+        self.set_fast_path_gate();
         self.granting.accepted.len() < before
+    }
+
+    /// To be called when grants were accepted, or ended: a message into granted pages takes another path.
+    #[cold]
+    pub(super) fn set_fast_path_gate(&mut self) {
+        self.fast_path_gate = match self.granting.is_any_accepted() {
+            true => Arc::new(AtomicBool::new(true)),
+            false => Arc::clone(&self.attention),
+        };
     }
 
     /// Number of grants that were taken up.
@@ -325,6 +340,10 @@ impl<H: Host> Interface<H> {
             let place = place.clone();
             let placed = granting.post(outbound, terminus, target, message, place, &store);
             if let Ok(placed) = placed {
+                if placed.is_none() && !self.granting.is_any_accepted() {
+                    // The last of them was found to have ended.
+                    self.set_fast_path_gate();
+                }
                 return Ok(placed);
             }
         }

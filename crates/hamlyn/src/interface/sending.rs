@@ -1,5 +1,7 @@
 //! An interface sends (`Hamlyn 3.2`, `h_send_msg`).
 
+use std::sync::atomic::Ordering;
+
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::segment::Segmenter;
@@ -113,7 +115,7 @@ impl<H: Host> Interface<H> {
         messages: &mut impl Iterator<Item = Message<'m>>,
         other: &mut Option<Message<'m>>,
     ) -> Option<(usize, SendHandle)> {
-        if self.is_asked() || self.granting.is_any_accepted() {
+        if !self.is_fast_path_open() {
             return None;
         }
         let outbound = self.outbound.own()?;
@@ -133,6 +135,12 @@ impl<H: Host> Interface<H> {
             .post_shorts(terminus, target.link, next, tx_links)
     }
 
+    /// Whether short messages may go at once: nothing is to be heard of, and no grant is accepted.
+    #[inline(always)]
+    fn is_fast_path_open(&self) -> bool {
+        !self.fast_path_gate.load(Ordering::Relaxed)
+    }
+
     /// Sends a message that is one short packet, if nothing stands in its way.
     #[inline(always)]
     fn send_short(
@@ -142,7 +150,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Option<SendHandle> {
         let form = target.inline_form(message)?;
-        if self.is_asked() || self.granting.is_any_accepted() {
+        if !self.is_fast_path_open() {
             return None;
         }
         self.post_short(terminus, target, message, form)

@@ -531,8 +531,7 @@ impl Sender {
     #[inline]
     fn filled(&mut self) {
         self.account.fill();
-        self.target
-            .set_metadata_index(self.account.next_index as u16);
+        self.target.change_entry(self.account.next_index as u16);
     }
 
     /// Where the next piece begins.

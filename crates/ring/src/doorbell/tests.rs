@@ -50,7 +50,7 @@ fn nobody_sleeps_beside_a_message(barrier: bool) {
             };
             let (message, rung) = (Arc::clone(&message), Arc::clone(&rung));
             loom::thread::spawn(move || {
-                let mut waker = Waker::over(memory, Fence::Light, NoBits);
+                let mut waker = Waker::over(memory, NoBits);
                 message.store(true, Ordering::Release);
                 if waker.must_ring() {
                     rung.store(true, Ordering::Release);
@@ -95,9 +95,14 @@ fn rings_once_for_each_announcement_and_asks_for_ready_bits_without_sleep() {
     let mut attention = Attention::new(std::sync::Arc::clone(&mapping), geometry).unwrap();
     for fence in [Fence::Light, Fence::Heavy] {
         let marked = std::rc::Rc::new(std::cell::Cell::new(0));
-        let at = geometry.attention_offset();
-        let word = Word::new(std::sync::Arc::clone(&mapping), at).unwrap();
-        let mut waker = Waker::over(word, fence, Counted(marked.clone()));
+        let word = |at| Word::new(std::sync::Arc::clone(&mapping), at).unwrap();
+        let (said, counted) = (word(geometry.attention_offset()), Counted(marked.clone()));
+        let mut waker = match fence {
+            Fence::Light => Waker::over(said, counted),
+            Fence::Heavy => {
+                Waker::over_behind_barrier(said, word(geometry.barrier_offset()), counted)
+            }
+        };
         assert!(!waker.must_ring());
         attention.enable_events();
         assert!(!waker.must_ring() && !waker.must_ring());

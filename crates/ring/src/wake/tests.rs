@@ -127,7 +127,7 @@ fn nobody_sleeps_beside_a_message(place: Place, fault: Fault) {
             let (messages, socket) = (Shared::clone(&messages), Shared::clone(&socket));
             let word = WakeWord::over(kernel.clone());
             loom::thread::spawn(move || {
-                let mut waker = Waker::over(memory, Fence::Light, NoNotes);
+                let mut waker = Waker::over(memory, NoNotes);
                 for message in 1..=2 {
                     messages.store(message, Ordering::Release);
                     if waker.must_ring() && !word.ring() && fault != Fault::OnlyAtWord {
