@@ -205,6 +205,12 @@ impl<H: Host> Manager<H> {
             WaitStep::Stop => Ok(Step::Over),
             WaitStep::Spin | WaitStep::Yield => Ok(Step::Again),
             WaitStep::Sleep(deadline_ns) => {
+                let due_ns = core.tasks.due_ns();
+                if due_ns.is_some_and(|due_ns| due_ns <= core.interface.host().now_ns()) {
+                    core.tasks.clear_due();
+                    return Ok(Step::Ready);
+                }
+                let deadline_ns = deadline_ns.into_iter().chain(due_ns).min();
                 Ok(match core.interface.join_sleepers(activity, deadline_ns)? {
                     Joined::Asleep(until_ns) => Step::Sleep(until_ns),
                     Joined::Ready => Step::Ready,
@@ -325,6 +331,18 @@ impl<H: Host> Holder<H> {
             or_wait(manager.send_some(target, message, rest))
         };
         poll_fn(|context| self.poll_look(context, |manager| send(manager, &mut rest))).await
+    }
+}
+
+impl<H: Host> Entered<'_, H> {
+    /// The tasks that wait look again after that time, though nothing happens until then.
+    pub(crate) fn wake_tasks_within(&mut self, span: Duration) {
+        let span_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let due_ns = self.interface.host().now_ns().saturating_add(span_ns);
+        if self.tasks.look_by(due_ns) {
+            // The driver may sleep for longer.
+            self.interface.wake_sleepers();
+        }
     }
 }
 

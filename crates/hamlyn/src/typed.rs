@@ -153,16 +153,19 @@ fn value<T: Typed, G: Deref<Target = [u8]>>(
     message: Option<G>,
     protocol: &'static str,
 ) -> Result<Option<Value<T, G>>, ReceiveError> {
-    let Some(message) = message else {
-        return Ok(None);
-    };
-    match Value::new(message) {
-        Some(value) => Ok(Some(value)),
-        None => Err(ReceiveError::Malformed {
-            protocol,
-            what: "its length is not that of its type",
-        }),
-    }
+    message
+        .map(|message| of_type(message, protocol))
+        .transpose()
+}
+
+fn of_type<T: Typed, G: Deref<Target = [u8]>>(
+    message: G,
+    protocol: &'static str,
+) -> Result<Value<T, G>, ReceiveError> {
+    Value::new(message).ok_or(ReceiveError::Malformed {
+        protocol,
+        what: "its length is not that of its type",
+    })
 }
 
 impl<T: Typed, H: Host> Of<T, datagram::Receiver<H>> {
@@ -173,12 +176,24 @@ impl<T: Typed, H: Host> Of<T, datagram::Receiver<H>> {
     ) -> Result<Option<Value<T, datagram::Datagram<'_, H>>>, ReceiveError> {
         value(self.end.recv(wait)?, "datagram")
     }
+
+    /// As [`datagram::Receiver::recv_async`].
+    pub async fn recv_async(
+        &mut self,
+    ) -> Result<Value<T, datagram::Datagram<'_, H>>, ReceiveError> {
+        of_type(self.end.recv_async().await?, "datagram")
+    }
 }
 
 impl<T: Typed, H: Host> Of<T, datagram::Sender<H>> {
     /// As [`datagram::Sender::send`].
     pub fn send(&self, value: &T, wait: Wait) -> Result<SendHandle, SendError> {
         self.end.send(value.as_bytes(), wait)
+    }
+
+    /// As [`datagram::Sender::send_async`].
+    pub async fn send_async(&mut self, value: &T) -> Result<SendHandle, SendError> {
+        self.end.send_async(value.as_bytes()).await
     }
 }
 
@@ -189,6 +204,11 @@ impl<T: Typed, H: Host> Of<T, stream::Receiver<H>> {
         wait: Wait,
     ) -> Result<Option<Value<T, stream::Record<'_, H>>>, ReceiveError> {
         value(self.end.recv(wait)?, "stream")
+    }
+
+    /// As [`stream::Receiver::recv_async`].
+    pub async fn recv_async(&mut self) -> Result<Value<T, stream::Record<'_, H>>, ReceiveError> {
+        of_type(self.end.recv_async().await?, "stream")
     }
 
     /// Copies of all values, until the time between two of them is over or the stream has ended; an error is the last item.
@@ -219,6 +239,11 @@ impl<T: Typed, H: Host> Of<T, stream::Sender<H>> {
         self.end.send(value.as_bytes(), wait)
     }
 
+    /// As [`stream::Sender::send_async`].
+    pub async fn send_async(&mut self, value: &T) -> Result<(), SendError> {
+        self.end.send_async(value.as_bytes()).await
+    }
+
     /// As [`stream::Sender::flush`].
     pub fn flush(&mut self, wait: Wait) -> Result<(), SendError> {
         self.end.flush(wait)
@@ -236,7 +261,15 @@ pub struct TypedCall<'a, Q, R, H: Host> {
     replies: PhantomData<fn() -> R>,
 }
 
-impl<Q: Typed, R: Typed, H: Host> TypedCall<'_, Q, R, H> {
+impl<'a, Q: Typed, R: Typed, H: Host> TypedCall<'a, Q, R, H> {
+    fn new(call: Call<'a, H>) -> Self {
+        let request = Value::new(call);
+        Self {
+            request: request.unwrap_or_else(|| unreachable!("its length was compared")),
+            replies: PhantomData,
+        }
+    }
+
     /// Who asks, as [`Call::client`].
     pub fn client(&self) -> Option<crate::PeerIdentity> {
         self.request.message().client()
@@ -259,11 +292,14 @@ impl<Q: Typed, R: Typed, H: Host> Deref for TypedCall<'_, Q, R, H> {
 impl<Q: Typed, R: Typed, H: Host> Of<(Q, R), Service<H>> {
     /// As [`Service::next`]. A request of another length than the type's is dropped, and its client told so.
     pub fn next(&mut self, wait: Wait) -> Result<Option<TypedCall<'_, Q, R, H>>, ReceiveError> {
-        let call = self.end.next(wait)?;
-        Ok(call.and_then(Value::new).map(|request| TypedCall {
-            request,
-            replies: PhantomData,
-        }))
+        let call = self.end.next_of(size_of::<Q>(), wait)?;
+        Ok(call.map(TypedCall::new))
+    }
+
+    /// As [`Service::next_async`], and [`Of::next`].
+    pub async fn next_async(&mut self) -> Result<TypedCall<'_, Q, R, H>, ReceiveError> {
+        let call = self.end.next_of_async(size_of::<Q>()).await?;
+        Ok(TypedCall::new(call))
     }
 }
 
@@ -271,11 +307,24 @@ impl<Q: Typed, R: Typed, H: Host> Of<(Q, R), Client<H>> {
     /// As [`Client::call`].
     pub fn call(&mut self, request: &Q, wait: Wait) -> Result<Value<R, Reply<'_, H>>, CallError> {
         let to = self.end.to().to_owned();
-        Value::new(self.end.call(request.as_bytes(), wait)?).ok_or(CallError::Malformed {
-            to,
-            what: "the length of a reply is not that of its type",
-        })
+        typed_reply(self.end.call(request.as_bytes(), wait)?, to)
     }
+
+    /// As [`Client::call_async`].
+    pub async fn call_async(&mut self, request: &Q) -> Result<Value<R, Reply<'_, H>>, CallError> {
+        let to = self.end.to().to_owned();
+        typed_reply(self.end.call_async(request.as_bytes()).await?, to)
+    }
+}
+
+fn typed_reply<R: Typed, G: Deref<Target = [u8]>>(
+    reply: G,
+    to: String,
+) -> Result<Value<R, G>, CallError> {
+    Value::new(reply).ok_or(CallError::Malformed {
+        to,
+        what: "the length of a reply is not that of its type",
+    })
 }
 
 /// End points that carry values of one type; otherwise as those that carry bytes.

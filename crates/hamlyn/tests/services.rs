@@ -242,3 +242,31 @@ fn lanes_that_nobody_uses_are_taken_back() {
     let outcome = world.run(Time::from_ns(120_000_000_000));
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
 }
+
+/// Its client is told; the program that answers sees nothing of it, and goes on waiting.
+#[test]
+fn a_request_of_another_length_than_its_type_is_dropped() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let mut service = server
+        .bind_service_of::<u64, u64>("sums", ServiceOptions::default())
+        .unwrap();
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let there = open(&namespace);
+            let mut client = there
+                .connect_service_of::<u64, u64>("server/sums", LONG)
+                .unwrap();
+            let short = client.bytes_mut().call(b"short", LONG).map(|_| ());
+            assert!(
+                matches!(short, Err(CallError::Unanswered { .. })),
+                "{short:?}"
+            );
+            *client.call(&20, LONG).unwrap()
+        });
+        let call = service.next(LONG).unwrap().expect("a call");
+        let answer = *call + 1;
+        assert_eq!(call.reply(&answer), Ok(Answered::Sent));
+        assert_eq!(asking.join().unwrap(), 21);
+    });
+}

@@ -1,54 +1,16 @@
 //! What end points offer to tasks, in every strategy: receives, sends and events as futures.
 
-use std::process::id;
-use std::sync::atomic::{AtomicU32, Ordering};
+mod support;
+
 use std::time::Duration;
 
+use hamlyn::ReceiveError;
 use hamlyn::event::Event;
-use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::stream::StreamOptions;
-use hamlyn::{Manager, ManagerOptions, ReceiveError, Strategy, Wait};
-use hamlyn_tokio::spawn;
-use tokio::runtime::Builder;
+use support::{LONG, Shared, in_every_strategy, join};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
-
-const TIMEOUT: Duration = Duration::from_secs(20);
-const LONG: Wait = Wait::For(TIMEOUT);
-
-type Shared = Manager<ProcessHost<AnyThread>>;
-
-/// A manager with a name, and one without, both driven; in every strategy, for programs of several threads.
-fn in_every_strategy<F: Future<Output = ()>>(program: impl Fn(Shared, Shared) -> F) {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    for strategy in Strategy::ALL {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("ends{}-{number}", id());
-        let options = ManagerOptions {
-            strategy,
-            ..ManagerOptions::default()
-        };
-        let open = |host: Options| {
-            let opened = hamlyn::open_shared(host.in_namespace(&namespace), options);
-            opened.expect("a manager")
-        };
-        let (alice, bob) = (open(Options::named("alice")), open(Options::default()));
-        let mut threads = Builder::new_multi_thread();
-        let runtime = threads.worker_threads(4).enable_all().build().unwrap();
-        let ended = runtime.block_on(async {
-            let _driven = [spawn(&alice).unwrap(), spawn(&bob).unwrap()];
-            timeout(TIMEOUT, program(alice, bob)).await
-        });
-        assert!(ended.is_ok(), "{strategy:?}: it did not end");
-    }
-}
-
-async fn join(mut tasks: JoinSet<()>) {
-    while let Some(ended) = tasks.join_next().await {
-        ended.unwrap();
-    }
-}
 
 #[test]
 fn datagrams_of_any_length_are_sent_and_received() {

@@ -132,7 +132,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// Wakes them, so that they announce themselves anew.
-    pub(super) fn wake_sleepers(&mut self) {
+    pub(crate) fn wake_sleepers(&mut self) {
         if !self.sleepers.is_any() || std::mem::replace(&mut self.sleepers.is_over, true) {
             return;
         }

@@ -1,6 +1,7 @@
 //! The calling end of a service.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::ops::Deref;
 
 use hamlyn_host::process::ProcessHost;
@@ -240,13 +241,7 @@ impl<H: Host> Client<H> {
     /// may be, or if there is no room to send. Allocates if the link has no room, or to copy what is longer than a packet.
     pub fn start(&mut self, request: &[u8], wait: Wait) -> Result<Pending, CallError> {
         let calls = &mut self.calls;
-        if request.len() > calls.seed.request_bytes as usize {
-            return Err(CallError::TooLong {
-                to: calls.to.clone(),
-                length_bytes: request.len(),
-                limit_bytes: calls.seed.request_bytes,
-            });
-        }
+        calls.check_length(request)?;
         let mut manager = self.manager.enter();
         let mut wait_state = WaitState::new(wait);
         loop {
@@ -270,6 +265,36 @@ impl<H: Host> Client<H> {
             length_bytes: word.length_bytes,
             client: self,
         }))
+    }
+
+    /// As [`Client::call`], as a future; the manager must be driven ([`Manager::register_waker`]). If it is dropped before it
+    /// is done, the call is cancelled, of which its server learns at the client's next call.
+    pub async fn call_async(&mut self, request: &[u8]) -> Result<Reply<'_, H>, CallError> {
+        let call = self.start_async(request).await?;
+        self.reply_async(&call).await
+    }
+
+    /// As [`Client::start`], as a future; the manager must be driven. If it is dropped before it is done, nothing is sent.
+    pub async fn start_async(&mut self, request: &[u8]) -> Result<Pending, CallError> {
+        let calls = &mut self.calls;
+        calls.check_length(request)?;
+        let mut start = |manager: &mut Entered<'_, H>| {
+            calls.look(manager)?;
+            calls.try_start(manager, request)
+        };
+        poll_fn(|context| self.manager.poll_look(context, &mut start)).await
+    }
+
+    /// As [`Client::reply`], as a future; the manager must be driven. If it is dropped, the call goes on until `call` is dropped.
+    pub async fn reply_async(&mut self, call: &Pending) -> Result<Reply<'_, H>, CallError> {
+        let calls = &mut self.calls;
+        let mut look = |manager: &mut Entered<'_, H>| calls.await_reply(manager, call, Wait::Poll);
+        let word = poll_fn(|context| self.manager.poll_look(context, &mut look)).await?;
+        Ok(Reply {
+            index: call.index,
+            length_bytes: word.length_bytes,
+            client: self,
+        })
     }
 
     /// The address of the service.
@@ -297,6 +322,17 @@ impl<H: Host> fmt::Debug for Client<H> {
 }
 
 impl Calls {
+    fn check_length(&self, request: &[u8]) -> Result<(), CallError> {
+        if request.len() <= self.seed.request_bytes as usize {
+            return Ok(());
+        }
+        Err(CallError::TooLong {
+            to: self.to.clone(),
+            length_bytes: request.len(),
+            limit_bytes: self.seed.request_bytes,
+        })
+    }
+
     fn timed_out(&self) -> CallError {
         let to = self.to.clone();
         CallError::TimedOut { to }

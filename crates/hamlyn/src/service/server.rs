@@ -1,7 +1,9 @@
 //! The answering end of a service.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::ops::Deref;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
@@ -115,21 +117,88 @@ impl<H: Host> Service<H> {
     /// The next call. Nothing if none came in time. Fails only if the host does: clients that come, vanish or misbehave are no
     /// error. Allocates when a client comes.
     pub fn next(&mut self, wait: Wait) -> Result<Option<Call<'_, H>>, ReceiveError> {
-        let place = {
-            let mut manager = self.manager.enter();
-            await_call(
-                &mut self.lanes,
-                &self.bound,
-                &self.dropped,
-                &mut manager,
-                wait,
-            )?
-        };
-        Ok(place.map(|place| Call {
+        let place = self.next_place(wait)?;
+        Ok(place.map(|place| self.call(place)))
+    }
+
+    /// As [`Service::next`], for a task: it is woken when there may be a call ([`Manager::register_waker`]). Does not block.
+    /// Allocates when a client comes.
+    pub fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Call<'_, H>, ReceiveError>> {
+        let place = self.poll_place(context);
+        place.map_ok(|place| self.call(place))
+    }
+
+    /// As [`Service::next`], as a future; the manager must be driven ([`Manager::register_waker`]). If it is dropped, no call is
+    /// lost.
+    pub async fn next_async(&mut self) -> Result<Call<'_, H>, ReceiveError> {
+        let place = poll_fn(|context| self.poll_place(context)).await?;
+        Ok(self.call(place))
+    }
+
+    fn poll_place(&mut self, context: &Context<'_>) -> Poll<Result<Place, ReceiveError>> {
+        let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
+        self.manager.poll_look(context, |manager| {
+            let place = await_call(lanes, bound, dropped, manager, Wait::Poll)?;
+            if place.is_none() {
+                manager.wake_tasks_within(TIDY);
+            }
+            Ok(place)
+        })
+    }
+
+    fn next_place(&mut self, wait: Wait) -> Result<Option<Place>, ReceiveError> {
+        let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
+        await_call(lanes, bound, dropped, &mut self.manager.enter(), wait)
+    }
+
+    /// As [`Service::next`], for requests of one length; clients whose requests have another are told that they were dropped.
+    pub(crate) fn next_of(
+        &mut self,
+        length_bytes: usize,
+        wait: Wait,
+    ) -> Result<Option<Call<'_, H>>, ReceiveError> {
+        let mut wait_state = WaitState::new(wait);
+        loop {
+            let left = self.manager.enter().interface().left(&mut wait_state);
+            match self.next_place(left)? {
+                Some(place) if !self.is_of(place, length_bytes) => self.drop_call(place),
+                place => return Ok(place.map(|place| self.call(place))),
+            }
+        }
+    }
+
+    /// As [`Service::next_of`], as a future.
+    pub(crate) async fn next_of_async(
+        &mut self,
+        length_bytes: usize,
+    ) -> Result<Call<'_, H>, ReceiveError> {
+        loop {
+            let place = poll_fn(|context| self.poll_place(context)).await?;
+            match self.is_of(place, length_bytes) {
+                true => return Ok(self.call(place)),
+                false => self.drop_call(place),
+            }
+        }
+    }
+
+    fn is_of(&self, place: Place, length_bytes: usize) -> bool {
+        let request = self.lanes.request(place);
+        request.is_some_and(|request| request.len() == length_bytes)
+    }
+
+    fn call(&mut self, place: Place) -> Call<'_, H> {
+        Call {
             service: self,
             place,
             is_done: false,
-        }))
+        }
+    }
+
+    fn drop_call(&mut self, place: Place) {
+        drop(self.call(place));
     }
 
     /// The bytes of a call that was put off. Nothing if its client is gone.
