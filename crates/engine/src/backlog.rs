@@ -304,18 +304,18 @@ impl Backlog {
         self.waiting += 1;
     }
 
-    /// The place of the lane whose turn it is: the first that has a message, or that is `inline_send`'s.
-    pub(crate) fn turn(&self, inline_send: Option<TerminusId>) -> Option<usize> {
+    /// The place of the lane whose turn it is: the first that has a message, or that is `streaming_send`'s.
+    pub(crate) fn turn(&self, streaming_send: Option<TerminusId>) -> Option<usize> {
         self.lanes
             .iter()
-            .position(|lane| !lane.queue.is_empty() || inline_send == Some(lane.terminus))
+            .position(|lane| !lane.queue.is_empty() || streaming_send == Some(lane.terminus))
     }
 
     pub(crate) fn lane(&self, place: usize) -> Option<&Lane> {
         self.lanes.get(place)
     }
 
-    /// A packet of the first message of that lane is out; of a guest's, that is not in the queue, if `segment` is nothing.
+    /// A packet of the first message of that lane is out; of a streaming send's, which is not in the queue, if `segment` is nothing.
     pub(crate) fn sent(&mut self, place: usize, segment: Option<&Segment>) {
         let Some(lane) = self.lanes.get_mut(place) else {
             return;

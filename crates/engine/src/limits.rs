@@ -20,13 +20,13 @@ pub const SEND_AREAS: usize = 8;
 /// Pieces a gathered message may consist of.
 pub const GATHER_PIECES_MAX: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
-/// longer messages are pulled from a send-buffer area or a borrowed slice.
+/// longer messages are pulled from a send-buffer area or a slice of the caller.
 pub const DIRECT_BYTES_MAX: usize = 128;
 /// Bytes of data in a packet that goes the shortest way.
 pub const SHORT_BYTES: usize = 16;
-/// Packets of a borrowed message that are sent before the caller may look at what came in: on Ethernet as many
+/// Packets of a streaming send that are sent before the caller may look at what came in: on Ethernet as many
 /// as one call of the system takes, and a few.
-pub const BORROWED_BURST: usize = 48;
+pub const STREAMING_BURST: usize = 48;
 /// Packets of queued messages that are sent to one link before the next link has its turn.
 pub const BACKLOG_BURST: usize = 16;
 /// Links without room that are asked one after the other for room in a pump.
@@ -72,7 +72,9 @@ const _: () = {
     // packets; its first packet may hold as few as 4 bytes of data.
     assert!(MESSAGE_BYTES_MAX / PACKET_PAYLOAD_MIN as u64 + 1 < 1 << 32);
     // A message that fits the work queue is sent in one burst.
-    assert!((DIRECT_BYTES_MAX + USER_METADATA_BYTES).div_ceil(PACKET_PAYLOAD_MIN) < BORROWED_BURST);
+    assert!(
+        (DIRECT_BYTES_MAX + USER_METADATA_BYTES).div_ceil(PACKET_PAYLOAD_MIN) < STREAMING_BURST
+    );
     // All ones is no channel, and what a frame holds is counted in 16 bits.
     assert!(CHANNELS_MAX <= 1 << 15 && FRAME_BYTES_MAX < 1 << 16);
     // The smallest packet fits the smallest frame, with 75 bytes or less of the frame's and its own headers.

@@ -44,7 +44,7 @@ pub trait Area: Clone {
     }
 
     /// Writes two words, with which a message is complete: [`Area::write_words`], and if that was
-    /// done [`Area::message_complete`]. An area that does both may have a shorter way.
+    /// done [`Area::message_complete`]. An area that does both may do so in fewer steps.
     #[inline(always)]
     fn complete_with_words(
         &self,
@@ -70,7 +70,7 @@ pub trait Area: Clone {
     }
 }
 
-/// A part of an area, or nothing, into which short data are written: a slot, as the shortest way of reception
+/// A part of an area, or nothing, into which short data are written: a slot, as the fast path of reception
 /// sees it. The engine relies on its bounds.
 pub trait Window: core::fmt::Debug {
     /// A window on nothing.
@@ -177,7 +177,7 @@ pub trait TxLinks<A: Area> {
         parts: &[Part<'_, A>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet, for which a link may have a shorter way: asks for it only when there is room for it.
+    /// Offers a short packet, for which a link may have a fast path: asks for it only when there is room for it.
     /// Whether it was taken; why not, [`TxLinks::offer`] tells.
     #[inline]
     fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
@@ -190,7 +190,7 @@ pub trait TxLinks<A: Area> {
     }
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
-    /// is none. How many were taken; none, where there is no shorter way for them.
+    /// is none. How many were taken; none, where there is no fast path for them.
     #[inline]
     fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
         let _ = (link, next);

@@ -118,22 +118,22 @@ const fn generation(position: u64, generation_shift: u32) -> u16 {
 
 /// What a head found at `position` says about it.
 #[inline]
-const fn look(head: u64, position: u64, generation_shift: u32) -> Look {
+const fn entry_state(head: u64, position: u64, generation_shift: u32) -> EntryState {
     let found = head as u16;
     let expected = generation(position, generation_shift);
     if found == expected {
-        return Look::Ready;
+        return EntryState::Ready;
     }
     let ahead = found.wrapping_sub(expected) & GENERATION_MASK;
     // One generation behind, or being written for just this generation: nothing yet.
     if ahead == GENERATION_MASK || ahead == 0 {
-        Look::Empty
+        EntryState::Empty
     } else {
-        Look::Ahead(ahead as u64)
+        EntryState::Ahead(ahead as u64)
     }
 }
 
-enum Look {
+enum EntryState {
     /// Not yet written.
     Empty,
     /// Written for this position.
@@ -207,11 +207,11 @@ impl NotificationReader {
             return Ok(None);
         };
         let head = entry.head.load(Acquire);
-        let seen = look(head, self.next, self.generation_shift);
-        if let Look::Empty = seen {
+        let seen = entry_state(head, self.next, self.generation_shift);
+        if let EntryState::Empty = seen {
             return Ok(None);
         }
-        if let Look::Ready = seen {
+        if let EntryState::Ready = seen {
             let word = entry.word.load(Relaxed);
             let from = LinkId::from_bits(entry.from.load(Relaxed));
             fence(Acquire);
@@ -236,8 +236,8 @@ impl NotificationReader {
             .get(self.next as usize & mask)
             .is_some_and(|entry| {
                 !matches!(
-                    look(entry.head.load(Acquire), self.next, self.generation_shift),
-                    Look::Empty
+                    entry_state(entry.head.load(Acquire), self.next, self.generation_shift),
+                    EntryState::Empty
                 )
             })
     }
@@ -264,8 +264,8 @@ impl NotificationReader {
                 break;
             };
             // Not written yet, or the oldest that is left: go on from here.
-            let Look::Ahead(ahead) =
-                look(entry.head.load(Acquire), self.next, self.generation_shift)
+            let EntryState::Ahead(ahead) =
+                entry_state(entry.head.load(Acquire), self.next, self.generation_shift)
             else {
                 break;
             };

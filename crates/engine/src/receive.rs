@@ -107,7 +107,7 @@ impl<A: Area> Receiver<A> {
         self.handshake_ns = now_ns;
     }
 
-    /// The host is alive. Opens the gate again if it had lapsed; not before [`Receiver::set_up`].
+    /// The host is alive. Enables receiving again if it had lapsed; not before [`Receiver::set_up`].
     pub fn handshake(&mut self, now_ns: u64) {
         self.handshake_ns = now_ns;
         if self.receive_enable == ReceiveEnable::Lapsed {
@@ -279,10 +279,10 @@ impl<A: Area> Receiver<A> {
     ) -> Option<ShortReceived> {
         let to = short.to();
         if !P::HAS_METADATA {
-            let way = self.slots.way(to)?;
-            if way.key != short.key()
-                || way.queue != Some(waiting)
-                || !way.window.write_words(short.offset(), short.data())
+            let fast_slot = self.slots.fast_slot(to)?;
+            if fast_slot.key != short.key()
+                || fast_slot.queue != Some(waiting)
+                || !fast_slot.window.write_words(short.offset(), short.data())
             {
                 return None;
             }
@@ -302,7 +302,7 @@ impl<A: Area> Receiver<A> {
             return None;
         }
         let slot = self.slots.named(to.slot()).ok()?;
-        if slot.guarded_queue != Some(waiting) {
+        if slot.one_shot_queue != Some(waiting) {
             return None;
         }
         // All limits of an awaited message lie in one piece of the area, so the piece of the data is all that changes hands.
@@ -363,7 +363,7 @@ impl<A: Area> Receiver<A> {
         payload: &P,
         waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
-        if !self.slots.gate_is_open() {
+        if !self.slots.is_receive_enabled() {
             return Err(match self.receive_enable {
                 ReceiveEnable::NotSetUp => Refusal::NotSetUp,
                 _ => Refusal::HandshakeLapsed,

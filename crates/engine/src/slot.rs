@@ -152,8 +152,8 @@ pub(crate) struct Slot<A> {
     pub(crate) queue: Option<QueueId>,
     /// The last offset at which short data fit.
     pub(crate) last_short: u64,
-    /// The queue, if short packets to its entries may take the fast path: what [`SlotTable::note_way`] found.
-    pub(crate) guarded_queue: Option<QueueId>,
+    /// The queue, if short packets to its entries may take the fast path: what [`SlotTable::update_fast_slot`] found.
+    pub(crate) one_shot_queue: Option<QueueId>,
     pub(crate) grants: Grants,
     refusals: Box<Refusals>,
 }
@@ -169,7 +169,7 @@ impl<A> Slot<A> {
 /// What decides about short packets in fast mode that a slot's key alone lets in, side by side.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Way<W> {
+pub(crate) struct FastSlot<W> {
     /// The address of those packets, or [`Address::NOBODY`]. So one comparison says that the interface
     /// takes packets and the slot is open under that name, in normal mode, writable and not revoked.
     to: Address,
@@ -179,7 +179,7 @@ pub(crate) struct Way<W> {
     pub(crate) window: W,
 }
 
-impl<W: Window> Way<W> {
+impl<W: Window> FastSlot<W> {
     fn closed() -> Self {
         Self {
             to: Address::NOBODY,
@@ -194,11 +194,11 @@ impl<W: Window> Way<W> {
 pub(crate) struct SlotTable<A: Area> {
     slots: Table<Slot<A>, 16>,
     /// Of each place.
-    ways: Vec<Way<A::Window>>,
-    /// What an address is masked with to find its way: not even speculation leaves the table, and as the
+    fast_slots: Vec<FastSlot<A::Window>>,
+    /// What an address is masked with to find its entry: not even speculation leaves the table, and as the
     /// whole address is compared, no more is needed.
     index_mask: u64,
-    gate_is_open: bool,
+    is_receive_enabled: bool,
 }
 
 /// A slot's name as the table has it.
@@ -214,43 +214,43 @@ impl<A: Area> SlotTable<A> {
     pub(crate) fn new() -> Self {
         Self {
             slots: Table::new(SLOTS_MAX, u16::MAX as u32),
-            ways: Vec::new(),
+            fast_slots: Vec::new(),
             index_mask: 0,
-            gate_is_open: false,
+            is_receive_enabled: false,
         }
     }
 
     /// Whether the interface takes packets at all.
     #[inline]
-    pub(crate) fn gate_is_open(&self) -> bool {
-        self.gate_is_open
+    pub(crate) fn is_receive_enabled(&self) -> bool {
+        self.is_receive_enabled
     }
 
     /// Opens or closes all slots at once.
     pub(crate) fn set_receive_enable(&mut self, open: bool) {
-        if self.gate_is_open != open {
-            self.gate_is_open = open;
-            for index in 0..self.ways.len() {
-                self.note_way(index);
+        if self.is_receive_enabled != open {
+            self.is_receive_enabled = open;
+            for index in 0..self.fast_slots.len() {
+                self.update_fast_slot(index);
             }
         }
     }
 
-    /// To be called after every change of the slot of that place, or of the gate.
-    fn note_way(&mut self, index: usize) {
-        let Some(way) = self.ways.get_mut(index) else {
+    /// To be called after every change of the slot of that place, or of the receive enable.
+    fn update_fast_slot(&mut self, index: usize) {
+        let Some(fast_slot) = self.fast_slots.get_mut(index) else {
             return;
         };
-        *way = Way::closed();
+        *fast_slot = FastSlot::closed();
         let Some((name, slot)) = self.slots.at_mut(index) else {
             return;
         };
-        let takes_short = self.gate_is_open && slot.takes_short();
-        let is_guarded = takes_short && slot.mode == Mode::ParanoidOneShot;
-        slot.guarded_queue = slot.queue.filter(|_| is_guarded);
+        let takes_short = self.is_receive_enabled && slot.takes_short();
+        let is_one_shot = takes_short && slot.mode == Mode::ParanoidOneShot;
+        slot.one_shot_queue = slot.queue.filter(|_| is_one_shot);
         if takes_short && slot.mode == Mode::Normal && slot.queue.is_some() {
             let name = SlotName::new(name.index as u16, name.generation as u16);
-            *way = Way {
+            *fast_slot = FastSlot {
                 to: Address::new(name, FAST_INDEX),
                 key: slot.key,
                 queue: slot.queue,
@@ -291,23 +291,24 @@ impl<A: Area> SlotTable<A> {
             metadata: options.metadata,
             queue: options.queue,
             last_short: options.length_bytes.saturating_sub(SHORT_BYTES as u64),
-            guarded_queue: None,
+            one_shot_queue: None,
             grants: Grants::default(),
             refusals: Box::default(),
         };
         let name = self.slots.insert(slot).ok_or(SlotError::TooMany)?;
-        if self.ways.len() < self.slots.places() {
-            self.ways.resize_with(self.slots.places(), Way::closed);
-            self.index_mask = self.ways.len() as u64 - 1;
+        if self.fast_slots.len() < self.slots.places() {
+            self.fast_slots
+                .resize_with(self.slots.places(), FastSlot::closed);
+            self.index_mask = self.fast_slots.len() as u64 - 1;
         }
-        self.note_way(name.index as usize);
+        self.update_fast_slot(name.index as usize);
         Ok(SlotName::new(name.index as u16, name.generation as u16))
     }
 
     pub(crate) fn close(&mut self, name: SlotName) -> Result<(), SlotError> {
         let closed = self.slots.remove(place(name));
         closed.ok_or(SlotError::NotOpen(name))?;
-        self.note_way(usize::from(name.index()));
+        self.update_fast_slot(usize::from(name.index()));
         Ok(())
     }
 
@@ -318,7 +319,7 @@ impl<A: Area> SlotTable<A> {
         change: impl FnOnce(&mut Slot<A>),
     ) -> Result<(), SlotError> {
         change(self.get_mut(name).ok_or(SlotError::NotOpen(name))?);
-        self.note_way(usize::from(name.index()));
+        self.update_fast_slot(usize::from(name.index()));
         Ok(())
     }
 
@@ -329,9 +330,11 @@ impl<A: Area> SlotTable<A> {
 
     /// What decides about short packets in fast mode with this address, if the fast path is open to them.
     #[inline(always)]
-    pub(crate) fn way(&self, to: Address) -> Option<&Way<A::Window>> {
-        let way = self.ways.get((to.to_bits() & self.index_mask) as usize)?;
-        (way.to == to).then_some(way)
+    pub(crate) fn fast_slot(&self, to: Address) -> Option<&FastSlot<A::Window>> {
+        let fast_slot = self
+            .fast_slots
+            .get((to.to_bits() & self.index_mask) as usize)?;
+        (fast_slot.to == to).then_some(fast_slot)
     }
 
     /// All that are open.

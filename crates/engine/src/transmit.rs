@@ -7,8 +7,8 @@
 //! Every message goes out by one decision, [`Transmitter::post`] and its likes for gathered and placed data; beside it
 //! stands [`Transmitter::post_short`], which sends or does nothing.
 
-mod borrowed;
 mod pump;
+mod streaming;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ use crate::terminus::{
     TerminusOptions,
 };
 
-pub use borrowed::Borrowed;
+pub use streaming::SendProgress;
 
 /// A message to be sent: where it goes and how it is counted. Of the header, the
 /// packet length is computed; the word is used in fast mode only.
@@ -60,7 +60,7 @@ pub struct Pumped {
 /// The transmitting half. See the module for what it does.
 ///
 /// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`,
-///   `post`, `post_placed`, `post_gather`, `begin_borrowed`, `continue_borrowed`, `finish_borrowed`, `completion`.
+///   `post`, `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`, `finish_streaming`, `completion`.
 /// * For the host: `pump`, `link_ended`, `shrink`.
 #[derive(Debug)]
 pub struct Transmitter<A> {

@@ -1,7 +1,7 @@
 //! Sharing the links (Hamlyn 2.3, 2.8): equal bandwidth, bounded waiting, priorities,
 //! and no terminus that holds up, or is held up by, one that uses another link.
 
-mod lent;
+mod host;
 
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
@@ -11,8 +11,8 @@ use hamlyn_engine::packet::{Header, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, TerminusOptions};
-use hamlyn_engine::transmit::{Borrowed, Message, Transmitter};
-use lent::{PEER, Packet, VecArea, Wires, header, message, pattern};
+use hamlyn_engine::transmit::{Message, SendProgress, Transmitter};
+use host::{PEER, Packet, VecArea, Wires, header, message, pattern};
 
 const FLOOD_BYTES: usize = 64 * 400;
 
@@ -199,11 +199,11 @@ fn full_link_of_one_terminus_holds_up_nobody_on_another() {
     );
     let data = pattern(2, 5_000);
     let mut segmenter = transmitter
-        .begin_borrowed(other, &from(free, 9), &[], 5_000, &wires)
+        .begin_streaming(other, &from(free, 9), &[], 5_000, &wires)
         .unwrap();
     assert_eq!(
-        transmitter.continue_borrowed(other, free, &mut segmenter, &[], &data, &mut wires),
-        Ok(Borrowed::Sent)
+        transmitter.continue_streaming(other, free, &mut segmenter, &[], &data, &mut wires),
+        Ok(SendProgress::Sent)
     );
     assert!(wires.wire(full).packets.is_empty());
 }
@@ -247,7 +247,7 @@ fn short_message_waits_for_one_turn_of_every_other_terminus_at_most() {
 }
 
 #[test]
-fn long_borrowed_message_takes_turns_with_the_queues() {
+fn a_long_streaming_send_takes_turns_with_the_queues() {
     let mut transmitter = Transmitter::new();
     let (mut wires, link) = Wires::with_room(64, 0);
     for number in 0..3 {
@@ -258,15 +258,15 @@ fn long_borrowed_message_takes_turns_with_the_queues() {
         .unwrap();
     let data = pattern(1, 64 * 100);
     let mut segmenter = transmitter
-        .begin_borrowed(own, &from(link, 3), &[], data.len() as u64, &wires)
+        .begin_streaming(own, &from(link, 3), &[], data.len() as u64, &wires)
         .unwrap();
     let mut sent = Vec::new();
     for _ in 0..200 {
         wires.wire(link).room = 1;
         let state = transmitter
-            .continue_borrowed(own, link, &mut segmenter, &[], &data, &mut wires)
+            .continue_streaming(own, link, &mut segmenter, &[], &data, &mut wires)
             .unwrap();
-        assert_eq!(state, Borrowed::Full);
+        assert_eq!(state, SendProgress::Full);
         sent.extend(
             wires
                 .drain(link)

@@ -1,7 +1,7 @@
-//! The shortest ways of short packets let in what the ordinary way lets in, do the same, and
+//! The shortest fast_slots of short packets let in what the ordinary way lets in, do the same, and
 //! leave no trace of anything else (`Receiver::receive_short`).
 
-mod lent;
+mod host;
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
@@ -11,7 +11,7 @@ use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Address, Short, SlotName};
 use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
-use lent::{InPlace, Packet, VecArea};
+use host::{InPlace, Packet, VecArea};
 use proptest::prelude::*;
 
 const SLOT_BYTES: u64 = 128;
@@ -114,7 +114,7 @@ impl World {
         let queue = Some(self.queue);
         match self
             .receiver
-            .receive(lent::PEER, &packet.header, &packet, queue)
+            .receive(host::PEER, &packet.header, &packet, queue)
         {
             Ok(Received::Handed(notification)) => Some(notification),
             Ok(other) => panic!("a whole message that was not announced: {other:?}"),
@@ -144,7 +144,7 @@ impl World {
         } else {
             receiver.receive_short(&InPlace::<false>(short), queue, None)
         };
-        taken.map(|taken| taken.notification(lent::PEER))
+        taken.map(|taken| taken.notification(host::PEER))
     }
 }
 
@@ -259,7 +259,7 @@ proptest! {
     }
 }
 
-/// The property would hold of ways that overlook everything.
+/// The property would hold of fast_slots that overlook everything.
 #[test]
 fn what_is_right_is_let_in() {
     let state = State {

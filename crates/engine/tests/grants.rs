@@ -1,7 +1,7 @@
 //! Grants and placed packets (decision 0006): what is refused, by name; and random histories
 //! beside a reference model.
 
-mod lent;
+mod host;
 mod scene;
 
 use hamlyn_engine::grant::{GrantId, GrantRefused};
@@ -13,7 +13,7 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use proptest::prelude::*;
 
-use lent::{Packet, VecArea, header};
+use host::{Packet, VecArea, header};
 use scene::{KEY, Scene};
 
 const ALICE: LinkId = link(1);

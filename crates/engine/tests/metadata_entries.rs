@@ -1,6 +1,6 @@
 //! Metadata entries and what the special modes make of them (Hamlyn 2.4, 2.7).
 
-mod lent;
+mod host;
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, METADATA_ENTRY_BYTES};
@@ -9,7 +9,7 @@ use hamlyn_engine::packet::{Flags, Header};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::Mode;
-use lent::{VecArea, header, options, pattern, ready, receive};
+use host::{VecArea, header, options, pattern, ready, receive};
 
 #[test]
 fn fast_mode_carries_its_word_in_the_notification() {

@@ -3,7 +3,7 @@
 //! counters and the notifications are what the model says, and nothing else.
 
 mod history;
-mod lent;
+mod host;
 mod model;
 
 use hamlyn_engine::counting::{Counting, Share};
@@ -20,7 +20,7 @@ use hamlyn_engine::transmit::{Message, Transmitter};
 use history::{
     AREA_BYTES, Event, METADATA_ENTRIES, PAYLOADS, PERIOD_NS, QUEUE_ENTRIES, Send, event, forge,
 };
-use lent::{PEER, Packet, VecArea, Wires, header, pattern};
+use host::{PEER, Packet, VecArea, Wires, header, pattern};
 use model::{Model, ReceiveEnable};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -460,7 +460,7 @@ impl Pairing {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
 
-    /// Most histories open the gate first; some forget to.
+    /// Most histories enable receiving first; some forget to.
     #[test]
     fn any_history_agrees_with_the_model(
         settled in prop::bool::weighted(0.9),

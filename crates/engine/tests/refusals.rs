@@ -1,7 +1,7 @@
 //! Every reason for which a packet is discarded, by itself; its counters; and the
 //! order of the checks (Hamlyn 2.2, 2.7; ARCHITECTURE.md).
 
-mod lent;
+mod host;
 mod scene;
 
 use hamlyn_engine::counting::Counting;
@@ -11,7 +11,7 @@ use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotError, SlotOptions};
-use lent::{Packet, header};
+use host::{Packet, header};
 use scene::{ENTRY_KEY, KEY, Scene};
 
 #[test]
@@ -424,7 +424,7 @@ fn area_that_shrank_refuses_by_itself() {
     scene.refuses_header(scene.welcome(), Refusal::OutOfBounds);
 }
 
-/// A packet that is wrong in two ways reports the earlier one; here every pair of
+/// A packet that is wrong in two fast_slots reports the earlier one; here every pair of
 /// neighbours in the order that ARCHITECTURE.md gives, with all later faults in the packet too.
 #[test]
 fn checks_happen_in_the_promised_order() {

@@ -1,6 +1,6 @@
-//! The life of slots, and the gate before them (Hamlyn 2.2, 2.8).
+//! The life of slots, and the receive enable (Hamlyn 2.2, 2.8).
 
-mod lent;
+mod host;
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::SLOTS_MAX;
@@ -9,7 +9,7 @@ use hamlyn_engine::packet::{Header, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, SlotError, SlotOptions};
-use lent::{VecArea, header, options, ready, receive};
+use host::{VecArea, header, options, ready, receive};
 
 #[test]
 fn slot_index_is_reused_only_under_a_new_generation() {
@@ -254,7 +254,7 @@ fn slots_and_queues_several_to_one() {
 }
 
 #[test]
-fn gate_discards_before_set_up_and_after_silence_and_opens_again() {
+fn packets_are_discarded_before_set_up_and_after_silence() {
     let mut receiver = Receiver::new(Some(100));
     let area = VecArea::new(4);
     let slot = receiver

@@ -1,7 +1,7 @@
 //! Send termini (Hamlyn 2.3): work queues, one for each destination, completion, direct I/O, send-buffer
-//! areas, gather, borrowed messages.
+//! areas, gather, streaming sends.
 
-mod lent;
+mod host;
 mod model;
 
 use hamlyn_engine::counting::{Counting, Share};
@@ -14,8 +14,8 @@ use hamlyn_engine::packet::{Address, Header, Short, SlotName};
 use hamlyn_engine::terminus::{
     Completion, GatherPiece, PostError, SendHandle, TerminusError, TerminusOptions,
 };
-use hamlyn_engine::transmit::{Borrowed, Message, Transmitter};
-use lent::{Packet, VecArea, Wires, message, numbered, one, pattern};
+use hamlyn_engine::transmit::{Message, SendProgress, Transmitter};
+use host::{Packet, VecArea, Wires, message, numbered, one, pattern};
 
 #[test]
 fn sixty_three_entries_then_queue_full_and_nothing_lost() {
@@ -168,11 +168,11 @@ fn a_destination_that_takes_nothing_holds_up_no_other() {
     );
     let data = pattern(2, 1_000);
     let mut segmenter = transmitter
-        .begin_borrowed(terminus, &to_live, &[], 1_000, &wires)
+        .begin_streaming(terminus, &to_live, &[], 1_000, &wires)
         .unwrap();
     let state =
-        transmitter.continue_borrowed(terminus, live, &mut segmenter, &[], &data, &mut wires);
-    assert_eq!(state, Ok(Borrowed::Sent));
+        transmitter.continue_streaming(terminus, live, &mut segmenter, &[], &data, &mut wires);
+    assert_eq!(state, Ok(SendProgress::Sent));
     assert_eq!(wires.drain(live).len(), 1 + 4 + 1 + 1 + 16);
     let pending = |handle: &SendHandle| transmitter.completion(*handle) == Ok(Completion::Pending);
     assert!(waiting.iter().all(pending));
@@ -355,7 +355,7 @@ fn a_fast_message_is_one_packet_though_its_path_became_narrower() {
         let posted = transmitter.post(terminus, &fast, &[], &data, &mut wires);
         posted.unwrap().handle
     });
-    let mut segmenter = transmitter.begin_borrowed(terminus, &fast, &[], 100, &wires);
+    let mut segmenter = transmitter.begin_streaming(terminus, &fast, &[], 100, &wires);
     assert_eq!(segmenter.as_ref().err(), Some(&PostError::QueueFull));
     wires.wire(link).payload_max_bytes = 64;
     wires.wire(link).room = 9;
@@ -366,11 +366,11 @@ fn a_fast_message_is_one_packet_though_its_path_became_narrower() {
     let states = [whole, short].map(|handle| transmitter.completion(handle).unwrap());
     assert_eq!(states, [Completion::Failed, Completion::Sent]);
     wires.wire(link).payload_max_bytes = 100;
-    segmenter = transmitter.begin_borrowed(terminus, &fast, &[], 100, &wires);
+    segmenter = transmitter.begin_streaming(terminus, &fast, &[], 100, &wires);
     wires.wire(link).payload_max_bytes = 64;
     let data = [7; 100];
     let (segmenter, wires) = (&mut segmenter.unwrap(), &mut wires);
-    let state = transmitter.continue_borrowed(terminus, link, segmenter, &[], &data, wires);
+    let state = transmitter.continue_streaming(terminus, link, segmenter, &[], &data, wires);
     assert!(matches!(state, Err(PostError::FastTooLong { .. })));
 }
 
@@ -578,7 +578,7 @@ fn impossible_messages_are_refused_before_anything_is_sent() {
         Err(PostError::FastTooLong { .. })
     ));
     assert!(matches!(
-        transmitter.begin_borrowed(terminus, &plain, &[], MESSAGE_BYTES_MAX + 1, &wires),
+        transmitter.begin_streaming(terminus, &plain, &[], MESSAGE_BYTES_MAX + 1, &wires),
         Err(PostError::TooLong)
     ));
     assert_eq!((wires.offers, transmitter.is_waiting()), (0, false));

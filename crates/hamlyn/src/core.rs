@@ -297,7 +297,7 @@ impl<H: Host> Core<H> {
         }
         // What is for others waits with them, so a flood of that ends too.
         for _ in 0..=self.queue.capacity() {
-            match self.interface.next_guarded(&mut self.queue) {
+            match self.interface.next_one_shot(&mut self.queue) {
                 Ok(Some(notification)) if notification.word == id.0 && !notification.is_fast() => {
                     return Some(Arrival::of(&notification));
                 }

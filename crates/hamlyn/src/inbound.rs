@@ -199,7 +199,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// empty, and is of the kind that is taken the shortest way; see [`Receiver::receive_short`].
     #[inline(always)]
     pub(crate) fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
-        take_bare(self.rx_links.current()?, &mut self.receiver, queue)
+        take_plain(self.rx_links.current()?, &mut self.receiver, queue)
     }
 
     /// As [`Inbound::take_handed`], for one after the other, at most so many; how many.
@@ -215,7 +215,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         };
         let mut count = 0;
         while count < most
-            && let Some(notification) = take_bare(rx_link, &mut self.receiver, queue)
+            && let Some(notification) = take_plain(rx_link, &mut self.receiver, queue)
         {
             each(notification);
             count += 1;
@@ -246,13 +246,13 @@ impl<R: ReceiveEnd> Inbound<R> {
 
     /// As [`Inbound::take_handed`], for a message to a one-shot entry.
     #[inline(always)]
-    pub(crate) fn take_guarded(&mut self, queue: QueueId) -> Option<Notification> {
+    pub(crate) fn take_one_shot(&mut self, queue: QueueId) -> Option<Notification> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let way = rx_link.end.shortcut()?;
         let received = self
             .receiver
-            .receive_short(&way.peek_worded()?, queue, None)?;
+            .receive_short(&way.peek_with_metadata()?, queue, None)?;
         way.short_done();
         Some(received.notification(from))
     }
@@ -283,7 +283,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         let way = rx_link.end.shortcut()?;
         let receiver = &mut self.receiver;
         let received =
-            receiver.receive_short(&way.peek_worded()?, *queue, Some((awaited, entry)))?;
+            receiver.receive_short(&way.peek_with_metadata()?, *queue, Some((awaited, entry)))?;
         way.short_done();
         Some(ShortAtHand {
             word: received.metadata,
@@ -475,14 +475,14 @@ fn is_silent<R: ReceiveEnd>(rx_link: &mut RxLink<R>) -> bool {
 }
 
 #[inline(always)]
-fn take_bare<R: ReceiveEnd>(
+fn take_plain<R: ReceiveEnd>(
     rx_link: &mut RxLink<R>,
     receiver: &mut Receiver<Area>,
     queue: QueueId,
 ) -> Option<Notification> {
     let from = rx_link.id;
     let way = rx_link.end.shortcut()?;
-    let received = receiver.receive_short(&way.peek_bare()?, queue, None)?;
+    let received = receiver.receive_short(&way.peek_plain()?, queue, None)?;
     way.short_done();
     Some(received.notification(from))
 }

@@ -23,7 +23,7 @@ use hamlyn_host::ConnectError;
 use hamlyn_host::process::codec;
 use hamlyn_host::process::name::Namespace;
 use hamlyn_link::cell::{Data, Metadata, Placement, encode};
-use hamlyn_ring::lending::{Borrowed, LendError};
+use hamlyn_ring::lending::{ImportedRegion, LendError};
 use hamlyn_ring::memfd::Memfd;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
@@ -230,7 +230,7 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
 struct Abuser {
     link: RawLink,
     cells: u64,
-    pages: Borrowed,
+    pages: ImportedRegion,
 }
 
 impl Abuser {
@@ -309,7 +309,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
     let length_bytes = 2 * PAGE;
     let expected = codec::Message::Lent { length_bytes };
     assert_eq!(codec::decode(&answer), Ok(expected));
-    let pages = Borrowed::adopt(files.pop().unwrap(), length_bytes).unwrap();
+    let pages = ImportedRegion::adopt(files.pop().unwrap(), length_bytes).unwrap();
     let mut abuser = Abuser {
         link,
         cells: 0,

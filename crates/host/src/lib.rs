@@ -21,7 +21,7 @@ use crate::waiter::Waiter;
 use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
-use hamlyn_ring::lending::Borrowed;
+use hamlyn_ring::lending::ImportedRegion;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use std::os::fd::OwnedFd;
 
@@ -195,7 +195,7 @@ pub trait Host: std::fmt::Debug + 'static {
         from: Destination,
         secret: u64,
         deadline_ns: u64,
-    ) -> Result<Borrowed, ConnectError>;
+    ) -> Result<ImportedRegion, ConnectError>;
 
     /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by [`Host::now_ns`]).
     fn connect(

@@ -351,9 +351,9 @@ fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; 2], Denied> {
 }
 
 /// A short packet without metadata, in its cell.
-pub type Bare<'a> = ShortInCell<SharedCell<'a>, false>;
+pub type Plain<'a> = ShortInCell<SharedCell<'a>, false>;
 /// A short packet with a word of metadata, in its cell.
-pub type Worded<'a> = ShortInCell<SharedCell<'a>, true>;
+pub type WithMetadata<'a> = ShortInCell<SharedCell<'a>, true>;
 
 /// The receiving end.
 pub(crate) struct Incoming {
@@ -411,15 +411,15 @@ impl Incoming {
         })
     }
 
-    /// See [`crate::Shortcut::peek_bare`].
+    /// See [`crate::Shortcut::peek_plain`].
     #[inline(always)]
-    pub(crate) fn peek_bare(&self) -> Option<Bare<'_>> {
+    pub(crate) fn peek_plain(&self) -> Option<Plain<'_>> {
         cell::decode_short(self.consumer.look(cell::BARE)?)
     }
 
-    /// See [`crate::Shortcut::peek_worded`].
+    /// See [`crate::Shortcut::peek_with_metadata`].
     #[inline(always)]
-    pub(crate) fn peek_worded(&self) -> Option<Worded<'_>> {
+    pub(crate) fn peek_with_metadata(&self) -> Option<WithMetadata<'_>> {
         cell::decode_short(self.consumer.look(cell::WORDED)?)
     }
 

@@ -28,7 +28,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
 use hamlyn_ring::shared::OutOfRange;
 
-use crate::carrier::{Bare, Worded};
+use crate::carrier::{Plain, WithMetadata};
 
 /// The other end broke the rules of the link. The link is dead; no other link
 /// is concerned.
@@ -254,22 +254,22 @@ pub trait ReceiveEnd {
 /// The shortest way to a packet that lies in a ring as a value (decision 0004).
 pub trait Shortcut {
     /// A short packet without metadata.
-    type Bare<'a>: ShortInPlace
+    type Plain<'a>: ShortInPlace
     where
         Self: 'a;
 
     /// A short packet with a word of metadata.
-    type Worded<'a>: ShortInPlace
+    type WithMetadata<'a>: ShortInPlace
     where
         Self: 'a;
 
     /// The next packet, if there is one and it is short and without metadata. It stays
     /// the next one until [`Shortcut::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds,
     /// and does as long as [`ReceiveEnd::settle_due`] has something to do.
-    fn peek_bare(&self) -> Option<Self::Bare<'_>>;
+    fn peek_plain(&self) -> Option<Self::Plain<'_>>;
 
-    /// As [`Shortcut::peek_bare`], for a short packet with a word of metadata.
-    fn peek_worded(&self) -> Option<Self::Worded<'_>>;
+    /// As [`Shortcut::peek_plain`], for a short packet with a word of metadata.
+    fn peek_with_metadata(&self) -> Option<Self::WithMetadata<'_>>;
 
     /// The packet that was last shown by one of the two is taken.
     fn short_done(&mut self);
@@ -277,14 +277,14 @@ pub trait Shortcut {
 
 /// Of a link that has none.
 impl Shortcut for Infallible {
-    type Bare<'a> = Bare<'a>;
-    type Worded<'a> = Worded<'a>;
+    type Plain<'a> = Plain<'a>;
+    type WithMetadata<'a> = WithMetadata<'a>;
 
-    fn peek_bare(&self) -> Option<Bare<'_>> {
+    fn peek_plain(&self) -> Option<Plain<'_>> {
         match *self {}
     }
 
-    fn peek_worded(&self) -> Option<Worded<'_>> {
+    fn peek_with_metadata(&self) -> Option<WithMetadata<'_>> {
         match *self {}
     }
 

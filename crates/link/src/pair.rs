@@ -23,7 +23,9 @@ use hamlyn_ring::shared::{Access, Mapping};
 use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
 
-use crate::carrier::{Bare, Carried, Incoming, Outgoing, Stopped, Worded, check_payload_max};
+use crate::carrier::{
+    Carried, Incoming, Outgoing, Plain, Stopped, WithMetadata, check_payload_max,
+};
 use crate::{Link, LinkError, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
@@ -402,17 +404,17 @@ impl PairReceive {
 }
 
 impl Shortcut for PairReceive {
-    type Bare<'a> = Bare<'a>;
-    type Worded<'a> = Worded<'a>;
+    type Plain<'a> = Plain<'a>;
+    type WithMetadata<'a> = WithMetadata<'a>;
 
     #[inline(always)]
-    fn peek_bare(&self) -> Option<Bare<'_>> {
-        self.incoming.peek_bare()
+    fn peek_plain(&self) -> Option<Plain<'_>> {
+        self.incoming.peek_plain()
     }
 
     #[inline(always)]
-    fn peek_worded(&self) -> Option<Worded<'_>> {
-        self.incoming.peek_worded()
+    fn peek_with_metadata(&self) -> Option<WithMetadata<'_>> {
+        self.incoming.peek_with_metadata()
     }
 
     #[inline(always)]

@@ -58,7 +58,7 @@ pub enum LendError {
 
 /// Pages that are lent, in their owner's hands. Dropping this takes them back, if anybody still
 /// has the area and there is memory for it.
-pub struct Lent {
+pub struct ExportedRegion {
     memory: Arc<Memory>,
     start: usize,
     length: usize,
@@ -67,7 +67,7 @@ pub struct Lent {
     file_mapping: Mapping,
 }
 
-impl Lent {
+impl ExportedRegion {
     /// Puts a file of its own, with the same contents, in the place of these pages, and
     /// returns it for the borrower. Whatever is stored there meanwhile may be lost.
     pub fn lend(area: &Area, range: Range<u64>) -> Result<(Self, OwnedFd), LendError> {
@@ -132,7 +132,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for ExportedRegion {
     fn drop(&mut self) {
         if Arc::strong_count(&self.memory) > 1 {
             // An owner that must know whether it succeeded has called it before.
@@ -141,9 +141,9 @@ impl Drop for Lent {
     }
 }
 
-impl core::fmt::Debug for Lent {
+impl core::fmt::Debug for ExportedRegion {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Lent({} bytes at {})", self.length, self.start)
+        write!(f, "ExportedRegion({} bytes at {})", self.length, self.start)
     }
 }
 
@@ -171,13 +171,13 @@ fn pages(range: &Range<u64>, area_bytes: usize) -> Result<(usize, usize), LendEr
 
 /// Somebody else's pages that we were lent.
 #[derive(Debug)]
-pub struct Borrowed {
+pub struct ImportedRegion {
     mapping: Mapping,
     length: usize,
     streaming: StreamingHeuristic,
 }
 
-impl Borrowed {
+impl ImportedRegion {
     /// Maps a file that a peer says are `length_bytes` lent pages, if the kernel confirms that.
     pub fn adopt(file: OwnedFd, length_bytes: u64) -> Result<Self, BorrowError> {
         let page = PAGE_BYTES as u64;
@@ -221,7 +221,7 @@ impl Borrowed {
         }
     }
 
-    /// As [`Borrowed::store`], of bytes that lie in an area.
+    /// As [`ImportedRegion::store`], of bytes that lie in an area.
     pub fn store_from(&self, offset: u64, area: &Area, from: u64, len: u64) -> Result<(), Denied> {
         let inside = offset
             .checked_add(len)

@@ -39,7 +39,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Bugs that no scenario can see, and why.
 const OUT_OF_REACH: &[(Mutation, &str)] = &[
-    (Mutation::WayOpenLapsed, "no host's handshake lapses"),
+    (Mutation::FastSlotOpenLapsed, "no host's handshake lapses"),
     (Mutation::KindSkipped, "the library makes no other kind"),
     (
         Mutation::ArmedSkippedAwaited,

@@ -3,7 +3,7 @@
 use crate::limits::{BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, PUMPS_PER_TRIAL};
 use crate::memory::{Area, TxLinks, Unsent};
 
-use super::borrowed::{Borrowed, InlineSend};
+use super::streaming::{SendProgress, StreamingSend};
 use super::{Pumped, Transmitter};
 
 impl<A: Area> Transmitter<A> {
@@ -66,7 +66,7 @@ impl<A: Area> Transmitter<A> {
         &mut self,
         index: u32,
         packets_max: usize,
-        mut inline_send: Option<&mut InlineSend<'_>>,
+        mut streaming_send: Option<&mut StreamingSend<'_>>,
         tx_links: &mut O,
     ) -> usize {
         let Some(backlog) = self.backlogs.get_mut(index as usize) else {
@@ -75,7 +75,9 @@ impl<A: Area> Transmitter<A> {
         let link = backlog.link;
         let mut packets = 0;
         while packets < packets_max {
-            let guest_id = inline_send.as_ref().map(|inline_send| inline_send.id);
+            let guest_id = streaming_send
+                .as_ref()
+                .map(|streaming_send| streaming_send.id);
             let Some(place) = backlog.turn(guest_id) else {
                 break;
             };
@@ -85,15 +87,15 @@ impl<A: Area> Transmitter<A> {
             let Some(terminus) = self.termini.get(lane.terminus.name()) else {
                 break;
             };
-            if let Some(inline_send) = &mut inline_send
-                && inline_send.id == lane.terminus
+            if let Some(streaming_send) = &mut streaming_send
+                && streaming_send.id == lane.terminus
             {
-                let taken = inline_send.send_one(terminus, link, tx_links);
+                let taken = streaming_send.send_one(terminus, link, tx_links);
                 if taken {
                     packets += 1;
                     backlog.sent(place, None);
                 }
-                if !taken || inline_send.state != Borrowed::Full {
+                if !taken || streaming_send.state != SendProgress::Full {
                     break;
                 }
                 continue;

@@ -199,13 +199,13 @@ impl Association {
             && let Ok(data) = <&[u8; SHORT_BYTES]>::try_from(*data)
         {
             let data = u128::from_le_bytes(*data);
-            let worded = <&[u8; 8]>::try_from(metadata);
+            let metadata_word = <&[u8; 8]>::try_from(metadata);
             return self.offer_short(&Short {
                 to: Address::new(header.slot, header.metadata_index),
                 key: header.key,
                 offset: header.offset,
-                word: worded.map_or(header.word, |word| u64::from_le_bytes(*word)),
-                has_metadata: worded.is_ok(),
+                word: metadata_word.map_or(header.word, |word| u64::from_le_bytes(*word)),
+                has_metadata: metadata_word.is_ok(),
                 data: [data as u64, (data >> 64) as u64],
             });
         }

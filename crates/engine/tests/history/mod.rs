@@ -6,7 +6,7 @@ use hamlyn_engine::packet::{Flags, Kind, SlotName};
 use hamlyn_engine::slot::Mode;
 use proptest::prelude::*;
 
-use crate::lent::{Packet, pattern};
+use crate::host::{Packet, pattern};
 
 pub const AREA_BYTES: [usize; 3] = [300, 4_500, 70_000];
 pub const METADATA_ENTRIES: [usize; 2] = [2, 5];

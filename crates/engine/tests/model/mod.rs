@@ -15,7 +15,7 @@ use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::Mode;
 
-use crate::lent::{PEER, Packet};
+use crate::host::{PEER, Packet};
 
 /// A metadata entry.
 #[derive(Clone, Debug, Default)]

@@ -14,7 +14,7 @@ use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 
-use crate::lent::{PEER, Packet, VecArea, header};
+use crate::host::{PEER, Packet, VecArea, header};
 
 pub const KEY: u64 = 0xA11CE;
 pub const ENTRY_KEY: u64 = 0xB0B;

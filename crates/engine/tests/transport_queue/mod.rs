@@ -20,8 +20,8 @@ use hamlyn_engine::transport::{Association, Incoming, Packets, Settings};
 
 use random::Random;
 
-#[path = "../lent/mod.rs"]
-mod lent;
+#[path = "../host/mod.rs"]
+mod host;
 
 /// Bytes of a datagram besides its frame, down to the Ethernet.
 pub const OUTSIDE_BYTES: u64 = 98;
@@ -192,7 +192,7 @@ impl Model {
                     flags: Flags::NONE,
                     kind: Kind::WRITE,
                 };
-                association.offer::<lent::VecArea>(&header, &[], &[Part::Bytes(&self.data)])
+                association.offer::<host::VecArea>(&header, &[], &[Part::Bytes(&self.data)])
             };
             match offered {
                 Ok(()) => self.offered[sender] += 1,

@@ -6,7 +6,7 @@ use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, SlotName};
 use hamlyn_engine::transport::Association;
 
-use super::lent::VecArea;
+use super::host::VecArea;
 use super::random::Random;
 
 /// A packet.
@@ -80,7 +80,7 @@ impl Message {
         data.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Offers it, in one of the ways in which it may be.
+    /// Offers it, in one of the fast_slots in which it may be.
     pub fn offer(&self, to: &mut Association, way: u64) -> Result<(), Unsent> {
         let header = &self.header;
         let (metadata, data) = (&self.metadata[..], &self.data[..]);

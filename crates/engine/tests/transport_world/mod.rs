@@ -10,8 +10,8 @@ pub mod judge;
 pub mod message;
 pub mod random;
 
-#[path = "../lent/mod.rs"]
-pub mod lent;
+#[path = "../host/mod.rs"]
+pub mod host;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

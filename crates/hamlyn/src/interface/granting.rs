@@ -13,7 +13,7 @@ use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::{Host, HostError};
 use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::lending::{Borrowed, Lent};
+use hamlyn_ring::lending::{ExportedRegion, ImportedRegion};
 
 use super::Interface;
 use crate::error::SendError;
@@ -29,7 +29,7 @@ use crate::wait::{Wait, WaitState};
 struct Made {
     id: GrantId,
     slot: SlotName,
-    lent: Lent,
+    lent: ExportedRegion,
     secret: u64,
     holder: LinkId,
 }
@@ -39,7 +39,7 @@ struct Accepted {
     link: LinkId,
     slot: SlotName,
     start: u64,
-    pages: Borrowed,
+    pages: ImportedRegion,
 }
 
 /// Both sides of the grants of an interface.
@@ -64,7 +64,7 @@ impl Granting {
         slot: SlotName,
         offset: u64,
         length: u64,
-    ) -> Option<(&Borrowed, u64)> {
+    ) -> Option<(&ImportedRegion, u64)> {
         let at = self.accepted.iter().position(|accepted| {
             accepted.link == link
                 && accepted.slot == slot
@@ -91,7 +91,7 @@ impl Granting {
         target: &Target,
         message: &Message<'_>,
         place: Range<u64>,
-        store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
+        store: impl Fn(&Transmitter<Area>, &ImportedRegion, u64) -> bool,
     ) -> Result<Option<SendHandle>, PostError> {
         let (offset, length) = (place.start, place.end - place.start);
         let (Ok(data_bytes), Some((pages, within))) = (
@@ -175,14 +175,14 @@ impl<H: Host> Interface<H> {
         slot: &Slot,
         range: &std::ops::Range<u64>,
         to: &hamlyn_host::Peer,
-    ) -> Result<(Lent, u64), GrantError> {
+    ) -> Result<(ExportedRegion, u64), GrantError> {
         let (lent, file) = self.inbound.lock(|inbound| {
             let (area, base) = inbound
                 .receiver
                 .slot_place(slot.name)
                 .map_err(|_| hamlyn_engine::grant::GrantRefused::NotOpen(slot.name))?;
             // The range lies in the slot and the slot in its area, so neither sum overflows.
-            let lent = Lent::lend(area, base + range.start..base + range.end)?;
+            let lent = ExportedRegion::lend(area, base + range.start..base + range.end)?;
             Ok::<_, GrantError>(lent)
         })?;
         let secret = self.host.lend(to, file, lent.length_bytes())?;
@@ -331,7 +331,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         length: u64,
         wait: Wait,
-        store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
+        store: impl Fn(&Transmitter<Area>, &ImportedRegion, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
         let start = target.ticket.place(message.offset, length)?;
         let place = start..start.saturating_add(length);
@@ -359,7 +359,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         place: Range<u64>,
         wait: Wait,
-        store: impl Fn(&Transmitter<Area>, &Borrowed, u64) -> bool,
+        store: impl Fn(&Transmitter<Area>, &ImportedRegion, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
         let mut wait_state = WaitState::new(wait);
         // Looked up anew after each wait, which may have ended the link or the grant.

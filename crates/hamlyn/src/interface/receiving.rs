@@ -94,7 +94,7 @@ impl<H: Host> Interface<H> {
     /// As [`Interface::next_notification`], the shortest way for messages to one-shot entries. Written out
     /// beside its twin: with the way as an argument, a message took 39 instructions more.
     #[inline(always)]
-    pub(crate) fn next_guarded(
+    pub(crate) fn next_one_shot(
         &mut self,
         queue: &mut Queue,
     ) -> Result<Option<Notification>, Overrun> {
@@ -102,7 +102,7 @@ impl<H: Host> Interface<H> {
             && queue.empty_at == inbound.receiver.announced()
         {
             loop {
-                if let Some(notification) = inbound.take_guarded(queue.id) {
+                if let Some(notification) = inbound.take_one_shot(queue.id) {
                     return Ok(Some(notification));
                 }
                 if !inbound.continues_turn() {

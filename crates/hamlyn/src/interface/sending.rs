@@ -9,7 +9,7 @@ use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle, Te
 use hamlyn_engine::transmit::{self, Message as EngineMessage, Transmitter};
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::lending::Borrowed;
+use hamlyn_ring::lending::ImportedRegion;
 
 use super::Interface;
 use crate::error::SendError;
@@ -266,7 +266,7 @@ impl<H: Host> Interface<H> {
     ) -> Result<SendHandle, SendError> {
         self.attend_if_asked();
         if self.granting.is_any_accepted() {
-            let store = |_: &_, pages: &Borrowed, at| pages.store(at, message.data).is_ok();
+            let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
             let length = message.data.len() as u64;
             if let Some(handle) =
                 self.send_placed(terminus, target, message, length, wait, store)?
@@ -314,7 +314,13 @@ impl<H: Host> Interface<H> {
             match error {
                 PostError::LinkGone => return Err(self.lost(target).into()),
                 PostError::TooLongToQueue { .. } if wait != Wait::Poll => {
-                    match self.send_borrowed(terminus, target, posting, message, &mut wait_state)? {
+                    match self.send_streaming(
+                        terminus,
+                        target,
+                        posting,
+                        message,
+                        &mut wait_state,
+                    )? {
                         Some(handle) => return Ok(handle),
                         None => return Err(would_block),
                     }
@@ -336,7 +342,7 @@ impl<H: Host> Interface<H> {
 
     /// Sends a long message from the caller's slice. Nothing if there was no
     /// room within the wait even for its first packet.
-    fn send_borrowed(
+    fn send_streaming(
         &mut self,
         terminus: TerminusId,
         target: &Target,
@@ -346,7 +352,7 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<SendHandle>, SendError> {
         let mut segmenter = loop {
             let begun = self.outbound.lock(|outbound| {
-                outbound.transmitter.begin_borrowed(
+                outbound.transmitter.begin_streaming(
                     terminus,
                     posting,
                     message.metadata,
@@ -368,7 +374,7 @@ impl<H: Host> Interface<H> {
         };
         loop {
             let state = self.outbound.lock(|outbound| {
-                outbound.transmitter.continue_borrowed(
+                outbound.transmitter.continue_streaming(
                     terminus,
                     target.link,
                     &mut segmenter,
@@ -378,19 +384,19 @@ impl<H: Host> Interface<H> {
                 )
             })?;
             match state {
-                transmit::Borrowed::Sent => {
+                transmit::SendProgress::Sent => {
                     let handle = self.outbound.lock(|outbound| {
                         outbound.tx_links.hand_over();
-                        outbound.transmitter.finish_borrowed(terminus)
+                        outbound.transmitter.finish_streaming(terminus)
                     })?;
                     return Ok(Some(handle));
                 }
-                transmit::Borrowed::Gone => return Err(self.lost(target).into()),
-                transmit::Borrowed::More => {
+                transmit::SendProgress::Gone => return Err(self.lost(target).into()),
+                transmit::SendProgress::More => {
                     // Reception never waits for transmission, nor do other termini.
                     self.poll();
                 }
-                transmit::Borrowed::Full => {
+                transmit::SendProgress::Full => {
                     self.poll();
                     if !self.pause(wait_state)? {
                         return if segmenter.is_started() {
@@ -435,7 +441,7 @@ impl<H: Host> Interface<H> {
         let state = self.outbound.lock(|outbound| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             let (metadata, data) = (message.metadata, message.data);
-            let state = transmitter.continue_borrowed(
+            let state = transmitter.continue_streaming(
                 terminus,
                 target.link,
                 rest,
@@ -447,15 +453,15 @@ impl<H: Host> Interface<H> {
             state
         })?;
         match state {
-            transmit::Borrowed::Sent => Ok(true),
-            transmit::Borrowed::More | transmit::Borrowed::Full => Ok(false),
-            transmit::Borrowed::Gone => Err(self.lost(target).into()),
+            transmit::SendProgress::Sent => Ok(true),
+            transmit::SendProgress::More | transmit::SendProgress::Full => Ok(false),
+            transmit::SendProgress::Gone => Err(self.lost(target).into()),
         }
     }
 
     /// Accounts for a message that was cut and is all sent now.
     pub(crate) fn finish_rest(&mut self, terminus: TerminusId) -> Result<SendHandle, SendError> {
-        let finish = |outbound: &mut Outbound<_>| outbound.transmitter.finish_borrowed(terminus);
+        let finish = |outbound: &mut Outbound<_>| outbound.transmitter.finish_streaming(terminus);
         Ok(self.outbound.lock(finish)?)
     }
 
@@ -477,7 +483,7 @@ impl<H: Host> Interface<H> {
                 .ok_or(PostError::TooLong)?;
         }
         if self.granting.is_any_accepted() {
-            let store = |transmitter: &Transmitter<Area>, pages: &Borrowed, at| {
+            let store = |transmitter: &Transmitter<Area>, pages: &ImportedRegion, at| {
                 store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
             };
             let (length, wait) = (length_bytes, Wait::Poll);
@@ -580,7 +586,7 @@ fn store_gathered(
     transmitter: &Transmitter<Area>,
     terminus: TerminusId,
     pieces: &[GatherPiece],
-    pages: &Borrowed,
+    pages: &ImportedRegion,
     mut at: u64,
 ) -> Result<(), PostError> {
     for piece in pieces {

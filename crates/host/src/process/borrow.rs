@@ -5,7 +5,7 @@ use super::codec::Message;
 use super::exchange::ReceivedMessage;
 use super::reach::{AttemptError, Route, Target};
 use crate::{Address, ConnectError, Destination, RefusedBecause};
-use hamlyn_ring::lending::Borrowed;
+use hamlyn_ring::lending::ImportedRegion;
 use std::time::Duration;
 
 pub(super) fn borrow(
@@ -13,7 +13,7 @@ pub(super) fn borrow(
     from: Destination,
     secret: u64,
     deadline_ns: u64,
-) -> Result<Borrowed, ConnectError> {
+) -> Result<ImportedRegion, ConnectError> {
     let whom = Route::of(interior, Address::Destination(from), deadline_ns)?;
     let mut backoff = whom.backoff();
     let target = match whom {
@@ -44,7 +44,7 @@ fn attempt(
     target: &Target,
     secret: u64,
     deadline_ns: u64,
-) -> Result<Borrowed, AttemptError> {
+) -> Result<ImportedRegion, AttemptError> {
     let not_lent = || ConnectError::NotLent {
         to: target.shown().to_owned(),
     };
@@ -59,7 +59,7 @@ fn attempt(
             message: Message::Lent { length_bytes },
             pages: Some(file),
             ..
-        } => Borrowed::adopt(file, length_bytes).map_err(|_| {
+        } => ImportedRegion::adopt(file, length_bytes).map_err(|_| {
             let what = "what it lent is not sealed memory of the size that it announced";
             target.invalid(what).into()
         }),

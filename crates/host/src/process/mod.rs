@@ -74,7 +74,7 @@ use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::either::EitherLink;
-use hamlyn_ring::lending::Borrowed;
+use hamlyn_ring::lending::ImportedRegion;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use lendings::Lendings;
 use name::Name;
@@ -339,7 +339,7 @@ impl<S: Sharing> Host for ProcessHost<S> {
         from: Destination,
         secret: u64,
         deadline_ns: u64,
-    ) -> Result<Borrowed, ConnectError> {
+    ) -> Result<ImportedRegion, ConnectError> {
         borrow::borrow(&self.interior, from, secret, deadline_ns)
     }
 

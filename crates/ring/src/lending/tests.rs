@@ -1,4 +1,4 @@
-//! Lent pages: seen by both sides while the grant lasts, and by neither from the other afterwards.
+//! ExportedRegion pages: seen by both sides while the grant lasts, and by neither from the other afterwards.
 
 use rustix::fs::SealFlags;
 
@@ -24,8 +24,8 @@ fn byte(area: &Area, offset: u64) -> u8 {
 fn what_the_borrower_stores_is_in_the_area_until_it_is_taken_back() {
     let area = filled(8);
     let elsewhere = area.clone();
-    let (mut lent, file) = Lent::lend(&area, 2 * PAGE..5 * PAGE).unwrap();
-    let borrowed = Borrowed::adopt(file, lent.length_bytes()).unwrap();
+    let (mut lent, file) = ExportedRegion::lend(&area, 2 * PAGE..5 * PAGE).unwrap();
+    let borrowed = ImportedRegion::adopt(file, lent.length_bytes()).unwrap();
     // Nothing changed by that.
     for page in 0..8 {
         for at in [0, PAGE - 1] {
@@ -40,7 +40,7 @@ fn what_the_borrower_stores_is_in_the_area_until_it_is_taken_back() {
     // And back: what the owner writes lies in the same pages.
     area.write_at(3 * PAGE, &[79]).unwrap();
     assert_eq!(borrowed.mapping.load_u64(PAGE_BYTES).unwrap() as u8, 79);
-    let twice = Lent::lend(&elsewhere, 4 * PAGE..6 * PAGE).map(|_| ());
+    let twice = ExportedRegion::lend(&elsewhere, 4 * PAGE..6 * PAGE).map(|_| ());
     assert_eq!(twice.unwrap_err(), LendError::LentAlready);
     lent.take_back().unwrap();
     lent.take_back().unwrap();
@@ -53,10 +53,10 @@ fn what_the_borrower_stores_is_in_the_area_until_it_is_taken_back() {
     assert_eq!(byte(&area, 3 * PAGE), 79);
     assert_eq!((byte(&area, PAGE), byte(&area, 5 * PAGE)), (2, 6));
     // The same pages can be lent again, in a file that the former borrower does not have.
-    let (again, file) = Lent::lend(&area, 2 * PAGE..5 * PAGE).unwrap();
+    let (again, file) = ExportedRegion::lend(&area, 2 * PAGE..5 * PAGE).unwrap();
     borrowed.store(0, &[100]).unwrap();
     assert_eq!(byte(&area, 2 * PAGE), 77);
-    let other = Borrowed::adopt(file, 3 * PAGE).unwrap();
+    let other = ImportedRegion::adopt(file, 3 * PAGE).unwrap();
     other.store(0, &[101]).unwrap();
     assert_eq!(byte(&area, 2 * PAGE), 101);
     // What was taken back is not taken back once more, when somebody else has it.
@@ -72,8 +72,8 @@ fn what_the_borrower_stores_is_in_the_area_until_it_is_taken_back() {
 #[test]
 fn a_file_has_the_pages_that_are_lent_and_no_others() {
     let area = filled(4);
-    let (lent, file) = Lent::lend(&area, PAGE..2 * PAGE).unwrap();
-    let borrowed = Borrowed::adopt(file, lent.length_bytes()).unwrap();
+    let (lent, file) = ExportedRegion::lend(&area, PAGE..2 * PAGE).unwrap();
+    let borrowed = ImportedRegion::adopt(file, lent.length_bytes()).unwrap();
     assert_eq!(borrowed.mapping.len(), 2 * PAGE_BYTES);
     for (offset, len) in [
         (0, PAGE_BYTES + 1),
@@ -89,7 +89,7 @@ fn a_file_has_the_pages_that_are_lent_and_no_others() {
 
 #[test]
 fn what_cannot_be_lent_is_refused() {
-    let refused = |area: &Area, range| Lent::lend(area, range).map(|_| ()).unwrap_err();
+    let refused = |area: &Area, range| ExportedRegion::lend(area, range).map(|_| ()).unwrap_err();
     let plain = Area::new(4 * PAGE).unwrap();
     assert_eq!(refused(&plain, 0..PAGE), LendError::NotLendable);
     let (handover, _reader) = Area::handover(4, PAGE_BYTES as u32).unwrap();
@@ -109,20 +109,22 @@ fn what_cannot_be_lent_is_refused() {
         let expected = LendError::NotPages { start, end };
         assert_eq!(refused(&area, start..end), expected);
     }
-    assert!(Lent::lend(&area, 0..4 * PAGE).is_ok());
+    assert!(ExportedRegion::lend(&area, 0..4 * PAGE).is_ok());
     // Lengths that are no whole pages are made so.
-    assert!(Lent::lend(&Area::lendable(1).unwrap(), 0..PAGE).is_ok());
+    assert!(ExportedRegion::lend(&Area::lendable(1).unwrap(), 0..PAGE).is_ok());
 }
 
 #[test]
 fn files_that_are_not_lent_pages_are_refused() {
     let file = |len| Memfd::create("test", len, 0).unwrap().into_fd();
     for length in [0, 1, PAGE + 1, LENT_BYTES_MAX + PAGE, u64::MAX - PAGE + 1] {
-        let refused = Borrowed::adopt(file(PAGE_BYTES), length).map(|_| ());
+        let refused = ImportedRegion::adopt(file(PAGE_BYTES), length).map(|_| ());
         assert_eq!(refused.unwrap_err(), BorrowError::Length(length));
     }
     for len in [PAGE_BYTES, 3 * PAGE_BYTES] {
-        let refused = Borrowed::adopt(file(len), PAGE).map(|_| ()).unwrap_err();
+        let refused = ImportedRegion::adopt(file(len), PAGE)
+            .map(|_| ())
+            .unwrap_err();
         assert!(matches!(
             refused,
             BorrowError::Unsuitable(Unsuitable::Size { .. })
@@ -130,16 +132,20 @@ fn files_that_are_not_lent_pages_are_refused() {
     }
     let unsealed = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::fs::ftruncate(&unsealed, 2 * PAGE).unwrap();
-    let refused = Borrowed::adopt(unsealed, PAGE).map(|_| ()).unwrap_err();
+    let refused = ImportedRegion::adopt(unsealed, PAGE)
+        .map(|_| ())
+        .unwrap_err();
     assert_eq!(refused, BorrowError::Unsuitable(Unsuitable::Unsealed));
     let unwritable = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::ALLOW_SEALING);
     let unwritable = unwritable.unwrap();
     rustix::fs::ftruncate(&unwritable, 2 * PAGE).unwrap();
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
     rustix::fs::fcntl_add_seals(&unwritable, seals).unwrap();
-    let refused = Borrowed::adopt(unwritable, PAGE).map(|_| ()).unwrap_err();
+    let refused = ImportedRegion::adopt(unwritable, PAGE)
+        .map(|_| ())
+        .unwrap_err();
     assert_eq!(refused, BorrowError::Unsuitable(Unsuitable::WriteSealed));
-    assert!(Borrowed::adopt(file(2 * PAGE_BYTES), PAGE).is_ok());
+    assert!(ImportedRegion::adopt(file(2 * PAGE_BYTES), PAGE).is_ok());
 }
 
 /// A borrower that stores all the time, while the owner takes back: what the owner has read
@@ -149,8 +155,8 @@ fn a_borrower_that_never_stops_changes_nothing_afterwards() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let area = filled(2);
     for _ in 0..50 {
-        let (mut lent, file) = Lent::lend(&area, 0..2 * PAGE).unwrap();
-        let borrowed = Borrowed::adopt(file, 2 * PAGE).unwrap();
+        let (mut lent, file) = ExportedRegion::lend(&area, 0..2 * PAGE).unwrap();
+        let borrowed = ImportedRegion::adopt(file, 2 * PAGE).unwrap();
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let stop = &stop;
@@ -198,7 +204,7 @@ fn others_may_read_meanwhile() {
         }
     });
     for _ in 0..100 {
-        let (mut lent, _file) = Lent::lend(&area, PAGE..3 * PAGE).unwrap();
+        let (mut lent, _file) = ExportedRegion::lend(&area, PAGE..3 * PAGE).unwrap();
         lent.take_back().unwrap();
     }
     stop.store(true, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use hamlyn_host::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Event, Host, HostError, Peer,
     Supply, ThreadHandle,
 };
-use hamlyn_ring::lending::Borrowed;
+use hamlyn_ring::lending::ImportedRegion;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 pub use driver::SimDriver;
@@ -248,13 +248,13 @@ impl Host for SimHost {
         from: Destination,
         secret: u64,
         deadline_ns: u64,
-    ) -> Result<Borrowed, ConnectError> {
+    ) -> Result<ImportedRegion, ConnectError> {
         let to = Address::Destination(from);
         let owner = self.connector().find(to, deadline_ns)?;
         let (pages, length_bytes) =
             kernel::with(|kernel| kernel.fetch_lent(owner, self.interface, secret))
                 .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
-        Borrowed::adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
+        ImportedRegion::adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
             to: shown(to),
             what: "what it lent is not sealed memory of the size that it announced",
         })

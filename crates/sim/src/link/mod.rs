@@ -439,14 +439,14 @@ impl Payload<Area> for Carried<'_> {
 }
 
 impl Shortcut for SimReceive {
-    type Bare<'a> = InPlace<'a, false>;
-    type Worded<'a> = InPlace<'a, true>;
+    type Plain<'a> = InPlace<'a, false>;
+    type WithMetadata<'a> = InPlace<'a, true>;
 
-    fn peek_bare(&self) -> Option<InPlace<'_, false>> {
+    fn peek_plain(&self) -> Option<InPlace<'_, false>> {
         self.peek()
     }
 
-    fn peek_worded(&self) -> Option<InPlace<'_, true>> {
+    fn peek_with_metadata(&self) -> Option<InPlace<'_, true>> {
         self.peek()
     }
 

@@ -188,14 +188,14 @@ impl Sending {
     }
 
     /// The terminus begins a message that is sent from where it lies.
-    pub fn borrowed(&mut self, number: usize, message: Message) {
+    pub fn streaming(&mut self, number: usize, message: Message) {
         if let Some(terminus) = &mut self.termini[number] {
             terminus.guest = Some(Outgoing::new(message, 0));
         }
     }
 
-    /// The borrowed message ended: with that sequence number if it is all sent, or it was cut.
-    pub fn borrowed_ended(
+    /// The streaming send ended: with that sequence number if it is all sent, or it was cut.
+    pub fn streaming_ended(
         &mut self,
         number: usize,
         sequence: Option<u64>,
@@ -210,7 +210,7 @@ impl Sending {
         count(&mut self.posted, number, sequence)?;
         match guest {
             Some(guest) => Err(Violation::Unfinished(format!(
-                "a borrowed message is done with {} of its {} bytes sent",
+                "a streaming send is done with {} of its {} bytes sent",
                 guest.sent_bytes,
                 guest.message.data.len()
             ))),

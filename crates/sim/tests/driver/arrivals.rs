@@ -8,7 +8,7 @@ use hamlyn_engine::slot::Mode;
 use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::receiving::{Arrival, Reception};
 
-use super::lent::{self, InPlace, Packet};
+use super::host::{self, InPlace, Packet};
 use super::{AREA_BYTES, Driver, noise, short_of};
 
 /// Bytes on both sides of what was written that are looked at as well.
@@ -91,7 +91,7 @@ impl Driver {
             header,
             metadata,
             data,
-            from: lent::peer(self.random.below(3)),
+            from: host::peer(self.random.below(3)),
         };
         self.arrive(&packet)
     }

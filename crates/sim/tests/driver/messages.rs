@@ -6,11 +6,11 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short};
 use hamlyn_engine::slot::Mode;
 use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle};
-use hamlyn_engine::transmit::{self, Borrowed, Posted};
+use hamlyn_engine::transmit::{self, Posted, SendProgress};
 use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::sending::{self, Message};
 
-use super::lent::{self, VecArea};
+use super::host::{self, VecArea};
 use super::{Driver, Goal, PAYLOADS, SEND_AREA_BYTES, modulus, noise, short_of};
 
 /// Sequence numbers that are remembered, to be asked for.
@@ -38,7 +38,7 @@ impl Draft {
     }
 
     /// Whether it is nothing but a header.
-    fn is_bare(&self) -> bool {
+    fn is_plain(&self) -> bool {
         self.metadata.is_empty() && self.data.is_empty()
     }
 
@@ -212,7 +212,7 @@ impl Driver {
             return Ok(());
         };
         let mut number = self.random.below(self.termini.len() as u64) as usize;
-        if draft.is_bare() {
+        if draft.is_plain() {
             // Such messages look alike. If two termini had them, the model could not tell whose left.
             number = 0;
         }
@@ -305,8 +305,8 @@ impl Driver {
     }
 
     /// Sends a message from where it lies.
-    pub(super) fn send_borrowed(&mut self) -> Result<(), Violation> {
-        let Some(draft) = self.draft()?.filter(|draft| !draft.is_bare()) else {
+    pub(super) fn send_streaming(&mut self) -> Result<(), Violation> {
+        let Some(draft) = self.draft()?.filter(|draft| !draft.is_plain()) else {
             return Ok(());
         };
         let number = self.random.below(self.termini.len() as u64) as usize;
@@ -315,13 +315,13 @@ impl Driver {
         let bytes = draft.data.len() as u64;
         let begun = self
             .transmitter
-            .begin_borrowed(id, message, metadata, bytes, &self.wires);
+            .begin_streaming(id, message, metadata, bytes, &self.wires);
         let Ok(mut segmenter) = begun else {
             return Ok(());
         };
-        self.sending.borrowed(number, draft.told());
+        self.sending.streaming(number, draft.told());
         loop {
-            let state = self.transmitter.continue_borrowed(
+            let state = self.transmitter.continue_streaming(
                 id,
                 draft.message.link,
                 &mut segmenter,
@@ -331,22 +331,24 @@ impl Driver {
             );
             self.note_departures()?;
             match state {
-                Ok(Borrowed::Sent) => break,
-                Ok(Borrowed::More) => {}
-                Ok(Borrowed::Full) => {
+                Ok(SendProgress::Sent) => break,
+                Ok(SendProgress::More) => {}
+                Ok(SendProgress::Full) => {
                     // As its receiver would: some room more.
                     let link = draft.message.link.index as usize;
                     if let Some(wire) = &mut self.wires.wires[link] {
                         wire.room += 1 + self.random.below(4);
                     }
                 }
-                Ok(Borrowed::Gone) | Err(_) => return self.sending.borrowed_ended(number, None),
+                Ok(SendProgress::Gone) | Err(_) => {
+                    return self.sending.streaming_ended(number, None);
+                }
             }
         }
-        let handle = self.transmitter.finish_borrowed(id);
+        let handle = self.transmitter.finish_streaming(id);
         let sequence = handle.ok().map(|handle| handle.sequence);
         self.figures.posted += 1;
-        self.sending.borrowed_ended(number, sequence)
+        self.sending.streaming_ended(number, sequence)
     }
 
     /// The holder of a grant stores into the slot by itself and announces it.
@@ -437,7 +439,7 @@ impl Driver {
         let payload = self.random.one_of(&PAYLOADS).copied();
         let new = self
             .wires
-            .add(payload.unwrap_or(PACKET_PAYLOAD_MIN), lent::peer(at as u64));
+            .add(payload.unwrap_or(PACKET_PAYLOAD_MIN), host::peer(at as u64));
         let old = std::mem::replace(&mut self.links[at], new);
         self.wires.wires[old.index as usize] = None;
         self.sending.link_lost(old);

@@ -7,7 +7,7 @@
 )]
 
 mod arrivals;
-mod lent;
+mod host;
 mod messages;
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ use hamlyn_sim::reference::Violation;
 use hamlyn_sim::reference::receiving::{NewSlot, ReceiveEnable, Receiving};
 use hamlyn_sim::reference::sending::Sending;
 
-use lent::{Packet, VecArea, Wires};
+use host::{Packet, VecArea, Wires};
 
 const AREA_BYTES: [usize; 3] = [160, 700, 5_000];
 const ENTRIES: [usize; 2] = [2, 5];
@@ -180,7 +180,7 @@ impl Driver {
         let mut wires = Wires::default();
         let links = [0, 1].map(|peer| {
             let payload = *random.one_of(&PAYLOADS).unwrap();
-            wires.add(payload, lent::peer(peer))
+            wires.add(payload, host::peer(peer))
         });
         Self {
             random,
@@ -228,7 +228,7 @@ impl Driver {
             65..67 => ("replace a send-buffer area", self.rebind()),
             67..75 => ("pump", self.pump()),
             75..120 => ("post", self.post()),
-            120..124 => ("send borrowed", self.send_borrowed()),
+            120..124 => ("send streaming", self.send_streaming()),
             124..130 => ("a hostile packet", self.forge()),
             130..134 => ("read a queue", self.pop()),
             134..140 => ("ask for a completion", self.ask()),
@@ -443,7 +443,7 @@ impl Driver {
         let slot = &mut self.slots[at];
         let start = self.random.below(slot.new.length_bytes);
         let end = self.random.within(start..slot.new.length_bytes) + 1;
-        let holder = lent::peer(self.random.below(2));
+        let holder = host::peer(self.random.below(2));
         if let Ok(grant) = self.receiver.grant(slot.name, start..end, holder) {
             self.receiving.granted(grant, slot.name, holder, start..end);
             slot.grants.push((grant, holder, start..end));

@@ -1,16 +1,16 @@
 //! Messages that are sent from where they lie, as far as their link takes them, in the turns of their terminus.
 
 use crate::backlog::{Source, offer};
-use crate::limits::BORROWED_BURST;
+use crate::limits::STREAMING_BURST;
 use crate::memory::{Area, LinkId, TxLinks, Unsent};
 use crate::segment::Segmenter;
 use crate::terminus::{PostError, SendHandle, Terminus, TerminusId};
 
 use super::{Message, Transmitter, backlog_of, posted, segmenter};
 
-/// How a borrowed message stands.
+/// How a streaming send stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Borrowed {
+pub enum SendProgress {
     /// All of it was taken.
     Sent,
     /// As many packets as allowed were taken; there are more.
@@ -22,7 +22,7 @@ pub enum Borrowed {
 }
 
 /// A message that is sent from where it lies, in the turns of its terminus.
-pub(super) struct InlineSend<'a> {
+pub(super) struct StreamingSend<'a> {
     pub(super) id: TerminusId,
     segmenter: &'a mut Segmenter,
     metadata: &'a [u8],
@@ -30,10 +30,10 @@ pub(super) struct InlineSend<'a> {
     /// Packets that it may still send before it yields.
     burst_left: usize,
     /// How it stands; full until it is known better.
-    pub(super) state: Borrowed,
+    pub(super) state: SendProgress,
 }
 
-impl InlineSend<'_> {
+impl StreamingSend<'_> {
     /// Offers one packet of it; whether the link took it.
     pub(super) fn send_one<A: Area, O: TxLinks<A>>(
         &mut self,
@@ -42,7 +42,7 @@ impl InlineSend<'_> {
         tx_links: &mut O,
     ) -> bool {
         let Some(payload_max_bytes) = tx_links.payload_max_bytes(link) else {
-            self.state = Borrowed::Gone;
+            self.state = SendProgress::Gone;
             return false;
         };
         let segment = self.segmenter.next(payload_max_bytes);
@@ -52,15 +52,15 @@ impl InlineSend<'_> {
                 self.segmenter.advance(&segment);
                 self.burst_left -= 1;
                 if segment.last {
-                    self.state = Borrowed::Sent;
+                    self.state = SendProgress::Sent;
                 } else if self.burst_left == 0 {
-                    self.state = Borrowed::More;
+                    self.state = SendProgress::More;
                 }
                 true
             }
             Err(Unsent::Full) => false,
             Err(Unsent::Gone) => {
-                self.state = Borrowed::Gone;
+                self.state = SendProgress::Gone;
                 false
             }
         }
@@ -69,9 +69,9 @@ impl InlineSend<'_> {
 
 impl<A: Area> Transmitter<A> {
     /// Begins a message whose bytes stay the caller's and are sent from where
-    /// they are, by calls of [`Transmitter::continue_borrowed`]. Nothing of the terminus may wait for
+    /// they are, by calls of [`Transmitter::continue_streaming`]. Nothing of the terminus may wait for
     /// the same link, as their order is kept.
-    pub fn begin_borrowed<O: TxLinks<A>>(
+    pub fn begin_streaming<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         message: &Message,
@@ -91,10 +91,10 @@ impl<A: Area> Transmitter<A> {
         segmenter(message, metadata, data_bytes, payload_max_bytes)
     }
 
-    /// Sends as many packets of a borrowed message as the link takes, at most
-    /// [`BORROWED_BURST`]. Other termini whose messages wait for the link have their turns meanwhile. When it is all
-    /// sent, the caller reports it with [`Transmitter::finish_borrowed`].
-    pub fn continue_borrowed<O: TxLinks<A>>(
+    /// Sends as many packets of a streaming send as the link takes, at most
+    /// [`STREAMING_BURST`]. Other termini whose messages wait for the link have their turns meanwhile. When it is all
+    /// sent, the caller reports it with [`Transmitter::finish_streaming`].
+    pub fn continue_streaming<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
         link: LinkId,
@@ -102,7 +102,7 @@ impl<A: Area> Transmitter<A> {
         metadata: &[u8],
         data: &[u8],
         tx_links: &mut O,
-    ) -> Result<Borrowed, PostError> {
+    ) -> Result<SendProgress, PostError> {
         let terminus = self
             .termini
             .get(id.name())
@@ -115,27 +115,27 @@ impl<A: Area> Transmitter<A> {
                 payload_max_bytes,
             });
         }
-        let mut inline_send = InlineSend {
+        let mut streaming_send = StreamingSend {
             id,
             segmenter,
             metadata,
             data,
-            burst_left: BORROWED_BURST,
-            state: Borrowed::Full,
+            burst_left: STREAMING_BURST,
+            state: SendProgress::Full,
         };
         if self.is_waiting_for(link) {
             backlog_of(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
-            self.serve(link.index, usize::MAX, Some(&mut inline_send), tx_links);
+            self.serve(link.index, usize::MAX, Some(&mut streaming_send), tx_links);
         } else {
-            while inline_send.send_one(terminus, link, tx_links)
-                && inline_send.state == Borrowed::Full
+            while streaming_send.send_one(terminus, link, tx_links)
+                && streaming_send.state == SendProgress::Full
             {}
         }
-        Ok(inline_send.state)
+        Ok(streaming_send.state)
     }
 
-    /// Accounts for a borrowed message that is all sent.
-    pub fn finish_borrowed(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
+    /// Accounts for a streaming send that is all sent.
+    pub fn finish_streaming(&mut self, id: TerminusId) -> Result<SendHandle, PostError> {
         if !self.termini.contains(id.name()) {
             return Err(PostError::NoSuchTerminus);
         }

@@ -6,7 +6,7 @@ use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent
 use hamlyn_engine::packet::Header;
 
 /// What the engine's own tests lend to it. Its areas and packets in place serve here, too; its links assert.
-#[path = "../../../engine/tests/lent/mod.rs"]
+#[path = "../../../engine/tests/host/mod.rs"]
 mod engine;
 
 pub use engine::{InPlace, VecArea};
