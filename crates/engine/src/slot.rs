@@ -296,9 +296,9 @@ impl<A: Area> SlotTable<A> {
             refusals: Box::default(),
         };
         let name = self.slots.insert(slot).ok_or(SlotError::TooMany)?;
-        if self.fast_slots.len() < self.slots.places() {
+        if self.fast_slots.len() < self.slots.capacity() {
             self.fast_slots
-                .resize_with(self.slots.places(), FastSlot::closed);
+                .resize_with(self.slots.capacity(), FastSlot::closed);
             self.index_mask = self.fast_slots.len() as u64 - 1;
         }
         self.update_fast_slot(name.index as usize);

@@ -1,7 +1,7 @@
-//! A table whose places are used again under new names: slots, termini, notification queues, and whatever a host or
+//! A table whose entries are used again under new names: slots, termini, notification queues, and whatever a host or
 //! library names by index and generation.
 //!
-//! It refuses a name whose thing was removed, for ever: a place whose generations are used up is never used again. An
+//! It refuses a name whose thing was removed, for ever: an entry whose generations are used up is never used again. An
 //! index may be a peer's: it is masked, so that not even speculation leaves the table, and the whole name is compared.
 
 use alloc::vec::Vec;
@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 /// The name of a thing in a [`Table`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Name {
-    /// Its place.
+    /// Its entry.
     pub index: u32,
-    /// Which use of that place.
+    /// Which use of that entry.
     pub generation: u32,
 }
 
@@ -33,7 +33,7 @@ impl Name {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct Entry<T> {
     /// The name of what is here, as one number; [`VACANT`] if nothing is.
     stamp: u64,
     generation: u32,
@@ -46,26 +46,26 @@ const VACANT: u64 = u64::MAX;
 /// See the module. As one number, a name is its generation above `INDEX_BITS` of index.
 #[derive(Debug)]
 pub struct Table<T, const INDEX_BITS: u32 = 32> {
-    /// Padded to a power of two with vacant places.
-    places: Vec<Place<T>>,
-    /// Places that were used and may be used again; the last one is next.
+    /// Padded to a power of two with vacant entries.
+    entries: Vec<Entry<T>>,
+    /// Entries that were used and may be used again; the last one is next.
     free: Vec<u32>,
-    /// Places that were ever used.
+    /// Entries that were ever used.
     used: usize,
     open: usize,
-    places_max: usize,
+    entries_max: usize,
     generation_max: u32,
 }
 
 impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
-    /// An empty table of at most `places_max` places, whose generations go up to `generation_max`. Takes no memory.
-    pub const fn new(places_max: usize, generation_max: u32) -> Self {
+    /// An empty table of at most `entries_max` entries, whose generations go up to `generation_max`. Takes no memory.
+    pub const fn new(entries_max: usize, generation_max: u32) -> Self {
         Self {
-            places: Vec::new(),
+            entries: Vec::new(),
             free: Vec::new(),
             used: 0,
             open: 0,
-            places_max,
+            entries_max,
             generation_max,
         }
     }
@@ -79,42 +79,42 @@ impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
     pub fn insert(&mut self, value: T) -> Option<Name> {
         let index = match self.free.pop() {
             Some(index) => index,
-            None if self.used >= self.places_max => return None,
+            None if self.used >= self.entries_max => return None,
             None => {
-                if self.used == self.places.len() {
-                    let vacant = || Place {
+                if self.used == self.entries.len() {
+                    let vacant = || Entry {
                         stamp: VACANT,
                         generation: 0,
                         value: None,
                     };
-                    self.places.resize_with((self.used * 2).max(8), vacant);
+                    self.entries.resize_with((self.used * 2).max(8), vacant);
                 }
                 self.used += 1;
                 (self.used - 1) as u32
             }
         };
-        let place = self.places.get_mut(index as usize)?;
+        let entry = self.entries.get_mut(index as usize)?;
         let name = Name {
             index,
-            generation: place.generation,
+            generation: entry.generation,
         };
-        place.stamp = Self::stamp(name);
-        place.value = Some(value);
+        entry.stamp = Self::stamp(name);
+        entry.value = Some(value);
         self.open += 1;
         Some(name)
     }
 
     /// Takes a thing out of the table. Its name is never good again.
     pub fn remove(&mut self, name: Name) -> Option<T> {
-        let place = self.places.get_mut(name.index as usize)?;
-        if place.stamp != Self::stamp(name) {
+        let entry = self.entries.get_mut(name.index as usize)?;
+        if entry.stamp != Self::stamp(name) {
             return None;
         }
-        let value = place.value.take()?;
-        place.stamp = VACANT;
+        let value = entry.value.take()?;
+        entry.stamp = VACANT;
         self.open -= 1;
-        if place.generation < self.generation_max {
-            place.generation += 1;
+        if entry.generation < self.generation_max {
+            entry.generation += 1;
             self.free.push(name.index);
         }
         Some(value)
@@ -130,33 +130,33 @@ impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
     /// compared as a whole.
     #[inline(always)]
     pub fn stamped(&self, stamp: u64) -> Option<&T> {
-        let mask = self.places.len().wrapping_sub(1);
-        let place = self.places.get(stamp as usize & mask)?;
-        if place.stamp != stamp {
+        let mask = self.entries.len().wrapping_sub(1);
+        let entry = self.entries.get(stamp as usize & mask)?;
+        if entry.stamp != stamp {
             return None;
         }
-        place.value.as_ref()
+        entry.value.as_ref()
     }
 
     /// The thing of that name.
     #[inline(always)]
     pub fn get_mut(&mut self, name: Name) -> Option<&mut T> {
-        let mask = self.places.len().wrapping_sub(1);
-        let place = self.places.get_mut(name.index as usize & mask)?;
-        if place.stamp != Self::stamp(name) {
+        let mask = self.entries.len().wrapping_sub(1);
+        let entry = self.entries.get_mut(name.index as usize & mask)?;
+        if entry.stamp != Self::stamp(name) {
             return None;
         }
-        place.value.as_mut()
+        entry.value.as_mut()
     }
 
-    /// The thing in that place, with its name.
+    /// The thing in that entry, with its name.
     pub fn at_mut(&mut self, index: usize) -> Option<(Name, &mut T)> {
-        let place = self.places.get_mut(index)?;
+        let entry = self.entries.get_mut(index)?;
         let name = Name {
             index: index as u32,
-            generation: place.generation,
+            generation: entry.generation,
         };
-        place.value.as_mut().map(|value| (name, value))
+        entry.value.as_mut().map(|value| (name, value))
     }
 
     /// Whether there is a thing of that name.
@@ -164,14 +164,14 @@ impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
         self.get(name).is_some()
     }
 
-    /// Whether that place was ever used.
+    /// Whether that entry was ever used.
     pub fn was_used(&self, index: usize) -> bool {
         index < self.used
     }
 
-    /// How many places there are, vacant ones and padding included: zero, or a power of two.
-    pub fn places(&self) -> usize {
-        self.places.len()
+    /// How many entries there are, vacant ones and padding included: zero, or a power of two.
+    pub fn capacity(&self) -> usize {
+        self.entries.len()
     }
 
     /// How many things there are.
@@ -184,21 +184,24 @@ impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
         self.open == 0
     }
 
-    /// All there are, with their names, in order of their places.
+    /// All there are, with their names, in order of their entries.
     pub fn iter(&self) -> impl Iterator<Item = (Name, &T)> {
-        self.places.iter().enumerate().filter_map(|(index, place)| {
-            let name = Name {
-                index: index as u32,
-                generation: place.generation,
-            };
-            place.value.as_ref().map(|value| (name, value))
-        })
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| {
+                let name = Name {
+                    index: index as u32,
+                    generation: entry.generation,
+                };
+                entry.value.as_ref().map(|value| (name, value))
+            })
     }
 
-    /// All there are, in order of their places.
+    /// All there are, in order of their entries.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.places
+        self.entries
             .iter_mut()
-            .filter_map(|place| place.value.as_mut())
+            .filter_map(|entry| entry.value.as_mut())
     }
 }

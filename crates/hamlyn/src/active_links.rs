@@ -158,7 +158,7 @@ impl ActiveLinks {
     /// Tells all peers that this interface is about to sleep. The caller then passes a barrier and calls
     /// [`ActiveLinks::poll_all_next`].
     pub(crate) fn announce_sleep<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
-        for index in 0..links.places() {
+        for index in 0..links.capacity() {
             if let Some(rx_link) = links.at(index) {
                 rx_link.end.announce_sleep();
             }
@@ -168,7 +168,7 @@ impl ActiveLinks {
     /// The next poll takes everything that a peer sent before it saw the announcement of sleep.
     pub(crate) fn poll_all_next<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
         if self.has_idle() {
-            for index in 0..links.places() {
+            for index in 0..links.capacity() {
                 self.activate_if_pending(links, index);
             }
         }

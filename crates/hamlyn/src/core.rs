@@ -14,7 +14,7 @@ use crate::error::{OpenError, ReceiveError};
 use crate::event::Event;
 use crate::interface::{Interface, Queue};
 use crate::manager::{Arrival, ClassId, ManagerOptions, ReceiverClass};
-use crate::place::ShortAtHand;
+use crate::receive_buffer::ShortArrival;
 use crate::remains::LastWord;
 use crate::tasks::Tasks;
 
@@ -28,7 +28,7 @@ enum Class {
     Own(Box<dyn ReceiverClass>),
 }
 
-struct ClassPlace {
+struct ClassEntry {
     class: Class,
     /// Notifications that its entries may have outstanding.
     entries: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Core<H: Host> {
     pub(crate) interface: Interface<H>,
     terminus: TerminusId,
     queue: Queue,
-    classes: Table<ClassPlace>,
+    classes: Table<ClassEntry>,
     /// Arrivals that wait in classes, all together.
     waiting: usize,
     reserved: usize,
@@ -113,11 +113,11 @@ impl<H: Host> Core<H> {
     /// Forgets a receiver. Its slots must be closed before.
     pub(crate) fn unregister(&mut self, id: ClassId) {
         self.lead_all();
-        if let Some(place) = self.classes.remove(id.name()) {
-            if let Class::Queued(arrivals) = &place.class {
+        if let Some(entry) = self.classes.remove(id.name()) {
+            if let Class::Queued(arrivals) = &entry.class {
                 self.waiting -= arrivals.len();
             }
-            self.reserved -= place.entries;
+            self.reserved -= entry.entries;
         }
     }
 
@@ -129,9 +129,9 @@ impl<H: Host> Core<H> {
     /// Reserves room for more notifications of a receiver.
     pub(crate) fn reserve(&mut self, id: ClassId, entries: usize) -> Result<(), OpenError> {
         self.check_room(entries)?;
-        if let Some(place) = self.place(id.0) {
-            place.entries += entries;
-            if let Class::Queued(arrivals) = &mut place.class {
+        if let Some(entry) = self.class_entry(id.0) {
+            entry.entries += entries;
+            if let Class::Queued(arrivals) = &mut entry.class {
                 arrivals.reserve(entries);
             }
             self.reserved += entries;
@@ -142,9 +142,9 @@ impl<H: Host> Core<H> {
     /// Undoes [`Core::reserve`].
     pub(crate) fn unreserve(&mut self, id: ClassId, entries: usize) {
         self.lead_all();
-        if let Some(place) = self.place(id.0) {
-            let entries = entries.min(place.entries);
-            place.entries -= entries;
+        if let Some(entry) = self.class_entry(id.0) {
+            let entries = entries.min(entry.entries);
+            entry.entries -= entries;
             self.reserved -= entries;
         }
     }
@@ -213,7 +213,7 @@ impl<H: Host> Core<H> {
 
     fn add_class(&mut self, class: Class, entries: usize) -> Result<ClassId, OpenError> {
         self.check_room(entries)?;
-        let name = self.classes.insert(ClassPlace { class, entries });
+        let name = self.classes.insert(ClassEntry { class, entries });
         let name = name.ok_or(OpenError::Setting {
             setting: "the number of receivers of a manager",
             value: CLASSES_MAX as u64 + 1,
@@ -224,7 +224,7 @@ impl<H: Host> Core<H> {
     }
 
     #[inline]
-    fn place(&mut self, bits: u64) -> Option<&mut ClassPlace> {
+    fn class_entry(&mut self, bits: u64) -> Option<&mut ClassEntry> {
         self.classes.get_mut(ClassId(bits).name())
     }
 
@@ -256,7 +256,10 @@ impl<H: Host> Core<H> {
         if notification.is_fast() {
             return;
         }
-        match self.place(notification.word).map(|place| &mut place.class) {
+        match self
+            .class_entry(notification.word)
+            .map(|entry| &mut entry.class)
+        {
             Some(Class::Queued(arrivals)) => {
                 arrivals.push_back(arrival);
                 self.waiting += 1;
@@ -269,16 +272,16 @@ impl<H: Host> Core<H> {
 
     /// The message that is awaited, if no arrival waits and it is the next of all; otherwise nothing, and [`Core::next_arrival`] is to be asked.
     #[inline(always)]
-    pub(crate) fn awaited_at_hand(
+    pub(crate) fn next_awaited(
         &mut self,
         awaited: &Awaited,
         entry: &MetadataEntry,
-    ) -> Option<ShortAtHand> {
+    ) -> Option<ShortArrival> {
         if self.waiting != 0 {
             return None;
         }
         let interface = &mut self.interface;
-        interface.awaited_at_hand(&self.queue, awaited, entry)
+        interface.next_awaited(&self.queue, awaited, entry)
     }
 
     /// The next arrival for a receiver, from its own queue or from what comes in now.
@@ -286,10 +289,10 @@ impl<H: Host> Core<H> {
     pub(crate) fn next_arrival(&mut self, id: ClassId) -> Option<Arrival> {
         self.settle();
         if self.waiting > 0
-            && let Some(ClassPlace {
+            && let Some(ClassEntry {
                 class: Class::Queued(arrivals),
                 ..
-            }) = self.place(id.0)
+            }) = self.class_entry(id.0)
             && let Some(arrival) = arrivals.pop_front()
         {
             self.waiting -= 1;

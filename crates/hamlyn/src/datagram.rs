@@ -4,7 +4,7 @@
 //!
 //! A receiver has one metadata entry and no queue. It is ready from when it is bound until a datagram comes, and again when that
 //! datagram is dropped. Where several senders share a receiver, or one sends before it has an answer, refusals are to be
-//! expected; [`crate::service`] has a place for each client and each of its requests.
+//! expected; [`crate::service`] has a buffer for each client and each of its requests.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -25,7 +25,7 @@ use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
-use crate::place::{Came, Place, ShortAtHand};
+use crate::receive_buffer::{Arrived, ReceiveBuffer, ShortArrival};
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
 
@@ -68,7 +68,7 @@ pub struct Receiver<H: Host = ProcessHost> {
 /// What a receiver has, but for its manager.
 #[derive(Debug)]
 struct Inbox {
-    place: Place,
+    buffer: ReceiveBuffer,
     /// The word of the last datagram, once it was compared with what landed; or [`READY`] or [`NOTHING`].
     came: u64,
     /// The link over which it came.
@@ -156,10 +156,10 @@ impl<H: Host> Receiver<H> {
                 reason: "it has 1 byte to 2 GiB",
             });
         }
-        let place = Place::open(&mut manager.enter(), buffer_bytes, Counting::Bits32)?;
+        let buffer = ReceiveBuffer::open(&mut manager.enter(), buffer_bytes, Counting::Bits32)?;
         Ok(Self {
             inbox: Inbox {
-                place,
+                buffer,
                 came: NOTHING,
                 from: None,
             },
@@ -187,7 +187,7 @@ impl<H: Host> Receiver<H> {
 
     /// A ticket for the whole buffer. Good until [`Receiver::revoke`].
     pub fn ticket(&self) -> Ticket {
-        self.inbox.place.ticket()
+        self.inbox.buffer.ticket()
     }
 
     /// Makes the receiver ready for one datagram; the buffer is the sender's until it has come. A [`Datagram`] that is
@@ -208,9 +208,9 @@ impl<H: Host> Receiver<H> {
     pub fn revoke(&mut self) -> Result<(), ReceiveError> {
         let mut manager = self.manager.enter();
         let key = manager.interface_mut().new_key()?;
-        self.inbox.place.change(&mut manager, Some(key));
+        self.inbox.buffer.change(&mut manager, Some(key));
         if let Some(bound) = &self.bound {
-            let ticket = self.inbox.place.ticket().to_bytes();
+            let ticket = self.inbox.buffer.ticket().to_bytes();
             manager.offer_bound(bound, &ticket, Supply::Always)?;
         }
         Ok(())
@@ -219,7 +219,7 @@ impl<H: Host> Receiver<H> {
     /// Forgets a datagram that came only in part, because its sender died or gave up. If the receiver
     /// is ready it stays so, and tickets stay good. Never needed after datagrams of one packet.
     pub fn reset(&mut self) {
-        self.inbox.place.change(&mut self.manager.enter(), None);
+        self.inbox.buffer.change(&mut self.manager.enter(), None);
     }
 
     /// Waits for a datagram. Nothing if none came in time. The receiver is ready for the next one when what this returns is
@@ -231,7 +231,7 @@ impl<H: Host> Receiver<H> {
             return Err(ReceiveError::NotReady);
         }
         let mut manager = self.manager.enter();
-        let came = match inbox.place.short_at_hand(&mut manager) {
+        let came = match inbox.buffer.next_short(&mut manager) {
             Some(short) => inbox.read_short(short)?,
             None => inbox.receive_slowly(&mut manager, wait)?,
         };
@@ -282,7 +282,7 @@ impl<H: Host> Receiver<H> {
 
     /// Packets refused at this receiver, by reason, and more.
     pub fn info(&self) -> Result<SlotInfo, OpenError> {
-        self.inbox.place.info(&self.manager.enter())
+        self.inbox.buffer.info(&self.manager.enter())
     }
 }
 
@@ -290,7 +290,7 @@ impl Inbox {
     #[inline]
     fn ready(&mut self) {
         if self.came != READY {
-            self.place.arm();
+            self.buffer.arm();
             self.came = READY;
         }
     }
@@ -310,10 +310,10 @@ impl Inbox {
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
-        match self.place.await_message(manager, wait)? {
-            Came::Nothing => Ok(false),
-            Came::Short(short) => self.read_short(short),
-            Came::Message(from) => {
+        match self.buffer.await_message(manager, wait)? {
+            Arrived::Nothing => Ok(false),
+            Arrived::Short(short) => self.read_short(short),
+            Arrived::Message(from) => {
                 let read = self.read(manager, from);
                 if read.is_err() {
                     self.forget();
@@ -325,7 +325,7 @@ impl Inbox {
 
     /// Compares what a datagram says of itself with what landed: short data at that offset.
     #[inline(always)]
-    fn read_short(&mut self, short: ShortAtHand) -> Result<bool, ReceiveError> {
+    fn read_short(&mut self, short: ShortArrival) -> Result<bool, ReceiveError> {
         if short.word != word_of(short.offset, SHORT_BYTES) {
             self.forget();
             return Err(OTHER_BYTES);
@@ -342,7 +342,7 @@ impl Inbox {
             return None;
         }
         let (offset, length_bytes) = (u64::from(self.came as u32), (self.came >> 32) as usize);
-        self.place.reader.view(offset, length_bytes)
+        self.buffer.reader.view(offset, length_bytes)
     }
 
     /// Compares what a datagram says of itself with what landed.
@@ -353,7 +353,7 @@ impl Inbox {
         from: Option<LinkId>,
     ) -> Result<(), ReceiveError> {
         self.came = NOTHING;
-        let entry = self.place.entry().ok_or(ReceiveError::NotReady)?;
+        let entry = self.buffer.entry().ok_or(ReceiveError::NotReady)?;
         let length = entry.metadata_length_bytes();
         if length != PLAIN_BYTES && length != REPLY_BYTES {
             return Err(malformed("its metadata have the wrong length"));
@@ -361,10 +361,10 @@ impl Inbox {
         let word = entry.metadata_word();
         let (offset, length_bytes) = (u64::from(word as u32), (word >> 32) as u32);
         let end = offset + u64::from(length_bytes);
-        if end > self.place.slot.length_bytes() {
+        if end > self.buffer.slot.length_bytes() {
             return Err(malformed("its data lie outside the buffer"));
         }
-        if !entry.has_landed(self.place.slot.key, offset, length_bytes) {
+        if !entry.has_landed(self.buffer.slot.key, offset, length_bytes) {
             return Err(OTHER_BYTES);
         }
         // Otherwise its sender could have us write to somebody else in our name.
@@ -385,7 +385,7 @@ impl Inbox {
     /// The reply ticket of the message that came.
     fn reply(&self) -> Result<Option<Ticket>, ReceiveError> {
         let mut metadata = [0; USER_METADATA_BYTES];
-        match self.place.entry() {
+        match self.buffer.entry() {
             Some(entry) if entry.metadata(&mut metadata) == REPLY_BYTES => {
                 Ticket::from_bytes(&metadata[PLAIN_BYTES..REPLY_BYTES])
                     .map(Some)

@@ -16,7 +16,7 @@ use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError}
 use crate::item::{Bound, ItemHeader, Protocol, TypeName};
 use crate::manager::{Holder, Manager};
 use crate::message::{Message, Target};
-use crate::place::{Came, Place};
+use crate::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
 use crate::wait::Wait;
 
@@ -55,7 +55,7 @@ pub enum BeginError {
         "this group is bound to no item: bind it with `Manager::bind_group`, or hand out members with `begin`"
     )]
     NotBound,
-    /// The parts do not fit the place, or the count.
+    /// The parts do not fit the buffer, or the count.
     #[error(transparent)]
     Split(#[from] SplitError),
     /// There was no fresh key.
@@ -66,11 +66,11 @@ pub enum BeginError {
     Open(#[from] OpenError),
 }
 
-/// A part of a group: a place and a share of the count. A capability, like a ticket; to be used by one
+/// A part of a group: a range of its buffer and a share of the count. A capability, like a ticket; to be used by one
 /// holder, once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member {
-    /// The place.
+    /// The range of the buffer.
     pub ticket: Ticket,
     /// Its share.
     pub share: Share,
@@ -79,7 +79,7 @@ pub struct Member {
 /// A member could not be divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SplitError {
-    /// The parts are longer than the member's place.
+    /// The parts are longer than the member's range.
     #[error(transparent)]
     Outside(#[from] OutsideTicket),
     /// The share does not suffice.
@@ -88,8 +88,8 @@ pub enum SplitError {
 }
 
 impl Member {
-    /// Divides place and share into consecutive parts of the given lengths, each with enough
-    /// share for its bytes on any link. Refused if the lengths exceed the place, or if the share
+    /// Divides range and share into consecutive parts of the given lengths, each with enough
+    /// share for its bytes on any link. Refused if the lengths exceed the range, or if the share
     /// cannot count that much: then fewer parts, or 64-bit accumulators, are the remedy.
     pub fn divide(&self, lengths_bytes: &[u64]) -> Result<Vec<Member>, SplitError> {
         let mut parts = Vec::with_capacity(lengths_bytes.len());
@@ -150,7 +150,7 @@ fn packets_most(bytes: u64) -> u64 {
 /// The receiving end of a group.
 #[derive(Debug)]
 pub struct Receiver<H: Host = ProcessHost> {
-    place: Place,
+    buffer: ReceiveBuffer,
     counting: Counting,
     open: bool,
     /// The item under which others find their members.
@@ -159,22 +159,22 @@ pub struct Receiver<H: Host = ProcessHost> {
 }
 
 impl<H: Host> Receiver<H> {
-    /// A group with a place of that size, 0 to 2 GiB; 0 for a barrier.
+    /// A group with a buffer of that size, 0 to 2 GiB; 0 for a barrier.
     pub fn new(
         manager: &Manager<H>,
-        place_bytes: u32,
+        buffer_bytes: u32,
         counting: Counting,
     ) -> Result<Self, OpenError> {
-        if place_bytes > 1 << 31 {
+        if buffer_bytes > 1 << 31 {
             return Err(OpenError::Setting {
-                setting: "a group's place",
-                value: u64::from(place_bytes),
+                setting: "a group's buffer",
+                value: u64::from(buffer_bytes),
                 reason: "it has at most 2 GiB",
             });
         }
-        let place = Place::open(&mut manager.enter(), place_bytes, counting)?;
+        let buffer = ReceiveBuffer::open(&mut manager.enter(), buffer_bytes, counting)?;
         Ok(Self {
-            place,
+            buffer,
             counting,
             open: false,
             bound: None,
@@ -186,15 +186,15 @@ impl<H: Host> Receiver<H> {
     pub(crate) fn bind(
         manager: &Manager<H>,
         item: &str,
-        place_bytes: u32,
+        buffer_bytes: u32,
         counting: Counting,
     ) -> Result<Self, OpenError> {
-        let mut receiver = Self::new(manager, place_bytes, counting)?;
+        let mut receiver = Self::new(manager, buffer_bytes, counting)?;
         receiver.bound = Some(manager.enter().bind_empty(item, HEADER)?);
         Ok(receiver)
     }
 
-    /// Begins a round of a group that was bound to an item: divides its place into consecutive parts of the given lengths and
+    /// Begins a round of a group that was bound to an item: divides its buffer into consecutive parts of the given lengths and
     /// offers a member for each, to one asker each, in that order. Members of earlier rounds that no peer asked for are
     /// withdrawn.
     pub fn begin_shared(&mut self, lengths_bytes: &[u64]) -> Result<(), BeginError> {
@@ -210,26 +210,26 @@ impl<H: Host> Receiver<H> {
         Ok(())
     }
 
-    /// Begins a round: a fresh key, an empty count, and the whole of place and share as
+    /// Begins a round: a fresh key, an empty count, and the whole of buffer and share as
     /// one member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
     /// are worthless, so late packets of theirs cannot disturb this one.
     pub fn begin(&mut self) -> Result<Member, ReceiveError> {
         let mut manager = self.manager.enter();
         let key = manager.interface_mut().new_key()?;
-        let place = &mut self.place;
+        let buffer = &mut self.buffer;
         // A packet of an earlier round may be under way: it is all in when this begins, or is refused.
         manager.interface_mut().between_packets(|| {
-            if let Some(entry) = place.entry() {
+            if let Some(entry) = buffer.entry() {
                 entry.disarm();
             }
-            place.permit(key);
+            buffer.permit(key);
         });
         // An earlier round that completed unseen must not be taken for this one.
-        while manager.next_arrival(self.place.class).is_some() {}
-        self.place.arm();
+        while manager.next_arrival(self.buffer.class).is_some() {}
+        self.buffer.arm();
         self.open = true;
         Ok(Member {
-            ticket: self.place.ticket(),
+            ticket: self.buffer.ticket(),
             share: Share::whole(self.counting),
         })
     }
@@ -240,25 +240,29 @@ impl<H: Host> Receiver<H> {
         if !self.open {
             return Err(ReceiveError::NotReady);
         }
-        let came = self.place.await_message(&mut self.manager.enter(), wait)?;
-        if let Came::Nothing = came {
+        let came = self.buffer.await_message(&mut self.manager.enter(), wait)?;
+        if let Arrived::Nothing = came {
             return Ok(None);
         }
         self.open = false;
-        let length = self.place.slot.length_bytes() as usize;
+        let length = self.buffer.slot.length_bytes() as usize;
         if length == 0 {
             return Ok(Some(&[]));
         }
         let malformed = ReceiveError::Malformed {
             protocol: "group",
-            what: "its place is not ours",
+            what: "its buffer is not ours",
         };
-        self.place.reader.view(0, length).map(Some).ok_or(malformed)
+        self.buffer
+            .reader
+            .view(0, length)
+            .map(Some)
+            .ok_or(malformed)
     }
 
     /// Packets refused at this group, by reason, and more.
     pub fn info(&self) -> Result<SlotInfo, OpenError> {
-        self.place.info(&self.manager.enter())
+        self.buffer.info(&self.manager.enter())
     }
 }
 

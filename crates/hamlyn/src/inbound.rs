@@ -16,7 +16,7 @@ use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 use crate::active_links::ActiveLinks;
 use crate::links::LinkEnd;
-use crate::place::ShortAtHand;
+use crate::receive_buffer::ShortArrival;
 use crate::rx_links::{RxLink, RxLinks};
 
 /// Packets taken from one link before the next link has its turn.
@@ -120,7 +120,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
         self.end_turn();
         let id = self.rx_links.insert(token, end);
-        self.ended.reserve(self.rx_links.places());
+        self.ended.reserve(self.rx_links.capacity());
         self.active_links
             .insert(&mut self.rx_links, id.index as usize);
         if self.rx_links.current().is_none() {
@@ -277,7 +277,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         queue: &QueueId,
         awaited: &Awaited,
         entry: &MetadataEntry,
-    ) -> Option<ShortAtHand> {
+    ) -> Option<ShortArrival> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let way = rx_link.end.shortcut()?;
@@ -285,7 +285,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         let received =
             receiver.receive_short(&way.peek_with_metadata()?, *queue, Some((awaited, entry)))?;
         way.short_done();
-        Some(ShortAtHand {
+        Some(ShortArrival {
             word: received.metadata,
             offset: received.offset,
             from,

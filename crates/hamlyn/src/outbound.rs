@@ -23,14 +23,14 @@ const SPARE_NS: u64 = 100_000_000;
 /// See the module.
 pub(crate) struct Outbound<T> {
     pub(crate) transmitter: Transmitter<Area>,
-    pub(crate) tx_links: Outlets<T>,
+    pub(crate) tx_links: TxRoutes<T>,
 }
 
 impl<T: TransmitEnd> Outbound<T> {
     pub(crate) fn new() -> Self {
         Self {
             transmitter: Transmitter::new(),
-            tx_links: Outlets {
+            tx_links: TxRoutes {
                 routes: CachedTable::new(),
                 broken: Vec::new(),
                 starved: 0,
@@ -92,7 +92,7 @@ struct TxRoute<T> {
 }
 
 /// The links that packets go to. The one that had the last packet is at hand.
-pub(crate) struct Outlets<T> {
+pub(crate) struct TxRoutes<T> {
     routes: CachedTable<TxRoute<T>>,
     /// Links whose peer broke the rules, and that were not reported yet.
     broken: Vec<(LinkId, LinkFault)>,
@@ -198,7 +198,7 @@ impl Ended {
 /// Packets that came back over ended links and are kept; of more, the oldest are forgotten and counted.
 const RETURNED_MAX: usize = 1_024;
 
-impl<T: TransmitEnd> Outlets<T> {
+impl<T: TransmitEnd> TxRoutes<T> {
     /// A new link, under the name that the receive half gave it.
     pub(crate) fn insert(&mut self, id: LinkId, end: T) {
         let route = TxRoute {
@@ -360,7 +360,7 @@ impl<T: TransmitEnd> Outlets<T> {
         self.broken.pop()
     }
 
-    /// Whether [`Outlets::next_broken`] has something.
+    /// Whether [`TxRoutes::next_broken`] has something.
     #[inline]
     pub(crate) fn has_broken(&self) -> bool {
         !self.broken.is_empty()
@@ -446,7 +446,7 @@ impl<T: TransmitEnd> Outlets<T> {
     }
 }
 
-impl<T: TransmitEnd> TxLinks<Area> for Outlets<T> {
+impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
     #[inline]
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
         self.route(link).map(|route| route.end.payload_max_bytes())
@@ -494,7 +494,7 @@ impl<T: TransmitEnd> TxLinks<Area> for Outlets<T> {
 
 /// The links as seen by an application that only queues: there is never room. The network processor sends what
 /// is queued.
-pub(crate) struct Withheld<'a, T>(pub(crate) &'a Outlets<T>);
+pub(crate) struct Withheld<'a, T>(pub(crate) &'a TxRoutes<T>);
 
 impl<T: TransmitEnd> TxLinks<Area> for Withheld<'_, T> {
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {

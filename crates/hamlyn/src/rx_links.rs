@@ -137,7 +137,7 @@ impl<R: ReceiveEnd> RxLinks<R> {
     }
 
     /// Number of places; a place may be vacant.
-    pub(crate) fn places(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.table.len()
     }
 

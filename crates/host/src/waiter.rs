@@ -33,34 +33,37 @@ pub trait Parker: Send + Sync {
 }
 
 /// Where the waiting side sleeps.
-enum Place {
+enum Backend {
     /// At the state, which is a futex; or at this descriptor. Only in the process with that identifier.
-    Here(EventFd, u32),
-    Elsewhere(Box<dyn Parker>),
+    Futex(EventFd, u32),
+    Parker(Box<dyn Parker>),
 }
 
 /// See the module.
 pub struct Waiter {
     state: AtomicU32,
-    place: Place,
+    backend: Backend,
     /// The last wait ended at the futex, so the descriptor was not signalled. Only the waiting side uses this.
     woken: AtomicBool,
 }
 
 impl Waiter {
     pub(crate) fn new() -> Result<Self, Errno> {
-        Ok(Self::at(Place::Here(EventFd::new()?, std::process::id())))
+        Ok(Self::at(Backend::Futex(
+            EventFd::new()?,
+            std::process::id(),
+        )))
     }
 
     /// A waiter that sleeps in another way than threads do.
     pub fn elsewhere(rest: Box<dyn Parker>) -> Self {
-        Self::at(Place::Elsewhere(rest))
+        Self::at(Backend::Parker(rest))
     }
 
-    fn at(place: Place) -> Self {
+    fn at(backend: Backend) -> Self {
         Self {
             state: AtomicU32::new(IDLE),
-            place,
+            backend,
             woken: AtomicBool::new(false),
         }
     }
@@ -79,18 +82,18 @@ impl Waiter {
 
     /// Waits until it is woken or `deadline_ns` passes. May return early.
     pub fn wait(&self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        match &self.place {
-            Place::Elsewhere(rest) => {
+        match &self.backend {
+            Backend::Parker(rest) => {
                 if self.is_awaited() {
                     rest.sleep(deadline_ns);
                 }
                 return Ok(());
             }
             // The thread that wakes is in the other process.
-            Place::Here(_, process) if *process != std::process::id() => {
+            Backend::Futex(_, process) if *process != std::process::id() => {
                 return Err(HostError::Forked);
             }
-            Place::Here(..) => {}
+            Backend::Futex(..) => {}
         }
         let until = deadline_ns.map(clock::instant);
         let anybody = NonZeroU32::MAX;
@@ -108,7 +111,7 @@ impl Waiter {
     /// Ends what [`Waiter::prepare`] began.
     pub fn end(&self) {
         self.state.store(IDLE, Ordering::Relaxed);
-        if let Place::Here(event, _) = &self.place
+        if let Backend::Futex(event, _) = &self.backend
             && !self.woken.load(Ordering::Relaxed)
         {
             event.clear();
@@ -130,22 +133,22 @@ impl Waiter {
         if self.state.swap(IDLE, Ordering::Release) != AWAITED {
             return;
         }
-        match &self.place {
-            Place::Here(event, _) => {
+        match &self.backend {
+            Backend::Futex(event, _) => {
                 if !matches!(futex::wake(&self.state, futex::Flags::PRIVATE, 1), Ok(1..)) {
                     // It waits at the descriptor, or is only about to wait.
                     event.signal();
                 }
             }
-            Place::Elsewhere(rest) => rest.wake(),
+            Backend::Parker(rest) => rest.wake(),
         }
     }
 
     /// Readable when woken. None where there are no descriptors.
     pub fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
-        match &self.place {
-            Place::Here(event, _) => Some(event.shared()),
-            Place::Elsewhere(_) => None,
+        match &self.backend {
+            Backend::Futex(event, _) => Some(event.shared()),
+            Backend::Parker(_) => None,
         }
     }
 }

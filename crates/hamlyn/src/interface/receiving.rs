@@ -14,8 +14,8 @@ use super::{Interface, Queue};
 use crate::error::ReceiveError;
 use crate::half::Half;
 use crate::inbound::Polled;
-use crate::place::ShortAtHand;
 use crate::processor::Strategy;
+use crate::receive_buffer::ShortArrival;
 use crate::wait::{Wait, WaitState, WaitStep};
 
 impl<H: Host> Interface<H> {
@@ -115,12 +115,12 @@ impl<H: Host> Interface<H> {
 
     /// The message that is awaited, if it is the next thing to be received at all and takes no more than the shortest way. It is not announced in the queue, which its slot names.
     #[inline(always)]
-    pub(crate) fn awaited_at_hand(
+    pub(crate) fn next_awaited(
         &mut self,
         queue: &Queue,
         awaited: &Awaited,
         entry: &MetadataEntry,
-    ) -> Option<ShortAtHand> {
+    ) -> Option<ShortArrival> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {

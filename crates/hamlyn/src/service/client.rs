@@ -7,7 +7,7 @@ use std::ops::Deref;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
-use super::places::{Places, Remote, WORDS};
+use super::buffers::{Buffers, Remote, WORDS};
 use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, PeerLost, SendError};
@@ -78,7 +78,7 @@ pub enum CallError {
     Host(#[from] HostError),
 }
 
-/// What is at a place.
+/// The state of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Free,
@@ -94,11 +94,11 @@ struct Calls {
     seed: LaneSeed,
     requests: Remote,
     board: Target,
-    replies: Places,
+    replies: Buffers,
     class: ClassId,
     states: Box<[State]>,
     numbers: Box<[u32]>,
-    /// Calls that were given up: place and number.
+    /// Calls that were given up: buffer and number.
     given_up: DropList<(u16, u32)>,
     is_dismissed: bool,
     broken: Option<&'static str>,
@@ -187,7 +187,7 @@ impl<H: Host> Client<H> {
         })?;
         let outstanding = seed.outstanding;
         let class = entered.register_queued(usize::from(outstanding) + WORDS)?;
-        let opened = Places::open(&mut entered, class, outstanding, seed.reply_bytes);
+        let opened = Buffers::open(&mut entered, class, outstanding, seed.reply_bytes);
         if opened.is_err() {
             entered.unregister(class);
         }
@@ -344,8 +344,8 @@ impl Calls {
     }
 
     fn set(&mut self, index: u16, state: State) {
-        if let Some(place) = self.states.get_mut(usize::from(index)) {
-            *place = state;
+        if let Some(entry) = self.states.get_mut(usize::from(index)) {
+            *entry = state;
         }
     }
 
@@ -421,7 +421,7 @@ impl Calls {
         });
     }
 
-    /// Sends a request, if a place is free and there is room.
+    /// Sends a request, if a buffer is free and there is room.
     fn try_start<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,

@@ -9,7 +9,7 @@ use hamlyn_host::{Host, HostError};
 use hamlyn_ring::area::Area;
 
 use super::ServiceOptions;
-use super::places::{Places, Remote, WORDS};
+use super::buffers::{Buffers, Remote, WORDS};
 use super::server::Answered;
 use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
 use crate::error::{OpenError, SendError};
@@ -25,24 +25,24 @@ const OFFERED: usize = 4;
 /// How long an asker has to present itself, in nanoseconds.
 const GREETING_NS: u64 = 10_000_000_000;
 
-/// A request, by the lane and the place that it came to.
+/// A request, by its lane and the buffer in which it landed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct CallId {
     pub(super) lane: SlotName,
     pub(super) index: u16,
 }
 
 struct Lane {
-    places: Places,
+    buffers: Buffers,
     /// When it was seen that a client had asked for it, until that client presents itself.
     asked_ns: Option<u64>,
-    /// What its client cancels: a number for each place.
+    /// What its client cancels: a number for each buffer.
     board: Area,
     board_slot: Slot,
     client: Option<Remote>,
-    /// The request at each place that the application has, or will have.
+    /// The request in each buffer that the application has, or will have.
     held: Box<[Option<Word>]>,
-    /// Places to which requests came before the greeting did.
+    /// Buffers in which requests landed before the greeting did.
     early: Vec<(u16, LinkId)>,
     /// Answers that found no room.
     owed: VecDeque<(u16, Word, Vec<u8>)>,
@@ -52,7 +52,7 @@ impl Lane {
     /// What is to be done when it is gone: its client, if it has one, is told.
     fn remains(&self) -> Remains {
         Remains {
-            slots: vec![self.places.name(), self.board_slot.name()],
+            slots: vec![self.buffers.name(), self.board_slot.name()],
             last_word: self.client.map(|client| LastWord {
                 target: client.greeting_target(),
                 metadata: vec![0],
@@ -73,7 +73,7 @@ pub(super) struct Lanes {
     offered: VecDeque<SlotName>,
     count: usize,
     /// Requests that the application has not been given.
-    ready: VecDeque<Place>,
+    ready: VecDeque<CallId>,
     /// How many lanes owe answers.
     owing: usize,
     /// Lanes whose askers have not presented themselves.
@@ -126,13 +126,13 @@ impl Lanes {
 
     fn lane(&self, name: SlotName) -> Option<&Lane> {
         let lane = self.by_slot.get(usize::from(name.index()))?.as_deref();
-        lane.filter(|lane| lane.places.name() == name)
+        lane.filter(|lane| lane.buffers.name() == name)
     }
 
     fn lane_mut(&mut self, name: SlotName) -> Option<&mut Lane> {
         let lane = self.by_slot.get_mut(usize::from(name.index()))?;
         lane.as_deref_mut()
-            .filter(|lane| lane.places.name() == name)
+            .filter(|lane| lane.buffers.name() == name)
     }
 
     /// Opens lanes until enough are offered, as far as there may be more.
@@ -178,31 +178,31 @@ impl Lanes {
         let interface = manager.interface_mut();
         let board = interface.allocate(u64::from(outstanding) * BOARD_BYTES)?;
         let board_slot = interface.open_slot(NewSlot::new(&board))?;
-        let opened = Places::open(manager, self.class, outstanding, request_bytes);
-        let mut places = match opened {
-            Ok(places) => places,
+        let opened = Buffers::open(manager, self.class, outstanding, request_bytes);
+        let mut buffers = match opened {
+            Ok(buffers) => buffers,
             Err(error) => {
                 manager.interface_mut().close_slot(board_slot)?;
                 return Err(error);
             }
         };
         for index in 0..outstanding {
-            places.arm(index);
+            buffers.arm(index);
         }
         let board_ticket = board_slot.fast_ticket(0, board_slot.length_bytes());
         let seed = LaneSeed {
-            requests: places.ticket(),
+            requests: buffers.ticket(),
             board: board_ticket.unwrap_or_else(|_| unreachable!("the slot covers itself")),
             outstanding,
             request_bytes,
             reply_bytes,
         };
-        let index = usize::from(places.name().index());
+        let index = usize::from(buffers.name().index());
         if self.by_slot.len() <= index {
             self.by_slot.resize_with(index + 1, || None);
         }
         self.by_slot[index] = Some(Box::new(Lane {
-            places,
+            buffers,
             asked_ns: None,
             board,
             board_slot,
@@ -224,7 +224,7 @@ impl Lanes {
             return;
         };
         self.offered.retain(|&offered| offered != name);
-        self.ready.retain(|place| place.lane != name);
+        self.ready.retain(|call_id| call_id.lane != name);
         self.owing -= usize::from(!lane.owed.is_empty());
         self.asked -= usize::from(lane.asked_ns.is_some());
         self.count -= 1;
@@ -236,7 +236,7 @@ impl Lanes {
 
     fn names(&self) -> Vec<SlotName> {
         let lanes = self.by_slot.iter().flatten();
-        lanes.map(|lane| lane.places.name()).collect()
+        lanes.map(|lane| lane.buffers.name()).collect()
     }
 
     /// Takes a message to a lane in.
@@ -261,7 +261,7 @@ impl Lanes {
         match lane.client {
             None => lane.early.push((index, arrival.from)),
             Some(client) if client.target().link() == arrival.from => {
-                self.accept(manager, Place { lane: name, index });
+                self.accept(manager, CallId { lane: name, index });
             }
             // Somebody else has its keys: none of ours.
             Some(_) => self.misbehave(manager, name),
@@ -275,7 +275,7 @@ impl Lanes {
         let Some(lane) = self.lane_mut(name) else {
             return;
         };
-        let length = lane.places.greeting(&mut words);
+        let length = lane.buffers.greeting(&mut words);
         let ticket = words[..length].get(..TICKET_BYTES);
         let ticket = ticket.and_then(|bytes| Ticket::from_bytes(bytes).ok());
         let is_own = |ticket: &Ticket, manager: &mut Entered<'_, H>| {
@@ -299,26 +299,26 @@ impl Lanes {
         self.is_untidy = true;
         self.offered.retain(|&offered| offered != name);
         for (index, _) in early {
-            self.accept(manager, Place { lane: name, index });
+            self.accept(manager, CallId { lane: name, index });
         }
     }
 
-    fn accept<H: Host>(&mut self, manager: &mut Entered<'_, H>, place: Place) {
-        let Some(lane) = self.lane_mut(place.lane) else {
+    fn accept<H: Host>(&mut self, manager: &mut Entered<'_, H>, call_id: CallId) {
+        let Some(lane) = self.lane_mut(call_id.lane) else {
             return;
         };
         // Its answer has not left: no correct client asks there again.
-        if lane.owed.iter().any(|&(index, ..)| index == place.index) {
-            return self.misbehave(manager, place.lane);
+        if lane.owed.iter().any(|&(index, ..)| index == call_id.index) {
+            return self.misbehave(manager, call_id.lane);
         }
-        let Some(word) = lane.places.landed(place.index) else {
-            return self.misbehave(manager, place.lane);
+        let Some(word) = lane.buffers.landed(call_id.index) else {
+            return self.misbehave(manager, call_id.lane);
         };
-        lane.held[usize::from(place.index)] = Some(word);
-        if self.is_cancelled(place) {
-            let _ = self.answer(manager, place, Status::Cancelled, &[]);
+        lane.held[usize::from(call_id.index)] = Some(word);
+        if self.is_cancelled(call_id) {
+            let _ = self.answer(manager, call_id, Status::Cancelled, &[]);
         } else {
-            self.ready.push_back(place);
+            self.ready.push_back(call_id);
         }
     }
 
@@ -329,31 +329,34 @@ impl Lanes {
     }
 
     /// The next request, if there is one.
-    pub(super) fn next_ready<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<Place> {
-        while let Some(place) = self.ready.pop_front() {
-            if !self.is_cancelled(place) {
-                return Some(place);
+    pub(super) fn next_ready<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<CallId> {
+        while let Some(call_id) = self.ready.pop_front() {
+            if !self.is_cancelled(call_id) {
+                return Some(call_id);
             }
-            let _ = self.answer(manager, place, Status::Cancelled, &[]);
+            let _ = self.answer(manager, call_id, Status::Cancelled, &[]);
         }
         None
     }
 
-    fn word(&self, place: Place) -> Option<Word> {
-        let held = self.lane(place.lane)?.held.get(usize::from(place.index))?;
+    fn word(&self, call_id: CallId) -> Option<Word> {
+        let held = self
+            .lane(call_id.lane)?
+            .held
+            .get(usize::from(call_id.index))?;
         *held
     }
 
-    /// The number of the call at a place.
-    pub(super) fn number(&self, place: Place) -> Option<u32> {
-        Some(self.word(place)?.number)
+    /// The number of the call.
+    pub(super) fn number(&self, call_id: CallId) -> Option<u32> {
+        Some(self.word(call_id)?.number)
     }
 
     /// The bytes of a request.
-    pub(super) fn request(&self, place: Place) -> Option<&[u8]> {
-        let word = self.word(place)?;
-        let lane = self.lane(place.lane)?;
-        lane.places.view(place.index, word.length_bytes)
+    pub(super) fn request(&self, call_id: CallId) -> Option<&[u8]> {
+        let word = self.word(call_id)?;
+        let lane = self.lane(call_id.lane)?;
+        lane.buffers.view(call_id.index, word.length_bytes)
     }
 
     /// The link to the client of a lane.
@@ -370,31 +373,31 @@ impl Lanes {
     }
 
     /// Whether its client has given a call up.
-    pub(super) fn is_cancelled(&self, place: Place) -> bool {
-        let (Some(lane), Some(number)) = (self.lane(place.lane), self.number(place)) else {
+    pub(super) fn is_cancelled(&self, call_id: CallId) -> bool {
+        let (Some(lane), Some(number)) = (self.lane(call_id.lane), self.number(call_id)) else {
             return false;
         };
-        lane.board.load_u64(board_offset(place.index)) == Ok(cancellation(number))
+        lane.board.load_u64(board_offset(call_id.index)) == Ok(cancellation(number))
     }
 
-    /// Answers the request at a place, which is its client's again from now on.
+    /// Answers a request. Its client owns the buffer again from now on.
     pub(super) fn answer<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-        place: Place,
+        call_id: CallId,
         status: Status,
         data: &[u8],
     ) -> Result<Answered, HostError> {
-        let is_cancelled = self.is_cancelled(place);
-        let Some(lane) = self.lane_mut(place.lane) else {
+        let is_cancelled = self.is_cancelled(call_id);
+        let Some(lane) = self.lane_mut(call_id.lane) else {
             return Ok(Answered::ClientGone);
         };
-        let held = lane.held.get_mut(usize::from(place.index));
+        let held = lane.held.get_mut(usize::from(call_id.index));
         let (Some(word), Some(client)) = (held.and_then(Option::take), lane.client) else {
             return Ok(Answered::ClientGone);
         };
         // Before the client can know of it: it may ask again at once.
-        lane.places.arm(place.index);
+        lane.buffers.arm(call_id.index);
         let (status, data) = match is_cancelled {
             true => (Status::Cancelled, &[][..]),
             false => (status, data),
@@ -405,17 +408,17 @@ impl Lanes {
             ..word
         };
         if lane.owed.is_empty() {
-            match client.post(manager, place.index, word, data) {
+            match client.post(manager, call_id.index, word, data) {
                 Ok(_) => {}
                 Err(SendError::WouldBlock { .. }) => {
-                    lane.owed.push_back((place.index, word, data.to_vec()));
+                    lane.owed.push_back((call_id.index, word, data.to_vec()));
                     self.owing += 1;
                 }
                 Err(SendError::Host(error)) => return Err(error),
                 Err(_) => return Ok(Answered::ClientGone),
             }
         } else {
-            lane.owed.push_back((place.index, word, data.to_vec()));
+            lane.owed.push_back((call_id.index, word, data.to_vec()));
         }
         Ok(match is_cancelled {
             true => Answered::Cancelled,

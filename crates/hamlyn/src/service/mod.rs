@@ -1,9 +1,9 @@
 //! Request and reply: a service answers calls of many clients. A call whose reply does not come has failed for a reason that its
 //! client is told: the time was over, the server dropped the call, or the server is gone.
 //!
-//! A *lane* of places is open for each client: one place for each call that it may have outstanding, with a key that no other
+//! A *lane* of buffers is open for each client: one buffer for each call that it may have outstanding, with a key that no other
 //! client has, and a one-shot entry, so that a request lands in memory which is its own until it is answered (`Hamlyn 2.7`).
-//! The client opens places for its replies in the same way. So a client cannot overwrite, delay or read what is another's; one
+//! The client opens buffers for its replies in the same way. So a client cannot overwrite, delay or read what is another's; one
 //! that stops taking its replies has them kept within the bounds of [`ServiceOptions`], one that vanishes gives its lane back,
 //! and one that breaks the protocol loses it.
 //!
@@ -13,9 +13,9 @@
 //! the access list; [`Service::dismiss`] takes all lanes of a client away. Long replies to clients that take nothing share eight
 //! send buffers of the manager; while all are in use, other long replies wait.
 
+mod buffers;
 mod client;
 mod lanes;
-mod places;
 mod server;
 mod wire;
 

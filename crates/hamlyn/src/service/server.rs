@@ -11,7 +11,7 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
 use super::ServiceOptions;
-use super::lanes::{Lanes, Place};
+use super::lanes::{CallId, Lanes};
 use super::wire::Status;
 use crate::drop_list::DropList;
 use crate::error::{OpenError, ReceiveError};
@@ -31,7 +31,7 @@ pub struct Service<H: Host = ProcessHost> {
     lanes: Lanes,
     options: ServiceOptions,
     /// Calls that were put off and dropped.
-    dropped: DropList<(Place, u32)>,
+    dropped: DropList<(CallId, u32)>,
     bound: Bound,
     manager: Holder<H>,
 }
@@ -70,7 +70,7 @@ pub enum ReplyError {
 /// reply, the client is told so.
 pub struct Call<'a, H: Host = ProcessHost> {
     service: &'a mut Service<H>,
-    place: Place,
+    call_id: CallId,
     is_done: bool,
 }
 
@@ -78,16 +78,16 @@ pub struct Call<'a, H: Host = ProcessHost> {
 /// the next call of the service.
 #[derive(Debug)]
 pub struct Deferred {
-    place: Place,
+    call_id: CallId,
     number: u32,
     is_done: bool,
-    dropped: DropList<(Place, u32)>,
+    dropped: DropList<(CallId, u32)>,
 }
 
 impl Drop for Deferred {
     fn drop(&mut self) {
         if !self.is_done {
-            self.dropped.note((self.place, self.number));
+            self.dropped.note((self.call_id, self.number));
         }
     }
 }
@@ -117,8 +117,8 @@ impl<H: Host> Service<H> {
     /// The next call. Nothing if none came in time. Fails only if the host does: clients that come, vanish or misbehave are no
     /// error. Allocates when a client comes.
     pub fn next(&mut self, wait: Wait) -> Result<Option<Call<'_, H>>, ReceiveError> {
-        let place = self.next_place(wait)?;
-        Ok(place.map(|place| self.call(place)))
+        let call_id = self.next_call_id(wait)?;
+        Ok(call_id.map(|call_id| self.call(call_id)))
     }
 
     /// As [`Service::next`], for a task: it is woken when there may be a call ([`Manager::register_waker`]). Does not block.
@@ -127,29 +127,29 @@ impl<H: Host> Service<H> {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Call<'_, H>, ReceiveError>> {
-        let place = self.poll_place(context);
-        place.map_ok(|place| self.call(place))
+        let call_id = self.poll_call(context);
+        call_id.map_ok(|call_id| self.call(call_id))
     }
 
     /// As [`Service::next`], as a future; the manager must be driven ([`Manager::register_waker`]). If it is dropped, no call is
     /// lost.
     pub async fn next_async(&mut self) -> Result<Call<'_, H>, ReceiveError> {
-        let place = poll_fn(|context| self.poll_place(context)).await?;
-        Ok(self.call(place))
+        let call_id = poll_fn(|context| self.poll_call(context)).await?;
+        Ok(self.call(call_id))
     }
 
-    fn poll_place(&mut self, context: &Context<'_>) -> Poll<Result<Place, ReceiveError>> {
+    fn poll_call(&mut self, context: &Context<'_>) -> Poll<Result<CallId, ReceiveError>> {
         let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
         self.manager.poll_look(context, |manager| {
-            let place = await_call(lanes, bound, dropped, manager, Wait::Poll)?;
-            if place.is_none() {
+            let call_id = await_call(lanes, bound, dropped, manager, Wait::Poll)?;
+            if call_id.is_none() {
                 manager.wake_tasks_within(TIDY);
             }
-            Ok(place)
+            Ok(call_id)
         })
     }
 
-    fn next_place(&mut self, wait: Wait) -> Result<Option<Place>, ReceiveError> {
+    fn next_call_id(&mut self, wait: Wait) -> Result<Option<CallId>, ReceiveError> {
         let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
         await_call(lanes, bound, dropped, &mut self.manager.enter(), wait)
     }
@@ -163,9 +163,9 @@ impl<H: Host> Service<H> {
         let mut wait_state = WaitState::new(wait);
         loop {
             let left = self.manager.enter().interface().left(&mut wait_state);
-            match self.next_place(left)? {
-                Some(place) if !self.is_of(place, length_bytes) => self.drop_call(place),
-                place => return Ok(place.map(|place| self.call(place))),
+            match self.next_call_id(left)? {
+                Some(call_id) if !self.is_of(call_id, length_bytes) => self.drop_call(call_id),
+                call_id => return Ok(call_id.map(|call_id| self.call(call_id))),
             }
         }
     }
@@ -176,35 +176,35 @@ impl<H: Host> Service<H> {
         length_bytes: usize,
     ) -> Result<Call<'_, H>, ReceiveError> {
         loop {
-            let place = poll_fn(|context| self.poll_place(context)).await?;
-            match self.is_of(place, length_bytes) {
-                true => return Ok(self.call(place)),
-                false => self.drop_call(place),
+            let call_id = poll_fn(|context| self.poll_call(context)).await?;
+            match self.is_of(call_id, length_bytes) {
+                true => return Ok(self.call(call_id)),
+                false => self.drop_call(call_id),
             }
         }
     }
 
-    fn is_of(&self, place: Place, length_bytes: usize) -> bool {
-        let request = self.lanes.request(place);
+    fn is_of(&self, call_id: CallId, length_bytes: usize) -> bool {
+        let request = self.lanes.request(call_id);
         request.is_some_and(|request| request.len() == length_bytes)
     }
 
-    fn call(&mut self, place: Place) -> Call<'_, H> {
+    fn call(&mut self, call_id: CallId) -> Call<'_, H> {
         Call {
             service: self,
-            place,
+            call_id,
             is_done: false,
         }
     }
 
-    fn drop_call(&mut self, place: Place) {
-        drop(self.call(place));
+    fn drop_call(&mut self, call_id: CallId) {
+        drop(self.call(call_id));
     }
 
     /// The bytes of a call that was put off. Nothing if its client is gone.
     pub fn request(&self, call: &Deferred) -> Option<&[u8]> {
         let is_there = self.is_own(call);
-        is_there.then(|| self.lanes.request(call.place)).flatten()
+        is_there.then(|| self.lanes.request(call.call_id)).flatten()
     }
 
     /// Answers a call that was put off. Does not block, as [`Call::reply`].
@@ -215,7 +215,7 @@ impl<H: Host> Service<H> {
         if !is_there {
             return Ok(Answered::ClientGone);
         }
-        self.answer(call.place, bytes)
+        self.answer(call.call_id, bytes)
     }
 
     /// Takes a client's lane away, with all that it has outstanding: its calls fail, and those it makes from now on. To keep it from
@@ -237,7 +237,7 @@ impl<H: Host> Service<H> {
 
     /// Whether a call that was put off is of this service, and its client is there.
     fn is_own(&self, call: &Deferred) -> bool {
-        self.dropped.is(&call.dropped) && self.lanes.number(call.place) == Some(call.number)
+        self.dropped.is(&call.dropped) && self.lanes.number(call.call_id) == Some(call.number)
     }
 
     fn check_length(&self, bytes: &[u8]) -> Result<(), ReplyError> {
@@ -251,11 +251,11 @@ impl<H: Host> Service<H> {
         Ok(())
     }
 
-    fn answer(&mut self, place: Place, bytes: &[u8]) -> Result<Answered, ReplyError> {
+    fn answer(&mut self, call_id: CallId, bytes: &[u8]) -> Result<Answered, ReplyError> {
         let mut manager = self.manager.enter();
         let answered = self
             .lanes
-            .answer(&mut manager, place, Status::Answered, bytes)?;
+            .answer(&mut manager, call_id, Status::Answered, bytes)?;
         Ok(answered)
     }
 }
@@ -263,10 +263,10 @@ impl<H: Host> Service<H> {
 fn await_call<H: Host>(
     lanes: &mut Lanes,
     bound: &Bound,
-    dropped: &DropList<(Place, u32)>,
+    dropped: &DropList<(CallId, u32)>,
     manager: &mut Entered<'_, H>,
     wait: Wait,
-) -> Result<Option<Place>, ReceiveError> {
+) -> Result<Option<CallId>, ReceiveError> {
     let mut whole = WaitState::new(wait);
     loop {
         let left = manager.interface().left(&mut whole);
@@ -279,9 +279,9 @@ fn await_call<H: Host>(
         let mut is_tidy = false;
         loop {
             let mut failed = Ok(());
-            for (place, number) in dropped.take() {
-                if lanes.number(place) == Some(number) {
-                    let answered = lanes.answer(manager, place, Status::Dropped, &[]);
+            for (call_id, number) in dropped.take() {
+                if lanes.number(call_id) == Some(number) {
+                    let answered = lanes.answer(manager, call_id, Status::Dropped, &[]);
                     failed = failed.and(answered.map(|_| ()));
                 }
             }
@@ -290,8 +290,8 @@ fn await_call<H: Host>(
             if lanes.is_untidy(manager) {
                 lanes.tidy(manager, bound);
             }
-            if let Some(place) = next_call(lanes, manager) {
-                return Ok(Some(place));
+            if let Some(call_id) = next_call(lanes, manager) {
+                return Ok(Some(call_id));
             }
             if !is_tidy {
                 is_tidy = true;
@@ -307,10 +307,10 @@ fn await_call<H: Host>(
 }
 
 /// The next call that has come, if it is among so many arrivals: who sends what is no call does not keep others waiting.
-fn next_call<H: Host>(lanes: &mut Lanes, manager: &mut Entered<'_, H>) -> Option<Place> {
+fn next_call<H: Host>(lanes: &mut Lanes, manager: &mut Entered<'_, H>) -> Option<CallId> {
     for _ in 0..FRUITLESS_MAX {
-        if let Some(place) = lanes.next_ready(manager) {
-            return Some(place);
+        if let Some(call_id) = lanes.next_ready(manager) {
+            return Some(call_id);
         }
         let arrival = manager.next_arrival(lanes.class())?;
         lanes.take(manager, arrival);
@@ -330,14 +330,14 @@ impl<H: Host> fmt::Debug for Service<H> {
 impl<H: Host> Call<'_, H> {
     /// Who asks, as the kernel or the handshake vouches. Nothing if the client has just gone.
     pub fn client(&self) -> Option<PeerIdentity> {
-        let link = self.service.lanes.link(self.place.lane)?;
+        let link = self.service.lanes.link(self.call_id.lane)?;
         let mut manager = self.service.manager.enter();
         manager.interface_mut().identity_of(link)
     }
 
     /// Whether the client has given the call up; what is computed for it is for nothing.
     pub fn is_cancelled(&self) -> bool {
-        self.service.lanes.is_cancelled(self.place)
+        self.service.lanes.is_cancelled(self.call_id)
     }
 
     /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when there is, while the service is
@@ -345,15 +345,15 @@ impl<H: Host> Call<'_, H> {
     pub fn reply(mut self, bytes: &[u8]) -> Result<Answered, ReplyError> {
         self.service.check_length(bytes)?;
         self.is_done = true;
-        self.service.answer(self.place, bytes)
+        self.service.answer(self.call_id, bytes)
     }
 
     /// Puts the call off, to be answered with [`Service::reply`].
     pub fn defer(mut self) -> Deferred {
         self.is_done = true;
         Deferred {
-            place: self.place,
-            number: self.service.lanes.number(self.place).unwrap_or_default(),
+            call_id: self.call_id,
+            number: self.service.lanes.number(self.call_id).unwrap_or_default(),
             is_done: false,
             dropped: self.service.dropped.clone(),
         }
@@ -364,7 +364,7 @@ impl<H: Host> Deref for Call<'_, H> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.service.lanes.request(self.place).unwrap_or(&[])
+        self.service.lanes.request(self.call_id).unwrap_or(&[])
     }
 }
 
@@ -374,7 +374,7 @@ impl<H: Host> Drop for Call<'_, H> {
             let Service { lanes, manager, .. } = &mut *self.service;
             let mut manager = manager.enter();
             // The next call of the service fails if the host does.
-            let _ = lanes.answer(&mut manager, self.place, Status::Dropped, &[]);
+            let _ = lanes.answer(&mut manager, self.call_id, Status::Dropped, &[]);
         }
     }
 }

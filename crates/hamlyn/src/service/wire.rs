@@ -16,10 +16,10 @@ const LENGTH_BITS: u32 = 28;
 
 const _: () = assert!(MESSAGE_BYTES_MAX < 1 << LENGTH_BITS);
 
-/// Bytes of a place on the board, where a client gives calls up: a whole short message, of which the first word counts.
+/// Bytes of an entry of the board, where a client gives calls up: a whole short message, of which the first word counts.
 pub(super) const BOARD_BYTES: u64 = SHORT_BYTES as u64;
 
-/// Where the board says which call at a place was given up.
+/// Where the board says which call in a buffer was given up.
 pub(super) fn board_offset(index: u16) -> u64 {
     u64::from(index) * BOARD_BYTES
 }
@@ -43,7 +43,7 @@ pub(super) enum Status {
 /// The metadata of a request or a reply: which call it belongs to, and how long it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Word {
-    /// Counts the calls at one place.
+    /// Counts the calls in one buffer.
     pub(super) number: u32,
     pub(super) status: Status,
     pub(super) length_bytes: u32,
@@ -74,7 +74,7 @@ impl Word {
     }
 }
 
-/// What a server gives to a client: places for its requests, a board on which it cancels calls, and the limits.
+/// What a server gives to a client: buffers for its requests, a board on which it cancels calls, and the limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LaneSeed {
     pub(super) requests: Ticket,

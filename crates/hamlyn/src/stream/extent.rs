@@ -196,7 +196,7 @@ impl Extent {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
             return Ok(false);
         };
-        let Some(short) = manager.awaited_at_hand(&self.awaited, entry) else {
+        let Some(short) = manager.next_awaited(&self.awaited, entry) else {
             return Ok(false);
         };
         if short.word != wire::SHORT_WORD {

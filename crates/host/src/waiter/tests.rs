@@ -72,7 +72,7 @@ fn no_ring_is_lost_between_two_sleepers() {
 #[test]
 fn a_forked_child_is_told_that_it_cannot_wait() {
     let not_ours = std::process::id() + 1;
-    let waiter = Waiter::at(Place::Here(EventFd::new().unwrap(), not_ours));
+    let waiter = Waiter::at(Backend::Futex(EventFd::new().unwrap(), not_ours));
     waiter.prepare();
     assert!(matches!(waiter.wait(None), Err(HostError::Forked)));
 }

@@ -32,7 +32,7 @@ enum Fault {
 
 /// Where the sleeper waits.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Place {
+enum SleepsAt {
     Word,
     Descriptor,
 }
@@ -107,7 +107,7 @@ impl MarkReady for NoNotes {
 
 /// Two messages, each followed by a look at the announcement and perhaps a ring, on one side. On the other, what has
 /// come is taken; then twice note, announcement and look, and a sleep that ends early the first time.
-fn nobody_sleeps_beside_a_message(place: Place, fault: Fault) {
+fn nobody_sleeps_beside_a_message(at: SleepsAt, fault: Fault) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(4);
     builder.check(move || {
@@ -164,13 +164,13 @@ fn nobody_sleeps_beside_a_message(place: Place, fault: Fault) {
         if fault == Fault::NotedLate {
             noted = word.rings();
         }
-        if !found && place == Place::Word {
+        if !found && at == SleepsAt::Word {
             kernel.wait(noted);
         }
         sender.join().unwrap();
-        let sleeps_on = match place {
-            Place::Word => kernel.sleeps_for_ever(),
-            Place::Descriptor => !*socket.lock().unwrap(),
+        let sleeps_on = match at {
+            SleepsAt::Word => kernel.sleeps_for_ever(),
+            SleepsAt::Descriptor => !*socket.lock().unwrap(),
         };
         let is_all = taken == messages.load(Ordering::Relaxed);
         assert!(found || !sleeps_on || is_all, "slept beside a message");
@@ -179,22 +179,22 @@ fn nobody_sleeps_beside_a_message(place: Place, fault: Fault) {
 
 #[test]
 fn no_ring_is_lost_wherever_the_sleeper_waits() {
-    nobody_sleeps_beside_a_message(Place::Word, Fault::None);
-    nobody_sleeps_beside_a_message(Place::Descriptor, Fault::None);
+    nobody_sleeps_beside_a_message(SleepsAt::Word, Fault::None);
+    nobody_sleeps_beside_a_message(SleepsAt::Descriptor, Fault::None);
 }
 
 #[test]
 fn the_checker_finds_what_is_left_out() {
     for (place, fault) in [
-        (Place::Word, Fault::NotedLate),
-        (Place::Word, Fault::AnnouncedFirst),
-        (Place::Word, Fault::AnnouncedOnce),
-        (Place::Word, Fault::NotCounted),
-        (Place::Word, Fault::NoBarrier),
-        (Place::Descriptor, Fault::OnlyAtWord),
-        (Place::Descriptor, Fault::AnnouncedFirst),
-        (Place::Descriptor, Fault::AnnouncedOnce),
-        (Place::Descriptor, Fault::NoBarrier),
+        (SleepsAt::Word, Fault::NotedLate),
+        (SleepsAt::Word, Fault::AnnouncedFirst),
+        (SleepsAt::Word, Fault::AnnouncedOnce),
+        (SleepsAt::Word, Fault::NotCounted),
+        (SleepsAt::Word, Fault::NoBarrier),
+        (SleepsAt::Descriptor, Fault::OnlyAtWord),
+        (SleepsAt::Descriptor, Fault::AnnouncedFirst),
+        (SleepsAt::Descriptor, Fault::AnnouncedOnce),
+        (SleepsAt::Descriptor, Fault::NoBarrier),
     ] {
         let run = AssertUnwindSafe(|| nobody_sleeps_beside_a_message(place, fault));
         assert!(catch_unwind(run).is_err(), "{place:?} {fault:?}");

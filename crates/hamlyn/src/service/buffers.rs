@@ -1,4 +1,4 @@
-//! Places for messages of one peer: each a piece of memory with a one-shot entry, so that several may be on their way and none
+//! Buffers for messages of one peer: each a piece of memory with a one-shot entry, so that several may be on their way and none
 //! lies over another; and two entries more, for words without data: a greeting, and a good-bye.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
@@ -21,7 +21,7 @@ pub(super) const WORDS: usize = 2;
 /// Bytes of the smallest piece.
 const PIECE_BYTES_MIN: u32 = 64;
 
-/// Where the piece of a place begins.
+/// Where the piece of a buffer begins.
 fn offset_of(index: u16, length_bytes: u32) -> u64 {
     u64::from(index) * u64::from(piece_bytes(length_bytes))
 }
@@ -32,15 +32,15 @@ fn piece_bytes(length_bytes: u32) -> u32 {
 
 /// The receiving side.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct Buffers {
     opened: OneShotSlot,
     reader: HandoverReader,
     count: u16,
     length_bytes: u32,
 }
 
-impl Places {
-    /// So many places of that length, none of which accepts anything yet, and the entries for words, which accept one each.
+impl Buffers {
+    /// So many buffers of that length, none of which accepts anything yet, and the entries for words, which accept one each.
     pub(super) fn open<H: Host>(
         manager: &mut Entered<'_, H>,
         class: ClassId,
@@ -77,12 +77,12 @@ impl Places {
         self.opened.slot.name()
     }
 
-    /// The ticket of the first place; the others lie behind it.
+    /// The ticket of the first buffer; the others lie behind it.
     pub(super) fn ticket(&self) -> Ticket {
         self.opened.slot.whole(0, self.opened.key)
     }
 
-    /// Lets one message into a place.
+    /// Lets one message into a buffer.
     pub(super) fn arm(&mut self, index: u16) {
         if let Some(entry) = self.opened.metadata.entry(index) {
             self.reader.open_one(u32::from(index));
@@ -90,7 +90,7 @@ impl Places {
         }
     }
 
-    /// What the message in a place says of itself, if that is what landed.
+    /// What the message in a buffer says of itself, if that is what landed.
     pub(super) fn landed(&self, index: u16) -> Option<Word> {
         let entry = self.opened.metadata.entry(index)?;
         if entry.metadata_length_bytes() != 8 {
@@ -109,7 +109,7 @@ impl Places {
         entry.map_or(0, |entry| entry.metadata(into))
     }
 
-    /// The bytes in a place.
+    /// The bytes in a buffer.
     pub(super) fn view(&self, index: u16, length_bytes: u32) -> Option<&[u8]> {
         match length_bytes {
             0 => Some(&[]),
@@ -147,7 +147,7 @@ impl Remote {
         target
     }
 
-    /// Sends to a place without waiting: what cannot go at once is copied, and goes as the link has room.
+    /// Sends to a buffer without waiting: what cannot go at once is copied, and goes as the link has room.
     /// [`SendError::WouldBlock`] only if the work queue is full. Allocates if it copies.
     pub(super) fn post<H: Host>(
         &self,

@@ -1,5 +1,5 @@
-//! A place for one message or group at a time: a slot with one one-shot entry, over memory
-//! that changes hands with it (`Hamlyn 2.7`). What datagram and group have in common.
+//! A buffer for one message or group at a time: a slot with one one-shot entry, over memory
+//! that changes hands with it (`Hamlyn 2.7`). Datagrams and groups receive into one.
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
@@ -21,12 +21,12 @@ use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
 use crate::wait::{Wait, WaitState};
 
-/// The only metadata entry of a place.
+/// The only metadata entry of a buffer.
 const ENTRY: u16 = 0;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ReceiveBuffer {
     pub(crate) slot: Slot,
     pub(crate) reader: HandoverReader,
     pub(crate) class: ClassId,
@@ -36,7 +36,7 @@ pub(crate) struct Place {
     leaving: Leaving,
 }
 
-impl Drop for Place {
+impl Drop for ReceiveBuffer {
     fn drop(&mut self) {
         self.leaving.leave(Remains {
             slots: vec![self.slot.name()],
@@ -48,7 +48,7 @@ impl Drop for Place {
 
 /// A message of a word of metadata and 16 bytes of data, which was the next to come.
 #[derive(Clone, Copy)]
-pub(crate) struct ShortAtHand {
+pub(crate) struct ShortArrival {
     pub(crate) word: u64,
     /// Where in the slot its data lie.
     pub(crate) offset: u64,
@@ -56,17 +56,17 @@ pub(crate) struct ShortAtHand {
 }
 
 /// What a wait for a message brought.
-pub(crate) enum Came {
+pub(crate) enum Arrived {
     /// No message in time.
     Nothing,
     /// A short one.
-    Short(ShortAtHand),
+    Short(ShortArrival),
     /// One of which the entry says the rest; over which link it came, unless it was silent.
     Message(Option<LinkId>),
 }
 
-impl Place {
-    /// A place of that size. Its entry is not armed, and has a key that nobody knows.
+impl ReceiveBuffer {
+    /// A buffer of that size. Its entry is not armed, and has a key that no peer knows.
     pub(crate) fn open<H: Host>(
         manager: &mut Entered<'_, H>,
         length_bytes: u32,
@@ -102,7 +102,7 @@ impl Place {
             low: 0,
             max_start_offset: u64::from(length_bytes).saturating_sub(SHORT_BYTES as u64),
         };
-        let mut place = Self {
+        let mut buffer = Self {
             slot,
             reader,
             class,
@@ -110,8 +110,8 @@ impl Place {
             metadata,
             leaving: manager.interface().leaving.clone(),
         };
-        place.permit(key);
-        Ok(place)
+        buffer.permit(key);
+        Ok(buffer)
     }
 
     #[inline]
@@ -119,7 +119,7 @@ impl Place {
         self.metadata.first()
     }
 
-    /// A ticket for the whole place.
+    /// A ticket for the whole buffer.
     pub(crate) fn ticket(&self) -> Ticket {
         self.slot
             .ticket(ENTRY, 0, self.slot.length_bytes())
@@ -139,7 +139,7 @@ impl Place {
         });
     }
 
-    /// Lets messages with that key in, anywhere in the place. The entry must not be armed, or no packet may be
+    /// Lets messages with that key in, anywhere in the buffer. The entry must not be armed, or no packet may be
     /// received meanwhile.
     pub(crate) fn permit(&mut self, key: Key) {
         self.awaited.key = key;
@@ -149,7 +149,7 @@ impl Place {
         }
     }
 
-    /// Lets one message in; the entry must not be armed. The place is its sender's until it has come.
+    /// Lets one message in; the entry must not be armed. The sender owns the buffer until the message has come.
     #[inline]
     pub(crate) fn arm(&mut self) {
         self.reader.open_one(0);
@@ -160,11 +160,8 @@ impl Place {
 
     /// The message that is awaited, if it is short and comes next.
     #[inline(always)]
-    pub(crate) fn short_at_hand<H: Host>(
-        &self,
-        manager: &mut Entered<'_, H>,
-    ) -> Option<ShortAtHand> {
-        manager.awaited_at_hand(&self.awaited, self.entry()?)
+    pub(crate) fn next_short<H: Host>(&self, manager: &mut Entered<'_, H>) -> Option<ShortArrival> {
+        manager.next_awaited(&self.awaited, self.entry()?)
     }
 
     /// Waits until a message is complete.
@@ -173,25 +170,25 @@ impl Place {
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
-    ) -> Result<Came, ReceiveError> {
+    ) -> Result<Arrived, ReceiveError> {
         let mut wait_state = WaitState::new(wait);
         manager.interface_mut().look_again();
         loop {
-            // While it waits, the shortest way is tried first: what comes then should be seen soon.
-            if let Some(short) = self.short_at_hand(manager) {
-                return Ok(Came::Short(short));
+            // While it waits, the fast path is tried first: a message that comes then should be seen soon.
+            if let Some(short) = self.next_short(manager) {
+                return Ok(Arrived::Short(short));
             }
             if let Some(arrival) = manager.next_arrival(self.class) {
-                return Ok(Came::Message(Some(arrival.from)));
+                return Ok(Arrived::Message(Some(arrival.from)));
             }
             if self.entry().is_some_and(|entry| !entry.is_armed()) {
                 // A silent message, unless a network processor is about to announce it.
                 manager.interface_mut().between_packets(|| ());
                 let arrival = manager.next_arrival(self.class);
-                return Ok(Came::Message(arrival.map(|arrival| arrival.from)));
+                return Ok(Arrived::Message(arrival.map(|arrival| arrival.from)));
             }
             if !manager.pause(&mut wait_state)? {
-                return Ok(Came::Nothing);
+                return Ok(Arrived::Nothing);
             }
         }
     }
