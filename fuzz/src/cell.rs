@@ -25,8 +25,8 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             .rev()
             .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
-    let judged = decode(&cell, arena_bytes, payload_max_bytes);
-    assert!(!is_fence(&cell) || judged.is_err(), "a fence is no packet");
+    let decoded = decode(&cell, arena_bytes, payload_max_bytes);
+    assert!(!is_fence(&cell) || decoded.is_err(), "a fence is no packet");
     let short = match cell[0] >> 32 << 32 {
         BARE => decode_short::<_, false>(cell).map(|short| short.copied()),
         WORDED => decode_short::<_, true>(cell).map(|short| short.copied()),
@@ -38,9 +38,9 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
         // The short way agrees with the long one.
         let data = Data::Cell(short.data);
         let metadata = Metadata::Word(if short.has_metadata { short.word } else { 0 });
-        assert_eq!(judged, Ok((short.header(), Placement { data, metadata })));
+        assert_eq!(decoded, Ok((short.header(), Placement { data, metadata })));
     }
-    let (header, placement) = match judged {
+    let (header, placement) = match decoded {
         Ok(accepted) => accepted,
         Err(fault) => return Some(Err(fault)),
     };

@@ -9,8 +9,8 @@ use hamlyn_host::process::name::Name;
 
 /// Judges the bytes, then checks the judgement, and those of every shorter and of a longer message.
 pub fn run(bytes: &[u8]) -> Result<Message, NotAMessage> {
-    let judged = decode(bytes);
-    match &judged {
+    let decoded = decode(bytes);
+    match &decoded {
         Ok(message) => {
             assert_eq!(encode(message), bytes, "a second encoding of {message:?}");
             obeys_the_rules(message, bytes.len());
@@ -26,7 +26,7 @@ pub fn run(bytes: &[u8]) -> Result<Message, NotAMessage> {
             obeys_the_rules(&message, other.len());
         }
     }
-    judged
+    decoded
 }
 
 fn obeys_the_rules(message: &Message, length: usize) {

@@ -5,19 +5,19 @@ use hamlyn::group::{MEMBER_BYTES, Member, MemberError};
 
 /// Judges the bytes, also with the check sum that they should have.
 pub fn run(bytes: &[u8]) -> Result<Member, MemberError> {
-    let judged = judge(bytes);
+    let decoded = check(bytes);
     let Some(fields) = bytes.get(..MEMBER_BYTES - 4) else {
-        return judged;
+        return decoded;
     };
     let sum = fields.iter().fold(0x811c_9dc5_u32, |sum, &byte| {
         (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     });
-    judge(&[fields, &sum.to_le_bytes()].concat())
+    check(&[fields, &sum.to_le_bytes()].concat())
 }
 
-fn judge(bytes: &[u8]) -> Result<Member, MemberError> {
-    let judged = Member::from_bytes(bytes);
-    match &judged {
+fn check(bytes: &[u8]) -> Result<Member, MemberError> {
+    let decoded = Member::from_bytes(bytes);
+    match &decoded {
         Ok(member) => {
             assert_eq!(member.to_bytes(), bytes, "a second form of {member:?}");
             let length = member.ticket.length_bytes;
@@ -46,5 +46,5 @@ fn judge(bytes: &[u8]) -> Result<Member, MemberError> {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    judged
+    decoded
 }

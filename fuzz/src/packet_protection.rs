@@ -22,7 +22,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<usize, UnprotectError>> {
     let key = key(choice);
     let mut rx_protection = RxProtection::new(&key, ASSOCIATION);
     let mut datagram = bytes.to_vec();
-    let judged = rx_protection.unprotect(&mut datagram).map(|opened| {
+    let decoded = rx_protection.unprotect(&mut datagram).map(|opened| {
         assert!(opened.kind.is_encrypted());
         (opened.packet_number, opened.frame.to_vec())
     });
@@ -35,7 +35,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<usize, UnprotectError>> {
             "a second encoding"
         );
     }
-    match &judged {
+    match &decoded {
         Ok((number, frame)) => {
             assert_eq!(frame.len() + key.overhead_bytes(), bytes.len());
             assert_eq!(
@@ -64,5 +64,5 @@ pub fn run(bytes: &[u8]) -> Option<Result<usize, UnprotectError>> {
             assert_eq!(opened.frame, b"good");
         }
     }
-    Some(judged.map(|(_, frame)| frame.len()))
+    Some(decoded.map(|(_, frame)| frame.len()))
 }

@@ -6,16 +6,16 @@ use hamlyn::ticket::TICKET_BYTES;
 
 /// Judges the bytes, also with the check sums that they should have.
 pub fn run(bytes: &[u8]) -> Result<StreamSeed, ConnectError> {
-    let judged = judge(bytes);
+    let decoded = check(bytes);
     let Some(bytes) = bytes.get(..SEED_BYTES) else {
-        return judged;
+        return decoded;
     };
     let mut bytes = bytes.to_vec();
     for end in [TICKET_BYTES, SEED_BYTES] {
         let sum = check_sum(&bytes[..end - 4]);
         bytes[end - 4..end].copy_from_slice(&sum.to_le_bytes());
     }
-    judge(&bytes)
+    check(&bytes)
 }
 
 /// What stands after the fields of a ticket and of a seed.
@@ -25,11 +25,11 @@ pub fn check_sum(bytes: &[u8]) -> u32 {
     })
 }
 
-fn judge(bytes: &[u8]) -> Result<StreamSeed, ConnectError> {
-    let judged = StreamSeed::from_bytes(bytes);
-    match &judged {
+fn check(bytes: &[u8]) -> Result<StreamSeed, ConnectError> {
+    let decoded = StreamSeed::from_bytes(bytes);
+    match &decoded {
         Ok(seed) => assert_eq!(seed.to_bytes(), bytes, "a second form of {seed:?}"),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    judged
+    decoded
 }

@@ -6,11 +6,11 @@ use hamlyn::{Ticket, TicketError};
 
 /// Decodes the bytes; and, as no fuzzer finds a checksum, decodes them with the right one, too.
 pub fn run(bytes: &[u8]) -> Result<Ticket, TicketError> {
-    let judged = judge(bytes);
+    let decoded = check(bytes);
     let Some(fields) = bytes.get(..TICKET_BYTES - 4) else {
-        return judged;
+        return decoded;
     };
-    judge(&with_sum(fields))
+    check(&with_sum(fields))
 }
 
 /// FNV-1a of the bytes, after them.
@@ -21,9 +21,9 @@ pub fn with_sum(fields: &[u8]) -> Vec<u8> {
     [fields, &sum.to_le_bytes()].concat()
 }
 
-fn judge(bytes: &[u8]) -> Result<Ticket, TicketError> {
-    let judged = Ticket::from_bytes(bytes);
-    match &judged {
+fn check(bytes: &[u8]) -> Result<Ticket, TicketError> {
+    let decoded = Ticket::from_bytes(bytes);
+    match &decoded {
         Ok(ticket) => {
             assert_eq!(ticket.to_bytes(), bytes, "a second form of {ticket:?}");
             let end = ticket.base.checked_add(ticket.length_bytes);
@@ -35,5 +35,5 @@ fn judge(bytes: &[u8]) -> Result<Ticket, TicketError> {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    judged
+    decoded
 }

@@ -163,15 +163,15 @@ impl<H: Host> Core<H> {
 
     /// Does what is left to do for end points that are gone.
     #[inline]
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn reap(&mut self) {
         self.interface.attend_if_asked();
         if !self.interface.remains.is_empty() || !self.last_words.is_empty() {
-            self.settle_all();
+            self.reap_all();
         }
     }
 
     #[cold]
-    fn settle_all(&mut self) {
+    fn reap_all(&mut self) {
         for remains in std::mem::take(&mut self.interface.remains) {
             if let Some(class) = remains.class {
                 self.unregister(class);
@@ -199,7 +199,7 @@ impl<H: Host> Core<H> {
     }
 
     fn check_room(&mut self, needed: usize) -> Result<(), OpenError> {
-        self.settle();
+        self.reap();
         let (capacity, left) = (self.queue.capacity(), self.room());
         if needed > left {
             return Err(OpenError::QueueRoom {
@@ -231,7 +231,7 @@ impl<H: Host> Core<H> {
     /// Takes the next notification, if there is one, and leads it to its receiver
     /// (`Hamlyn 3.3`). True if there was one.
     pub(crate) fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
-        self.settle();
+        self.reap();
         match self.interface.rcv(&mut self.queue) {
             Ok(Some(notification)) => {
                 self.lead(notification);
@@ -287,7 +287,7 @@ impl<H: Host> Core<H> {
     /// The next arrival for a receiver, from its own queue or from what comes in now.
     #[inline(never)]
     pub(crate) fn next_arrival(&mut self, id: ClassId) -> Option<Arrival> {
-        self.settle();
+        self.reap();
         if self.waiting > 0
             && let Some(ClassEntry {
                 class: Class::Queued(arrivals),

@@ -189,7 +189,7 @@ impl<H: Host> Manager<H> {
         core: &mut Entered<'_, H>,
         wait_state: &mut WaitState,
     ) -> Result<Step, HostError> {
-        core.settle();
+        core.reap();
         // What is at hand costs least if its end point takes it; only once, as it may be for none that is asked.
         let is_at_hand = !self.was_at_hand.load(Relaxed) && core.interface.is_at_hand();
         self.was_at_hand.store(is_at_hand, Relaxed);

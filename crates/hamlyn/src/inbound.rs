@@ -172,7 +172,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// followed by a barrier that they pass, too, and [`Inbound::look_everywhere`]. Returns when to wake at
     /// the latest, because a peer could not be rung for; `now_ns` is asked only then.
     pub(crate) fn announce_sleep(&mut self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
-        let owes_rings = self.rx_links.settle();
+        let owes_rings = self.rx_links.return_credit();
         self.active_links.announce_sleep(&mut self.rx_links);
         owes_rings.then(|| now_ns().saturating_add(RING_AGAIN_NS))
     }
@@ -292,14 +292,14 @@ impl<R: ReceiveEnd> Inbound<R> {
         })
     }
 
-    /// Whether the shortest ways may have found nothing only because there was something to settle, and are worth
+    /// Whether the shortest ways may have found nothing only because credit was due, and are worth
     /// another try. At the end of a turn they are not, and the rest of the interface is looked after.
     #[cold]
     #[inline(never)]
     pub(crate) fn continues_turn(&mut self) -> bool {
         self.rx_links
             .current()
-            .is_some_and(|rx_link| rx_link.end.settle_due())
+            .is_some_and(|rx_link| rx_link.end.return_due_credit())
             && self.turn_packets() < BURST_SHORT_PACKETS
     }
 
@@ -413,7 +413,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         let from = rx_link.id;
         let mut refused_key = None;
         // Words come out of there, not a notification: what is stored in pieces and loaded as a whole takes long.
-        let taken = rx_link.end.receive_judged(|header, payload| {
+        let taken = rx_link.end.receive_or_refuse(|header, payload| {
             match receiver.receive(from, header, payload, waiting) {
                 Ok(Received::Handed(notification)) => {
                     let to = Address::new(notification.slot, notification.metadata_index);
@@ -438,7 +438,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             Ok(Some(Ok(None))) => {}
             Ok(Some(Err(refusal))) => self.refused(refusal, refused_key),
             Ok(None) => {
-                rx_link.end.settle_arena();
+                rx_link.end.return_arena_credit();
                 if let Some(cause) = rx_link.lost {
                     self.end(LinkEnd::Lost(cause));
                 }
@@ -470,7 +470,7 @@ fn is_silent<R: ReceiveEnd>(rx_link: &mut RxLink<R>) -> bool {
     if rx_link.lost.is_some() || rx_link.end.is_pending() {
         return false;
     }
-    rx_link.end.settle_arena();
+    rx_link.end.return_arena_credit();
     true
 }
 

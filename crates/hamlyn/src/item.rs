@@ -245,7 +245,7 @@ impl<H: Host> Core<H> {
         item: &str,
         header: ItemHeader,
     ) -> Result<Bound, OpenError> {
-        self.settle();
+        self.reap();
         if item.contains('/') {
             return Err(OpenError::BadItem {
                 item: item.to_owned(),

@@ -181,7 +181,7 @@ impl<'a, H: Host> Entered<'a, H> {
     /// One step of a wait: false when its time is over. Other threads may have used the manager meanwhile.
     #[inline]
     pub(crate) fn pause(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
-        self.settle();
+        self.reap();
         if Self::AMONG_THREADS {
             self.pause_among_threads(wait_state)
         } else {
@@ -272,7 +272,7 @@ impl<'a, H: Host> Entered<'a, H> {
 
     /// As [`Manager::fence`], for what was sent to the interface of that target.
     pub(crate) fn fence_to(&mut self, target: &Target, wait: Wait) -> Result<(), FenceError> {
-        self.settle();
+        self.reap();
         let (link, to) = (target.link(), target.ticket().destination);
         let fence = self.interface.begin_fence_to(link, to);
         self.run_fence(fence, wait)
@@ -396,7 +396,7 @@ impl<H: Host> Drop for Holder<H> {
     fn drop(&mut self) {
         let held = &self.0.held;
         if let Some(guard) = held.try_enter() {
-            Entered::<H> { held, guard }.settle();
+            Entered::<H> { held, guard }.reap();
         }
     }
 }
@@ -515,7 +515,7 @@ impl<H: Host> Manager<H> {
         let mut core = self.enter();
         let mut wait_state = WaitState::new(wait);
         loop {
-            core.settle();
+            core.reap();
             core.interface.poll();
             let activity = core.interface.activity();
             if activity != self.activity_seen.swap(activity, Relaxed) {
@@ -550,7 +550,7 @@ impl<H: Host> Manager<H> {
     /// [`Interface::fence`]; other threads may use the manager meanwhile.
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         let mut core = self.enter();
-        core.settle();
+        core.reap();
         let fence = core.interface.begin_fence();
         core.run_fence(fence, wait)
     }

@@ -33,7 +33,7 @@ impl<T: TransmitEnd> Outbound<T> {
             tx_links: TxRoutes {
                 routes: CachedTable::new(),
                 broken: Vec::new(),
-                starved: 0,
+                credit_waits: 0,
                 sent_seen: 0,
                 idle_since_ns: 0,
                 returned: VecDeque::new(),
@@ -83,7 +83,7 @@ struct TxRoute<T> {
     /// Its name, as a number.
     link: u64,
     /// A packet found no room, and none has come since.
-    starving: bool,
+    needs_credit: bool,
     /// The first fence that a call waits for.
     fence: Option<u64>,
     /// Refused packets that fences have told of.
@@ -97,7 +97,7 @@ pub(crate) struct TxRoutes<T> {
     /// Links whose peer broke the rules, and that were not reported yet.
     broken: Vec<(LinkId, LinkFault)>,
     /// How often a link ran out of room.
-    pub(crate) starved: u64,
+    pub(crate) credit_waits: u64,
     /// Packets sent over all links when that was last looked at.
     sent_seen: u64,
     /// Since when it was so.
@@ -203,7 +203,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
     pub(crate) fn insert(&mut self, id: LinkId, end: T) {
         let route = TxRoute {
             link: id.to_bits(),
-            starving: false,
+            needs_credit: false,
             fence: None,
             told: 0,
             end,
@@ -370,17 +370,17 @@ impl<T: TransmitEnd> TxRoutes<T> {
     /// an answer when they give it. True if one has done so already: then there is something to do.
     pub(crate) fn await_credit(&mut self) -> bool {
         let mut came = false;
-        let waited_for = |route: &&mut TxRoute<T>| route.starving || route.fence.is_some();
+        let waited_for = |route: &&mut TxRoute<T>| route.needs_credit || route.fence.is_some();
         for route in self.routes.iter_mut().filter(waited_for) {
-            let has_room = route.starving && route.end.credit_came();
+            let has_room = route.needs_credit && route.end.credit_came();
             let answered = route
                 .fence
                 .take_if(|fence| route.end.may_be_answered(*fence));
             if has_room || answered.is_some() {
-                route.starving &= !has_room;
+                route.needs_credit &= !has_room;
                 came = true;
             } else {
-                route.end.await_credit(route.starving, route.fence);
+                route.end.await_credit(route.needs_credit, route.fence);
             }
         }
         came
@@ -389,7 +389,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
     /// Whether a link that had no room may have some, or one that was asked may have answered.
     pub(crate) fn credit_came(&self) -> bool {
         let came = |route: &TxRoute<T>| {
-            route.starving && route.end.credit_came()
+            route.needs_credit && route.end.credit_came()
                 || route
                     .fence
                     .is_some_and(|fence| route.end.may_be_answered(fence))
@@ -430,8 +430,8 @@ impl<T: TransmitEnd> TxRoutes<T> {
             let link = LinkId::from_bits(route.link);
             match reason {
                 Unsent::Full => {
-                    self.starved += u64::from(!route.starving);
-                    route.starving = true;
+                    self.credit_waits += u64::from(!route.needs_credit);
+                    route.needs_credit = true;
                 }
                 Unsent::Gone => {
                     if let Some(fault) = route.end.fault() {
@@ -454,7 +454,7 @@ impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
 
     fn may_take(&self, link: LinkId) -> bool {
         self.route(link)
-            .is_none_or(|route| !route.starving || route.end.credit_came())
+            .is_none_or(|route| !route.needs_credit || route.end.credit_came())
     }
 
     #[inline(always)]

@@ -174,10 +174,10 @@ impl<R: ReceiveEnd> RxLinks<R> {
     }
 
     /// Returns all credit that is held back. True if a peer could not be rung for and this must be called again soon.
-    pub(crate) fn settle(&mut self) -> bool {
+    pub(crate) fn return_credit(&mut self) -> bool {
         let mut owes_rings = false;
         for rx_link in self.table.iter_mut() {
-            rx_link.end.settle();
+            rx_link.end.return_credit();
             owes_rings |= rx_link.end.owes_ring();
         }
         owes_rings

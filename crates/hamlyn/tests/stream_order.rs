@@ -111,22 +111,22 @@ fn the_end_before_the_greeting() {
 #[test]
 fn a_demand_before_the_greeting_is_answered_after_it() {
     let mut scene = Scene::new();
-    scene.sender.demand(0, 0, LONG_RECORD);
+    scene.sender.request_growth(0, 0, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.receiver.memory_bytes(), 4 * 64);
     scene.sender.hello();
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
-    // The first extent is gone; another demand in it, as if it had crossed, is answered all the same.
+    // The first extent is gone; another grow request in it, as if it had crossed, is answered all the same.
     assert_eq!(scene.receiver.memory_bytes(), 16 * 64);
-    scene.sender.demand(0, 0, LONG_RECORD);
+    scene.sender.request_growth(0, 0, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Credit(1, 2, false));
     // One that cannot be met is refused; the next is not.
-    scene.sender.demand(1, 0, 1 << 20);
+    scene.sender.request_growth(1, 0, 1 << 20);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Credit(1, 3, true));
-    scene.sender.demand(1, 0, 64);
+    scene.sender.request_growth(1, 0, 64);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Credit(1, 4, false));
     scene.sender.close(1, 0);
@@ -140,7 +140,7 @@ fn an_end_in_an_extent_that_is_gone() {
     scene.sender.fill(0, b"only");
     scene.record(b"only");
     assert_eq!(scene.hear(), Heard::Credit(0, 0, false));
-    scene.sender.demand(0, 1, LONG_RECORD);
+    scene.sender.request_growth(0, 1, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
     assert_eq!(scene.receiver.memory_bytes(), 16 * 64);
@@ -148,12 +148,12 @@ fn an_end_in_an_extent_that_is_gone() {
     scene.ends();
 }
 
-/// The old extent ends where the demand says, though its last piece comes later.
+/// The old extent ends where the grow request says, though its last piece comes later.
 #[test]
 fn a_demand_and_the_end_before_the_last_piece() {
     let mut scene = Scene::new();
     scene.sender.hello();
-    scene.sender.demand(0, 2, LONG_RECORD);
+    scene.sender.request_growth(0, 2, LONG_RECORD);
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
     scene.sender.close(0, 2);
@@ -172,13 +172,13 @@ fn ends_and_demands_that_cannot_be_break_the_stream() {
         |sender, _| sender.close(0, u64::MAX),
         |sender, _| sender.close(1, 0),
         |sender, _| sender.close(u64::MAX, 0),
-        |sender, _| sender.demand(0, 5, 0),
-        |sender, _| sender.demand(0, u64::MAX, u64::MAX),
-        |sender, _| sender.demand(1, 0, 1),
-        |sender, _| sender.demand(u64::MAX, 0, 1),
+        |sender, _| sender.request_growth(0, 5, 0),
+        |sender, _| sender.request_growth(0, u64::MAX, u64::MAX),
+        |sender, _| sender.request_growth(1, 0, 1),
+        |sender, _| sender.request_growth(u64::MAX, 0, 1),
         // Where the extent before the newest did not end.
         |sender, _| {
-            sender.demand(0, 0, LONG_RECORD);
+            sender.request_growth(0, 0, LONG_RECORD);
             sender.close(0, 1);
         },
         |sender, _| {

@@ -221,12 +221,12 @@ fn committed_seeds_are_the_ones_made_here() {
             Some(&bytes[..]),
             "{name} is not fresh"
         );
-        let judged = match handshake::run(&bytes) {
+        let received = match handshake::run(&bytes) {
             Ok(_) => Judged::Good,
             Err(NotAMessage::Version(version)) => Judged::Version(version),
             Err(NotAMessage::Invalid(_)) => Judged::Invalid,
         };
-        assert_eq!(judged, expected, "{name}");
+        assert_eq!(received, expected, "{name}");
     }
     assert_eq!(VERSION, 4, "the seeds are of this version");
 }

@@ -88,7 +88,7 @@ fn echo(namespace: &str) {
         if let Some(bytes) = try_receive(&mut link) {
             let _ = try_send(&mut link, &bytes);
         }
-        link.receive.settle();
+        link.receive.return_credit();
     }
 }
 
@@ -177,7 +177,7 @@ fn killed_in_the_middle_of_traffic() {
         while began.elapsed() < instant(round, Duration::from_millis(10)) {
             let _ = try_send(&mut link, &[round as u8; 300]);
             let _ = try_receive(&mut link);
-            link.receive.settle();
+            link.receive.return_credit();
         }
         let killed = Instant::now();
         actor.0.kill().unwrap();

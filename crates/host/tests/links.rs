@@ -290,7 +290,7 @@ fn a_sleeper_is_woken_by_a_packet() {
         for _ in 0..ROUNDS {
             let bytes = packet(&mut bob, &mut there);
             assert!(try_send(&mut there, &bytes));
-            there.receive.settle();
+            there.receive.return_credit();
         }
         (bob, there)
     });
@@ -300,7 +300,7 @@ fn a_sleeper_is_woken_by_a_packet() {
         assert!(try_send(&mut here, &bytes));
         let back = packet(&mut alice, &mut here);
         assert_eq!(back, bytes);
-        here.receive.settle();
+        here.receive.return_credit();
     }
     println!(
         "a round trip between sleepers took {:?}",
@@ -404,7 +404,7 @@ fn the_descriptor_serves_an_event_loop() {
         bob.end_sleep();
         there.receive.suppress_events();
         assert!(try_receive(&mut there).is_some());
-        there.receive.settle();
+        there.receive.return_credit();
     }
     // A link whose other end is gone does not keep the descriptor readable.
     drop(alice);

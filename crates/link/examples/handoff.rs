@@ -198,7 +198,7 @@ fn stream(cells: u32, count: u64, length: usize) -> f64 {
                 match poll(&mut right, &area) {
                     Some(_) => taken += 1,
                     None => {
-                        right.receive.settle();
+                        right.receive.return_credit();
                         spin_loop();
                     }
                 }

@@ -431,8 +431,8 @@ impl Incoming {
 
     /// Does what is due before the next packet. If there was something, whether the sender must be rung for.
     #[inline]
-    pub(crate) fn settle_due(&mut self) -> Option<bool> {
-        self.consumer.settle_due()
+    pub(crate) fn return_due_credit(&mut self) -> Option<bool> {
+        self.consumer.return_due_credit()
     }
 
     /// How many packets were taken.
@@ -467,18 +467,18 @@ impl Incoming {
         let rings = self.consumer.done(0);
         self.fenced = self.consumer.taken();
         Stopped::Fence {
-            rings: self.consumer.settle() || rings,
+            rings: self.consumer.return_credit() || rings,
         }
     }
 
-    /// What `take` made of that packet; and whether the sender must be rung for, because it waits for the room. `judge` says
+    /// What `take` made of that packet; and whether the sender must be rung for, because it waits for the room. `refusal_of` says
     /// whether the interface would not have it; then the sender is told.
     #[inline(always)]
     pub(crate) fn take<R>(
         &mut self,
         found: Found,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
-        judge: impl FnOnce(&R) -> Option<Refusal>,
+        refusal_of: impl FnOnce(&R) -> Option<Refusal>,
     ) -> (R, bool) {
         let Found { header, placement } = found;
         let length = header.length_bytes;
@@ -490,7 +490,7 @@ impl Incoming {
             streaming: &self.streaming,
         };
         let result = take(&header, &carried);
-        if let Some(refusal) = judge(&result) {
+        if let Some(refusal) = refusal_of(&result) {
             // By value, so that on the other way the header need not be in memory.
             self.report(header, refusal);
         }
@@ -518,14 +518,14 @@ impl Incoming {
 
     /// Whether the sender must be rung for.
     #[inline]
-    pub(crate) fn settle(&mut self) -> bool {
-        self.consumer.settle()
+    pub(crate) fn return_credit(&mut self) -> bool {
+        self.consumer.return_credit()
     }
 
-    /// As for [`Incoming::settle`], but nothing is returned unless there is bulk in it.
+    /// As for [`Incoming::return_credit`], but nothing is returned unless there is bulk in it.
     #[inline(always)]
-    pub(crate) fn settle_arena(&mut self) -> bool {
-        self.consumer.settle_arena()
+    pub(crate) fn return_arena_credit(&mut self) -> bool {
+        self.consumer.return_arena_credit()
     }
 
     pub(crate) fn close(&mut self) {

@@ -17,7 +17,7 @@ const WATCHED_MIN_BYTES: usize = 4 << 10;
 const SPARSE: u32 = 16;
 /// Timed copies that are enough for a judgement.
 const SAMPLES: u32 = 32;
-/// Copies of a trial that are not judged: what lies in the payload arena is still from the other way. With temporal stores it is slow
+/// Copies of a trial that are not received: what lies in the payload arena is still from the other way. With temporal stores it is slow
 /// as long as that is so: then all of the window must have been gone through.
 const TRIAL_SETTLING: u32 = 16;
 /// Copies after which a trial that is going badly ends early.
@@ -37,7 +37,7 @@ const PARTS: u64 = 1 << 10;
 struct Trial {
     copies: u32,
     bytes: u64,
-    /// The copies from here on are judged.
+    /// The copies from here on are received.
     has_settled: bool,
 }
 
@@ -133,7 +133,7 @@ impl CopyPolicy {
                     let hopeless = self.chosen_cost.unwrap_or(u64::MAX);
                     let mean = self.costs.sum / u64::from(TRIAL_LEAST);
                     if mean > hopeless.saturating_mul(2 * CLEARLY) {
-                        return self.judge(mean);
+                        return self.refusal_of(mean);
                     }
                 }
                 if !trial.has_settled {
@@ -144,7 +144,7 @@ impl CopyPolicy {
                         self.costs = Costs::default();
                     }
                 } else if let Some(mean) = self.costs.mean() {
-                    self.judge(mean);
+                    self.refusal_of(mean);
                 }
             }
             None => {
@@ -168,7 +168,7 @@ impl CopyPolicy {
     }
 
     /// The trial is over.
-    fn judge(&mut self, tried_cost: u64) {
+    fn refusal_of(&mut self, tried_cost: u64) {
         let chosen_cost = self.chosen_cost.unwrap_or(u64::MAX);
         let (through, past) = match self.chosen {
             StoreKind::Temporal => (chosen_cost, tried_cost),

@@ -223,8 +223,8 @@ impl ReceiveEnd for EitherReceive {
     }
 
     #[inline]
-    fn settle_due(&mut self) -> bool {
-        either!(self, end => end.settle_due())
+    fn return_due_credit(&mut self) -> bool {
+        either!(self, end => end.return_due_credit())
     }
 
     #[inline]
@@ -248,16 +248,16 @@ impl ReceiveEnd for EitherReceive {
     }
 
     #[inline]
-    fn receive_judged<R>(
+    fn receive_or_refuse<R>(
         &mut self,
         take: impl FnOnce(&Header, &EitherPayload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
         match self {
             Self::Pair(end) => {
-                end.receive_judged(|header, payload| take(header, &EitherPayload::Pair(payload)))
+                end.receive_or_refuse(|header, payload| take(header, &EitherPayload::Pair(payload)))
             }
             Self::Udp(end) => {
-                end.receive_judged(|header, payload| take(header, &EitherPayload::Udp(payload)))
+                end.receive_or_refuse(|header, payload| take(header, &EitherPayload::Udp(payload)))
             }
         }
     }
@@ -268,13 +268,13 @@ impl ReceiveEnd for EitherReceive {
     }
 
     #[inline]
-    fn settle(&mut self) {
-        either!(self, end => end.settle());
+    fn return_credit(&mut self) {
+        either!(self, end => end.return_credit());
     }
 
     #[inline]
-    fn settle_arena(&mut self) {
-        either!(self, end => end.settle_arena());
+    fn return_arena_credit(&mut self) {
+        either!(self, end => end.return_arena_credit());
     }
 
     fn owes_ring(&self) -> bool {

@@ -195,12 +195,12 @@ pub trait ReceiveEnd {
     /// See [`ReceiveEnd::shortcut`].
     type Shortcut: Shortcut;
 
-    /// The shortest way to the next packet, if this link has one.
+    /// The fast path to the next packet, if this link has one.
     fn shortcut(&mut self) -> Option<&mut Self::Shortcut>;
 
-    /// Returns the room of packets that were taken the shortest ways, if enough has come
+    /// Returns the credit of packets that were taken by the fast path, if enough has come
     /// together. True if there was something to do.
-    fn settle_due(&mut self) -> bool;
+    fn return_due_credit(&mut self) -> bool;
 
     /// How many packets were taken.
     fn taken(&self) -> u64;
@@ -212,8 +212,8 @@ pub trait ReceiveEnd {
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault>;
 
-    /// As [`ReceiveEnd::receive`], for who may refuse the packet: the link tells its sender.
-    fn receive_judged<R>(
+    /// As [`ReceiveEnd::receive`], for a caller that may refuse the packet: the link tells its sender.
+    fn receive_or_refuse<R>(
         &mut self,
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault>;
@@ -222,13 +222,13 @@ pub trait ReceiveEnd {
     fn is_pending(&self) -> bool;
 
     /// Returns all credit that is still held back. To be called before sleeping.
-    fn settle(&mut self);
+    fn return_credit(&mut self);
 
     /// Returns the credit that is still held back if the sender may wait for it though nothing more
-    /// comes: if there is bulk in it. To be called when a poll found nothing.
-    fn settle_arena(&mut self);
+    /// comes: if packets held payload in the arena. To be called when a poll found nothing.
+    fn return_arena_credit(&mut self);
 
-    /// Whether the peer waits to be rung for, but the system did not let us: to be settled again soon, also
+    /// Whether the peer waits to be rung for, but the system did not let us: the caller must return credit again soon, also
     /// if nothing more is sent.
     fn owes_ring(&self) -> bool {
         false
@@ -265,7 +265,7 @@ pub trait Shortcut {
 
     /// The next packet, if there is one and it is short and without metadata. It stays
     /// the next one until [`Shortcut::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds,
-    /// and does as long as [`ReceiveEnd::settle_due`] has something to do.
+    /// and does as long as [`ReceiveEnd::return_due_credit`] has something to do.
     fn peek_plain(&self) -> Option<Self::Plain<'_>>;
 
     /// As [`Shortcut::peek_plain`], for a short packet with a word of metadata.

@@ -179,7 +179,7 @@ impl Doorbell {
         }
     }
 
-    /// Rings. False if that failed; then the receiving end tries again whenever it settles: at each look at the link
+    /// Rings. False if that failed; then the receiving end tries again whenever it returns credit: at each look at the link
     /// that finds nothing, and before a sleep.
     #[cold]
     #[inline(never)]
@@ -364,9 +364,9 @@ impl PairReceive {
     fn receive_by<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
-        judge: impl FnOnce(&R) -> Option<Refusal>,
+        refusal_of: impl FnOnce(&R) -> Option<Refusal>,
     ) -> Result<Option<R>, LinkFault> {
-        self.settle_due();
+        self.return_due_credit();
         let found = loop {
             match self.incoming.next() {
                 Ok(found) => break found,
@@ -376,7 +376,7 @@ impl PairReceive {
         let Some(found) = found else {
             return Ok(None);
         };
-        let (result, rings) = self.incoming.take(found, take, judge);
+        let (result, rings) = self.incoming.take(found, take, refusal_of);
         self.ring_if(rings);
         Ok(Some(result))
     }
@@ -388,7 +388,7 @@ impl PairReceive {
         match stopped {
             Stopped::Fence { rings } => {
                 self.ring_if(rings);
-                self.settle_due();
+                self.return_due_credit();
                 Ok(())
             }
             Stopped::Fault(fault) => Err(self.condemn(fault)),
@@ -434,10 +434,10 @@ impl ReceiveEnd for PairReceive {
     }
 
     #[inline]
-    fn settle_due(&mut self) -> bool {
-        let settled = self.incoming.settle_due();
-        self.ring_if(settled == Some(true));
-        settled.is_some()
+    fn return_due_credit(&mut self) -> bool {
+        let returned = self.incoming.return_due_credit();
+        self.ring_if(returned == Some(true));
+        returned.is_some()
     }
 
     #[inline]
@@ -454,7 +454,7 @@ impl ReceiveEnd for PairReceive {
     }
 
     #[inline]
-    fn receive_judged<R>(
+    fn receive_or_refuse<R>(
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
@@ -467,15 +467,15 @@ impl ReceiveEnd for PairReceive {
     }
 
     #[inline]
-    fn settle(&mut self) {
-        let rings = self.incoming.settle();
+    fn return_credit(&mut self) {
+        let rings = self.incoming.return_credit();
         self.ring_if(rings || self.doorbell.is_owed());
     }
 
     #[inline]
-    fn settle_arena(&mut self) {
-        self.settle_due();
-        let rings = self.incoming.settle_arena();
+    fn return_arena_credit(&mut self) {
+        self.return_due_credit();
+        let rings = self.incoming.return_arena_credit();
         self.ring_if(rings || self.doorbell.is_owed());
     }
 

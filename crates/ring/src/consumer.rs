@@ -75,7 +75,7 @@ impl<M: CellMemory> Consumer<M> {
     /// A copy of the next cell, if it is there. The same cell is shown until it is [`Consumer::done`].
     #[inline(always)]
     pub fn peek(&mut self) -> Result<Option<Cell>, Corrupt> {
-        debug_assert!(!self.is_step_due(), "to be settled first");
+        debug_assert!(!self.is_step_due(), "credit is due first");
         loop {
             match self.memory.load(self.at_bytes, self.expected) {
                 Ok(cell) => return Ok(Some(cell)),
@@ -93,7 +93,7 @@ impl<M: CellMemory> Consumer<M> {
 
     /// The next cell in place, if it is there and the upper half of its first word is that of `first`, whose
     /// lower half is zero: the shortest way, which overlooks the last cell of a generation and errors, and sees
-    /// nothing while [`Consumer::settle_due`] has something to do. To be followed by
+    /// nothing while [`Consumer::return_due_credit`] has something to do. To be followed by
     /// [`Consumer::took`], or nothing.
     #[inline(always)]
     pub fn look(&self, first: u64) -> Option<M::InPlace<'_>> {
@@ -119,7 +119,7 @@ impl<M: CellMemory> Consumer<M> {
     /// expects the last cell of a generation. If so, true in it as for [`Consumer::done`].
     #[inline]
     #[must_use]
-    pub fn settle_due(&mut self) -> Option<bool> {
+    pub fn return_due_credit(&mut self) -> Option<bool> {
         if self.is_step_due() {
             return Some(self.step());
         }
@@ -223,19 +223,19 @@ impl<M: CellMemory> Consumer<M> {
     /// Gives back everything that is held back. True as for [`Consumer::done`].
     #[inline]
     #[must_use]
-    pub fn settle(&mut self) -> bool {
+    pub fn return_credit(&mut self) -> bool {
         if self.is_step_due() {
             return self.step();
         }
         self.published != self.taken() && self.give_back()
     }
 
-    /// Gives back everything that is held back if there is bulk in it: what the producer may
+    /// Gives back everything that is held back if packets held payload in the arena: what the producer may
     /// wait for though nothing more comes. True as for [`Consumer::done`].
     #[inline(always)]
     #[must_use]
-    pub fn settle_arena(&mut self) -> bool {
-        debug_assert!(!self.is_step_due(), "to be settled first");
+    pub fn return_arena_credit(&mut self) -> bool {
+        debug_assert!(!self.is_step_due(), "credit is due first");
         self.arena_held != 0 && self.give_back()
     }
 

@@ -129,7 +129,7 @@ impl<H: Host> Interface<H> {
         None
     }
 
-    /// Whether what is awaited may be at hand after all: it was not while there was something to settle.
+    /// Whether what is awaited may be at hand after all: it was not while credit was due.
     #[inline]
     pub(crate) fn look_again(&mut self) -> bool {
         match &mut self.inbound {

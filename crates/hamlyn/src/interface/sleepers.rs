@@ -25,7 +25,7 @@ pub(crate) struct Sleepers {
     /// The interface's activity when they were last told of it.
     told: u64,
     /// How often a link had run out of room when they announced themselves.
-    starved: u64,
+    credit_waits: u64,
     /// They were woken: no thread joins them.
     is_over: bool,
     /// Wakes them; from the first time on.
@@ -78,7 +78,7 @@ impl<H: Host> Interface<H> {
                 return Err(error);
             }
             self.sleepers.told = before;
-            self.sleepers.starved = self.starved();
+            self.sleepers.credit_waits = self.credit_waits();
             until_ns
         };
         self.sleepers.count += 1;
@@ -122,13 +122,14 @@ impl<H: Host> Interface<H> {
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_sleepers_of_want(&mut self) {
-        if self.sleepers.is_any() && self.starved() != self.sleepers.starved {
+        if self.sleepers.is_any() && self.credit_waits() != self.sleepers.credit_waits {
             self.wake_sleepers();
         }
     }
 
-    fn starved(&self) -> u64 {
-        self.outbound.look(|outbound| outbound.tx_links.starved)
+    fn credit_waits(&self) -> u64 {
+        self.outbound
+            .look(|outbound| outbound.tx_links.credit_waits)
     }
 
     /// Wakes them, so that they announce themselves anew.

@@ -230,7 +230,7 @@ impl Lanes {
         self.count -= 1;
         self.is_untidy = true;
         self.leaving.leave(lane.remains());
-        manager.settle();
+        manager.reap();
         manager.unreserve(self.class, lane.held.len() + WORDS);
     }
 
@@ -427,7 +427,7 @@ impl Lanes {
     }
 
     /// Sends answers that found no room before.
-    pub(super) fn pay<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn send_owed<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         if self.owing == 0 {
             return;
         }

@@ -286,7 +286,7 @@ fn await_call<H: Host>(
                 }
             }
             failed?;
-            lanes.pay(manager);
+            lanes.send_owed(manager);
             if lanes.is_untidy(manager) {
                 lanes.tidy(manager, bound);
             }

@@ -76,15 +76,15 @@ pub(super) struct Receiver {
     reported: u64,
     /// Serial number of the newest extent that the sender was told of.
     announced: u64,
-    /// A demand for memory that is not answered, because the sender has not presented itself yet.
-    demand: Option<GrowRequest>,
-    /// Demands answered, modulo 2^16, and how many of the answers the sender was told of.
+    /// A grow request that is not answered, because the sender has not presented itself yet.
+    grow_request: Option<GrowRequest>,
+    /// Grow requests answered, modulo 2^16, and how many of the answers the sender was told of.
     answers: u16,
     answers_told: u16,
     /// The last answer was that there is no more memory.
     denied: bool,
     /// The sender waits for credit at this position, however little.
-    hungry: Option<u64>,
+    needs_credit_at: Option<u64>,
     /// Where more memory was refused last: once is enough.
     refused: Option<u64>,
     closed: bool,
@@ -154,11 +154,11 @@ impl Receiver {
                 gone: None,
                 reported: 0,
                 announced: 0,
-                demand: None,
+                grow_request: None,
                 answers: 0,
                 answers_told: 0,
                 denied: false,
-                hungry: None,
+                needs_credit_at: None,
                 refused: None,
                 closed: false,
                 is_given_up: false,
@@ -484,7 +484,7 @@ impl Receiver {
     /// Nothing came: memory may be short, the sender may be dead.
     fn when_idle<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), ReceiveError> {
         self.reclaim(manager);
-        self.pay(manager);
+        self.flush_credit(manager);
         self.report(manager);
         if self.delivering == self.newest()
             && !self.closed
@@ -497,7 +497,7 @@ impl Receiver {
                 && self.refused != Some(position)
             {
                 self.enlarge(manager, position, 1);
-                self.pay(manager);
+                self.flush_credit(manager);
             }
         }
         if let Some(lost) = self.gone {

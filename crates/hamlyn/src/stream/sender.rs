@@ -123,7 +123,7 @@ impl Sender {
             Err(error) => {
                 // Nobody knows of it.
                 sender.leave(None);
-                manager.settle();
+                manager.reap();
                 Err(error.into())
             }
         }
@@ -427,12 +427,12 @@ impl Sender {
                 limit_bytes: self.account.pieces * self.piece_bytes as u64,
             });
         }
-        let Some(demand) = self.account.demand(record_bytes as u64) else {
+        let Some(grow_request) = self.account.grow_request(record_bytes as u64) else {
             return Ok(false);
         };
-        match self.send_control(manager, ENLARGE, &demand.to_bytes(), Wait::Poll) {
+        match self.send_control(manager, ENLARGE, &grow_request.to_bytes(), Wait::Poll) {
             Ok(_) => {
-                self.account.demanded(demand, needed);
+                self.account.grow_requested(grow_request, needed);
                 Ok(true)
             }
             Err(error) => no_room(error).map(|()| false),

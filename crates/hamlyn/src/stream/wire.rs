@@ -8,7 +8,7 @@ use crate::error::ConnectError;
 use crate::ticket::{TICKET_BYTES, Ticket, check_sum};
 
 const _: () =
-    assert!(EXTENT_NOTE_BYTES <= USER_METADATA_BYTES && DEMAND_BYTES <= USER_METADATA_BYTES);
+    assert!(EXTENT_NOTE_BYTES <= USER_METADATA_BYTES && GROW_REQUEST_BYTES <= USER_METADATA_BYTES);
 
 /// Entries of the control slot, one for each thing that a sender says beside its records.
 pub(crate) const CONTROL_ENTRIES: u16 = 3;
@@ -109,7 +109,7 @@ pub(crate) struct Credit {
     pub(crate) released: u32,
     /// Serial number of the extent, modulo 2^14.
     pub(crate) extent: u16,
-    /// Demands answered since the stream began, modulo 2^16.
+    /// Grow requests answered since the stream began, modulo 2^16.
     pub(crate) answers: u16,
     /// The last answer was that no larger extent will be made.
     pub(crate) denied: bool,
@@ -229,7 +229,7 @@ impl StreamPosition {
 }
 
 /// Bytes of a [`GrowRequest`].
-pub(crate) const DEMAND_BYTES: usize = PLACE_BYTES + 8;
+pub(crate) const GROW_REQUEST_BYTES: usize = PLACE_BYTES + 8;
 
 /// A sender cannot go on. It fills nothing more of that extent before it has an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -240,8 +240,8 @@ pub(crate) struct GrowRequest {
 }
 
 impl GrowRequest {
-    pub(crate) fn to_bytes(self) -> [u8; DEMAND_BYTES] {
-        let mut bytes = [0; DEMAND_BYTES];
+    pub(crate) fn to_bytes(self) -> [u8; GROW_REQUEST_BYTES] {
+        let mut bytes = [0; GROW_REQUEST_BYTES];
         bytes[..PLACE_BYTES].copy_from_slice(&self.place.to_bytes());
         bytes[PLACE_BYTES..].copy_from_slice(&self.record_bytes.to_le_bytes());
         bytes

@@ -85,7 +85,7 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
 }
 
 /// A sender asks for memory and closes before it is answered; its receiver, which holds nothing, goes over
-/// to the larger extent at the demand, and only then hears of the end.
+/// to the larger extent at the grow request, and only then hears of the end.
 pub(crate) fn closing_before_a_demand_is_met(world: &World) {
     world.run(&[
         &|peer| {
@@ -96,7 +96,7 @@ pub(crate) fn closing_before_a_demand_is_met(world: &World) {
             peer.put("released", &[]);
             peer.get_without_polling("closed");
             ended(peer, &mut receiver);
-            // Between hosts the end may come before the demand.
+            // Between hosts the end may come before the grow request.
             let memory = receiver.memory_bytes();
             assert!(
                 memory == 1024 || !peer.is_in_order && memory == 256,
@@ -115,7 +115,7 @@ pub(crate) fn closing_before_a_demand_is_met(world: &World) {
     ]);
 }
 
-/// More is said to a sender than can wait there, and the answer to its demand comes first.
+/// More is said to a sender than can wait there, and the answer to its grow request comes first.
 pub(crate) fn an_answer_that_is_overwritten_is_not_lost(world: &World) {
     // More than twice as many as the words that can wait.
     const PIECES: u8 = 200;
@@ -125,7 +125,7 @@ pub(crate) fn an_answer_that_is_overwritten_is_not_lost(world: &World) {
             let mut receiver = receiver(peer, options(PIECES.into(), 64, bytes));
             peer.get("asked");
             let records: Vec<Kept> = (0..PIECES).map(|_| next(peer, &mut receiver)).collect();
-            // Its demand is refused: all is held, and the limit is reached.
+            // Its grow request is refused: all is held, and the limit is reached.
             let none = peer.with(|_| receiver.recv(Wait::millis(1)).unwrap().is_none());
             assert!(none);
             // It waits for credit, however little, so each is reported by itself.

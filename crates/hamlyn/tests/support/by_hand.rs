@@ -145,7 +145,7 @@ pub(crate) struct HandSender {
 /// What the receiver said.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Heard {
-    /// A word: the extent, how many demands are answered, and whether the last of them by a refusal.
+    /// A word: the extent, how many grow requests are answered, and whether the last of them by a refusal.
     Credit(u64, u64, bool),
     /// An extent: its serial number, its pieces, and the answers.
     Extent(u64, u32, u16),
@@ -190,9 +190,9 @@ impl HandSender {
     }
 
     /// Says that it cannot go on there, with a record so long.
-    pub(crate) fn demand(&self, extent: u64, position: u64, record_bytes: u64) {
-        let demand = [extent, position, record_bytes].map(u64::to_le_bytes);
-        self.say(ENLARGE, &demand.concat());
+    pub(crate) fn request_growth(&self, extent: u64, position: u64, record_bytes: u64) {
+        let request = [extent, position, record_bytes].map(u64::to_le_bytes);
+        self.say(ENLARGE, &request.concat());
     }
 
     /// Fills a piece of the first extent with one record.

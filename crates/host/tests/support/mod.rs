@@ -233,8 +233,8 @@ pub(crate) fn exchange(a: &mut PairLink, b: &mut PairLink) {
         assert_eq!(try_receive(b).as_deref(), Some(bytes));
         assert!(try_send(b, bytes));
         assert_eq!(try_receive(a).as_deref(), Some(bytes));
-        a.receive.settle();
-        b.receive.settle();
+        a.receive.return_credit();
+        b.receive.return_credit();
     }
 }
 

@@ -7,12 +7,12 @@ use super::*;
 use crate::carrier::tests::{header, receive};
 
 /// Takes the next packet and refuses it for that reason, or not. Whether there was one.
-fn judge(side: &mut Side, refusal: Option<Refusal>) -> bool {
-    let judged = side
+fn refusal_of(side: &mut Side, refusal: Option<Refusal>) -> bool {
+    let received = side
         .link
         .receive
-        .receive_judged(|_, _| refusal.map_or(Ok(()), Err));
-    judged.unwrap().is_some()
+        .receive_or_refuse(|_, _| refusal.map_or(Ok(()), Err));
+    received.unwrap().is_some()
 }
 
 /// With a number by which the report of a packet is told from others. Whether there was room.
@@ -45,7 +45,7 @@ proptest! {
                 },
                 1 => for _ in 0..count {
                     let refusal = taken.is_multiple_of(3).then_some(Refusal::ALL[taken as usize % 18]);
-                    if judge(&mut right, refusal) {
+                    if refusal_of(&mut right, refusal) {
                         taken += 1;
                         refused += u64::from(refusal.is_some());
                     }
@@ -70,8 +70,8 @@ proptest! {
                 }
             }
         }
-        while judge(&mut right, None) {}
-        right.link.receive.settle();
+        while refusal_of(&mut right, None) {}
+        right.link.receive.return_credit();
         let fence = left.link.transmit.fence().unwrap();
         prop_assert!(left.link.transmit.is_answered(fence).unwrap());
         prop_assert!(fences.iter().all(|&(fence, _)| left.link.transmit.is_answered(fence) == Ok(true)));
@@ -113,10 +113,10 @@ fn a_fence_finds_no_room_in_a_full_ring() {
     while send(&mut left, &[], &[1]).is_ok() {}
     assert_eq!(left.link.transmit.fence(), Err(Unsent::Full));
     let mut taken = 0;
-    while judge(&mut right, None) {
+    while refusal_of(&mut right, None) {
         taken += 1;
     }
-    right.link.receive.settle();
+    right.link.receive.return_credit();
     assert_eq!(taken, Geometry::DEFAULT.cells());
     let fence = left.link.transmit.fence().unwrap();
     assert_eq!(

@@ -49,7 +49,7 @@ fn carries_packets_of_every_shape() {
             &mut link,
             |link| {
                 let packet = receive(link).unwrap();
-                link.receive.settle();
+                link.receive.return_credit();
                 packet
             },
         );
@@ -79,7 +79,7 @@ fn full_until_something_is_taken() {
     }
     assert_eq!(sent, 8);
     assert!(receive(&mut link).unwrap().is_some());
-    link.receive.settle();
+    link.receive.return_credit();
     assert_eq!(
         link.transmit
             .try_send(&header(0, 16), &[], &[Part::Bytes(&data)]),

@@ -96,7 +96,7 @@ fn carries_packets_of_every_shape() {
             &mut left.link,
             |_| {
                 let packet = receive(&mut right.link).unwrap();
-                right.link.receive.settle();
+                right.link.receive.return_credit();
                 packet
             },
         );
@@ -162,7 +162,7 @@ fn the_arena_wraps_and_grows_and_comes_back() {
             assert_eq!(packet.data, bytes(taken, length(taken)));
             taken += 1;
         }
-        right.link.receive.settle();
+        right.link.receive.return_credit();
     }
     assert!(taken > 4000, "{taken}");
 }
@@ -195,7 +195,7 @@ fn a_ring_that_failed_is_tried_again_without_another_message() {
     let ears = UdpSocket::bind("127.0.0.1:0").unwrap();
     ears.set_nonblocking(true).unwrap();
     let heard = || ears.recv(&mut [0]).is_ok();
-    for settle in [PairReceive::settle, PairReceive::settle_arena] {
+    for return_credit in [PairReceive::return_credit, PairReceive::return_arena_credit] {
         // As long as it is not connected, sending there fails.
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let doorbell = Arc::new(Doorbell::new(
@@ -206,13 +206,13 @@ fn a_ring_that_failed_is_tried_again_without_another_message() {
         left.link.receive.doorbell = doorbell;
         right.link.receive.announce_sleep();
         send(&mut left, &[], &[1]).unwrap();
-        settle(&mut left.link.receive);
+        return_credit(&mut left.link.receive);
         assert!(!heard() && left.link.receive.owes_ring());
         socket.connect(ears.local_addr().unwrap()).unwrap();
-        settle(&mut left.link.receive);
+        return_credit(&mut left.link.receive);
         assert!(heard(), "the sleeper is not rung for");
         assert!(!left.link.receive.owes_ring());
-        settle(&mut left.link.receive);
+        return_credit(&mut left.link.receive);
         assert!(!heard(), "once");
     }
 }
@@ -226,13 +226,13 @@ fn rings_for_those_that_sleep_for_room() {
     for _ in 0..100 {
         assert!(receive(&mut right.link).unwrap().is_some());
     }
-    right.link.receive.settle();
+    right.link.receive.return_credit();
     assert!(left.link.transmit.credit_came());
     assert_eq!(rings(&mut left), 0, "a sleep is worth half of the ring");
     for _ in 100..Geometry::DEFAULT.cells() {
         assert!(receive(&mut right.link).unwrap().is_some());
     }
-    right.link.receive.settle();
+    right.link.receive.return_credit();
     assert_eq!(rings(&mut left), 1);
 }
 
@@ -383,7 +383,7 @@ fn a_hostile_peer_harms_only_its_own_link() {
                         assert!(metadata.len() + data.len() <= PAYLOAD_MAX_DEFAULT_BYTES);
                         assert_eq!(fault, None, "nothing comes after a fault");
                     }
-                    Ok(None) => victim.link.receive.settle(),
+                    Ok(None) => victim.link.receive.return_credit(),
                     Err(found) => {
                         // The first fault stays the fault.
                         assert_eq!(*fault.get_or_insert(found), found);
@@ -397,7 +397,7 @@ fn a_hostile_peer_harms_only_its_own_link() {
                 send(&mut good, &metadata, &data).unwrap();
                 let packet = receive(&mut good_peer.link).unwrap().unwrap();
                 assert_eq!((packet.metadata, packet.data), (metadata, data));
-                good_peer.link.receive.settle();
+                good_peer.link.receive.return_credit();
             }
             faults += usize::from(fault.is_some() && !is_any_time);
             stop.store(true, Ordering::Relaxed);

@@ -211,11 +211,11 @@ impl UdpReceive {
         &self.connection
     }
 
-    /// Gives the next packet; `judge` says whether the interface would not have it.
+    /// Gives the next packet; `refusal_of` says whether the interface would not have it.
     fn next<R>(
         &mut self,
         take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
-        judge: impl FnOnce(&R) -> Option<Refusal>,
+        refusal_of: impl FnOnce(&R) -> Option<Refusal>,
     ) -> Option<R> {
         if self.current.is_none() {
             self.current = self.connection.next_batch();
@@ -236,7 +236,7 @@ impl UdpReceive {
         });
         if let Some(result) = &result {
             self.taken += 1;
-            if let Some(refusal) = judge(result) {
+            if let Some(refusal) = refusal_of(result) {
                 batch.note_refusal(refusal);
             }
         }
@@ -257,7 +257,7 @@ impl ReceiveEnd for UdpReceive {
         None
     }
 
-    fn settle_due(&mut self) -> bool {
+    fn return_due_credit(&mut self) -> bool {
         false
     }
 
@@ -276,7 +276,7 @@ impl ReceiveEnd for UdpReceive {
 
     #[cold]
     #[inline(never)]
-    fn receive_judged<R>(
+    fn receive_or_refuse<R>(
         &mut self,
         take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
@@ -295,11 +295,11 @@ impl ReceiveEnd for UdpReceive {
 
     #[cold]
     #[inline(never)]
-    fn settle(&mut self) {
+    fn return_credit(&mut self) {
         self.connection.acknowledge(&self.endpoint);
     }
 
-    fn settle_arena(&mut self) {}
+    fn return_arena_credit(&mut self) {}
 
     fn ready_bit(&self) -> u32 {
         READY_BITS_MAX

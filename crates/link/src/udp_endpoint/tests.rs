@@ -139,11 +139,11 @@ fn an_end_that_leaves_says_so() {
             .try_send(&header(0, 100), &[], &[Part::Bytes(&data)])
             .unwrap();
         until(&endpoints, || {
-            let judged = receive.receive_judged(|_, _| match is_refused {
+            let received = receive.receive_or_refuse(|_, _| match is_refused {
                 true => Err(Refusal::BadKey),
                 false => Ok(()),
             });
-            judged.unwrap().is_some()
+            received.unwrap().is_some()
         });
         drop(receive);
         let connection = Arc::clone(held.connection());
@@ -250,7 +250,7 @@ fn of_what_came_together_only_what_is_refused_comes_back() {
                     Err(gone) => panic!("{gone:?}"),
                 }
             }
-            let judged = receive.receive_judged(|header, payload| {
+            let received = receive.receive_or_refuse(|header, payload| {
                 payload.deposit(&area, 0).unwrap();
                 let mut bytes = vec![0; length];
                 area.read_at(0, &mut bytes).unwrap();
@@ -261,7 +261,7 @@ fn of_what_came_together_only_what_is_refused_comes_back() {
                     false => Ok(()),
                 }
             });
-            judged.unwrap();
+            received.unwrap();
             while let Some((header, reason)) = transmit.next_returned() {
                 assert_eq!(reason, Return::Refused(Refusal::BadKey));
                 back.push(header.offset);
@@ -284,7 +284,7 @@ fn of_what_came_together_only_what_is_refused_comes_back() {
 fn what_comes_back_and_is_not_fetched_is_counted() {
     let endpoints = endpoints();
     let [(mut transmit, _held), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
-    let (sent, mut offered, mut judged) = (3_000, 0, 0);
+    let (sent, mut offered, mut received) = (3_000, 0, 0);
     until(&endpoints, || {
         while offered < sent {
             match transmit.try_send(&header(0, 16), &[], &[Part::Bytes(&[1; 16])]) {
@@ -294,9 +294,9 @@ fn what_comes_back_and_is_not_fetched_is_counted() {
             }
         }
         let refuse = |_: &Header, _: &ReceivedPayload<'_>| Err::<(), _>(Refusal::BadKey);
-        judged += usize::from(receive.receive_judged(refuse).unwrap().is_some());
+        received += usize::from(receive.receive_or_refuse(refuse).unwrap().is_some());
         let state = transmit.connection_state().unwrap();
-        judged == sent && state.transport.refused == sent as u64
+        received == sent && state.transport.refused == sent as u64
     });
     let forgotten = transmit.connection_state().unwrap().forgotten;
     let mut fetched = 0;
@@ -339,19 +339,19 @@ fn a_fence_is_answered_when_all_before_it_is_acknowledged() {
             let is_answered = transmit.is_answered(fence).unwrap();
             assert!(!is_answered || taken >= before, "answered too early");
             if !is_answered && taken < before {
-                let judged = receive.receive_judged(|_, _| match taken % 5 {
+                let received = receive.receive_or_refuse(|_, _| match taken % 5 {
                     0 => Err(Refusal::NoRight),
                     _ => Ok(()),
                 });
-                if let Some(judged) = judged.unwrap() {
+                if let Some(received) = received.unwrap() {
                     taken += 1;
-                    refused += u64::from(judged.is_err());
+                    refused += u64::from(received.is_err());
                 }
             } else if !is_answered {
                 // The rest of a frame is acknowledged with it.
-                let rest = receive.receive_judged(|_, _| Ok(()));
+                let rest = receive.receive_or_refuse(|_, _| Ok(()));
                 taken += u64::from(rest.unwrap().is_some());
-                receive.settle();
+                receive.return_credit();
             }
             is_answered
         });

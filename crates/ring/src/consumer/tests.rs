@@ -155,21 +155,21 @@ fn credit_is_held_back_but_not_forever() {
     let _ = consumer.done(0);
     assert_eq!(count(), 16);
     let _ = consumer.done(0);
-    let _ = consumer.settle();
+    let _ = consumer.return_credit();
     assert_eq!(count(), 17);
     // Much bulk comes back at once, and some of it when there is time.
     let _ = consumer.done(geometry.arena_bytes() as usize / 4 + 1);
     assert_eq!(count(), 18);
     let _ = consumer.done(0);
-    let _ = consumer.settle_arena();
+    let _ = consumer.return_arena_credit();
     assert_eq!(count(), 18);
     let _ = consumer.done(1);
-    let _ = consumer.settle_arena();
+    let _ = consumer.return_arena_credit();
     assert_eq!(count(), 20);
     // What stands there is never read: a peer that overwrites it hurts itself.
     mapping.store_u64(0, u64::MAX).unwrap();
     let _ = consumer.done(0);
-    let _ = consumer.settle();
+    let _ = consumer.return_credit();
     assert_eq!(count(), 21);
     // The further a generation goes, the more is held back.
     let mut published = 21;
@@ -197,7 +197,7 @@ fn nothing_is_shown_the_shortest_way_after_the_end() {
         for upper in [0, u64::MAX << 32] {
             assert!(consumer.look(upper).is_none(), "{flag:x}");
         }
-        assert_eq!(consumer.settle_due(), None);
+        assert_eq!(consumer.return_due_credit(), None);
         assert_eq!(consumer.peek(), Err(Corrupt));
     }
 }
@@ -215,19 +215,19 @@ fn what_is_due_is_settled_before_more_is_shown() {
             .unwrap();
     }
     let consumed = || mapping.load_u64(geometry.consumed_offset()).unwrap();
-    let mut settled = Vec::new();
+    let mut returned = Vec::new();
     while consumer.taken() < 64 {
         if consumer.look(0).is_some() {
             consumer.took();
         } else {
-            assert!(consumer.settle_due().is_some());
-            settled.push((consumer.taken(), consumed()));
+            assert!(consumer.return_due_credit().is_some());
+            returned.push((consumer.taken(), consumed()));
         }
     }
     // A quarter of a generation at a time; the last cell is seen to be that; and what comes after it is the next generation's.
-    assert_eq!(settled, [(16, 16), (32, 32), (48, 48), (63, 48)]);
-    assert!(consumer.is_pending(), "there is something to settle");
-    assert!(consumer.settle_due().is_some());
+    assert_eq!(returned, [(16, 16), (32, 32), (48, 48), (63, 48)]);
+    assert!(consumer.is_pending(), "there is credit to return");
+    assert!(consumer.return_due_credit().is_some());
     assert_eq!(consumed(), 64);
     assert!(!consumer.is_pending());
 }

@@ -52,7 +52,7 @@ fn full_is_not_corrupt_and_credit_makes_room() {
     }
     assert_eq!(ring.consumer.peek().unwrap().unwrap()[7], !0);
     let _ = ring.consumer.done(0);
-    let _ = ring.consumer.settle();
+    let _ = ring.consumer.return_credit();
     ring.producer.room().unwrap().publish(cell(4));
     assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
     assert_eq!((ring.producer.sent(), ring.consumer.taken()), (5, 1));
@@ -96,22 +96,22 @@ fn who_waits_for_credit_is_rung_for_once() {
         ring.producer.room().unwrap().publish(cell(number));
     }
     assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
-    assert!(!ring.consumer.settle(), "nothing to give back");
+    assert!(!ring.consumer.return_credit(), "nothing to give back");
     assert!(!ring.consumer.done(0));
     assert!(!ring.producer.credit_came());
     ring.producer.await_credit(true, None);
-    assert!(!ring.consumer.settle(), "not half of them yet");
+    assert!(!ring.consumer.return_credit(), "not half of them yet");
     assert!(ring.producer.credit_came());
     let rings = (1..48).filter(|_| ring.consumer.done(0)).count();
     assert_eq!(rings, 1);
     assert!(
-        !ring.consumer.done(0) && !ring.consumer.settle(),
+        !ring.consumer.done(0) && !ring.consumer.return_credit(),
         "rung for already"
     );
     // A peer that asks for what cannot be is not answered.
     let awaited = ring.geometry.awaited_offset();
     ring.mapping.store_u64(awaited, u64::MAX).unwrap();
-    assert!(!ring.consumer.done(0) && !ring.consumer.settle());
+    assert!(!ring.consumer.done(0) && !ring.consumer.return_credit());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn the_window_grows_only_when_it_was_full() {
     for _ in 0..2 {
         let _ = ring.consumer.done(PAGE_BYTES);
     }
-    let _ = ring.consumer.settle();
+    let _ = ring.consumer.return_credit();
     let mut room = ring.producer.room().unwrap();
     let place = room.place(PAGE_BYTES).unwrap();
     room.publish_with(cell(1), place);
@@ -202,14 +202,14 @@ proptest! {
                 let _ = ring.consumer.done(len);
             }
             if settle {
-                let _ = ring.consumer.settle();
+                let _ = ring.consumer.return_credit();
             }
         }
         // Nothing is lost for good: after everything was taken there is room again.
         while ring.consumer.peek().unwrap().is_some() {
             let _ = ring.consumer.done(0);
         }
-        let _ = ring.consumer.settle();
+        let _ = ring.consumer.return_credit();
         prop_assert!(ring.producer.room().unwrap().place(3 * PAGE_BYTES).is_ok());
     }
 }

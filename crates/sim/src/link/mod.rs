@@ -339,7 +339,7 @@ impl SimReceive {
                 kernel::with(|kernel| kernel.note_taken(channel, packet.number));
                 self.held += 1;
                 if self.held >= self.held_max {
-                    self.settle();
+                    self.return_credit();
                 }
             }
             Medium::Connection(connection) => {
@@ -463,7 +463,7 @@ impl ReceiveEnd for SimReceive {
         Some(self)
     }
 
-    fn settle_due(&mut self) -> bool {
+    fn return_due_credit(&mut self) -> bool {
         self.collect()
     }
 
@@ -484,7 +484,7 @@ impl ReceiveEnd for SimReceive {
         Ok(Some(result))
     }
 
-    fn receive_judged<R>(
+    fn receive_or_refuse<R>(
         &mut self,
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
@@ -514,7 +514,7 @@ impl ReceiveEnd for SimReceive {
             })
     }
 
-    fn settle(&mut self) {
+    fn return_credit(&mut self) {
         match self.medium {
             Medium::Channel(channel) if self.held > 0 => {
                 let held = std::mem::take(&mut self.held);
@@ -527,7 +527,7 @@ impl ReceiveEnd for SimReceive {
         }
     }
 
-    fn settle_arena(&mut self) {}
+    fn return_arena_credit(&mut self) {}
 
     fn ready_bit(&self) -> u32 {
         hamlyn_ring::ready_bitmap::READY_BITS_MAX

@@ -32,11 +32,11 @@ impl Receiver {
             HELLO => self.greet(manager, arrival.from, heard),
             CLOSE => self.end(heard),
             ENLARGE => {
-                self.demand = GrowRequest::from_bytes(heard);
-                if self.demand.is_none() {
-                    return self.fail("a demand for memory that is none");
+                self.grow_request = GrowRequest::from_bytes(heard);
+                if self.grow_request.is_none() {
+                    return self.fail("an invalid grow request");
                 }
-                self.meet(manager)
+                self.answer_grow_request(manager)
             }
             _ => Ok(()),
         }
@@ -67,7 +67,7 @@ impl Receiver {
         if self.sender().is_none() {
             return self.fail("a sender that is not linked to us");
         }
-        self.meet(manager)
+        self.answer_grow_request(manager)
     }
 
     /// The sender says where it ended.
@@ -98,8 +98,11 @@ impl Receiver {
         }
     }
 
-    /// Answers the sender's demand for memory, if there is one and it is known who made it.
-    fn meet<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), ReceiveError> {
+    /// Answers the sender's grow request, if there is one and it is known who made it.
+    fn answer_grow_request<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+    ) -> Result<(), ReceiveError> {
         // It may have overtaken the greeting.
         if self.credit.is_none() && self.gone.is_none() {
             return Ok(());
@@ -107,7 +110,7 @@ impl Receiver {
         let Some(GrowRequest {
             place,
             record_bytes,
-        }) = self.demand.take()
+        }) = self.grow_request.take()
         else {
             return Ok(());
         };
@@ -120,23 +123,23 @@ impl Receiver {
             return Ok(());
         };
         let mut denied = false;
-        // A demand made in an earlier extent was met before it came, and is only answered.
+        // A grow request made in an earlier extent was granted before it came, and is only answered.
         if place.extent == newest && extent.may_end_at(place.position) {
             let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
             if needed > u64::from(extent.pieces()) || extent.is_held_whole() {
                 denied = !self.enlarge(manager, place.position, needed);
             } else {
                 // It fits; the sender only waits for credit.
-                self.hungry = Some(place.position);
+                self.needs_credit_at = Some(place.position);
             }
         } else if place.extent >= newest {
-            return self.fail("a demand for memory at an impossible position");
+            return self.fail("a grow request at an impossible position");
         }
         // Before it can be told of the answer: it may ask again at once.
         self.control.arm(ENLARGE);
         self.answers = self.answers.wrapping_add(1);
         self.denied = denied;
-        self.pay(manager);
+        self.flush_credit(manager);
         Ok(())
     }
 
@@ -167,7 +170,7 @@ impl Receiver {
             None
         };
         let Some(extent) = opened else {
-            self.hungry = Some(position);
+            self.needs_credit_at = Some(position);
             self.refused = Some(position);
             return false;
         };
@@ -176,7 +179,7 @@ impl Receiver {
         }
         self.ended = Some(position);
         self.extents.push(extent);
-        self.hungry = None;
+        self.needs_credit_at = None;
         self.refused = None;
         self.denied = false;
         if replaces {
@@ -198,7 +201,7 @@ impl Receiver {
     }
 
     /// Tells the sender of a new extent and of answers, if there is room; otherwise later.
-    pub(super) fn pay<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn flush_credit<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         if self.announced != self.newest() {
             self.announce(manager);
         } else if self.answers_told != self.answers {
@@ -266,10 +269,10 @@ impl Receiver {
             return;
         };
         if self
-            .hungry
+            .needs_credit_at
             .is_some_and(|position| extent.has_come(position))
         {
-            self.hungry = None;
+            self.needs_credit_at = None;
         }
         let owed = extent.released.saturating_sub(self.reported);
         if owed >= self.report_after(extent) {
@@ -289,7 +292,7 @@ impl Receiver {
 
     /// How many pieces are released before that is reported.
     pub(super) fn report_after(&self, extent: &Extent) -> u64 {
-        match self.hungry {
+        match self.needs_credit_at {
             Some(_) => 1,
             None => u64::from(extent.pieces()).div_ceil(4),
         }

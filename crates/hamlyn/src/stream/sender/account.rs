@@ -1,6 +1,6 @@
 //! What a stream's sender knows of its receiver's memory, and what it has asked for: counts, and no messages. Whatever
 //! the receiver says, in whatever order and however often, it leads to an account that is possible: never more
-//! is released than was filled, never less than before, and no answer counts but that to the demand under way.
+//! is released than was filled, never less than before, and no answer counts but that to the grow request under way.
 
 use crate::stream::wire::{Credit, EXTENT_MASK, ExtentNote, GrowRequest, StreamPosition, after};
 
@@ -14,8 +14,8 @@ pub(super) struct Account {
     pub(super) next: u64,
     pub(super) next_index: u32,
     pub(super) released: u64,
-    /// Demands made so far, modulo 2^16, and whether the last one is not answered.
-    demands: u16,
+    /// Grow requests made so far, modulo 2^16, and whether the last one is not answered.
+    grow_requests: u16,
     is_asking: bool,
     /// Length of the record for which that one was made in this extent, if it is longer than the extent;
     too_long_bytes: Option<u64>,
@@ -37,7 +37,7 @@ impl Account {
             next: 0,
             next_index: 0,
             released: 0,
-            demands: 0,
+            grow_requests: 0,
             is_asking: false,
             too_long_bytes: None,
             refused_bytes: None,
@@ -74,27 +74,27 @@ impl Account {
         }
     }
 
-    /// Whether nothing may be filled now: the receiver may let the extent end where the demand said that it ends.
-    /// A demand made in an earlier extent is no reason.
+    /// Whether nothing may be filled now: the receiver may let the extent end where the grow request said that it ends.
+    /// A grow request made in an earlier extent is no reason.
     #[inline]
     pub(super) fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// The demand that may be made now for a record of that length. One at a time: the receiver has one entry for them.
-    pub(super) fn demand(&self, record_bytes: u64) -> Option<GrowRequest> {
+    /// The grow request that may be made now for a record of that length. One at a time: the receiver has one entry for them.
+    pub(super) fn grow_request(&self, record_bytes: u64) -> Option<GrowRequest> {
         (!self.is_asking && !self.is_moving).then_some(GrowRequest {
             place: self.place(),
             record_bytes,
         })
     }
 
-    /// That demand was made, for a record of so many pieces.
-    pub(super) fn demanded(&mut self, demand: GrowRequest, pieces_needed: u64) {
-        self.demands = self.demands.wrapping_add(1);
+    /// That grow request was made, for a record of so many pieces.
+    pub(super) fn grow_requested(&mut self, grow_request: GrowRequest, pieces_needed: u64) {
+        self.grow_requests = self.grow_requests.wrapping_add(1);
         self.is_asking = true;
         self.is_held = true;
-        self.too_long_bytes = (pieces_needed > self.pieces).then_some(demand.record_bytes);
+        self.too_long_bytes = (pieces_needed > self.pieces).then_some(grow_request.record_bytes);
     }
 
     /// Whether room for a record no longer than that was refused for good. Says it once: it may be asked again.
@@ -122,7 +122,7 @@ impl Account {
             self.is_moving = true;
             self.is_held = true;
         }
-        if self.is_asking && credit.answers == self.demands {
+        if self.is_asking && credit.answers == self.grow_requests {
             self.is_asking = false;
             self.is_held = self.is_moving;
             self.refused_bytes = self.too_long_bytes.filter(|_| credit.denied);
@@ -134,8 +134,8 @@ impl Account {
         if note.serial != self.extent.wrapping_add(1) {
             return false;
         }
-        // Otherwise the demand was left behind, and its answer comes by itself.
-        self.is_asking &= note.answers != self.demands;
+        // Otherwise the grow request was left behind, and its answer comes by itself.
+        self.is_asking &= note.answers != self.grow_requests;
         self.extent = note.serial;
         self.pieces = u64::from(note.pieces);
         self.next = 0;

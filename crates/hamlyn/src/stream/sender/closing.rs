@@ -22,7 +22,7 @@ impl Sender {
             let last_word = self.last_word(false);
             self.leave(last_word);
             self.is_over = true;
-            manager.settle();
+            manager.reap();
         }
         self.note_way();
         result

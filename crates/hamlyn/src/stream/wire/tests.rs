@@ -66,8 +66,8 @@ proptest! {
         if let Some(place) = StreamPosition::from_bytes(&bytes) {
             prop_assert_eq!(&place.to_bytes()[..], &bytes[..]);
         }
-        if let Some(demand) = GrowRequest::from_bytes(&bytes) {
-            prop_assert_eq!(&demand.to_bytes()[..], &bytes[..]);
+        if let Some(grow_request) = GrowRequest::from_bytes(&bytes) {
+            prop_assert_eq!(&grow_request.to_bytes()[..], &bytes[..]);
         }
     }
 
@@ -83,8 +83,8 @@ proptest! {
         prop_assert_eq!(ExtentNote::from_bytes(&note.to_bytes()), Some(note));
         let place = StreamPosition { extent: serial, position: key };
         prop_assert_eq!(StreamPosition::from_bytes(&place.to_bytes()), Some(place));
-        let demand = GrowRequest { place, record_bytes: serial ^ key };
-        prop_assert_eq!(GrowRequest::from_bytes(&demand.to_bytes()), Some(demand));
+        let grow_request = GrowRequest { place, record_bytes: serial ^ key };
+        prop_assert_eq!(GrowRequest::from_bytes(&grow_request.to_bytes()), Some(grow_request));
     }
 
     /// What is read while the next is being written is part of either.
@@ -107,7 +107,7 @@ proptest! {
     #[test]
     fn notes_of_another_length_are_none(bytes in prop::collection::vec(any::<u8>(), 0..61)) {
         prop_assert_eq!(StreamPosition::from_bytes(&bytes).is_some(), bytes.len() == PLACE_BYTES);
-        prop_assert_eq!(GrowRequest::from_bytes(&bytes).is_some(), bytes.len() == DEMAND_BYTES);
+        prop_assert_eq!(GrowRequest::from_bytes(&bytes).is_some(), bytes.len() == GROW_REQUEST_BYTES);
     }
 
     #[test]

@@ -19,12 +19,15 @@ fn secrets_have_two_text_forms() {
 
 #[test]
 fn what_cannot_be_a_secret_is_refused() {
-    let judge = |text: &str| ClusterSecret::parse(text).map(|_| ()).unwrap_err();
-    assert_eq!(judge(&DIGITS[..62]), NotAKey::Length { bytes: 31 });
-    assert_eq!(judge(""), NotAKey::Length { bytes: 0 });
-    assert_eq!(judge("correct horse battery staple"), NotAKey::Text);
-    assert_eq!(judge(&"0".repeat(64)), NotAKey::Simple);
-    assert_eq!(judge(&"ab".repeat(1025)), NotAKey::Length { bytes: 1025 });
+    let refusal_of = |text: &str| ClusterSecret::parse(text).map(|_| ()).unwrap_err();
+    assert_eq!(refusal_of(&DIGITS[..62]), NotAKey::Length { bytes: 31 });
+    assert_eq!(refusal_of(""), NotAKey::Length { bytes: 0 });
+    assert_eq!(refusal_of("correct horse battery staple"), NotAKey::Text);
+    assert_eq!(refusal_of(&"0".repeat(64)), NotAKey::Simple);
+    assert_eq!(
+        refusal_of(&"ab".repeat(1025)),
+        NotAKey::Length { bytes: 1025 }
+    );
     assert_eq!(
         HostKey::parse(&"00".repeat(32)).map(|_| ()),
         Err(NotAKey::Simple)

@@ -231,15 +231,21 @@ fn numbers_are_never_used_again() {
             association: ASSOCIATION,
             packet_number: u64::MAX,
         };
-        let judged = |rx_protection: &mut RxProtection, packet_header: &PacketHeader| {
+        let received = |rx_protection: &mut RxProtection, packet_header: &PacketHeader| {
             let mut datagram = [0; 64];
             datagram[..PACKET_HEADER_BYTES].copy_from_slice(&packet_header.bytes());
             opened(rx_protection, &datagram)
         };
-        assert_eq!(judged(&mut rx_protection, &far), Err(UnprotectError::Ahead));
+        assert_eq!(
+            received(&mut rx_protection, &far),
+            Err(UnprotectError::Ahead)
+        );
         far.packet_number = PACKETS_MAX;
         far.phase = false;
-        assert_eq!(judged(&mut rx_protection, &far), Err(UnprotectError::Ahead));
+        assert_eq!(
+            received(&mut rx_protection, &far),
+            Err(UnprotectError::Ahead)
+        );
     }
 }
 
@@ -318,7 +324,7 @@ struct Reference {
 }
 
 impl Reference {
-    fn judge(&mut self, number: u64) -> Result<(), Stale> {
+    fn refusal_of(&mut self, number: u64) -> Result<(), Stale> {
         let highest = self.seen.last().copied();
         if highest.is_some_and(|highest| highest >= number && highest - number >= WINDOW_PACKETS) {
             Err(Stale::Old)
@@ -348,11 +354,11 @@ proptest! {
                 4 => highest + WINDOW_PACKETS + step,
                 _ => highest.saturating_add(step << 40),
             };
-            let judged = window.check(number);
-            if judged.is_ok() {
+            let received = window.check(number);
+            if received.is_ok() {
                 window.mark(number);
             }
-            prop_assert_eq!(judged, reference.judge(number), "{}", number);
+            prop_assert_eq!(received, reference.refusal_of(number), "{}", number);
         }
     }
 
@@ -362,11 +368,11 @@ proptest! {
         let datagrams = (0..120_u8).map(|n| protected(&mut tx_protection, &[n; 20])).collect::<Vec<_>>();
         let mut reference = Reference::default();
         for at in order {
-            let judged = opened(&mut rx_protection, &datagrams[at]).map(|(number, frame)| {
+            let received = opened(&mut rx_protection, &datagrams[at]).map(|(number, frame)| {
                 assert_eq!((number, frame), (at as u64, vec![at as u8; 20]));
             });
-            let expected = reference.judge(at as u64).map_err(|_| UnprotectError::Replayed);
-            prop_assert_eq!(judged, expected);
+            let expected = reference.refusal_of(at as u64).map_err(|_| UnprotectError::Replayed);
+            prop_assert_eq!(received, expected);
         }
     }
 

@@ -187,7 +187,7 @@ impl Ends {
                 assert_eq!(self.consumer.taken(), self.taken);
                 return true;
             }
-            if self.consumer.settle_due().is_none() {
+            if self.consumer.return_due_credit().is_none() {
                 assert!(!self.consumer.is_pending());
                 assert_eq!(self.taken, self.sent, "a message was overlooked");
                 return false;
@@ -197,7 +197,7 @@ impl Ends {
 
     /// Takes one message, if one is out.
     fn take(&mut self) -> bool {
-        let _ = self.consumer.settle_due();
+        let _ = self.consumer.return_due_credit();
         let found = self.consumer.peek().unwrap();
         assert_eq!(found.is_some(), self.consumer.is_pending());
         let Some(cell) = found else {
@@ -285,7 +285,7 @@ proptest! {
                     }
                 }
                 Step::Settle => {
-                    let _ = ends.consumer.settle();
+                    let _ = ends.consumer.return_credit();
                 }
                 Step::GiveBack => {
                     let given = ends.producer.give_back();
@@ -295,14 +295,14 @@ proptest! {
                 Step::RoomAlone => drop(ends.producer.room()),
             }
         }
-        // Nobody settles, and yet, if all is taken, there is room.
+        // No credit is returned expressly, and yet, if all is taken, there is room.
         for _ in 0..100 {
             ends.take_all();
             prop_assert_eq!(ends.send(), Ok(()));
         }
         // An idle ring has its idle cells, and the page with the next one.
         ends.take_all();
-        let _ = ends.consumer.settle();
+        let _ = ends.consumer.return_credit();
         ends.producer.give_back();
         if holes {
             prop_assert!(ends.present() <= (1 << idle_shift) + CELLS_IDLE as usize);
@@ -343,11 +343,11 @@ fn a_ring_that_is_filled_and_emptied_by_turns_grows_wherever_the_turns_begin() {
             ends.send().unwrap();
         }
         ends.take_all();
-        let _ = ends.consumer.settle();
+        let _ = ends.consumer.return_credit();
         for _ in 0..8 {
             while ends.send().is_ok() {}
             ends.take_all();
-            let _ = ends.consumer.settle();
+            let _ = ends.consumer.return_credit();
         }
         assert_eq!(ends.producer.depth(), 256, "from {begin}");
     }
@@ -370,7 +370,7 @@ fn a_ring_whose_consumer_works_beside_its_producer_is_no_deeper_than_is_fast() {
         // By turns, as on one processor, each end should have it for long.
         for _ in 0..30 {
             while ends.take_short() {}
-            let _ = ends.consumer.settle();
+            let _ = ends.consumer.return_credit();
             while ends.send().is_ok() {}
         }
         assert_eq!(ends.producer.depth(), 4096);
@@ -398,19 +398,19 @@ fn what_is_out_stays_when_the_rest_is_given_back() {
     for _ in 0..500 {
         ends.take();
     }
-    let _ = ends.consumer.settle();
+    let _ = ends.consumer.return_credit();
     // Cells 500 to 700 are out or next: 448 to 704 in whole pages, and the idle ones.
     ends.producer.give_back();
     assert_eq!(ends.present(), 16 + (704 - 448));
     assert_eq!(ends.producer.give_back(), 0);
     ends.take_all();
-    let _ = ends.consumer.settle();
+    let _ = ends.consumer.return_credit();
     // The generation ends within the page in which it is, and then that page is free too.
     for _ in 0..4 {
         ends.send().unwrap();
         ends.take_all();
     }
-    let _ = ends.consumer.settle();
+    let _ = ends.consumer.return_credit();
     ends.producer.give_back();
     assert_eq!(ends.present(), 16);
     assert_eq!(ends.producer.depth(), 16);

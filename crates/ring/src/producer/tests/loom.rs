@@ -110,7 +110,7 @@ fn nobody_sleeps_beside_credit(barrier: bool) {
             let mut consumer = Consumer::new(memory, geometry);
             assert!(consumer.peek().unwrap().is_some());
             let at_once = consumer.done(0);
-            at_once | consumer.settle()
+            at_once | consumer.return_credit()
         });
         producer.await_credit(true, None);
         loom::sync::atomic::fence(Ordering::SeqCst);
@@ -144,7 +144,7 @@ fn no_wake_up_for_a_returned_cell_is_lost() {
             let mut consumer = Consumer::new(memory, geometry);
             assert!(consumer.peek().unwrap().is_some());
             let at_once = consumer.done(0);
-            at_once | consumer.settle()
+            at_once | consumer.return_credit()
         });
         producer.await_credit(false, Some(1));
         loom::sync::atomic::fence(Ordering::SeqCst);
@@ -198,7 +198,7 @@ fn the_model_checker_finds_no_disorder() {
                 match consumer.peek().unwrap() {
                     Some(cell) => break cell,
                     None => {
-                        let _ = consumer.settle();
+                        let _ = consumer.return_credit();
                         loom::thread::yield_now();
                     }
                 }

@@ -35,9 +35,11 @@ fn filled(pieces: u32, count: u64) -> Account {
     account
 }
 
-fn demand(account: &mut Account, record_bytes: u64, pieces_needed: u64) {
-    let demand = account.demand(record_bytes).expect("none is under way");
-    account.demanded(demand, pieces_needed);
+fn request_growth(account: &mut Account, record_bytes: u64, pieces_needed: u64) {
+    let grow_request = account
+        .grow_request(record_bytes)
+        .expect("none is under way");
+    account.grow_requested(grow_request, pieces_needed);
 }
 
 #[test]
@@ -72,9 +74,9 @@ fn credit_counts_beyond_its_bits() {
 #[test]
 fn one_demand_at_a_time_and_any_later_word_answers_it() {
     let mut account = filled(4, 4);
-    demand(&mut account, 100, 1);
+    request_growth(&mut account, 100, 1);
     assert!(account.is_held());
-    assert_eq!(account.demand(100), None);
+    assert_eq!(account.grow_request(100), None);
     // The answer is lost; so are some words after it. An old one comes late.
     account.hear(credit(2, 0, 0));
     assert!(account.is_held());
@@ -83,7 +85,7 @@ fn one_demand_at_a_time_and_any_later_word_answers_it() {
     account.hear(credit(1, 0, 0));
     assert!(!account.is_held());
     assert_eq!(account.free(), 3);
-    demand(&mut account, 100, 1);
+    request_growth(&mut account, 100, 1);
     account.hear(credit(3, 0, 1));
     assert!(account.is_held(), "that was the answer to the first");
 }
@@ -92,7 +94,7 @@ fn one_demand_at_a_time_and_any_later_word_answers_it() {
 fn answers_count_round() {
     let mut account = Account::new(4);
     for answers in (0..=u16::MAX).chain(0..9) {
-        demand(&mut account, 1, 1);
+        request_growth(&mut account, 1, 1);
         account.hear(credit(0, 0, answers));
         assert!(account.is_held());
         account.hear(credit(0, 0, answers.wrapping_add(1)));
@@ -102,21 +104,21 @@ fn answers_count_round() {
 
 #[test]
 fn an_announcement_answers_or_leaves_the_demand_behind() {
-    // The demand is answered by it.
+    // The grow request is answered by it.
     let mut account = filled(4, 4);
-    demand(&mut account, 999, 9);
+    request_growth(&mut account, 999, 9);
     assert!(account.go_over(&note(1, 9, 1)));
     assert!(!account.is_held());
     assert_eq!((account.free(), account.place().extent), (9, 1));
-    assert!(account.demand(1).is_some());
-    // It was made while the demand was on its way, which does not hold the sender up there.
+    assert!(account.grow_request(1).is_some());
+    // It was made while the grow request was on its way, which does not hold the sender up there.
     let mut account = filled(4, 4);
-    demand(&mut account, 999, 9);
+    request_growth(&mut account, 999, 9);
     assert!(account.go_over(&note(1, 8, 0)));
     assert!(!account.is_held());
-    assert_eq!(account.demand(999), None, "one at a time");
+    assert_eq!(account.grow_request(999), None, "one at a time");
     account.hear(credit(0, 1, 1));
-    assert!(account.demand(999).is_some());
+    assert!(account.grow_request(999).is_some());
 }
 
 #[test]
@@ -131,14 +133,14 @@ fn announcements_are_news_once_and_in_order() {
     assert_eq!(account.place().position, 1);
 }
 
-/// Credit of the next extent comes before its announcement: the present one ends, though a demand in it is answered.
+/// Credit of the next extent comes before its announcement: the present one ends, though a grow request in it is answered.
 #[test]
 fn credit_before_the_announcement_holds_the_sender_up() {
     let mut account = filled(4, 2);
-    demand(&mut account, 999, 9);
+    request_growth(&mut account, 999, 9);
     account.hear(credit(0, 1, 1));
     assert!(account.is_held());
-    assert_eq!(account.demand(999), None);
+    assert_eq!(account.grow_request(999), None);
     account.hear(credit(2, 0, 0));
     assert!(account.is_held());
     assert!(account.go_over(&note(1, 8, 0)));
@@ -152,7 +154,7 @@ fn a_refusal_is_for_records_as_long_and_is_said_once() {
         ..credit(0, 0, 1)
     };
     let mut account = filled(4, 0);
-    demand(&mut account, 1000, 9);
+    request_growth(&mut account, 1000, 9);
     account.hear(refusal);
     account.hear(refusal);
     assert!(!account.take_refusal(999));
@@ -160,7 +162,7 @@ fn a_refusal_is_for_records_as_long_and_is_said_once() {
     assert!(!account.take_refusal(1000));
     // What is refused to a record that would fit says nothing of longer ones.
     let mut account = filled(4, 4);
-    demand(&mut account, 10, 1);
+    request_growth(&mut account, 10, 1);
     account.hear(refusal);
     assert!(!account.is_held());
     assert!(!account.take_refusal(1000));
@@ -195,8 +197,8 @@ proptest! {
                     account.go_over(&note(extent + near % 3, 1 + small % 7, small as u16 % 4));
                 }
                 3 => {
-                    if let Some(demand) = account.demand(word) {
-                        account.demanded(demand, near);
+                    if let Some(grow_request) = account.grow_request(word) {
+                        account.grow_requested(grow_request, near);
                     }
                 }
                 _ if account.free() > 0 && !account.is_held() => account.fill(),
