@@ -6,8 +6,8 @@ use crate::metadata::MetadataEntry;
 use crate::packet::Address;
 use crate::slot::Slot;
 
-/// A short message that an application awaits at a one-shot entry of its own: what it has permitted
-/// there. It must be what the entry says, or messages are judged wrongly.
+/// A short message that an application awaits at a one-shot entry of its own: the permission of that
+/// entry. It must match the entry's current permission; otherwise packets are wrongly accepted or refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Awaited {
     /// The address of the entry.

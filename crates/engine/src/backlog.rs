@@ -304,7 +304,7 @@ impl Backlog {
         self.waiting += 1;
     }
 
-    /// The place of the lane whose turn it is: the first that has a message, or that is `streaming_send`'s.
+    /// The index of the lane whose turn it is: the first that has a message, or that is `streaming_send`'s.
     pub(crate) fn turn(&self, streaming_send: Option<TerminusId>) -> Option<usize> {
         self.lanes
             .iter()

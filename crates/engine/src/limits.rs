@@ -22,7 +22,7 @@ pub const GATHER_PIECES_MAX: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
 /// longer messages are pulled from a send-buffer area or a slice of the caller.
 pub const DIRECT_BYTES_MAX: usize = 128;
-/// Bytes of data in a packet that goes the shortest way.
+/// Bytes of data in a packet that takes the fast path.
 pub const SHORT_BYTES: usize = 16;
 /// Packets of a streaming send that are sent before the caller may look at what came in: on Ethernet as many
 /// as one call of the system takes, and a few.

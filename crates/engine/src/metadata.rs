@@ -112,7 +112,7 @@ impl MetadataEntry {
     }
 
     /// Changes what the paranoid modes let in. A packet that arrives in the
-    /// middle of the change is refused; none is judged by a mixture of old and new.
+    /// middle of the change is refused; none is checked against a mixture of old and new.
     ///
     /// To be called by one thread at a time: the entry belongs to one application.
     pub fn permit(&self, permission: Permission) {

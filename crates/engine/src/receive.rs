@@ -265,8 +265,8 @@ impl<A: Area> Receiver<A> {
 
     /// The fast path, for a short packet that is announced in the empty queue `waiting`: in fast mode to a slot whose
     /// key alone decides, or with a word of metadata to an entry of a `paranoid_one_shot` slot. Nothing for
-    /// any other packet, and for one that is refused: that has had no effect, and
-    /// [`Receiver::receive`] is to judge it.
+    /// any other packet, and for one that is refused: the call has had no effect, and
+    /// [`Receiver::receive`] must decide.
     ///
     /// An application that awaits a message to one entry, and knows what it has permitted there, gives that and
     /// the entry as `awaited`; then only whether it is armed is looked up, and a packet to another entry is left.

@@ -1,4 +1,4 @@
-//! The shortest fast_slots of short packets let in what the ordinary way lets in, do the same, and
+//! The fast paths of short packets let in what the general path lets in, do the same, and
 //! leave no trace of anything else (`Receiver::receive_short`).
 
 mod host;
@@ -259,7 +259,7 @@ proptest! {
     }
 }
 
-/// The property would hold of fast_slots that overlook everything.
+/// The property would hold of fast paths that overlook everything.
 #[test]
 fn what_is_right_is_let_in() {
     let state = State {

@@ -162,7 +162,7 @@ fn permission(number: u64) -> Permission {
 }
 
 #[test]
-fn packet_is_judged_by_one_permission_and_never_by_a_mixture() {
+fn packet_is_checked_against_one_permission_and_never_a_mixture() {
     explore(|| {
         let area = MetadataArea::new(1).unwrap();
         area.entry(0).unwrap().permit(permission(1));

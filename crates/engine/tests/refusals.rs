@@ -424,7 +424,7 @@ fn area_that_shrank_refuses_by_itself() {
     scene.refuses_header(scene.welcome(), Refusal::OutOfBounds);
 }
 
-/// A packet that is wrong in two fast_slots reports the earlier one; here every pair of
+/// A packet that is wrong in two ways reports the earlier one; here every pair of
 /// neighbours in the order that ARCHITECTURE.md gives, with all later faults in the packet too.
 #[test]
 fn checks_happen_in_the_promised_order() {

@@ -14,8 +14,8 @@ fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {
     for seed in 0..400 {
         match World::run(Plan::of_seed(seed)) {
             Ok(world) => {
-                delivered += world.judge.delivered;
-                returned += world.judge.returned;
+                delivered += world.checker.delivered;
+                returned += world.checker.returned;
                 suspended.0 += world.suspended.0;
                 suspended.1 += world.suspended.1;
             }
@@ -36,7 +36,7 @@ fn silence_for_ever_closes_the_end_that_waits() {
     for seed in 0..60 {
         match World::run_into_silence(Plan::of_seed(seed)) {
             Ok(world) => {
-                returned += world.judge.returned;
+                returned += world.checker.returned;
                 let verdicts = world.ends.iter().filter_map(|end| end.association.as_ref());
                 no_answer += verdicts
                     .filter(|association| association.close_reason() == Some(CloseReason::NoAnswer))

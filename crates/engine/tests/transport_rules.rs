@@ -6,8 +6,8 @@ mod transport_world;
 use hamlyn_engine::transport::{
     Association, CloseReason, NackReason, Packets, Return, Settings, answer_not_resident,
 };
+use transport_world::checker::seen;
 use transport_world::directed::{self, Solo};
-use transport_world::judge::seen;
 use transport_world::message::{Message, message};
 use transport_world::quick;
 
@@ -46,7 +46,7 @@ fn frames_of(end: &mut Solo, packets: std::ops::Range<u64>, now_ns: u64) -> Vec<
 }
 
 /// A directed history, shared with the planted bugs.
-fn holds(rule: fn() -> transport_world::Judged) {
+fn holds(rule: fn() -> transport_world::Checked) {
     if let Err(wrong) = rule() {
         panic!("{wrong}");
     }
@@ -316,8 +316,8 @@ fn a_nack_is_an_answer() {
 }
 
 #[test]
-fn silence_is_a_verdict_after_255_retries() {
-    holds(directed::silence_is_a_verdict_after_255_retries);
+fn silence_closes_after_255_retries() {
+    holds(directed::silence_closes_after_255_retries);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::rx_links::{RxLink, RxLinks};
 
 /// Packets taken from one link before the next link has its turn.
 const BURST_PACKETS: u64 = 32;
-/// The same if they are taken the shortest way, which looks only now and then whether the turn is over.
+/// The same for packets of the fast path, which looks only now and then whether the turn is over.
 const BURST_SHORT_PACKETS: u64 = 256;
 /// Looks at one link between two polls of all, while waiting.
 const GLANCES: u32 = 2;
@@ -196,7 +196,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     /// The next packet of the link whose turn it is, if it announces itself in `queue`, which is
-    /// empty, and is of the kind that is taken the shortest way; see [`Receiver::receive_short`].
+    /// empty, and can take the fast path; see [`Receiver::receive_short`].
     #[inline(always)]
     pub(crate) fn take_handed(&mut self, queue: QueueId) -> Option<Notification> {
         take_plain(self.rx_links.current()?, &mut self.receiver, queue)
@@ -292,7 +292,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         })
     }
 
-    /// Whether the shortest ways may have found nothing only because credit was due, and are worth
+    /// Whether the fast paths may have found nothing only because credit was due, and are worth
     /// another try. At the end of a turn they are not, and the rest of the interface is looked after.
     #[cold]
     #[inline(never)]

@@ -274,7 +274,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
         }
     }
 
-    /// Whether short messages to that link go the shortest way when there is room.
+    /// Whether short messages to that link take the fast path when there is room.
     pub(crate) fn has_short_way(&self, link: LinkId) -> bool {
         self.route(link)
             .is_some_and(|route| route.end.has_short_way())

@@ -472,9 +472,9 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
     }
 }
 
-/// Messages of 16 bytes, which are taken a shorter way than others, and are judged as they are.
+/// Messages of 16 bytes, which take the fast path, and are checked as others are.
 #[test]
-fn short_lies_are_judged_as_others_are() {
+fn short_lies_are_checked_as_others_are() {
     const OPTIONS: StreamOptions = StreamOptions {
         pieces: 8,
         piece_bytes: 256,
@@ -550,7 +550,7 @@ fn short_lies_are_judged_as_others_are() {
     let long = [[5; 16].as_slice(), &[0; 4]].concat();
     take(&mut receiver, &mut victim, &long);
     drop(third);
-    // The next is short again, so the shortest way is taken up again.
+    // The next is short again, so the fast path is taken up again.
     lie(5, 1280, WHOLE | 16, &[6; 16]);
     take(&mut receiver, &mut victim, &[6; 16]);
     // Nor has what is no piece an entry here.

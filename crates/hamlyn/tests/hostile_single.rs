@@ -1,5 +1,5 @@
-//! A peer that writes cells of single packets as it likes, with its own hands: the shortest way of reception lets in
-//! what the ordinary way lets in, and refuses by the same names.
+//! A peer that writes cells of single packets as it likes, with its own hands: the fast path of reception lets in
+//! what the general path lets in, and refuses by the same names.
 
 mod support;
 

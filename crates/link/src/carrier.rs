@@ -522,7 +522,7 @@ impl Incoming {
         self.consumer.return_credit()
     }
 
-    /// As for [`Incoming::return_credit`], but nothing is returned unless there is bulk in it.
+    /// As for [`Incoming::return_credit`], but nothing is returned unless packets held payload in the arena.
     #[inline(always)]
     pub(crate) fn return_arena_credit(&mut self) -> bool {
         self.consumer.return_arena_credit()

@@ -15,7 +15,7 @@
 //!
 //! [`decode`] is a parser of foreign bytes: it is total, reads nothing but its
 //! arguments, and refuses whatever would lead outside the payload arena or beyond what was
-//! agreed. It does not refusal_of kinds, flags, slots or keys; the engine does.
+//! agreed. It does not check kinds, flags, slots or keys; the engine does.
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};

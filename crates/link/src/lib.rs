@@ -111,7 +111,7 @@ pub trait TransmitEnd {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet the shortest way, and asks for it only when it can go that way. Whether it went; if not,
+    /// Offers a short packet by the fast path, and asks for it only when it can be sent so. Whether it was sent; if not,
     /// [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise as that.
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool;
 
@@ -251,7 +251,7 @@ pub trait ReceiveEnd {
     fn announce_sleep(&mut self);
 }
 
-/// The shortest way to a packet that lies in a ring as a value (decision 0004).
+/// The fast path to a packet that lies in a ring as a value (decision 0004).
 pub trait Shortcut {
     /// A short packet without metadata.
     type Plain<'a>: ShortInPlace

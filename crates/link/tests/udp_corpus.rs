@@ -160,7 +160,7 @@ fn handshakes() -> Vec<(String, Vec<u8>, bool)> {
 }
 
 #[test]
-fn seeds_of_the_opener_are_fresh_and_judged_right() {
+fn seeds_of_the_opener_are_fresh_and_decoded_right() {
     for (name, bytes, judged) in rx_protections() {
         fresh("packet_protection", &name, &bytes);
         assert_eq!(packet_protection::run(&bytes), Some(judged), "{name}");

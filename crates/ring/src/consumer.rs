@@ -92,7 +92,7 @@ impl<M: CellMemory> Consumer<M> {
     }
 
     /// The next cell in place, if it is there and the upper half of its first word is that of `first`, whose
-    /// lower half is zero: the shortest way, which overlooks the last cell of a generation and errors, and sees
+    /// lower half is zero: the fast path, which overlooks the last cell of a generation and errors, and sees
     /// nothing while [`Consumer::return_due_credit`] has something to do. To be followed by
     /// [`Consumer::took`], or nothing.
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Every deliberate bug of the transport is found by the judge of random histories or by a single rule; and nothing is
+//! Every deliberate bug of the transport is found by the checker of random histories or by a single rule; and nothing is
 //! found without one.
 //!
 //! It runs in the copy of the tree that has the planted bugs: `make mutations`.
@@ -15,18 +15,18 @@ const SEEDS: u64 = 300;
 
 /// What is wrong, if anything is. A panic counts: an assertion of what runs has seen it first.
 fn hunt() -> Option<String> {
-    let judge = |run: &dyn Fn() -> Result<(), String>| match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(judged) => judged.err(),
+    let violation = |run: &dyn Fn() -> Result<(), String>| match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(checked) => checked.err(),
         Err(_) => Some("an assertion failed".to_owned()),
     };
     let random = (0..SEEDS).find_map(|seed| {
-        let wrong = judge(&|| World::run(Plan::of_seed(seed)).map(|_| ()))?;
+        let wrong = violation(&|| World::run(Plan::of_seed(seed)).map(|_| ()))?;
         Some(format!("seed {seed}: {wrong}"))
     });
     random.or_else(|| {
         directed::ALL
             .iter()
-            .find_map(|(rule, check)| Some(format!("{rule}: {}", judge(check)?)))
+            .find_map(|(rule, check)| Some(format!("{rule}: {}", violation(check)?)))
     })
 }
 

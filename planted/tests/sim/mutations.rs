@@ -123,8 +123,8 @@ fn hunt(level: Level) -> Option<(u64, String)> {
 }
 
 fn is_wrong(seed: u64) -> Option<String> {
-    let verdict = scenario::run(&Plan::of_seed(seed), false);
-    verdict.violations.into_iter().next()
+    let outcome = scenario::run(&Plan::of_seed(seed), false);
+    outcome.violations.into_iter().next()
 }
 
 /// A scenario in which something is wrong with that bug, and nothing without it.

@@ -1,7 +1,7 @@
 //! Packets as they lie in a frame, one after the other. The bytes are in the documentation of [`crate::transport`].
 //!
-//! A packet says of its address, key, offset and word only what is not as in the packet before it, so that a short
-//! one takes from 17 bytes on. The decoder reads foreign bytes and is total; it judges no kinds, slots or keys.
+//! A packet carries only the parts of its address, key, offset and word that differ from the packet before it, so that a
+//! short one takes from 17 bytes on. The decoder reads foreign bytes and is total; it checks no kinds, slots or keys.
 
 use crate::key::Key;
 use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};

@@ -132,7 +132,7 @@ impl Model {
 
     /// What becomes of a packet.
     pub fn receive(&mut self, packet: &Packet) -> Result<Received, Refusal> {
-        let result = self.judge(packet).map(|()| self.accept(packet));
+        let result = self.check(packet).map(|()| self.accept(packet));
         if let Err(reason) = result {
             *self.refusals.entry(reason.to_string()).or_default() += 1;
             if let Some(slot) = self.slots.get_mut(&packet.header.slot.to_bits()) {
@@ -142,7 +142,7 @@ impl Model {
         result
     }
 
-    fn judge(&mut self, packet: &Packet) -> Result<(), Refusal> {
+    fn check(&mut self, packet: &Packet) -> Result<(), Refusal> {
         match self.receive_enable {
             ReceiveEnable::Closed => return Err(Refusal::NotSetUp),
             ReceiveEnable::Lapsed => return Err(Refusal::HandshakeLapsed),

@@ -5,9 +5,9 @@ use hamlyn_engine::transport::{
 };
 
 use super::message::message;
-use super::{Judged, quick};
+use super::{Checked, quick};
 
-fn check(is_right: bool, what: &str) -> Judged {
+fn check(is_right: bool, what: &str) -> Checked {
     if is_right { Ok(()) } else { Err(what.into()) }
 }
 
@@ -26,7 +26,7 @@ impl Solo {
     }
 
     /// Offers so many packets.
-    pub fn offer(&mut self, packets: u64) -> Judged {
+    pub fn offer(&mut self, packets: u64) -> Checked {
         for number in 0..packets {
             let message = message(number, self.association.payload_max_bytes());
             let offered = message.offer(&mut self.association, number);
@@ -42,7 +42,7 @@ impl Solo {
     }
 
     /// The frame that is sent when time has passed to the deadline, and when that is.
-    pub fn frame_later(&mut self, now_ns: &mut u64) -> Judged<Vec<u8>> {
+    pub fn frame_later(&mut self, now_ns: &mut u64) -> Checked<Vec<u8>> {
         for _ in 0..100 {
             if let Some(frame) = self.frame(*now_ns) {
                 return Ok(frame);
@@ -65,7 +65,7 @@ impl Solo {
     }
 
     /// Puts a frame off, and gives the answer.
-    fn nack(&mut self, now_ns: u64, frame: &[u8]) -> Judged<Vec<u8>> {
+    fn nack(&mut self, now_ns: u64, frame: &[u8]) -> Checked<Vec<u8>> {
         let token = self.take(now_ns, frame).ok_or("it is fresh")?;
         self.association
             .nack(now_ns, token, NackReason::NotResident);
@@ -75,7 +75,7 @@ impl Solo {
 }
 
 /// 4.4.4: a NACK of an earlier transmission is an answer, but unloading waits for that of the latest.
-pub fn suspension_waits_for_the_nack_of_the_latest_transmission() -> Judged {
+pub fn suspension_waits_for_the_nack_of_the_latest_transmission() -> Checked {
     let (mut sender, mut receiver) = (Solo::new(quick()), Solo::new(quick()));
     let mut now_ns = 5_000_000;
     sender.offer(1)?;
@@ -121,7 +121,7 @@ pub fn suspension_waits_for_the_nack_of_the_latest_transmission() -> Judged {
 }
 
 /// The receiver of a frame may be stopped: as long as its host answers, it is not dead. It takes the frame in the end, once.
-pub fn a_frame_that_waits_to_be_taken_is_answered() -> Judged {
+pub fn a_frame_that_waits_to_be_taken_is_answered() -> Checked {
     let settings = Settings {
         no_answer_ns: 1_000_000,
         ..quick()
@@ -151,7 +151,7 @@ pub fn a_frame_that_waits_to_be_taken_is_answered() -> Judged {
 }
 
 /// 4.4.4: a NACK is feedback, so retries are counted anew.
-pub fn a_nack_is_an_answer() -> Judged {
+pub fn a_nack_is_an_answer() -> Checked {
     let settings = Settings {
         retries_max: 3,
         no_answer_ns: 1,
@@ -192,7 +192,7 @@ pub fn a_nack_is_an_answer() -> Judged {
 }
 
 /// 4.4.2: after 255 retries without an answer, which take several seconds, everything comes back.
-pub fn silence_is_a_verdict_after_255_retries() -> Judged {
+pub fn silence_closes_after_255_retries() -> Checked {
     let mut sender = Solo::new(Settings::default());
     let mut now_ns = 1_000;
     sender.offer(200)?;
@@ -219,7 +219,7 @@ pub fn silence_is_a_verdict_after_255_retries() -> Judged {
 }
 
 /// A receiver that answers NACK for ever is unreachable, too.
-pub fn no_progress_closes() -> Judged {
+pub fn no_progress_closes() -> Checked {
     let settings = Settings {
         no_progress_ns: 3_000_000_000,
         ..Settings::default()
@@ -243,12 +243,12 @@ pub fn no_progress_closes() -> Judged {
 }
 
 /// All packets came back for that reason, once, and nothing changes any more.
-fn ends(sender: &mut Solo, packets: u64, why: CloseReason) -> Judged {
+fn ends(sender: &mut Solo, packets: u64, why: CloseReason) -> Checked {
     let mut count = 0;
     while let Some(returned) = sender.association.next_return() {
         check(
             returned.reason == Return::Ended(why),
-            "the verdict is the reason",
+            "the close reason is the one returned",
         )?;
         check(returned.data[..8] == u64::to_le_bytes(count), "in order")?;
         count += 1;
@@ -262,7 +262,7 @@ fn ends(sender: &mut Solo, packets: u64, why: CloseReason) -> Judged {
 }
 
 /// All of these, with their names.
-pub type Directed = (&'static str, fn() -> Judged);
+pub type Directed = (&'static str, fn() -> Checked);
 pub const ALL: &[Directed] = &[
     (
         "a frame that waits to be taken is answered",
@@ -274,8 +274,8 @@ pub const ALL: &[Directed] = &[
     ),
     ("a NACK is an answer", a_nack_is_an_answer),
     (
-        "silence is a verdict after 255 retries",
-        silence_is_a_verdict_after_255_retries,
+        "silence closes after 255 retries",
+        silence_closes_after_255_retries,
     ),
-    ("no progress is a verdict", no_progress_closes),
+    ("no progress closes", no_progress_closes),
 ];

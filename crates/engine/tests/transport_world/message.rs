@@ -80,7 +80,7 @@ impl Message {
         data.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Offers it, in one of the fast_slots in which it may be.
+    /// Offers it, by one of the calls that may offer it.
     pub fn offer(&self, to: &mut Association, way: u64) -> Result<(), Unsent> {
         let header = &self.header;
         let (metadata, data) = (&self.metadata[..], &self.data[..]);

@@ -1,12 +1,12 @@
-//! Two associations and a bad network between them, in virtual time, and a judge who knows what was offered.
+//! Two associations and a bad network between them, in virtual time, and a checker that knows what was offered.
 #![allow(
     dead_code,
     unreachable_pub,
     reason = "each test includes it and uses its part"
 )]
 
+pub mod checker;
 pub mod directed;
-pub mod judge;
 pub mod message;
 pub mod random;
 
@@ -22,7 +22,7 @@ use hamlyn_engine::transport::{
     answer_not_resident,
 };
 
-use judge::Judge;
+use checker::Checker;
 use message::{Message, message};
 use random::Random;
 
@@ -139,7 +139,7 @@ pub struct World {
     pub plan: Plan,
     pub now_ns: u64,
     pub ends: [End; 2],
-    pub judge: Judge,
+    pub checker: Checker,
     pub random: Random,
     flying: BinaryHeap<Reverse<Flying>>,
     number: u64,
@@ -154,7 +154,7 @@ pub struct World {
 }
 
 /// Or the first thing that was wrong.
-pub type Judged<T = ()> = Result<T, String>;
+pub type Checked<T = ()> = Result<T, String>;
 
 /// Steps after the last event in which everything must have come to an end.
 const LAST_STEPS: u64 = 400_000;
@@ -165,7 +165,7 @@ impl World {
         Self {
             now_ns: 1 + plan.seed % 7 * 40_000_000_000,
             ends: [End::new(settings), End::new(settings)],
-            judge: Judge::default(),
+            checker: Checker::default(),
             random: Random::new(plan.seed),
             flying: BinaryHeap::new(),
             number: 0,
@@ -180,7 +180,7 @@ impl World {
     }
 
     /// Plays the plan to its end.
-    pub fn run(plan: Plan) -> Judged<World> {
+    pub fn run(plan: Plan) -> Checked<World> {
         let mut world = World::new(plan);
         for _ in 0..world.plan.events {
             world.event()?;
@@ -194,7 +194,7 @@ impl World {
     }
 
     /// Plays the plan, and then nothing arrives any more, for ever.
-    pub fn run_into_silence(plan: Plan) -> Judged<World> {
+    pub fn run_into_silence(plan: Plan) -> Checked<World> {
         let mut world = World::new(plan);
         for _ in 0..world.plan.events {
             world.event()?;
@@ -208,11 +208,11 @@ impl World {
     }
 
     /// Nothing goes wrong any more, and everything must come to an end.
-    pub fn calm_down(&mut self) -> Judged {
+    pub fn calm_down(&mut self) -> Checked {
         self.finish(0)
     }
 
-    fn finish(&mut self, cut_ns: u64) -> Judged {
+    fn finish(&mut self, cut_ns: u64) -> Checked {
         self.is_calm = true;
         for path in 0..self.plan.settings.paths {
             self.cut_ns.insert((0, path), cut_ns);
@@ -229,7 +229,7 @@ impl World {
         for _ in 0..LAST_STEPS {
             self.step()?;
             if self.is_over() {
-                return self.judge.end();
+                return self.checker.end();
             }
         }
         Err(format!("no end at {} ns: {}", self.now_ns, self.describe()))
@@ -239,7 +239,7 @@ impl World {
         let of = |end: &End| {
             end.association.as_ref().map(|association| {
                 format!(
-                    "outstanding {} idle {} verdict {:?} deadline {:?} {:?}",
+                    "outstanding {} idle {} close reason {:?} deadline {:?} {:?}",
                     association.outstanding(),
                     association.is_idle(),
                     association.close_reason(),
@@ -261,7 +261,7 @@ impl World {
         self.ends.iter().all(is_over) && self.flying.is_empty()
     }
 
-    fn event(&mut self) -> Judged {
+    fn event(&mut self) -> Checked {
         let at = self.random.below(2) as usize;
         let draw = self.random.below(1000) as u32;
         let plan = &self.plan;
@@ -306,7 +306,7 @@ impl World {
             if message.offer(association, self.random.next()).is_err() {
                 break;
             }
-            self.judge.offered(self.next, at, message);
+            self.checker.offered(self.next, at, message);
             self.next += 1;
         }
         if self.random.chance(500) {
@@ -322,16 +322,16 @@ impl World {
         let message = message(self.next, association.payload_max_bytes());
         let is_accepted = message.offer(association, self.next).is_ok();
         if is_accepted {
-            self.judge.offered(self.next, at, message);
+            self.checker.offered(self.next, at, message);
             self.next += 1;
         }
         is_accepted
     }
 
     /// An end forgets everything: its carrier shakes hands anew, and the other end hears of it.
-    fn restart(&mut self, at: usize) -> Judged {
+    fn restart(&mut self, at: usize) -> Checked {
         self.incarnation += 1;
-        self.judge.forgotten(at);
+        self.checker.forgotten(at);
         self.ends[at] = End::new(self.plan.settings);
         let other = 1 - at;
         self.load(other);
@@ -345,7 +345,7 @@ impl World {
     }
 
     /// One end closes, or its carrier gives up; then both begin anew.
-    fn end(&mut self, at: usize) -> Judged {
+    fn end(&mut self, at: usize) -> Checked {
         self.load(at);
         let is_closed = self.random.chance(500);
         if let Some(association) = &mut self.ends[at].association {
@@ -371,7 +371,7 @@ impl World {
     }
 
     /// Lets time pass to whatever is next.
-    pub fn step(&mut self) -> Judged {
+    pub fn step(&mut self) -> Checked {
         let flying = self.flying.peek().map(|Reverse(flying)| flying.at_ns);
         let of_end = |end: &End| {
             let deadline = end.association.as_ref().and_then(Association::deadline_ns);
@@ -410,7 +410,7 @@ impl World {
         Ok(())
     }
 
-    fn arrive(&mut self, flying: Flying) -> Judged {
+    fn arrive(&mut self, flying: Flying) -> Checked {
         if flying.incarnation != self.incarnation {
             return Ok(());
         }
@@ -440,19 +440,19 @@ impl World {
     }
 
     /// Gives the packets of a frame to the interface.
-    fn take(&mut self, at: usize, token: ReceiveToken, bytes: &[u8]) -> Judged {
+    fn take(&mut self, at: usize, token: ReceiveToken, bytes: &[u8]) -> Checked {
         let Some(association) = &mut self.ends[at].association else {
             return Err("a frame was given out by an association that is not resident".into());
         };
         let mut count = 0;
         for packet in Packets::new(&bytes[token.range()]) {
-            let message = judge::seen(&packet);
+            let message = checker::seen(&packet);
             if self.random.chance(self.plan.refusals) {
                 let why = Refusal::ALL[self.random.below(3) as usize];
-                self.judge.refused(1 - at, &message, why)?;
+                self.checker.refused(1 - at, &message, why)?;
                 association.refused(&token, count, why);
             } else {
-                self.judge.delivered(1 - at, &message)?;
+                self.checker.delivered(1 - at, &message)?;
             }
             count += 1;
         }
@@ -464,7 +464,7 @@ impl World {
     }
 
     /// Sends whatever an end has to send, and fetches what comes back.
-    pub fn pump(&mut self, at: usize) -> Judged {
+    pub fn pump(&mut self, at: usize) -> Checked {
         let mut bytes = vec![0; self.plan.settings.frame_bytes];
         let now_ns = self.now_ns;
         let mut sent = 0;
@@ -510,10 +510,10 @@ impl World {
         Ok(())
     }
 
-    fn fetch(&mut self, at: usize) -> Judged {
+    fn fetch(&mut self, at: usize) -> Checked {
         if let Some(association) = &mut self.ends[at].association {
             while let Some(returned) = association.next_return() {
-                self.judge.returned(at, &returned)?;
+                self.checker.returned(at, &returned)?;
             }
         }
         Ok(())
@@ -557,6 +557,6 @@ impl World {
 }
 
 /// A message that is not one of ours.
-pub fn number(message: &Message) -> Judged<u64> {
+pub fn number(message: &Message) -> Checked<u64> {
     Message::number(&message.data).ok_or_else(|| "a packet without a number".into())
 }

@@ -91,7 +91,7 @@ impl<H: Host> Interface<H> {
         None
     }
 
-    /// As [`Interface::next_notification`], the shortest way for messages to one-shot entries. Written out
+    /// As [`Interface::next_notification`], the fast path for messages to one-shot entries. Written out
     /// beside its twin: with the way as an argument, a message took 39 instructions more.
     #[inline(always)]
     pub(crate) fn next_one_shot(
@@ -113,7 +113,7 @@ impl<H: Host> Interface<H> {
         self.rcv_slowly(queue)
     }
 
-    /// The message that is awaited, if it is the next thing to be received at all and takes no more than the shortest way. It is not announced in the queue, which its slot names.
+    /// The message that is awaited, if it is the next thing to be received at all and can take the fast path. It is not announced in the queue, which its slot names.
     #[inline(always)]
     pub(crate) fn next_awaited(
         &mut self,
@@ -384,7 +384,7 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether something is there to be taken the shortest way.
+    /// Whether there is a packet for the fast path.
     #[inline]
     pub(crate) fn is_at_hand(&mut self) -> bool {
         match &mut self.inbound {

@@ -271,7 +271,7 @@ impl Receiver {
             if !manager.pause(&mut wait_state)? {
                 return Ok(false);
             }
-            // What comes while we wait should be seen soon, so the shortest way is tried first.
+            // A record that comes while we wait should be seen soon, so the fast path is tried first.
             self.note_ways();
             if self.deliver_short(manager) {
                 return Ok(true);
@@ -292,7 +292,7 @@ impl Receiver {
         Ok(record.is_some())
     }
 
-    /// To be called when anything changed but what the shortest ways change themselves.
+    /// To be called when anything changed but what the fast paths change themselves.
     fn note_ways(&mut self) {
         let only = match self.extents.as_slice() {
             [only] if self.broken.is_none() => Some(only),

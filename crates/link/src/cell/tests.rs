@@ -49,7 +49,7 @@ fn either_short(cell: &Cell) -> Option<Short> {
     }
 }
 
-/// A short packet as the long way shows it.
+/// A short packet as the general path shows it.
 fn seen_whole(short: &Short) -> (Header, Placement) {
     let placement = Placement {
         data: Data::Cell(short.data),

@@ -185,7 +185,7 @@ fn credit_is_held_back_but_not_forever() {
 }
 
 #[test]
-fn nothing_is_shown_the_shortest_way_after_the_end() {
+fn the_fast_path_shows_nothing_after_the_end() {
     let (mapping, mut consumer, geometry) = ring();
     let first = geometry.cells_offset();
     mapping.store_u64(first, 2).unwrap();

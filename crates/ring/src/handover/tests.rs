@@ -68,7 +68,7 @@ fn nobody_writes_what_is_held() {
     });
 }
 
-/// The same by the shorter way, which writes and completes while it holds the open piece.
+/// The same by the fast path, which writes and completes while it holds the open piece.
 #[test]
 fn nobody_writes_what_is_held_when_that_is_done_at_once() {
     check(|| {
@@ -93,7 +93,7 @@ fn nobody_writes_what_is_held_when_that_is_done_at_once() {
     });
 }
 
-/// Only what lies in one piece is done the shorter way, whatever the numbers are.
+/// Only a message within one piece takes the fast path, whatever the numbers are.
 #[test]
 fn ranges_in_several_pieces_go_the_longer_way() {
     loom::model(|| {

@@ -24,7 +24,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-/// What a poll does; which places had poll_set.
+/// What a poll does; which indices had turns.
 fn poll(poll_set: &mut PollSet, busy: u64) -> Vec<usize> {
     let mut seen = Vec::new();
     for _ in 0..poll_set.count() {

@@ -1,4 +1,4 @@
-//! A part of a memory as the shortest way of reception writes it: one comparison, two stores.
+//! A part of a memory as the fast path of reception writes it: one comparison, two stores.
 //!
 //! Refused here: any byte outside the part.
 

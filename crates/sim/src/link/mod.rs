@@ -2,7 +2,7 @@
 //!
 //! Within a node a link carries what it is given, in packets of their own, in any order that the way between has; it loses
 //! nothing. Between nodes with a network it is an association of the engine (`connection`). Both show
-//! short packets and single ones in place, so that the engine's shortest ways are simulated, too.
+//! short packets and single ones in place, so that the engine's fast paths are simulated, too.
 
 pub(crate) mod channel;
 pub(crate) mod connection;

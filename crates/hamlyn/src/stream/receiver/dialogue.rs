@@ -302,7 +302,7 @@ impl Receiver {
         let Some(target) = self.credit else {
             return false;
         };
-        // With data that say nothing it is a short packet, which is sent and received the shortest way.
+        // With data that say nothing it is a short packet, which takes the fast path at both ends.
         let message = Message::new(&[0; CREDIT_BYTES]).word(credit.to_word());
         manager.send_msg(&target, &message, Wait::Poll).is_ok()
     }

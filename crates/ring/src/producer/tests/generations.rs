@@ -177,7 +177,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Takes one message the shortest way, if one is out.
+    /// Takes one message by the fast path, if one is out.
     fn take_short(&mut self) -> bool {
         loop {
             if let Some(cell) = self.consumer.look(0) {

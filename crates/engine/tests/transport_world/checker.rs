@@ -7,7 +7,7 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Packet, Return, Returned};
 
 use super::message::Message;
-use super::{Judged, number};
+use super::{Checked, number};
 
 /// What became of a packet.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ struct Fate {
 
 /// Of all packets.
 #[derive(Default)]
-pub struct Judge {
+pub struct Checker {
     fates: BTreeMap<u64, Fate>,
     pub delivered: u64,
     pub returned: u64,
@@ -47,7 +47,7 @@ pub fn seen(packet: &Packet<'_>) -> Message {
     }
 }
 
-impl Judge {
+impl Checker {
     pub fn offered(&mut self, number: u64, from: usize, message: Message) {
         let fate = Fate {
             from,
@@ -66,7 +66,7 @@ impl Judge {
         of_it.for_each(|fate| fate.forgotten = true);
     }
 
-    fn fate(&mut self, from: usize, message: &Message) -> Judged<(u64, &mut Fate)> {
+    fn fate(&mut self, from: usize, message: &Message) -> Checked<(u64, &mut Fate)> {
         let number = number(message)?;
         match self.fates.get_mut(&number) {
             Some(fate) if fate.from == from && fate.message == *message => Ok((number, fate)),
@@ -75,7 +75,7 @@ impl Judge {
         }
     }
 
-    pub fn delivered(&mut self, from: usize, message: &Message) -> Judged {
+    pub fn delivered(&mut self, from: usize, message: &Message) -> Checked {
         self.delivered += 1;
         let (number, fate) = self.fate(from, message)?;
         if fate.delivered || fate.refused.is_some() {
@@ -91,7 +91,7 @@ impl Judge {
     }
 
     /// The interface would not have it.
-    pub fn refused(&mut self, from: usize, message: &Message, why: Refusal) -> Judged {
+    pub fn refused(&mut self, from: usize, message: &Message, why: Refusal) -> Checked {
         let (number, fate) = self.fate(from, message)?;
         if fate.delivered || fate.refused.is_some() {
             return Err(format!("packet {number} came twice"));
@@ -100,7 +100,7 @@ impl Judge {
         Ok(())
     }
 
-    pub fn returned(&mut self, from: usize, returned: &Returned<'_>) -> Judged {
+    pub fn returned(&mut self, from: usize, returned: &Returned<'_>) -> Checked {
         self.returned += 1;
         let message = Message {
             header: returned.header,
@@ -127,7 +127,7 @@ impl Judge {
     }
 
     /// Everything is over.
-    pub fn end(&self) -> Judged {
+    pub fn end(&self) -> Checked {
         for (number, fate) in &self.fates {
             if fate.returned.is_none() && !fate.delivered && !fate.forgotten {
                 return Err(format!("packet {number} is lost: {fate:?}"));
