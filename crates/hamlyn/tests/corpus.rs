@@ -198,7 +198,7 @@ fn cell_seeds() -> Vec<Seed> {
             1,
             2,
         ];
-        // 1 MiB of bulk, packets of 16 KiB.
+        // 1 MiB of payload arena, packets of 16 KiB.
         let words = words.map(u64::to_le_bytes);
         [&[4], words.as_flattened()].concat()
     };

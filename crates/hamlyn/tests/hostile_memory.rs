@@ -22,7 +22,7 @@ use support::{LONG, Random, namespace, open, until};
 /// Messages that the victim and the honest peer exchange.
 const ROUNDS: u64 = 3_000;
 
-/// Writes somewhere: flags, counts, whole cells that are nearly right, the bulk.
+/// Writes somewhere: flags, counts, whole cells that are nearly right, the payload arena.
 fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
     let memory = if random.below(3) == 0 {
         &link.from_victim
@@ -96,14 +96,14 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
             random.below(6)
         };
         let first = match random.below(4) {
-            // Data in the bulk, and with a word of metadata; data in their place.
+            // Data in the payload arena, and with a word of metadata; data in their place.
             0 => 1 << 56,
             1 => 3 << 56 | 8 << 48,
             2 => 2 << 40 | [0, 2 << 56 | 8 << 48][random.below(2) as usize],
             _ => random.below(2) << 32 | random.below(4) << 40,
         };
         let length = [random.below(17), random.below(300)][random.below(2) as usize];
-        // Some places are inside the bulk, some half, some not at all.
+        // Some places are inside the payload arena, some half, some not at all.
         let magnitude = random.below(33);
         let place = random.below(1 << magnitude) / 64 * 64;
         let words = [
@@ -329,7 +329,7 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
     for (number, at) in [(1, 0), (2, 1)] {
         let link = RawLink::connect(&namespace, identity, HOSTILE + number).unwrap();
         let cells = link.to_victim_geometry.cells_offset();
-        // An impossible flag; or a possible one, and a placement outside the bulk.
+        // An impossible flag; or a possible one, and a placement outside the payload arena.
         let first = if at == 0 { 77 } else { 2 | 1 << 56 };
         link.to_victim
             .store_u64(cells + 32, 1 | u64::from(u32::MAX) << 32)

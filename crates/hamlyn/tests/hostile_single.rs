@@ -18,7 +18,7 @@ use support::{namespace, open, until};
 
 const AREA_BYTES: u64 = 8192;
 const DATA_BYTES: u32 = 1000;
-/// Where in the bulk the data lie.
+/// Where in the payload arena the data lie.
 const PLACE: u32 = 64;
 
 struct Scene {
@@ -226,7 +226,7 @@ fn single_packets_are_refused_by_the_names_that_others_have() {
 }
 
 #[test]
-fn a_place_outside_the_bulk_ends_the_link() {
+fn an_offset_outside_the_payload_arena_ends_the_link() {
     for case in 0..4 {
         let mut scene = Scene::new();
         let arena_bytes = scene.link.to_victim_geometry.arena_bytes();

@@ -1,4 +1,4 @@
-//! One direction of a link: packets into cells and bulk, and out of them.
+//! One direction of a link: packets into cells and payload arena, and out of them.
 //!
 //! The way there: short data go into the cell; everything else into the payload arena,
 //! copied once, straight from where it lies. The way back: the cell is copied out

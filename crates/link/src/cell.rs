@@ -224,7 +224,7 @@ fn header(cell: &Cell) -> Header {
 }
 
 /// The header in a cell, and where the packet's bytes are: all of them inside a
-/// bulk of `arena_bytes`, and not more than `payload_max_bytes`.
+/// payload arena of `arena_bytes`, and not more than `payload_max_bytes`.
 #[inline(always)]
 pub fn decode(
     cell: &Cell,
@@ -286,7 +286,7 @@ pub fn decode(
         return Err(LinkFault::Placement);
     }
     let placement = Placement {
-        // `needed` fits into what is left of a bulk whose size is a u32.
+        // `needed` fits into what is left of a payload arena whose size is a u32.
         data: if placed {
             Data::Placed
         } else {

@@ -1,7 +1,7 @@
 //! How the memory of one direction is laid out.
 //!
 //! A control page (the consumer's counts and its reports, and what either end waits for), then cells of one line, then
-//! bulk bytes. The receiver makes the memory; both sides compute the same
+//! payload bytes. The receiver makes the memory; both sides compute the same
 //! layout from the two numbers of [`Geometry`] and trust nothing else about it.
 //!
 //! Most of it is address space only. What is [`Geometry::reserved`] is there from the beginning;
@@ -23,16 +23,16 @@ pub const CELLS_IDLE: u32 = (PAGE_BYTES / LINE_BYTES) as u32;
 /// directions, stay in the caches nearest to a processor. Twice as many are half as fast on some
 /// (docs/performance.md).
 pub const CELLS_FAST: u32 = 4 * CELLS_IDLE;
-/// Least bulk of a ring, in bytes.
+/// The smallest payload arena of a ring, in bytes.
 pub const ARENA_MIN_BYTES: u32 = 128 << 10;
-/// Most bulk of a ring, in bytes.
+/// The largest payload arena of a ring, in bytes.
 pub const ARENA_MAX_BYTES: u32 = 64 << 20;
 
 /// Longest payload for which there is room from the beginning.
 pub const FIRST_PAYLOAD_BYTES: usize = 16 << 10;
 
 const _: () = {
-    // The largest payload, with its metadata in a line of their own, fits into the least bulk.
+    // The largest payload, with its metadata in a line of their own, fits into the smallest payload arena.
     assert!(PACKET_PAYLOAD_MAX + USER_METADATA_BYTES + LINE_BYTES <= ARENA_MIN_BYTES as usize);
     // The whole layout fits into 32 bits.
     assert!((CELLS_MAX as u64) * 64 + (ARENA_MAX_BYTES as u64) + 4096 < 1 << 32);
@@ -61,7 +61,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// What a link has unless it is told otherwise. Cells and bulk that are not in use cost
+    /// What a link has unless it is told otherwise. Cells and arena bytes that are not in use cost
     /// nothing.
     pub const DEFAULT: Self = Self {
         cells: 8192,

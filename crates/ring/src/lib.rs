@@ -5,7 +5,7 @@
 //! indices, sizes and masks never leave private memory. `Empty` and `Corrupt`
 //! are different answers, and corruption ends that peer only.
 //!
-//! This crate refuses to know what it carries: cells are eight words, bulk is
+//! This crate refuses to know what it carries: cells are eight words, the payload arena is
 //! bytes. It makes no system call on the path of a message, and all of its
 //! `unsafe` lies in one module, `shared`.
 //!

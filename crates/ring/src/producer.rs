@@ -104,7 +104,7 @@ impl Lap {
 }
 
 impl<M: CellMemory> Producer<M> {
-    /// The sending end of an unused memory. At most `window_bytes` of its bulk
+    /// The sending end of an unused memory. At most `window_bytes` of its payload arena
     /// are present and used at first.
     pub fn new(memory: M, geometry: Geometry, window_bytes: usize) -> Self {
         let idle = u64::from(geometry.cells_idle());
@@ -284,7 +284,7 @@ impl<M: CellMemory> Producer<M> {
     }
 
     /// Gives memory back that an idle ring does not need: cells beyond the first page of them, and
-    /// bulk beyond the first window, as far as the consumer has returned them. To be called before
+    /// arena bytes beyond the first window, as far as the consumer has returned them. To be called before
     /// sleeping, or after nothing was sent for long. Returns how many bytes were given back. Makes system
     /// calls, but none if there is nothing to give back.
     #[cold]

@@ -406,7 +406,7 @@ pub(crate) fn offsets_that_overflow_are_refused(world: &World) {
 }
 
 pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
-    // More than any ring holds, in messages that need a place in the bulk.
+    // More than any ring holds, in messages that need a place in the payload arena.
     const DATA: [u8; 100] = [3; 100];
     world.run(&[
         &|peer| {

@@ -296,7 +296,7 @@ impl Random {
     }
 }
 
-/// Overwrites what the peer of a link may write: credit, cells, bulk; sometimes
+/// Overwrites what the peer of a link may write: credit, cells, payload arena; sometimes
 /// with values that are nearly right.
 fn vandalise(random: &mut Random, memory: &Mapping) {
     let geometry = Geometry::DEFAULT;

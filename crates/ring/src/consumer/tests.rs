@@ -157,7 +157,7 @@ fn credit_is_held_back_but_not_forever() {
     let _ = consumer.done(0);
     let _ = consumer.return_credit();
     assert_eq!(count(), 17);
-    // Much bulk comes back at once, and some of it when there is time.
+    // Much payload comes back at once, and some of it when there is time.
     let _ = consumer.done(geometry.arena_bytes() as usize / 4 + 1);
     assert_eq!(count(), 18);
     let _ = consumer.done(0);

@@ -152,7 +152,7 @@ fn the_window_grows_only_when_it_was_full() {
 }
 
 proptest! {
-    /// Every cell comes out once, in order, whole, with its bulk bytes untouched.
+    /// Every cell comes out once, in order, whole, with its payload bytes untouched.
     #[test]
     fn a_ring_is_a_queue(
         shift in 1_u32..6,

@@ -14,7 +14,7 @@ use super::pair::{Order, Pair};
 use super::report::Report;
 use super::{Effort, median};
 use hamlyn_ring::caches::Caches;
-use hand_off::{Field, Way};
+use hand_off::{Field, Transfer};
 
 /// Sizes at which large messages are measured.
 pub(crate) const SIZES_BYTES: [usize; 5] = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
@@ -116,7 +116,7 @@ fn at_size(
     effort: Effort,
 ) -> Result<Figures> {
     let messages = (effort.bytes_per_run / buffers.size_bytes).max(4) as u64;
-    let two_copies = |copy_in, copy_out| Way::TwoCopies {
+    let two_copies = |copy_in, copy_out| Transfer::TwoCopies {
         window_bytes: Caches::here()
             .window_bytes()
             .min(hand_off::WINDOW_MAX_BYTES),
@@ -131,18 +131,18 @@ fn at_size(
     // The first run warms up.
     for run in 0..=effort.runs {
         let first = run as u64 * messages;
-        let mut raw = |way| -> Result<f64> {
+        let mut raw = |transfer| -> Result<f64> {
             pair.actor.order(&Order::LargeFollow {
-                way,
+                transfer,
                 buffers,
                 first,
                 messages,
             })?;
             let () = pair.actor.answer()?;
-            field.lead(way, buffers, source, first, messages)
+            field.lead(transfer, buffers, source, first, messages)
         };
         // Which way of copying is best depends on where the two processors are; the best counts.
-        let put = raw(Way::Put(Through))?.max(raw(Way::Put(Past))?);
+        let put = raw(Transfer::Put(Through))?.max(raw(Transfer::Put(Past))?);
         let two = raw(two_copies(Through, Through))?
             .max(raw(two_copies(Through, Past))?)
             .max(raw(two_copies(Past, Through))?)

@@ -8,7 +8,7 @@ use hamlyn::{Manager, Strategy};
 use serde::{Deserialize, Serialize};
 
 use super::large::Buffers;
-use super::large::hand_off::Way;
+use super::large::hand_off::Transfer;
 use super::large::ours::Placement;
 use super::latency::Protocol;
 use super::raw::Ground;
@@ -45,7 +45,7 @@ pub(crate) enum Order {
     LargeField { path: PathBuf },
     /// The other side of raw hand-offs.
     LargeFollow {
-        way: Way,
+        transfer: Transfer,
         buffers: Buffers,
         first: u64,
         messages: u64,

@@ -69,14 +69,14 @@ pub(crate) fn run() -> Result<()> {
                 answer(&())?;
             }
             Order::LargeFollow {
-                way,
+                transfer,
                 buffers,
                 first,
                 messages,
             } => {
                 answer(&())?;
                 let field = field.as_mut().context("no field is open")?;
-                field.follow(way, buffers, first, messages)?;
+                field.follow(transfer, buffers, first, messages)?;
             }
             Order::LargeDone => {
                 field = None;

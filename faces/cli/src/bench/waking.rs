@@ -59,12 +59,12 @@ impl Score {
 }
 
 /// A way to sleep, and to be woken.
-struct Way<'a> {
+struct Wakeup<'a> {
     sleep: Box<dyn FnMut() -> Result<()> + Send + 'a>,
     wake: Box<dyn FnMut() -> Result<()> + 'a>,
 }
 
-/// The order in which three ways have their turns, which is another each time.
+/// The order in which three wakeups have their turns, which is another each time.
 fn order(time: u64) -> [usize; 3] {
     const ORDERS: [[usize; 3]; 6] = [
         [0, 1, 2],
@@ -78,11 +78,11 @@ fn order(time: u64) -> [usize; 3] {
 }
 
 /// Lets a thread sleep so often in each way, and wakes it each time. What each waking took.
-fn wakings(processor: usize, times: u64, ways: [Way<'_>; 3]) -> Result<[Vec<f64>; 3]> {
+fn wakings(processor: usize, times: u64, wakeups: [Wakeup<'_>; 3]) -> Result<[Vec<f64>; 3]> {
     let score = &Score::new();
     let mut wakes = Vec::new();
     let mut sleeps = Vec::new();
-    for Way { sleep, wake } in ways {
+    for Wakeup { sleep, wake } in wakeups {
         sleeps.push(sleep);
         wakes.push(wake);
     }
@@ -121,11 +121,11 @@ fn wakings(processor: usize, times: u64, ways: [Way<'_>; 3]) -> Result<[Vec<f64>
     })
 }
 
-fn by_futex() -> Way<'static> {
+fn by_futex() -> Wakeup<'static> {
     let word = Arc::new(AtomicU32::new(0));
     let theirs = Arc::clone(&word);
     let mut seen = 0;
-    Way {
+    Wakeup {
         sleep: Box::new(move || {
             while theirs.load(Acquire) == seen {
                 // Shared, as between processes.
@@ -145,10 +145,10 @@ fn by_futex() -> Way<'static> {
     }
 }
 
-fn by_eventfd() -> Result<Way<'static>> {
+fn by_eventfd() -> Result<Wakeup<'static>> {
     let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).context("making an eventfd")?);
     let theirs = Arc::clone(&event);
-    Ok(Way {
+    Ok(Wakeup {
         sleep: Box::new(move || {
             rustix::io::read(&theirs, &mut [0_u8; 8]).context("sleeping on an eventfd")?;
             Ok(())
@@ -167,7 +167,7 @@ fn open() -> Result<Interface<ProcessHost>> {
 }
 
 /// A receiver that does not poll before it sleeps, and a sender to it.
-fn by_message() -> Result<Way<'static>> {
+fn by_message() -> Result<Wakeup<'static>> {
     let (mut there, mut here) = (open()?, open()?);
     let area = there.allocate(64)?;
     let mut queue = there.open_queue(1024)?;
@@ -175,7 +175,7 @@ fn by_message() -> Result<Way<'static>> {
     let ticket = slot.fast_ticket(0, 64)?;
     let target = here.target(&ticket, TIMEOUT)?;
     let terminus = here.open_terminus(TerminusOptions::default())?;
-    Ok(Way {
+    Ok(Wakeup {
         sleep: Box::new(move || {
             let taken = there.rcv_block(&mut queue, TIMEOUT)?;
             taken.map(|_| ()).context("nothing came")
@@ -197,8 +197,8 @@ pub(crate) fn measure(
     let times = effort.batches as u64 * 4;
     let mut took = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
-        let ways = [by_message()?, by_futex(), by_eventfd()?];
-        for (all, some) in took.iter_mut().zip(wakings(processor, times, ways)?) {
+        let wakeups = [by_message()?, by_futex(), by_eventfd()?];
+        for (all, some) in took.iter_mut().zip(wakings(processor, times, wakeups)?) {
             all.extend(some);
         }
     }

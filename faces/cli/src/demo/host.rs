@@ -26,7 +26,7 @@ const KNOCK: Duration = Duration::from_millis(5);
 /// What is to be done.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Send so many messages to each of these, and take as many from them; answers with a [`Way`].
+    /// Send so many messages to each of these, and take as many from them; answers with a [`Route`].
     Exchange {
         to: Vec<String>,
         from: u64,
@@ -40,7 +40,7 @@ pub(super) enum Order {
 
 /// How messages went.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Way {
+pub(super) struct Route {
     pub(super) is_encrypted: bool,
     pub(super) local: String,
     pub(super) peer: String,
@@ -55,7 +55,7 @@ pub(super) struct Loss {
     pub(super) returned: u64,
 }
 
-struct Desk {
+struct Program {
     manager: Manager<ProcessHost>,
     inbox: tagged_write::Receiver,
     /// To whom there is a link, unless it has ended.
@@ -67,7 +67,7 @@ pub(crate) fn run() -> Result<()> {
     let inbox = tagged_write::Receiver::new(&manager, AREA_BYTES, TAGS)?;
     let ticket = inbox.ticket().to_bytes();
     manager.interface().offer(ITEM, Supply::Always, &ticket)?;
-    let mut desk = Desk {
+    let mut program = Program {
         manager,
         inbox,
         senders: BTreeMap::new(),
@@ -76,23 +76,23 @@ pub(crate) fn run() -> Result<()> {
     while let Some(order) = next_order()? {
         match order {
             Order::Exchange { to, from, messages } => {
-                answer(&desk.exchange(&to, from, messages)?)?;
+                answer(&program.exchange(&to, from, messages)?)?;
             }
             Order::Seek { whom, seconds } => {
                 let wait = Wait::For(Duration::from_secs(seconds));
-                let found = desk
+                let found = program
                     .manager
                     .interface()
                     .ask(Address::Name(&whom), ITEM, wait);
                 answer(&found.err().map(|error| error.to_string()))?;
             }
-            Order::Persist { to } => answer(&desk.persist(&to)?)?,
+            Order::Persist { to } => answer(&program.persist(&to)?)?,
         }
     }
     Ok(())
 }
 
-impl Desk {
+impl Program {
     fn sender(&mut self, to: &str) -> Result<tagged_write::Sender> {
         let ticket = self
             .manager
@@ -105,7 +105,7 @@ impl Desk {
     }
 
     /// Sends and takes in turn: a message is acknowledged when it was taken, so somebody who only sends holds up the others.
-    fn exchange(&mut self, to: &[String], from: u64, messages: u64) -> Result<Way> {
+    fn exchange(&mut self, to: &[String], from: u64, messages: u64) -> Result<Route> {
         let mut senders = Vec::new();
         for name in to {
             senders.push(self.sender(name)?);
@@ -153,7 +153,7 @@ impl Desk {
             .peers()
             .filter_map(|(link, _)| interface.connection_state(link));
         let state = states.next().context("no link over the wire")?;
-        Ok(Way {
+        Ok(Route {
             is_encrypted: state.is_encrypted,
             local: state.local.ip().to_string(),
             peer: state.peer.ip().to_string(),

@@ -9,7 +9,7 @@ use hamlyn::host::network::ClusterSecret;
 use hamlyn_testbed::{TestHost, Testbed};
 
 use super::file::{Kept, keep};
-use super::host::{DESK, Loss, Order, Way};
+use super::host::{DESK, Loss, Order, Route};
 use crate::actor::{Actor, Role, this_program};
 
 const NAMES: [&str; 3] = ["red", "green", "blue"];
@@ -87,7 +87,7 @@ fn desk(host: usize) -> String {
 
 impl Hosts {
     /// Each writes to each other, and takes what the others write.
-    fn exchange(&mut self, hosts: &[usize], messages: u64) -> Result<Vec<Way>> {
+    fn exchange(&mut self, hosts: &[usize], messages: u64) -> Result<Vec<Route>> {
         for &from in hosts {
             let others = hosts.iter().filter(|&&to| to != from);
             self.actors[from].order(&Order::Exchange {
@@ -96,21 +96,21 @@ impl Hosts {
                 messages,
             })?;
         }
-        let mut ways = Vec::new();
+        let mut routes = Vec::new();
         for &from in hosts {
-            ways.push(self.actors[from].answer::<Way>()?);
+            routes.push(self.actors[from].answer::<Route>()?);
         }
-        Ok(ways)
+        Ok(routes)
     }
 }
 
 pub(super) fn messages(hosts: &mut Hosts) -> Result<String> {
-    let ways = hosts.exchange(&[RED, GREEN, BLUE], MESSAGES)?;
+    let routes = hosts.exchange(&[RED, GREEN, BLUE], MESSAGES)?;
     ensure!(
-        ways.iter().all(|way| way.is_encrypted),
+        routes.iter().all(|way| way.is_encrypted),
         "not all was encrypted"
     );
-    let first = &ways[RED];
+    let first = &routes[RED];
     Ok(format!(
         "{} messages between {}, {} and {}: each once, encrypted ({} to {}, ...)",
         MESSAGES * 6,

@@ -8,7 +8,7 @@ use crate::geometry::ARENA_MIN_BYTES;
 
 const CELLS: usize = 8;
 
-/// Cells on the model checker's atomics, and bulk in which it reports every
+/// Cells on the model checker's atomics, and a payload arena in which it reports every
 /// access that is not ordered against the others.
 struct Modelled {
     cells: [[loom::sync::atomic::AtomicU64; 2]; CELLS],
@@ -155,7 +155,7 @@ fn no_wake_up_for_a_returned_cell_is_lost() {
     });
 }
 
-/// Two cells, room for one payload, three messages of which two have one: bulk
+/// Two cells, room for one payload, three messages of which two have one: arena
 /// is used again only when the consumer has given it back.
 #[test]
 fn the_model_checker_finds_no_disorder() {

@@ -35,7 +35,7 @@ pub(crate) enum Copy {
 
 /// How the sender's bytes get to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Way {
+pub(crate) enum Transfer {
     /// One copy into the receiver's memory.
     Put(Copy),
     /// A copy into a bounded buffer, a copy out of it.
@@ -88,21 +88,21 @@ impl Field {
     /// Sends so many messages, the first of which has that number. Bytes per second.
     pub(crate) fn lead(
         &self,
-        way: Way,
+        transfer: Transfer,
         buffers: Buffers,
         source: &[u8],
         first: u64,
         messages: u64,
     ) -> Result<f64> {
         let (sent, taken) = self.counts()?;
-        let pieces = Pieces::of(way, buffers.size_bytes);
+        let pieces = Pieces::of(transfer, buffers.size_bytes);
         let start = std::time::Instant::now();
         let mut seen = 0;
         let total = messages * pieces.per_message;
         for piece in 0..total {
-            while piece - seen >= pieces.on_their_way(way, buffers) {
+            while piece - seen >= pieces.on_their_way(transfer, buffers) {
                 seen = taken.load(Acquire);
-                if piece - seen >= pieces.on_their_way(way, buffers) {
+                if piece - seen >= pieces.on_their_way(transfer, buffers) {
                     spin_loop();
                 }
             }
@@ -110,18 +110,18 @@ impl Field {
             let part = (piece % pieces.per_message) as usize * pieces.bytes;
             let from = buffers.source_offset(message) + part;
             let bytes = &source[from..from + pieces.bytes];
-            let to = match way {
-                Way::Put(_) => REGION_OFFSET + buffers.target_offset(message),
-                Way::TwoCopies { .. } => WINDOW_OFFSET + pieces.place(way, piece),
+            let to = match transfer {
+                Transfer::Put(_) => REGION_OFFSET + buffers.target_offset(message),
+                Transfer::TwoCopies { .. } => WINDOW_OFFSET + pieces.place(transfer, piece),
             };
-            match way {
-                Way::Put(Copy::Through)
-                | Way::TwoCopies {
+            match transfer {
+                Transfer::Put(Copy::Through)
+                | Transfer::TwoCopies {
                     copy_in: Copy::Through,
                     ..
                 } => self.mapping.copy_in(to, bytes)?,
-                Way::Put(Copy::Past)
-                | Way::TwoCopies {
+                Transfer::Put(Copy::Past)
+                | Transfer::TwoCopies {
                     copy_in: Copy::Past,
                     ..
                 } => self.mapping.stream_in(to, bytes)?,
@@ -142,7 +142,7 @@ impl Field {
     /// The other side of [`Field::lead`].
     pub(crate) fn follow(
         &mut self,
-        way: Way,
+        transfer: Transfer,
         buffers: Buffers,
         first: u64,
         messages: u64,
@@ -151,17 +151,17 @@ impl Field {
             self.own = Some(Mapping::anonymous(REGION_BYTES)?);
         }
         let (sent, taken) = self.counts()?;
-        let pieces = Pieces::of(way, buffers.size_bytes);
+        let pieces = Pieces::of(transfer, buffers.size_bytes);
         let total = messages * pieces.per_message;
         for piece in 0..total {
             while sent.load(Acquire) <= piece {
                 spin_loop();
             }
-            if let (Way::TwoCopies { copy_out, .. }, Some(own)) = (way, &self.own) {
+            if let (Transfer::TwoCopies { copy_out, .. }, Some(own)) = (transfer, &self.own) {
                 let message = first + piece / pieces.per_message;
                 let part = (piece % pieces.per_message) as usize * pieces.bytes;
                 let to = buffers.target_offset(message) + part;
-                let from = WINDOW_OFFSET + pieces.place(way, piece);
+                let from = WINDOW_OFFSET + pieces.place(transfer, piece);
                 let copy = match copy_out {
                     Copy::Through => shared::StoreKind::Temporal,
                     Copy::Past => shared::StoreKind::NonTemporal,
@@ -193,10 +193,10 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn of(way: Way, size_bytes: usize) -> Self {
-        let bytes = match way {
-            Way::Put(_) => size_bytes,
-            Way::TwoCopies { chunk_bytes, .. } => chunk_bytes.min(size_bytes),
+    fn of(transfer: Transfer, size_bytes: usize) -> Self {
+        let bytes = match transfer {
+            Transfer::Put(_) => size_bytes,
+            Transfer::TwoCopies { chunk_bytes, .. } => chunk_bytes.min(size_bytes),
         };
         Self {
             bytes,
@@ -204,14 +204,14 @@ impl Pieces {
         }
     }
 
-    fn on_their_way(self, way: Way, buffers: Buffers) -> u64 {
-        match way {
-            Way::Put(_) => buffers.on_their_way(),
-            Way::TwoCopies { window_bytes, .. } => (window_bytes / self.bytes) as u64,
+    fn on_their_way(self, transfer: Transfer, buffers: Buffers) -> u64 {
+        match transfer {
+            Transfer::Put(_) => buffers.on_their_way(),
+            Transfer::TwoCopies { window_bytes, .. } => (window_bytes / self.bytes) as u64,
         }
     }
 
-    fn place(self, way: Way, piece: u64) -> usize {
-        (piece % self.on_their_way(way, Buffers::default())) as usize * self.bytes
+    fn place(self, transfer: Transfer, piece: u64) -> usize {
+        (piece % self.on_their_way(transfer, Buffers::default())) as usize * self.bytes
     }
 }
