@@ -484,4 +484,10 @@ impl<H: Host> Sender<H> {
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.manager.enter().fence_to(&self.target, wait)
     }
+
+    /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the
+    /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told.
+    pub async fn fence_async(&self) -> Result<(), FenceError> {
+        self.manager.fence_async(&self.target).await
+    }
 }

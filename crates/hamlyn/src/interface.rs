@@ -84,6 +84,7 @@ pub struct Interface<H: Host> {
     fast_path_gate: Arc<AtomicBool>,
     /// Where end points that are gone leave what is to be done for them.
     pub(crate) leaving: Leaving,
+    untold: Untold,
     /// What their manager is to do of it.
     pub(crate) remains: Vec<Remains>,
     strategy: Strategy,
@@ -102,6 +103,7 @@ pub struct Interface<H: Host> {
 }
 
 pub(crate) use fencing::Fence;
+use fencing::Untold;
 pub use sending::Sent;
 pub(crate) use sleepers::Joined;
 
@@ -130,6 +132,7 @@ impl<H: Host> Interface<H> {
             attention: Arc::clone(driver.attention()),
             fast_path_gate: Arc::clone(driver.attention()),
             leaving: Leaving::new(Arc::clone(driver.attention())),
+            untold: Untold::default(),
             remains: Vec::new(),
             driver: None,
             inbound,

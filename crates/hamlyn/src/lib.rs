@@ -54,6 +54,7 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod event_loop;
+mod fences;
 pub mod grant;
 pub mod group;
 mod half;

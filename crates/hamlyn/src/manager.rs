@@ -31,8 +31,8 @@ use hamlyn_host::sharing::{Shared, Sharing, await_readable};
 use hamlyn_host::{Host, HostError};
 
 use crate::core::Core;
-use crate::error::{FenceError, OpenError, ReceiveError, SendError};
-use crate::interface::{Fence, Interface, Joined};
+use crate::error::{OpenError, ReceiveError, SendError};
+use crate::interface::{Interface, Joined};
 use crate::message::{Message, Target};
 use crate::processor::Strategy;
 use crate::tasks::Woken;
@@ -261,21 +261,6 @@ impl<'a, H: Host> Entered<'a, H> {
         if self.interface.activity() != before || self.interface.has_waited_long(wait_state) {
             self.interface.learn(wait_state);
         }
-    }
-
-    /// Waits for a fence that was begun; other threads use the manager meanwhile.
-    fn run_fence(&mut self, mut fence: Fence, wait: Wait) -> Result<(), FenceError> {
-        let mut wait_state = WaitState::new(wait);
-        while !self.interface.continue_fence(&mut fence) && self.pause(&mut wait_state)? {}
-        self.interface.end_fence(fence)
-    }
-
-    /// As [`Manager::fence`], for what was sent to the interface of that target.
-    pub(crate) fn fence_to(&mut self, target: &Target, wait: Wait) -> Result<(), FenceError> {
-        self.reap();
-        let (link, to) = (target.link(), target.ticket().destination);
-        let fence = self.interface.begin_fence_to(link, to);
-        self.run_fence(fence, wait)
     }
 
     /// Sends a message over the manager's terminus.
@@ -544,15 +529,6 @@ impl<H: Host> Manager<H> {
                 return Ok(false);
             }
         }
-    }
-
-    /// Waits until everything that was accepted before is in its place at its receivers, or says what is not. See
-    /// [`Interface::fence`]; other threads may use the manager meanwhile.
-    pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
-        let mut core = self.enter();
-        core.reap();
-        let fence = core.interface.begin_fence();
-        core.run_fence(fence, wait)
     }
 
     /// The manager, to be moved to another thread, if no end point and no other handle holds it.

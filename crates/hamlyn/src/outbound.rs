@@ -96,7 +96,7 @@ pub(crate) struct TxRoutes<T> {
     routes: CachedTable<TxRoute<T>>,
     /// Links whose peer broke the rules, and that were not reported yet.
     broken: Vec<(LinkId, LinkFault)>,
-    /// How often a link ran out of room.
+    /// How often a link ran out of room, or had an answer to be waited for: what a sleep that was announced before does not know.
     pub(crate) credit_waits: u64,
     /// Packets sent over all links when that was last looked at.
     sent_seen: u64,
@@ -267,10 +267,23 @@ impl<T: TransmitEnd> TxRoutes<T> {
                 Ok(refused)
             }
             Ok(false) => {
-                route.fence = Some(route.fence.map_or(fence, |awaited| awaited.min(fence)));
+                if route.fence.is_none_or(|awaited| fence < awaited) {
+                    route.fence = Some(fence);
+                    self.credit_waits += 1;
+                }
                 Ok(None)
             }
             Err(reason) => Err(self.not_sent(reason)),
+        }
+    }
+
+    /// Refused packets of that link are to be told of by a fence anew; it leads there, or led.
+    pub(crate) fn untell(&mut self, link: LinkId, to: Destination, refused: NewlyRefused) {
+        if let Some(route) = self.reach(link) {
+            route.told = route.told.saturating_sub(refused.packets);
+        } else if let Some((header, reason)) = refused.last {
+            self.ended.refused += refused.packets;
+            self.ended.last = Some((Some(to), header, reason));
         }
     }
 

@@ -8,9 +8,10 @@ use hamlyn_engine::memory::{LinkId, Unsent};
 use hamlyn_host::{Destination, Host};
 
 use super::Interface;
+use crate::drop_list::DropList;
 use crate::error::{FenceError, PeerLost, Undelivered};
 use crate::links::LinkEnd;
-use crate::outbound::Outbound;
+use crate::outbound::{NewlyRefused, Outbound};
 use crate::wait::{Wait, WaitState};
 
 /// A fence under way.
@@ -21,9 +22,29 @@ pub(crate) struct Fence {
     legs: Vec<Leg>,
     /// Whether it is to all links, also to those that ended since the fence before.
     is_to_all: bool,
-    refused: u64,
-    last: Option<Undelivered>,
+    /// What those that have answered had refused, if anything.
+    refusals: Vec<Refusals>,
     lost: Option<PeerLost>,
+    /// Where refusals are noted of which this fence tells nobody after all.
+    untold: Untold,
+}
+
+/// What a peer had refused when it answered a fence.
+pub(crate) struct Refusals {
+    link: LinkId,
+    to: Destination,
+    refused: NewlyRefused,
+}
+
+/// Refusals that fences were told of which were given up. The next fence tells of them.
+pub(crate) type Untold = DropList<Refusals>;
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        for refusals in self.refusals.drain(..) {
+            self.untold.note(refusals);
+        }
+    }
 }
 
 struct Leg {
@@ -71,8 +92,9 @@ impl<H: Host> Interface<H> {
 
     /// A fence to all links.
     pub(crate) fn begin_fence(&mut self) -> Fence {
+        self.untell_refusals();
         let links = &self.links;
-        let (accepted, legs, (refused, last)) = self.outbound.lock(|outbound| {
+        let (accepted, legs) = self.outbound.lock(|outbound| {
             let leg = |link| {
                 let to = links.destination(link)?;
                 Some(Leg {
@@ -82,21 +104,29 @@ impl<H: Host> Interface<H> {
                 })
             };
             let legs: Vec<Leg> = outbound.tx_links.links().filter_map(leg).collect();
-            let refused = outbound.tx_links.ended.take_refused();
-            (outbound.transmitter.accepted(), legs, refused)
+            (outbound.transmitter.accepted(), legs)
         });
         Fence {
             accepted,
             legs,
             is_to_all: true,
-            refused,
-            last: last.map(|(to, header, reason)| Undelivered::new(to, &header, reason)),
+            refusals: Vec::new(),
             lost: None,
+            untold: self.untold.clone(),
+        }
+    }
+
+    /// What fences that were given up did not tell, the next one does.
+    fn untell_refusals(&mut self) {
+        for Refusals { link, to, refused } in self.untold.take() {
+            self.outbound
+                .lock(|outbound| outbound.tx_links.untell(link, to, refused));
         }
     }
 
     /// A fence to one link, which leads there.
     pub(crate) fn begin_fence_to(&mut self, link: LinkId, to: Destination) -> Fence {
+        self.untell_refusals();
         let accepted = self
             .outbound
             .look(|outbound| outbound.transmitter.accepted());
@@ -108,9 +138,9 @@ impl<H: Host> Interface<H> {
                 asked: None,
             }],
             is_to_all: false,
-            refused: 0,
-            last: None,
+            refusals: Vec::new(),
             lost: None,
+            untold: self.untold.clone(),
         }
     }
 
@@ -139,10 +169,12 @@ impl<H: Host> Interface<H> {
         match stepped {
             Ok(None) => Step::Waits,
             Ok(Some(refused)) => {
-                fence.refused += refused.packets;
-                if let Some((header, reason)) = refused.last {
-                    fence.last = Some(Undelivered::new(Some(leg.to), &header, reason));
+                if refused.last.is_some() {
+                    let (link, to) = (leg.link, leg.to);
+                    fence.refusals.push(Refusals { link, to, refused });
                 }
+                // Others may wait for this answer, or for a later one, and are not rung for any more.
+                self.other_activity += 1;
                 Step::Answered
             }
             Err(Unsent::Full) => Step::Waits,
@@ -155,12 +187,25 @@ impl<H: Host> Interface<H> {
     }
 
     /// The result of a fence, after all peers have answered or the time is over.
-    pub(crate) fn end_fence(&mut self, fence: Fence) -> Result<(), FenceError> {
-        if let Some(last) = fence.last {
-            let count = fence.refused;
+    pub(crate) fn end_fence(&mut self, mut fence: Fence) -> Result<(), FenceError> {
+        let (mut count, mut last) = (0, None);
+        if fence.is_to_all {
+            let ended = |outbound: &mut Outbound<_>| outbound.tx_links.ended.take_refused();
+            let (refused, last_ended) = self.outbound.lock(ended);
+            count = refused;
+            last = last_ended.map(|(to, header, reason)| Undelivered::new(to, &header, reason));
+        }
+        for Refusals { to, refused, .. } in std::mem::take(&mut fence.refusals) {
+            count += refused.packets;
+            if let Some((header, reason)) = refused.last {
+                last = Some(Undelivered::new(Some(to), &header, reason));
+            }
+        }
+        if let Some(last) = last {
             return Err(FenceError::Refused { count, last });
         }
-        if let Some(lost) = fence.lost.or_else(|| self.unplaced(fence.is_to_all)) {
+        let lost = fence.lost.take();
+        if let Some(lost) = lost.or_else(|| self.unplaced(fence.is_to_all)) {
             let forget = |outbound: &mut Outbound<_>| outbound.tx_links.ended.forget(&lost.peer);
             self.outbound.lock(forget);
             return Err(lost.into());
@@ -197,3 +242,6 @@ impl Leg {
         tx_links.answer(self.link, asked)
     }
 }
+
+#[cfg(test)]
+mod tests;

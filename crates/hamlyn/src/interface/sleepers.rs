@@ -118,7 +118,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Wakes them if a link ran out of room since they went to sleep: peers ring only those that said that they wait for it.
+    /// Wakes them if a link ran out of room since they went to sleep, or is to answer a fence: peers ring only those that said that
+    /// they wait for it.
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_sleepers_of_want(&mut self) {

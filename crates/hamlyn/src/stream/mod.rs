@@ -35,6 +35,7 @@ use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::wait::Wait;
+use sender::fence_error;
 
 pub use keeping::Kept;
 pub use options::StreamOptions;
@@ -289,6 +290,21 @@ impl<H: Host> Sender<H> {
     /// says. See [`crate::Interface::fence`].
     pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
         self.end.fence(&mut self.manager.enter(), wait)
+    }
+
+    /// As [`Sender::flush`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped
+    /// before it is done, it may be called again.
+    pub async fn flush_async(&mut self) -> Result<(), SendError> {
+        let end = &mut self.end;
+        let mut flush = |manager: &mut Entered<'_, H>| or_wait(end.flush(manager, Wait::Poll));
+        poll_fn(|context| self.manager.poll_look(context, &mut flush)).await
+    }
+
+    /// As [`Sender::fence`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped
+    /// before it is done, the next fence tells what it would have told.
+    pub async fn fence_async(&mut self) -> Result<(), FenceError> {
+        self.flush_async().await.map_err(fence_error)?;
+        self.manager.fence_async(self.end.target()).await
     }
 
     /// Flushes and closes. The receiver learns of it after the last record. When the call returns,

@@ -210,6 +210,10 @@ impl Sender {
         result
     }
 
+    pub(in crate::stream) fn target(&self) -> &Target {
+        &self.target
+    }
+
     pub(in crate::stream) fn fence<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
@@ -218,12 +222,7 @@ impl Sender {
         let mut wait_state = WaitState::new(wait);
         let flushed = self.flush_all(manager, &mut wait_state);
         self.note_way();
-        match flushed {
-            Ok(()) => {}
-            Err(SendError::WouldBlock { peer }) => return Err(FenceError::TimedOut { peer }),
-            Err(SendError::PeerLost(lost)) => return Err(lost.into()),
-            Err(error) => return Err(error.into()),
-        }
+        flushed.map_err(fence_error)?;
         let left = manager.interface().left(&mut wait_state);
         manager.fence_to(&self.target, left)
     }
@@ -600,6 +599,15 @@ fn small_bytes(piece_bytes: usize) -> usize {
     // What is packed is as long as its bytes rounded up, and the header. There is always room for none.
     let most = (piece_bytes / PACK_FRACTION).saturating_sub(packed_bytes(0));
     most - most % 8
+}
+
+/// What a flush that failed means for the fence that it was for.
+pub(in crate::stream) fn fence_error(error: SendError) -> FenceError {
+    match error {
+        SendError::WouldBlock { peer } => FenceError::TimedOut { peer },
+        SendError::PeerLost(lost) => lost.into(),
+        error => error.into(),
+    }
 }
 
 /// No room now is no failure of what can be done later.

@@ -1,0 +1,80 @@
+//! Fences of a manager and its senders; other threads and tasks use the manager while one waits (decision 0020).
+
+use std::future::poll_fn;
+
+use hamlyn_host::{Host, HostError};
+
+use crate::error::FenceError;
+use crate::interface::Fence;
+use crate::manager::{Entered, Holder, Manager};
+use crate::message::Target;
+use crate::wait::{Wait, WaitState};
+
+impl<H: Host> Manager<H> {
+    /// Waits until everything that was accepted before is in its place at its receivers, or says what is not. See
+    /// [`Interface::fence`]; other threads may use the manager meanwhile.
+    ///
+    /// [`Interface::fence`]: crate::Interface::fence
+    pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
+        let mut core = self.enter();
+        core.reap();
+        let fence = core.interface.begin_fence();
+        core.run_fence(fence, wait)
+    }
+
+    /// As [`Manager::fence`], as a future, for what was accepted before it was first polled. An event loop or a task must drive the
+    /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told.
+    pub async fn fence_async(&self) -> Result<(), FenceError> {
+        let begin = |core: &mut Entered<'_, H>| core.interface.begin_fence();
+        self.hold().fenced(begin).await
+    }
+}
+
+impl<H: Host> Holder<H> {
+    /// As [`Entered::fence_to`], as a future.
+    pub(crate) async fn fence_async(&self, target: &Target) -> Result<(), FenceError> {
+        let begin = |core: &mut Entered<'_, H>| core.begin_fence_to(target);
+        // One that waits has a handle of its own.
+        self.clone().fenced(begin).await
+    }
+
+    async fn fenced(
+        self,
+        begin: impl FnOnce(&mut Entered<'_, H>) -> Fence,
+    ) -> Result<(), FenceError> {
+        let mut fence = {
+            let mut core = self.enter();
+            core.reap();
+            begin(&mut core)
+        };
+        let mut look = |core: &mut Entered<'_, H>| {
+            let is_over = core.interface.continue_fence(&mut fence);
+            core.interface.tell_sleepers();
+            core.interface.tell_sleepers_of_want();
+            Ok::<_, HostError>(is_over.then_some(()))
+        };
+        poll_fn(|context| self.poll_look(context, &mut look)).await?;
+        self.enter().interface.end_fence(fence)
+    }
+}
+
+impl<H: Host> Entered<'_, H> {
+    /// As [`Manager::fence`], for what was sent to the interface of that target.
+    pub(crate) fn fence_to(&mut self, target: &Target, wait: Wait) -> Result<(), FenceError> {
+        self.reap();
+        let fence = self.begin_fence_to(target);
+        self.run_fence(fence, wait)
+    }
+
+    fn begin_fence_to(&mut self, target: &Target) -> Fence {
+        let (link, to) = (target.link(), target.ticket().destination);
+        self.interface.begin_fence_to(link, to)
+    }
+
+    /// Waits for a fence that was begun.
+    fn run_fence(&mut self, mut fence: Fence, wait: Wait) -> Result<(), FenceError> {
+        let mut wait_state = WaitState::new(wait);
+        while !self.interface.continue_fence(&mut fence) && self.pause(&mut wait_state)? {}
+        self.interface.end_fence(fence)
+    }
+}
