@@ -25,7 +25,7 @@ pub trait Area: Clone {
     /// Its size.
     fn length_bytes(&self) -> u64;
 
-    /// Whether nobody but this process can ever write it.
+    /// Whether only this process can ever write it.
     fn is_private(&self) -> bool {
         true
     }
@@ -101,8 +101,8 @@ pub const fn short_bytes(words: [u64; 2]) -> [u8; SHORT_BYTES] {
     (words[0] as u128 | (words[1] as u128) << 64).to_le_bytes()
 }
 
-/// The bytes that came with a packet, wherever they lie; nobody vouches for
-/// them and they may change while they are copied.
+/// The bytes that came with a packet, wherever they lie; they are not checked,
+/// and they may change while they are copied.
 pub trait Payload<A: Area> {
     /// Copies the packet's metadata; `into` is exactly as long as the header
     /// says, which the engine has bounded.

@@ -214,7 +214,7 @@ impl MetadataEntry {
     }
 
     /// Whether the message that spent this one-shot entry wrote exactly these bytes of its slot, each once.
-    /// `secret` is the slot's own key, which opens nothing in the paranoid modes and is told to nobody. Says
+    /// `secret` is the slot's own key, which opens nothing in the paranoid modes and is not given away. Says
     /// nothing of messages that were awaited: [`crate::receive::Receiver::receive_short`] tells where those landed.
     pub fn has_landed(&self, secret: Key, offset: u64, length_bytes: u32) -> bool {
         let landed = self.landed.load(Relaxed);

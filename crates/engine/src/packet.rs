@@ -10,7 +10,7 @@ use crate::memory::short_bytes;
 
 /// A slot as peers name it: 16 bits of index and 16 bits of generation. An
 /// index is used again only under a new generation, so a stale name never
-/// reaches somebody else's memory.
+/// reaches another owner's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct SlotName(u32);
@@ -81,7 +81,7 @@ impl Flags {
     /// Deposit without telling the application (`Hamlyn 2.2`: notification is optional).
     pub const SILENT: Flags = Flags(1);
 
-    /// The data are in their place already: the sender, who was granted that, has stored them there
+    /// The data are in their place already: the sender, which holds a grant, has stored them there
     /// itself (decision 0006). The packet brings none.
     pub const PLACED: Flags = Flags(2);
 

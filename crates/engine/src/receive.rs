@@ -160,7 +160,7 @@ impl<A: Area> Receiver<A> {
         self.slots.close(name)
     }
 
-    /// Changes a slot's key; who holds the old one is shut out. Undoes a revocation.
+    /// Changes a slot's key; messages with the old one are refused. Undoes a revocation.
     pub fn rekey_slot(&mut self, name: SlotName, key: Key) -> Result<(), SlotError> {
         self.slots.change(name, |slot| {
             slot.key = key;
@@ -168,7 +168,7 @@ impl<A: Area> Receiver<A> {
         })
     }
 
-    /// Shuts out everybody until the slot is re-keyed.
+    /// Refuses all messages to the slot until it is re-keyed.
     pub fn revoke_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
         self.slots.change(name, |slot| slot.revoked = true)
     }

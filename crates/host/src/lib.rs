@@ -30,7 +30,7 @@ use std::os::fd::OwnedFd;
 pub struct Destination {
     /// Which host; 0 is the one at hand.
     pub node: u32,
-    /// The user that the interface runs as. A link to somebody else who
+    /// The user that the interface runs as. A link to another user's interface that
     /// claims the same identity is not used for this destination.
     pub user: u32,
     /// Random, new for every interface that is opened; so it tells one
@@ -103,7 +103,7 @@ impl LossCause {
 
 /// What a host has to tell its interface.
 pub enum Event<L> {
-    /// Somebody connected to us.
+    /// A peer connected to this interface.
     Linked(Peer, L),
     /// A peer is gone. What it sent before is still in the link.
     Lost {
@@ -131,9 +131,9 @@ pub enum Connected<L> {
 pub enum Supply {
     /// To the first asker only.
     Once,
-    /// To everybody, for as long as it is offered.
+    /// To every asker, for as long as it is offered.
     Always,
-    /// To everybody who asks while nothing is left of what is offered once under the same name.
+    /// To every asker while no offer of the same name that is given once is left.
     Afterwards,
 }
 
@@ -179,11 +179,11 @@ pub trait Host: std::fmt::Debug + 'static {
     /// Time since an arbitrary start, in nanoseconds; never goes back.
     fn now_ns(&self) -> u64;
 
-    /// 64 bits that nobody can guess. For keys; may make a system call.
+    /// 64 random bits. For keys; may make a system call.
     fn random_bits(&mut self) -> Result<u64, HostError>;
 
     /// Holds a file of lent pages ready for a peer, which fetches it, once, with the number that is
-    /// returned; nobody can guess it, and nobody but that peer is given the file.
+    /// returned, which is random. Only that peer is given the file.
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError>;
 
     /// Lent pages that were not fetched cannot be fetched any more.
@@ -212,23 +212,23 @@ pub trait Host: std::fmt::Debug + 'static {
     /// always offered takes the place of all that was offered under the name before; what is offered afterwards, only of
     /// what was offered so before.
     ///
-    /// Something offered once is given to nobody twice. It stays offered if an
-    /// asker ends or gives up before it is sent to it; it is lost with an asker that
+    /// An offer of [`Supply::Once`] is given to one asker only. It stays offered if an
+    /// asker ends or gives up before it is sent; it is lost with an asker that
     /// ends between that and the return of its [`Host::ask`].
     ///
     /// Offers are private memory of this interface, and end with it. There may be 4096 of them.
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError>;
 
-    /// How much is offered under `item` that nobody was given.
+    /// How many offers under `item` no asker was given yet.
     fn offered(&self, item: &str) -> usize;
 
-    /// Takes back all that is offered under `item`. Who was given it before has it.
+    /// Takes back all offers under `item`. Askers that were given one keep it.
     fn withdraw(&mut self, item: &str);
 
     /// Asks another interface, or this one, for what it offers under `item`. Works
     /// whether or not there is a link to it, and makes none. Access lists count in both directions.
     ///
-    /// Blocks until `deadline_ns` while nobody has the name or nothing is offered. A deadline
+    /// Blocks until `deadline_ns` while no interface has the name or nothing is offered. A deadline
     /// that has passed leaves time only for this interface itself to answer.
     fn ask(
         &mut self,
@@ -463,7 +463,7 @@ impl core::fmt::Display for Errno {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// Nobody is there, and nobody came until the deadline.
+    /// No interface is there, and none came until the deadline.
     #[error("nobody answers at {to}: is the program running, and in the same namespace?")]
     Absent {
         /// Whom we looked for.
@@ -532,7 +532,7 @@ pub enum ConnectError {
         /// What was wrong.
         what: &'static str,
     },
-    /// A host that nobody has told us of.
+    /// A host whose address is not known.
     #[error("the host {host} is not known: name it and its address (HAMLYN_HOSTS)")]
     UnknownHost {
         /// Which.

@@ -279,8 +279,8 @@ impl UdpEndpoint {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Takes in what has come, unless somebody is doing that, and sends what is to be sent by now. Whether there is something that
-    /// another who sleeps may wait for: packets to be taken, room, packets that came back.
+    /// Receives datagrams, unless another thread is doing that, and sends the frames that are due. Returns whether there is
+    /// something that a sleeping thread may wait for: packets to be taken, room, packets that came back.
     pub fn poll(&self) -> bool {
         let Ok(mut reception) = self.reception.try_lock() else {
             return false;

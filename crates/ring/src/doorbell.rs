@@ -12,8 +12,8 @@
 //! store and the look. The sleeper's barrier may stand in for the senders' (`membarrier`); then a
 //! sender pays one plain load ([`Fence::Light`]).
 //!
-//! The word lies where the sender can write, too. What it can spoil there is only its own wake-up; nobody
-//! else sees that memory, and the receiver never reads it. So nobody can suppress, forge or use up another's
+//! The word lies where the sender can write, too. It can spoil only its own wake-up there; no other peer
+//! sees that memory, and the receiver never reads it. So no peer can suppress, forge or use up another's
 //! wake-up: each sender rings on a line of its own, at most once for every announcement that it sees.
 
 use core::sync::atomic::{Ordering, compiler_fence, fence};

@@ -68,7 +68,7 @@ pub enum Return {
     /// The same, for a reason of that number, which this version does not know.
     RefusedOtherwise(u8),
     /// The association ended before the packet was acknowledged. It may have been delivered, unless it was
-    /// never sent; nobody can know.
+    /// never sent; the sender cannot know.
     Ended(CloseReason),
 }
 

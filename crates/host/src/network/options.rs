@@ -16,10 +16,10 @@ pub enum Security {
     Keys {
         /// Our own key.
         own: PathBuf,
-        /// Whom we know.
+        /// The hosts that we know.
         known: PathBuf,
     },
-    /// No security: anybody on the network may do anything. For a network that nobody else reaches, as the paper assumes.
+    /// No security: any host on the network may do anything. For a network that no attacker reaches, as the paper assumes.
     Insecure,
 }
 

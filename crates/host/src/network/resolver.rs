@@ -60,11 +60,11 @@ pub(crate) struct Found {
 
 /// Why a handshake payload was not answered.
 pub(crate) enum Unanswered {
-    /// Nobody listens there.
+    /// No program listens there.
     Absent,
     /// Its host says that it is not there.
     Gone,
-    /// Nobody answered in time.
+    /// No answer came in time.
     Late,
     /// It cannot be answered.
     Failed(ConnectError),
@@ -281,8 +281,8 @@ impl Network {
         })
     }
 
-    /// The host of that number is there: what a ticket of it needs if the table does not name it. Only of a host that was
-    /// looked for by the name that its number is made of: where a host is, nobody is believed who says it of himself.
+    /// Keeps the address of the host of that number, for tickets of a host that the table does not name. Only for a host that
+    /// was looked up by the name from which its number is made: a host's own claim about its address is not believed.
     fn cache_address(&self, host: &str, node: u32, at: IpAddr) {
         if !HostName::new(host).is_ok_and(|name| name.node() == node) {
             return;

@@ -1,8 +1,8 @@
 //! Asks an interface for an offer, in the caller's thread.
 //!
-//! An answer that is sent to us is given to nobody else. So an asker whose time is
-//! up closes its ear first and then looks once more. Either an answer is there, or it
-//! can no longer be sent, and is kept for somebody else. One that gives up before does so between two attempts.
+//! An answer that is sent to us is given to no other asker. So an asker whose time is
+//! up shuts its receiving side first and then looks once more. Either an answer is there, or it
+//! can no longer be sent, and is kept for another asker. One that gives up before does so between two attempts.
 
 use super::Interior;
 use super::codec::Message;

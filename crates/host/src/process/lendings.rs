@@ -1,7 +1,7 @@
 //! Pages that are lent to a peer and wait for it to fetch them (decision 0006).
 //!
-//! They are fetched, never pushed: nobody is sent descriptors that it did not ask for. What the
-//! owner was given when it lent them, a number that nobody can guess, goes to the peer in a message. The control thread
+//! They are fetched, never pushed: no process is sent descriptors that it did not ask for. The
+//! owner gets a random number when it lends the pages, and sends it to the peer in a message. The control thread
 //! hands the file over once, to a peer that names that number and that the kernel reports as the user and process
 //! at the other end of the link that they were lent to.
 
@@ -12,7 +12,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Lent pages of one interface that nobody has fetched yet.
+/// Lent pages of one interface that no peer has fetched yet.
 pub(super) const LENDINGS_MAX: usize = 256;
 
 struct Lending {

@@ -30,7 +30,7 @@ pub(super) enum Route {
     Remote(RemoteTarget),
 }
 
-/// Somebody else.
+/// The interface that a call wants to reach.
 pub(super) struct Target {
     address: SocketAddrUnix,
     destination: Option<Destination>,
@@ -69,7 +69,7 @@ impl<E: Into<ConnectError>> From<E> for AttemptError {
 }
 
 impl RemoteTarget {
-    /// What it means that nobody answered.
+    /// The error for a target that did not answer.
     pub(super) fn attempt_error(&self, why: Unanswered) -> AttemptError {
         let to = self.shown.clone();
         match why {

@@ -1,8 +1,8 @@
 //! The links of an interface, and what its owner is yet to be told of them:
 //! the one place that the owner's thread and the control thread share.
 //!
-//! A link is known by the interface and the kernel's word for the user at its
-//! other end, so nobody of another user can take the place of a peer. Of two
+//! A link is known by the interface and by the user that the kernel reports at its
+//! other end, so no other user's process can take the place of a peer. Of two
 //! attempts to link the same pair at once, exactly one survives; both sides
 //! apply the same rule ([`Registry::begin_incoming`]).
 

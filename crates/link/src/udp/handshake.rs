@@ -4,11 +4,11 @@
 //! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the system. An
 //! [`Initiator`] asks until it is answered; a [`Responder`] serves a whole socket and keeps nothing of those it has not authenticated.
 //! With a cluster's secret it is Noise `NNpsk0`, with keys of hosts Noise `IK`; without either the same messages go in the clear, and an attacker
-//! who does not see them cannot finish it.
+//! that does not see them cannot finish the handshake.
 //!
 //! | message | what it carries | what the responder knows then |
 //! |---|---|---|
-//! | initiation | a point of the curve | somebody held the credentials, once |
+//! | initiation | a point of the curve | a holder of the credentials made it, once |
 //! | response | another | |
 //! | payload | the request, protected | the initiator is alive, and receives at its source |
 //! | payload | the answer, protected | |
@@ -21,7 +21,7 @@
 //!   accepted with that. Clocks that differ cost a round trip.
 //! * A repeated message is answered with the same bytes, as long as they are kept; an initiator that gets no answer begins anew.
 //!
-//! An initiation that somebody recorded and repeats may be answered, and does nothing else: a request is accepted only from a peer that has the keys of
+//! A replayed initiation may be answered, and does nothing else: a request is accepted only from a peer that has the keys of
 //! this handshake, which proves that it is alive.
 
 mod cookie;
