@@ -16,6 +16,7 @@ use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 use crate::active_links::ActiveLinks;
 use crate::links::LinkEnd;
+use crate::look_interval::LookInterval;
 use crate::receive_buffer::ShortArrival;
 use crate::rx_links::{RxLink, RxLinks};
 
@@ -23,8 +24,8 @@ use crate::rx_links::{RxLink, RxLinks};
 const BURST_PACKETS: u64 = 32;
 /// The same for packets of the fast path, which looks only now and then whether the turn is over.
 const BURST_SHORT_PACKETS: u64 = 256;
-/// Looks at one link between two polls of all, while waiting.
-const GLANCES: u32 = 2;
+/// Looks at one link between two polls of all, while waiting for several.
+const LOOKS_BETWEEN_POLLS: u32 = 2;
 /// Different wrong keys from one peer before it is cut off, unless set otherwise.
 const BAD_KEYS_MAX: u32 = 65_536;
 /// A peer that could not be rung for is tried again after so long, if nothing else ends the sleep.
@@ -40,6 +41,7 @@ pub(crate) struct Inbound<R> {
     /// Packets taken, without those of the turn that is under way.
     turns_packets: u64,
     pub(crate) bad_keys_max: u32,
+    look_interval: LookInterval,
     /// Links that ended here and were not reported yet.
     ended: Vec<(LinkId, LinkEnd)>,
 }
@@ -81,6 +83,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             turn_from: 0,
             turns_packets: 0,
             bad_keys_max: BAD_KEYS_MAX,
+            look_interval: LookInterval::new(),
             ended: Vec::new(),
         }
     }
@@ -304,7 +307,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     /// Whether there is one link only, and a poll would take nothing from it. If so, what a poll returns of room
-    /// is returned, and the processor pauses once.
+    /// is returned, and the interval between two looks passes.
     #[inline]
     pub(crate) fn is_silent(&mut self) -> bool {
         if !self.active_links.is_one() {
@@ -313,11 +316,12 @@ impl<R: ReceiveEnd> Inbound<R> {
         let Some(rx_link) = self.rx_links.current() else {
             return false;
         };
-        if !is_silent(rx_link) {
+        let is_pending = |rx_link: &mut RxLink<R>| !is_silent(rx_link);
+        if self.look_interval.look_once(|| is_pending(rx_link)) {
             return false;
         }
         // A receiver that polls without a pause takes the line away from under the sender's stores.
-        core::hint::spin_loop();
+        self.look_interval.pass();
         true
     }
 
@@ -328,7 +332,11 @@ impl<R: ReceiveEnd> Inbound<R> {
         let Some(rx_link) = self.rx_links.current() else {
             return;
         };
-        for _ in 0..GLANCES {
+        if self.active_links.is_one() {
+            self.look_interval.look(|| rx_link.end.is_pending());
+            return;
+        }
+        for _ in 0..LOOKS_BETWEEN_POLLS {
             if rx_link.end.is_pending() {
                 return;
             }

@@ -63,6 +63,7 @@ mod inbound;
 pub mod interface;
 pub mod item;
 mod links;
+mod look_interval;
 pub mod manager;
 pub mod message;
 mod one_shot;

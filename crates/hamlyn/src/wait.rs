@@ -57,13 +57,13 @@ pub(crate) enum WaitStep {
     Sleep(Option<u64>),
 }
 
-/// Looks before the processor is told to pause between them. A pause takes as long as a
-/// message on some processors, so an answer that comes at once must not meet one. So many there are before
-/// any sleep, and protocols count on them to ask for what they lack.
-pub(crate) const EAGER_LOOKS: u32 = 64;
-/// Pauses between two looks at the clock while polling: some microseconds.
-const PAUSES_PER_CLOCK: u32 = 32;
-/// Pauses before the processor is offered to others: so few that the peer soon has it if it needs this very
+/// Rounds of looking before the host is told to relax between them. Each is a poll and a few looks at the link that was last
+/// busy ([`crate::look_interval`]). So many there are before any sleep, and protocols count on them to ask for what they
+/// lack.
+pub(crate) const EAGER_LOOKS: u32 = 16;
+/// Rounds between two looks at the clock while polling: some microseconds.
+const PAUSES_PER_CLOCK: u32 = 8;
+/// Rounds before the processor is offered to others: so few that the peer soon has it if it needs this very
 /// one, and so many that a message that comes at once meets no offer.
 const PAUSES_PER_YIELD_MIN: u32 = PAUSES_PER_CLOCK;
 /// The same where another thread computes that takes the processor when it is offered.

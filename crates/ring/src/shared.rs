@@ -439,6 +439,12 @@ pub fn ticks() -> u64 {
     raw::ticks()
 }
 
+/// As [`ticks`], once all loads before it are done: how long a load takes is the difference of two of these.
+#[inline]
+pub fn ticks_after_loads() -> u64 {
+    raw::ticks_after_loads()
+}
+
 /// Words per line.
 pub const LINE_WORDS: usize = 8;
 /// Bytes per line.

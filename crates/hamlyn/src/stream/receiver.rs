@@ -22,7 +22,7 @@ use crate::remains::{LastWord, Leaving, Remains};
 use crate::wait::{Wait, WaitState};
 
 /// Looks for a record, while polling, before what need not be done at once is done again.
-const LOOKS_PER_IDLE: u32 = 64;
+const LOOKS_PER_IDLE: u32 = 16;
 
 /// A record that was delivered: where it starts and how long it is. It stays there, unchanged,
 /// until it is released.
@@ -262,13 +262,16 @@ impl Receiver {
                     fruitless = 0;
                 }
                 None => {
+                    idle += 1;
                     if !wait_state.polls() || idle.is_multiple_of(LOOKS_PER_IDLE) {
                         self.when_idle(manager)?;
                     }
-                    idle += 1;
                 }
             }
             if !manager.pause(&mut wait_state)? {
+                if idle < LOOKS_PER_IDLE {
+                    self.when_idle(manager)?;
+                }
                 return Ok(false);
             }
             // A record that comes while we wait should be seen soon, so the fast path is tried first.

@@ -28,7 +28,7 @@ use crate::wait::{Wait, WaitState};
 /// the lost ones said.
 const CREDIT_ENTRIES: usize = 64;
 /// Fruitless looks for credit before the receiver is asked for it.
-const LOOKS_BEFORE_ASKING: u32 = 48;
+const LOOKS_BEFORE_ASKING: u32 = 12;
 
 const _: () = assert!(LOOKS_BEFORE_ASKING < crate::wait::EAGER_LOOKS);
 /// Records up to this fraction of a piece may share one.

@@ -99,6 +99,12 @@ pub(super) fn ticks() -> u64 {
     0
 }
 
+/// Always 0, as [`ticks`].
+#[inline(always)]
+pub(super) fn ticks_after_loads() -> u64 {
+    0
+}
+
 /// Fills `len` bytes.
 pub(super) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
     for at in 0..len {

@@ -54,6 +54,16 @@ pub(super) fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// The same, once all loads before it are done; see [`super::ticks_after_loads`].
+#[inline(always)]
+pub(super) fn ticks_after_loads() -> u64 {
+    // SAFETY: waits for what was begun and reads a counter of the processor, nothing else.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+        core::arch::x86_64::_rdtsc()
+    }
+}
+
 /// Moves `$bytes` through a register.
 macro_rules! move_through {
     ($name:ident, $class:ident, $load:literal, $store:literal) => {
