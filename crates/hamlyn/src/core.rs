@@ -164,7 +164,7 @@ impl<H: Host> Core<H> {
     /// Does what is left to do for end points that are gone.
     #[inline]
     pub(crate) fn reap(&mut self) {
-        self.interface.attend_if_asked();
+        self.interface.drain_events_if_asked();
         if !self.interface.remains.is_empty() || !self.last_words.is_empty() {
             self.reap_all();
         }
@@ -187,7 +187,7 @@ impl<H: Host> Core<H> {
         }
         let (interface, terminus) = (&mut self.interface, self.terminus);
         self.last_words
-            .retain(|last_word| !last_word.say(interface, terminus));
+            .retain(|last_word| !last_word.send(interface, terminus));
         let over = self.last_words.len().saturating_sub(LAST_WORDS_MAX);
         self.last_words.drain(..over);
     }
@@ -249,7 +249,7 @@ impl<H: Host> Core<H> {
     #[inline(never)]
     fn lead(&mut self, notification: Notification) {
         if self.interface.sleepers.is_any() {
-            self.interface.tell_sleepers();
+            self.interface.wake_sleepers_if_active();
         }
         let arrival = Arrival::of(&notification);
         // In fast mode the word is the sender's, and names no receiver of ours.

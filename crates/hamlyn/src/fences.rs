@@ -49,8 +49,8 @@ impl<H: Host> Holder<H> {
         };
         let mut look = |core: &mut Entered<'_, H>| {
             let is_over = core.interface.continue_fence(&mut fence);
-            core.interface.tell_sleepers();
-            core.interface.tell_sleepers_of_want();
+            core.interface.wake_sleepers_if_active();
+            core.interface.wake_sleepers_for_credit();
             Ok::<_, HostError>(is_over.then_some(()))
         };
         poll_fn(|context| self.poll_look(context, &mut look)).await?;

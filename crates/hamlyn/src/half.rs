@@ -45,11 +45,11 @@ impl<T> Half<T> {
         }
     }
 
-    /// Looks at the half, however it is held.
-    pub(crate) fn look<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+    /// Reads the half, however it is held.
+    pub(crate) fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         match self {
-            Half::Own(half) => look(half),
-            Half::Shared(handoff_lock) => look(&handoff_lock.enter()),
+            Half::Own(half) => read(half),
+            Half::Shared(handoff_lock) => read(&handoff_lock.enter()),
         }
     }
 }

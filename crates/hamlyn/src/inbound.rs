@@ -172,7 +172,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     /// Returns all credit that is held back, and tells all peers that we are about to sleep. To be
-    /// followed by a barrier that they pass, too, and [`Inbound::look_everywhere`]. Returns when to wake at
+    /// followed by a barrier that they pass, too, and [`Inbound::poll_all_next`]. Returns when to wake at
     /// the latest, because a peer could not be rung for; `now_ns` is asked only then.
     pub(crate) fn announce_sleep(&mut self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
         let owes_rings = self.rx_links.return_credit();
@@ -181,7 +181,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     }
 
     /// The next poll takes everything that a peer sent before it saw the announcement of sleep.
-    pub(crate) fn look_everywhere(&mut self) {
+    pub(crate) fn poll_all_next(&mut self) {
         self.active_links.poll_all_next(&mut self.rx_links);
     }
 

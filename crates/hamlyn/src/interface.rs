@@ -341,17 +341,17 @@ impl<H: Host> Interface<H> {
     /// The state of a slot, with its refusals.
     pub fn slot_info(&self, slot: &Slot) -> Result<SlotInfo, SlotError> {
         self.inbound
-            .look(|inbound| inbound.receiver.slot_info(slot.name))
+            .read(|inbound| inbound.receiver.slot_info(slot.name))
     }
 
     /// Number of slots open. Those of an end point that was dropped count until the interface's next call.
     pub fn slots_open(&self) -> usize {
-        self.inbound.look(|inbound| inbound.receiver.slots_open())
+        self.inbound.read(|inbound| inbound.receiver.slots_open())
     }
 
     /// Packets refused by this interface, by reason.
     pub fn refusals(&self) -> Refusals {
-        self.inbound.look(|inbound| *inbound.receiver.refusals())
+        self.inbound.read(|inbound| *inbound.receiver.refusals())
     }
 
     /// Opens a send terminus. Allocates its work queue.
@@ -390,7 +390,7 @@ impl<H: Host> Interface<H> {
     /// What became of a message: whether its buffers may be used again (`Hamlyn 6.2`).
     pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
         self.outbound
-            .look(|outbound| outbound.transmitter.completion(handle))
+            .read(|outbound| outbound.transmitter.completion(handle))
     }
 }
 

@@ -163,7 +163,7 @@ impl<H: Host> Drop for Entered<'_, H> {
     #[inline(always)]
     fn drop(&mut self) {
         if Self::AMONG_THREADS && self.guard.interface.sleepers.is_any() {
-            self.guard.interface.tell_sleepers();
+            self.guard.interface.wake_sleepers_if_active();
         }
     }
 }
@@ -226,7 +226,7 @@ impl<'a, H: Host> Entered<'a, H> {
     /// Lets other threads use the manager while `act` runs.
     pub(crate) fn let_others<R>(&mut self, act: impl FnOnce() -> R) -> R {
         if Self::AMONG_THREADS {
-            self.interface.tell_sleepers();
+            self.interface.wake_sleepers_if_active();
         }
         Held::<H>::let_others(&mut self.guard, act)
     }
@@ -238,7 +238,7 @@ impl<'a, H: Host> Entered<'a, H> {
         if !Self::AMONG_THREADS {
             return self.interface.step(wait_state);
         }
-        self.interface.tell_sleepers();
+        self.interface.wake_sleepers_if_active();
         let next = self.interface.next_step(wait_state);
         match next {
             WaitStep::Spin => Held::<H>::let_others(&mut self.guard, std::hint::spin_loop),
@@ -316,7 +316,7 @@ impl<'a, H: Host> Entered<'a, H> {
             if self.interface.send_rest(terminus, target, rest, message)? {
                 return self.interface.finish_rest(terminus);
             }
-            self.interface.tell_sleepers_of_want();
+            self.interface.wake_sleepers_for_credit();
             return Err(SendError::Cut {
                 peer: target.ticket().destination,
                 sent_bytes: rest.sent_bytes(),
@@ -354,7 +354,7 @@ impl<H: Host> Drop for InterfaceGuard<'_, H> {
     /// Calls of the lower layer may have taken what a task that sleeps awaits.
     fn drop(&mut self) {
         if self.0.interface.sleepers.is_any() {
-            self.0.interface.tell_sleepers();
+            self.0.interface.wake_sleepers_if_active();
         }
     }
 }

@@ -274,13 +274,13 @@ fn run<D: Driver>(
             polls_seen = polls;
             if attentive {
                 if driver_state.driver.attention().load(Ordering::Relaxed) {
-                    driver_state.look(exchange, 1);
+                    driver_state.poll(exchange, 1);
                 }
                 driver_state.driver.park(STAND_BACK_NS);
                 continue;
             }
         }
-        if driver_state.look(exchange, POLLS_HELD) {
+        if driver_state.poll(exchange, POLLS_HELD) {
             idle_since_ns = None;
             continue;
         }
@@ -302,7 +302,7 @@ fn run<D: Driver>(
 
 impl<D: Driver> DriverState<D> {
     /// Moves what there is to move. Whether there was anything.
-    fn look(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>, polls: u32) -> bool {
+    fn poll(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>, polls: u32) -> bool {
         let mut moved = false;
         let mut inbound = self.inbound.lock_in_background();
         for _ in 0..polls {
@@ -380,9 +380,9 @@ impl<D: Driver> DriverState<D> {
         due_ns = due_ns.into_iter().chain(again_ns).min();
         self.driver.pass_barrier();
         fence(Ordering::SeqCst);
-        self.inbound.lock_in_background().look_everywhere();
+        self.inbound.lock_in_background().poll_all_next();
         // A peer or thread that saw us awake has sent, queued or stopped us by now: look once more.
-        let moved = self.look(exchange, 1);
+        let moved = self.poll(exchange, 1);
         // Rings that came while we were awake were taken; they may have been the application's. So may room be that this look
         // has brought, over a wire.
         exchange.waiter.wake();

@@ -45,7 +45,7 @@ pub(crate) struct LastWord {
 
 impl LastWord {
     /// Tries to say it; false if there is no room at present.
-    pub(crate) fn say<H: Host>(&self, interface: &mut Interface<H>, terminus: TerminusId) -> bool {
+    pub(crate) fn send<H: Host>(&self, interface: &mut Interface<H>, terminus: TerminusId) -> bool {
         if !interface.has_room(terminus, self.target.link()) {
             return false;
         }

@@ -143,7 +143,7 @@ impl UdpEndpoint {
         notify: Box<dyn Fn() + Send + Sync>,
     ) -> Result<Self, CallFailed> {
         let socket = Socket::bind(at, settings)?;
-        socket.hear_reports();
+        socket.drain_reports();
         Ok(Self {
             local: socket.local(),
             reception: Mutex::new(Reception {
@@ -454,7 +454,7 @@ impl UdpEndpoint {
         }
     }
 
-    pub(crate) fn tell_of_end(&self) {
+    pub(crate) fn report_end(&self) {
         (self.notify)();
     }
 
@@ -513,7 +513,7 @@ impl Reception {
         self.follow(endpoint);
         let mut has_heard = self.has_reports;
         if has_heard {
-            self.hear_reports(endpoint);
+            self.drain_reports(endpoint);
         }
         let away_ns = polled_ns.saturating_sub(self.polled_ns);
         (self.away_ns, self.polled_ns) = (self.away_ns.max(away_ns), polled_ns);
@@ -535,7 +535,7 @@ impl Reception {
                 }
                 Err(_) => {
                     has_heard = true;
-                    self.hear_reports(endpoint);
+                    self.drain_reports(endpoint);
                     continue;
                 }
             }
@@ -550,7 +550,7 @@ impl Reception {
                     Some(Some(connection)) if Some(connection.number()) == number => {
                         came |= connection.take_in(endpoint, polled_ns, late_ns, &mut self.inbox);
                     }
-                    _ => endpoint.heed(self.inbox.next()),
+                    _ => endpoint.dispatch(self.inbox.next()),
                 }
             }
         }
@@ -561,7 +561,7 @@ impl Reception {
 impl Reception {
     /// Hears at which peers' ports nobody listens.
     #[cold]
-    fn hear_reports(&mut self, endpoint: &UdpEndpoint) {
+    fn drain_reports(&mut self, endpoint: &UdpEndpoint) {
         for _ in 0..REPORTS_PER_POLL {
             let Some(report) = self.socket.next_report() else {
                 self.has_reports = false;
@@ -582,7 +582,7 @@ impl Reception {
 impl UdpEndpoint {
     /// Keeps an unassociated datagram for the host, or passes it to its pending handshake.
     #[cold]
-    fn heed(&self, datagram: Option<Datagram<'_>>) {
+    fn dispatch(&self, datagram: Option<Datagram<'_>>) {
         let Some(Datagram {
             source: Some(from),
             bytes,

@@ -99,7 +99,7 @@ impl ExportedRegion {
     }
 
     /// Tells the borrower that the grant has ended, if it cares to look.
-    pub fn tell_ended(&self) {
+    pub fn mark_ended(&self) {
         self.say(ENDED);
     }
 
@@ -110,7 +110,7 @@ impl ExportedRegion {
         if !self.is_out {
             return Ok(());
         }
-        self.tell_ended();
+        self.mark_ended();
         let (file, file_mapping) = fresh(self.length)?;
         self.memory
             .exchange(self.start, self.length, &file, &file_mapping)

@@ -70,7 +70,7 @@ impl<H: Host> Interface<H> {
     /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver answers when its interface
     /// takes packets: in its program's calls, or whenever with a network processor. Allocates.
     pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let fence = self.begin_fence();
         self.run_fence(fence, wait)
     }
@@ -78,7 +78,7 @@ impl<H: Host> Interface<H> {
     /// As [`Interface::fence`], for what was sent to that link. Refusals are told whichever sender of this interface sent to
     /// that link.
     pub fn fence_link(&mut self, link: LinkId, wait: Wait) -> Result<(), FenceError> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let to = self.links.destination(link).ok_or(FenceError::NoSuchLink)?;
         let fence = self.begin_fence_to(link, to);
         self.run_fence(fence, wait)
@@ -129,7 +129,7 @@ impl<H: Host> Interface<H> {
         self.untell_refusals();
         let accepted = self
             .outbound
-            .look(|outbound| outbound.transmitter.accepted());
+            .read(|outbound| outbound.transmitter.accepted());
         Fence {
             accepted,
             legs: vec![Leg {
@@ -219,7 +219,7 @@ impl<H: Host> Interface<H> {
     /// A peer that was gone before it had taken everything, and that no fence has told of.
     fn unplaced(&self, is_to_all: bool) -> Option<PeerLost> {
         let unplaced = |outbound: &Outbound<_>| outbound.tx_links.ended.unplaced();
-        let peer = self.outbound.look(unplaced).filter(|_| is_to_all)?;
+        let peer = self.outbound.read(unplaced).filter(|_| is_to_all)?;
         let known = self.links.recent_loss(&peer);
         let end = known.map_or(LinkEnd::ClosedHere, |lost| lost.end);
         Some(PeerLost { peer, end })

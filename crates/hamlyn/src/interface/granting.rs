@@ -131,7 +131,7 @@ impl<H: Host> Interface<H> {
         range: std::ops::Range<u64>,
         peer: LinkId,
     ) -> Result<Grant, GrantError> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let no_link = |end: Option<LinkEnd>| GrantError::NoLink(end.unwrap_or(LinkEnd::ClosedHere));
         let Some(to) = self.links.peer(peer).cloned() else {
             return Err(no_link(self.links.end_of(peer)));
@@ -243,7 +243,7 @@ impl<H: Host> Interface<H> {
         for made in &self.granting.made {
             if made.holder == link {
                 self.host.withdraw_lent(made.secret);
-                made.lent.tell_ended();
+                made.lent.mark_ended();
             }
         }
         self.granting
@@ -263,7 +263,7 @@ impl<H: Host> Interface<H> {
     /// Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
     /// There must be a link to its owner.
     pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let link = self
             .links
             .to(&ticket.destination)

@@ -37,20 +37,20 @@ impl<H: Host> Interface<H> {
     /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago that this is not known.
     pub(crate) fn led_to(&mut self, link: LinkId, destination: &Destination) -> Option<bool> {
         // A network processor may know of a link whose application does not.
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         self.links.led_to(link, destination)
     }
 
     /// The peer at the other end of a link; also after its end, as long as no other link has its place.
     pub fn identity_of(&mut self, link: LinkId) -> Option<PeerIdentity> {
         // A network processor may know of a link whose application does not.
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         self.links.identity(link)
     }
 
     /// Counts the peers that came and went.
     pub(crate) fn peers_happened(&mut self) -> u64 {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         self.links.happened()
     }
 
@@ -58,7 +58,7 @@ impl<H: Host> Interface<H> {
     pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
         let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
         // Peers that left count until it is heard that they did.
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let connected = match self.host.connect(to, deadline_ns) {
             Err(ConnectError::Host(HostError::LinksFull { .. })) if self.clear_links() => {
                 self.host.connect(to, deadline_ns)
@@ -111,7 +111,7 @@ impl<H: Host> Interface<H> {
 
     /// The link that leads there, if there is one.
     pub(crate) fn link_to(&mut self, destination: &Destination) -> Option<LinkId> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         self.links.to(destination)
     }
 
@@ -163,7 +163,7 @@ impl<H: Host> Interface<H> {
     /// leads to an interface of this host. Allocates; not for the path of a message.
     pub fn connection_state(&self, link: LinkId) -> Option<ConnectionState> {
         self.outbound
-            .look(|outbound| outbound.tx_links.connection_state(link))
+            .read(|outbound| outbound.tx_links.connection_state(link))
     }
 
     /// Why a link is not up, or nothing if it is.
@@ -183,7 +183,7 @@ impl<H: Host> Interface<H> {
 
     /// The next event, if there is one. Does not block. Losses of notifications are the queue's that lost them, and not told here.
     pub fn next_event(&mut self) -> Option<Event> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let happened = self.links.next_event(&mut self.events_told);
         happened.or_else(|| self.next_undelivered().map(Event::Refused))
     }
@@ -235,7 +235,7 @@ impl<H: Host> Interface<H> {
     /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`], and were forgotten because there were too many. Allocates; not for the path of
     /// a message.
     pub fn undelivered_forgotten(&self) -> u64 {
-        self.outbound.look(|outbound| outbound.tx_links.forgotten())
+        self.outbound.read(|outbound| outbound.tx_links.forgotten())
     }
 
     /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to any peer that asks for
@@ -273,7 +273,7 @@ impl<H: Host> Interface<H> {
     }
 
     #[inline]
-    pub(crate) fn attend_if_asked(&mut self) {
+    pub(crate) fn drain_events_if_asked(&mut self) {
         if self.is_asked() {
             self.drain_events();
         }
@@ -304,7 +304,7 @@ impl<H: Host> Interface<H> {
         }
         self.end_broken();
         self.close_remains();
-        self.tell_sleepers();
+        self.wake_sleepers_if_active();
     }
 
     /// Ends links whose peers were found to break the rules while we sent.

@@ -228,7 +228,7 @@ impl<H: Host> Interface<H> {
 
     fn poll_with(&mut self, waiting: Option<QueueId>, insists: bool) -> Polled {
         self.host.looks();
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => inbound.poll(waiting),
             (Half::Shared(handoff_lock), Some(processor)) => {
@@ -263,7 +263,7 @@ impl<H: Host> Interface<H> {
             }
         }
         if self.sleepers.is_any() {
-            self.tell_sleepers();
+            self.wake_sleepers_if_active();
         }
         polled
     }
@@ -419,7 +419,7 @@ impl<H: Host> Interface<H> {
 
     fn credit_came(&self) -> bool {
         self.outbound
-            .look(|outbound| outbound.tx_links.credit_came())
+            .read(|outbound| outbound.tx_links.credit_came())
     }
 
     /// Counts what happens here: packets taken and sent from queues, connections, losses. An event
@@ -456,7 +456,7 @@ impl<H: Host> Interface<H> {
             driver.pass_barrier();
             let until_ns = driver.sleep_until_ns();
             self.spare_due_ns = self.spare_due_ns.into_iter().chain(until_ns).min();
-            inbound.look_everywhere();
+            inbound.poll_all_next();
         }
         if let Some(processor) = &self.processor {
             processor.exchange.waiter.prepare();

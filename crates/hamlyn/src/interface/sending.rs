@@ -210,7 +210,7 @@ impl<H: Host> Interface<H> {
     /// Whether a message to that link could be queued, if there is no room in the link itself.
     pub(crate) fn has_room(&self, terminus: TerminusId, link: LinkId) -> bool {
         let has_room = |outbound: &Outbound<_>| outbound.transmitter.has_room(terminus, link);
-        self.outbound.look(has_room) != Ok(false)
+        self.outbound.read(has_room) != Ok(false)
     }
 
     /// Sends what goes at once, queues what may wait. With a network processor that transmits,
@@ -264,7 +264,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         if self.granting.is_any_accepted() {
             let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
             let length = message.data.len() as u64;
@@ -289,7 +289,7 @@ impl<H: Host> Interface<H> {
             Err(error) => self.send_slowly(terminus, target, message, offset, wait, error),
         };
         if self.sleepers.is_any() {
-            self.tell_sleepers_of_want();
+            self.wake_sleepers_for_credit();
         }
         sent
     }
@@ -417,7 +417,7 @@ impl<H: Host> Interface<H> {
     /// Whether any message waits to be sent.
     pub(crate) fn is_waiting(&self) -> bool {
         self.outbound
-            .look(|outbound| outbound.transmitter.is_waiting())
+            .read(|outbound| outbound.transmitter.is_waiting())
     }
 
     /// For [`Interface::take_cut`].
@@ -475,7 +475,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         pieces: &[GatherPiece],
     ) -> Result<SendHandle, SendError> {
-        self.attend_if_asked();
+        self.drain_events_if_asked();
         let mut length_bytes = 0_u64;
         for piece in pieces {
             length_bytes = length_bytes
@@ -526,7 +526,7 @@ impl<H: Host> Interface<H> {
         into: &mut [u8; hamlyn_engine::limits::USER_METADATA_BYTES],
     ) -> Result<usize, PostError> {
         self.outbound
-            .look(|outbound| outbound.transmitter.gather_metadata(terminus, piece, into))
+            .read(|outbound| outbound.transmitter.gather_metadata(terminus, piece, into))
     }
 
     /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
@@ -570,7 +570,7 @@ impl<H: Host> Interface<H> {
             self.poll();
             if self
                 .outbound
-                .look(|outbound| is_done(&outbound.transmitter))
+                .read(|outbound| is_done(&outbound.transmitter))
             {
                 return Ok(true);
             }

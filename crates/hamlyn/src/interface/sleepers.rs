@@ -58,8 +58,8 @@ impl<H: Host> Interface<H> {
         before: u64,
         deadline_ns: Option<u64>,
     ) -> Result<Joined, HostError> {
-        self.tell_sleepers();
-        self.tell_sleepers_of_want();
+        self.wake_sleepers_if_active();
+        self.wake_sleepers_for_credit();
         if self.sleepers.is_over {
             return Ok(Joined::Crowded);
         }
@@ -112,7 +112,7 @@ impl<H: Host> Interface<H> {
     /// one of them.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell_sleepers(&mut self) {
+    pub(crate) fn wake_sleepers_if_active(&mut self) {
         if self.sleepers.is_any() && !self.is_asleep() {
             self.wake_sleepers();
         }
@@ -122,7 +122,7 @@ impl<H: Host> Interface<H> {
     /// they wait for it.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell_sleepers_of_want(&mut self) {
+    pub(crate) fn wake_sleepers_for_credit(&mut self) {
         if self.sleepers.is_any() && self.credit_waits() != self.sleepers.credit_waits {
             self.wake_sleepers();
         }
@@ -130,7 +130,7 @@ impl<H: Host> Interface<H> {
 
     fn credit_waits(&self) -> u64 {
         self.outbound
-            .look(|outbound| outbound.tx_links.credit_waits)
+            .read(|outbound| outbound.tx_links.credit_waits)
     }
 
     /// Wakes them, so that they announce themselves anew.

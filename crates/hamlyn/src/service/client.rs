@@ -245,7 +245,7 @@ impl<H: Host> Client<H> {
         let mut manager = self.manager.enter();
         let mut wait_state = WaitState::new(wait);
         loop {
-            calls.look(&mut manager)?;
+            calls.poll(&mut manager)?;
             if let Some(call) = calls.try_start(&mut manager, request)? {
                 return Ok(call);
             }
@@ -279,7 +279,7 @@ impl<H: Host> Client<H> {
         let calls = &mut self.calls;
         calls.check_length(request)?;
         let mut start = |manager: &mut Entered<'_, H>| {
-            calls.look(manager)?;
+            calls.poll(manager)?;
             calls.try_start(manager, request)
         };
         poll_fn(|context| self.manager.poll_look(context, &mut start)).await
@@ -350,7 +350,7 @@ impl Calls {
     }
 
     /// Takes in what has come, and tells of calls that were given up.
-    fn look<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), CallError> {
+    fn poll<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), CallError> {
         while let Some(arrival) = manager.next_arrival(self.class) {
             self.take(arrival);
         }
@@ -470,7 +470,7 @@ impl Calls {
                 let to = self.to.clone();
                 return Err(CallError::NotPending { to });
             }
-            let looked = self.look(manager);
+            let polled = self.poll(manager);
             if self.number(call.index) == call.number
                 && let State::Replied(word) = self.state(call.index)
             {
@@ -481,7 +481,7 @@ impl Calls {
                 let to = self.to.clone();
                 return Err(CallError::Unanswered { to });
             }
-            looked?;
+            polled?;
             if !manager.pause(&mut wait_state)? {
                 return Ok(None);
             }

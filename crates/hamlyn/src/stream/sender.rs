@@ -327,17 +327,18 @@ impl Sender {
     fn absorb_next<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> bool {
         match manager.interface_mut().rcv(&mut self.queue) {
             Ok(Some(notification)) if notification.is_fast() => {
-                self.account.hear(Credit::from_word(notification.word));
+                self.account
+                    .apply_credit(Credit::from_word(notification.word));
             }
             Ok(None) => return false,
             // After an overrun too: what was lost may have been that there is news.
-            Ok(Some(_)) | Err(_) => self.look_for_extent(),
+            Ok(Some(_)) | Err(_) => self.poll_extent(),
         }
         true
     }
 
     /// Goes over to the extent that the receiver announced, if that was not done before.
-    fn look_for_extent(&mut self) {
+    fn poll_extent(&mut self) {
         let mut metadata = [0; USER_METADATA_BYTES];
         let Some(entry) = self.slot.metadata().and_then(|area| area.entry(0)) else {
             return;

@@ -91,7 +91,7 @@ impl EndpointDriver {
             let Some(from) = endpoint.next_unassociated(&mut self.message) else {
                 break;
             };
-            hear(interior, network, &mut self.log, from, &self.message);
+            apply_request(interior, network, &mut self.log, from, &self.message);
         }
         interior.registry.note_ended_connections();
         self.deadline_ns = endpoint.deadline_ns();
@@ -106,7 +106,7 @@ impl EndpointDriver {
 }
 
 /// Handles an unassociated datagram; `log` bounds the log lines about it.
-fn hear(
+fn apply_request(
     interior: &Interior,
     network: &Network,
     log: &mut LogBudget,

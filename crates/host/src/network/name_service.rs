@@ -181,7 +181,7 @@ impl Service<'_> {
                 let Ok((length, from)) = self.socket.recv_from(&mut room) else {
                     break;
                 };
-                self.hear(from, &room[..length], in_a_row > LOADED);
+                self.handle_datagram(from, &room[..length], in_a_row > LOADED);
             }
         }
         for lookup in self.lookups.drain(..) {
@@ -190,7 +190,7 @@ impl Service<'_> {
         }
     }
 
-    fn hear(&mut self, from: SocketAddr, message: &[u8], is_loaded: bool) {
+    fn handle_datagram(&mut self, from: SocketAddr, message: &[u8], is_loaded: bool) {
         let heard = self
             .responder
             .take(now_ns(), wall_ms(), from, message, is_loaded);
@@ -204,13 +204,13 @@ impl Service<'_> {
         };
         match Request::from_bytes(&said.payload) {
             Ok(Request::Locate { namespace, sought }) => {
-                self.look_for((namespace, sought), said.number);
+                self.locate((namespace, sought), said.number);
             }
             _ => self.answer(said.number, &refused(RefusedBecause::INVALID.0)),
         }
     }
 
-    fn look_for(&mut self, wanted: Wanted, asker: u32) {
+    fn locate(&mut self, wanted: Wanted, asker: u32) {
         if let Some(lookup) = self.lookups.iter_mut().find(|one| one.wanted == wanted) {
             // No more than the responder keeps.
             return lookup.askers.push(asker);

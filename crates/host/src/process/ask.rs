@@ -80,10 +80,10 @@ fn of_another(
         return Ok((bytes, interior.identity.user));
     };
     let ask = Message::Ask { item: item.clone() };
-    channel.say(&ask, &[])?;
+    channel.send(&ask, &[])?;
     let message = match channel.await_message(deadline_ns) {
         Ok(arrived) => arrived.message,
-        Err(AttemptError::Late) => look_for_the_last_time(&channel)?,
+        Err(AttemptError::Late) => poll_last(&channel)?,
         Err(attempt_error) => return Err(attempt_error),
     };
     match message {
@@ -137,10 +137,10 @@ pub(crate) fn ask_neighbour(
     of_another(interior, &target, &item, deadline_ns).ok()
 }
 
-fn look_for_the_last_time(channel: &ControlChannel<'_>) -> Result<Message, AttemptError> {
+fn poll_last(channel: &ControlChannel<'_>) -> Result<Message, AttemptError> {
     // It fails only if the other end is gone, and then nothing more can come.
     let _ = shutdown(&channel.socket, Shutdown::Read);
-    match channel.look() {
+    match channel.poll() {
         Ok(Some(arrived)) => Ok(arrived.message),
         // A closed ear looks like the end of the other side.
         Ok(None) | Err(AttemptError::Again(_)) => Err(AttemptError::Late),

@@ -52,7 +52,7 @@ fn attempt(
         return Err(not_lent().into());
     };
     let interface = interior.identity.interface;
-    channel.say(&Message::Claim { interface, secret }, &[])?;
+    channel.send(&Message::Claim { interface, secret }, &[])?;
     let arrived = channel.await_message(deadline_ns)?;
     match arrived {
         ReceivedMessage {

@@ -201,7 +201,7 @@ fn attempt(
     let _claim = Claim(interior, key);
     let (lent, file) = interior.lender.lend()?;
     let hello = Message::Hello(interior.lender.offer(&lent));
-    channel.say(&hello, &interior.lender.descriptors(&file))?;
+    channel.send(&hello, &interior.lender.descriptors(&file))?;
     drop(file);
     let arrived = channel.await_message(deadline_ns)?;
     let (offer, descriptors) = match (arrived.message, arrived.descriptors) {

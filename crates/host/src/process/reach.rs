@@ -341,7 +341,7 @@ impl ControlChannel<'_> {
         PeerKey::neighbour(self.interface, self.credentials.user)
     }
 
-    pub(super) fn say(
+    pub(super) fn send(
         &self,
         message: &Message,
         descriptors: &[BorrowedFd<'_>],
@@ -364,7 +364,7 @@ impl ControlChannel<'_> {
 
     pub(super) fn await_message(&self, deadline_ns: u64) -> Result<ReceivedMessage, AttemptError> {
         loop {
-            if let Some(arrived) = self.look()? {
+            if let Some(arrived) = self.poll()? {
                 return Ok(arrived);
             }
             let ready = wait_readable(&self.socket, deadline_ns)
@@ -376,7 +376,7 @@ impl ControlChannel<'_> {
     }
 
     /// The message that has come, if one has.
-    pub(super) fn look(&self) -> Result<Option<ReceivedMessage>, AttemptError> {
+    pub(super) fn poll(&self) -> Result<Option<ReceivedMessage>, AttemptError> {
         let target = self.target;
         let (user, disposal) = (self.credentials.user, &self.interior.disposal);
         let error = match exchange::receive(&self.socket, user, disposal) {

@@ -333,7 +333,7 @@ impl Registry {
         let token = state.new_token();
         peer.token = token;
         state.loopback = Some((token, link.receive.wake_word().clone()));
-        self.tell(&mut state, Event::Linked(peer, EitherLink::Pair(link)));
+        self.send_event(&mut state, Event::Linked(peer, EitherLink::Pair(link)));
         (token, true)
     }
 
@@ -377,7 +377,7 @@ impl Registry {
         }
         let (peer, link) = self.enter(&mut state, new_link)?;
         let token = peer.token;
-        self.tell(&mut state, Event::Linked(peer, link));
+        self.send_event(&mut state, Event::Linked(peer, link));
         Ok(Ok(token))
     }
 
@@ -493,7 +493,7 @@ impl Registry {
         if let Some(new_link) = new_link {
             let (peer, link) = self.enter(&mut state, new_link)?;
             self.tally.count(Outcome::Accepted);
-            self.tell(&mut state, Event::Linked(peer, link));
+            self.send_event(&mut state, Event::Linked(peer, link));
         }
         drop(state);
         self.linked.notify_all();
@@ -657,7 +657,7 @@ impl Registry {
             if let Some(neighbour) = entry.neighbour() {
                 neighbour.process = None;
             }
-            self.tell(state, Event::Lost { token, cause });
+            self.send_event(state, Event::Lost { token, cause });
         }
         state.links.insert(token, entry);
     }
@@ -679,7 +679,7 @@ impl Registry {
         }
     }
 
-    fn tell(&self, state: &mut State, event: Event<EitherLink>) {
+    fn send_event(&self, state: &mut State, event: Event<EitherLink>) {
         state.events.push_back(event);
         self.attention.store(true, Ordering::Relaxed);
         self.waker.wake();

@@ -181,7 +181,7 @@ impl Socket {
 
     /// From now on the system reports what becomes of datagrams that sockets beside this one send: [`Socket::receive`] fails once there is a
     /// report, and [`Socket::next_report`] must be called until there is none.
-    pub fn hear_reports(&self) {
+    pub fn drain_reports(&self) {
         // Without it, it takes longer until it is known that nobody listens.
         let _ = setsockopt(&self.socket, sockopt_of_nix::Ipv4RecvErr, &true);
         if self.local.is_ipv6() {

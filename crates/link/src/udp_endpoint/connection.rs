@@ -467,7 +467,7 @@ impl Connection {
         if let Some(close_reason) = state.association.close_reason()
             && self.end.set(close_reason).is_ok()
         {
-            endpoint.tell_of_end();
+            endpoint.report_end();
         }
         if state.is_closing && self.end().is_some() {
             // It can be forgotten.

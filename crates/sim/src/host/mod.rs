@@ -178,7 +178,7 @@ impl Connector for SimConnector {
         Ok(match self.link_to(to, deadline_ns)? {
             Connected::New(peer, link) => {
                 let token = peer.token;
-                kernel::with(|kernel| kernel.tell(self.0, Event::Linked(peer, link)));
+                kernel::with(|kernel| kernel.send_event(self.0, Event::Linked(peer, link)));
                 token
             }
             Connected::Already { token } => token,

@@ -248,7 +248,7 @@ impl Kernel {
         });
         let ours = (self.peer(to, here)?, ours);
         let peer = self.peer(from, there)?;
-        self.tell(to, Event::Linked(peer, theirs));
+        self.send_event(to, Event::Linked(peer, theirs));
         let now = self.local();
         self.trace
             .count(now, [4, u64::from(from) << 32 | u64::from(to)]);
@@ -257,7 +257,7 @@ impl Kernel {
         Some(ours)
     }
 
-    pub(crate) fn tell(&mut self, interface: u32, event: Event<SimLink>) {
+    pub(crate) fn send_event(&mut self, interface: u32, event: Event<SimLink>) {
         if let Some(known) = self.registry.get_mut(interface) {
             known.events.push_back(event);
             known.attention.store(true, Ordering::Relaxed);
@@ -266,13 +266,13 @@ impl Kernel {
         self.wake_interface(interface);
     }
 
-    pub(crate) fn tell_lost(&mut self, interface: u32, token: u64, cause: LossCause) {
+    pub(crate) fn send_lost(&mut self, interface: u32, token: u64, cause: LossCause) {
         let now = self.local();
         self.trace.count(now, [5, token]);
         self.trace.note(now, || {
             format!("interface {interface} loses a peer: {cause}")
         });
-        self.tell(interface, Event::Lost { token, cause });
+        self.send_event(interface, Event::Lost { token, cause });
     }
 
     pub(crate) fn next_event(&mut self, interface: u32) -> Option<Event<SimLink>> {
@@ -337,7 +337,7 @@ impl Kernel {
             cause,
         };
         if self.channels.end(into, at_rest) {
-            self.tell_lost(joint.peer, peer_token, cause);
+            self.send_lost(joint.peer, peer_token, cause);
         }
     }
 
@@ -348,7 +348,7 @@ impl Kernel {
             .get_mut(interface)
             .and_then(|known| known.joints.remove(&token));
         if joint.is_some() {
-            self.tell_lost(interface, token, cause);
+            self.send_lost(interface, token, cause);
         }
     }
 

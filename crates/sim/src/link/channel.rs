@@ -342,7 +342,7 @@ impl Kernel {
             cause,
         }) = at_rest
         {
-            self.tell_lost(interface, token, cause);
+            self.send_lost(interface, token, cause);
         }
     }
 

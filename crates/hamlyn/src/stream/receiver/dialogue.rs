@@ -205,7 +205,7 @@ impl Receiver {
         if self.announced != self.newest() {
             self.announce(manager);
         } else if self.answers_told != self.answers {
-            self.tell(manager);
+            self.report_credit(manager);
         }
     }
 
@@ -276,13 +276,13 @@ impl Receiver {
         }
         let owed = extent.released.saturating_sub(self.reported);
         if owed >= self.report_after(extent) {
-            self.tell(manager);
+            self.report_credit(manager);
         }
     }
 
     /// Tells the sender how things stand.
     #[inline]
-    fn tell<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    fn report_credit<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
         let credit = self.credit_now();
         if self.send_credit(manager, credit) {
             self.reported = self.extents.last().map_or(0, |extent| extent.released);

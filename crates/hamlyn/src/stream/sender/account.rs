@@ -110,7 +110,7 @@ impl Account {
 
     /// Takes in the receiver's newest word; or an older one, which says less.
     #[inline(always)]
-    pub(super) fn hear(&mut self, credit: Credit) {
+    pub(super) fn apply_credit(&mut self, credit: Credit) {
         self.closed |= credit.closed;
         if credit.extent == self.extent as u16 & EXTENT_MASK {
             let behind = (self.next as u32).wrapping_sub(credit.released);

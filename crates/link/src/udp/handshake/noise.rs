@@ -138,7 +138,7 @@ impl Suite {
     }
 
     /// Reads a first message: the exchange as the responder sees it, and the initiator.
-    pub(super) fn hear(
+    pub(super) fn read_initiation(
         &self,
         prologue: &[u8],
         message: &[u8],

@@ -168,7 +168,7 @@ impl Responder {
         }
         let (first, body) = ask.split_at(HEAD_BYTES);
         let prologue = prologue(first, self.interface);
-        let (exchange, identity) = self.suite.hear(&prologue, body)?;
+        let (exchange, identity) = self.suite.read_initiation(&prologue, body)?;
         let number = self.new_number()?;
         let answer_head = Head {
             kind: Kind::Response,

@@ -305,7 +305,7 @@ fn what_is_reported_of_flows_beside_another_is_heard_there() {
     let mut inbox = Inbox::new();
     for (at, loopback) in listening() {
         let one = Socket::bind(at, &settings).unwrap();
-        one.hear_reports();
+        one.drain_reports();
         assert_eq!(one.next_report(), None);
         let peer = Socket::bind(loopback, &settings).unwrap();
         let gone = peer.local();

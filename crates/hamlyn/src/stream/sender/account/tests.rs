@@ -45,13 +45,13 @@ fn request_growth(account: &mut Account, record_bytes: u64, pieces_needed: u64) 
 #[test]
 fn what_is_released_only_grows_and_is_never_more_than_was_filled() {
     let mut account = filled(8, 5);
-    account.hear(credit(3, 0, 0));
+    account.apply_credit(credit(3, 0, 0));
     assert_eq!((account.released, account.free()), (3, 6));
     for lie in [2, 6, 1 << 31, u64::from(u32::MAX)] {
-        account.hear(credit(lie, 0, 0));
+        account.apply_credit(credit(lie, 0, 0));
         assert_eq!(account.released, 3, "{lie}");
     }
-    account.hear(credit(5, 0, 0));
+    account.apply_credit(credit(5, 0, 0));
     assert_eq!(account.free(), 8);
 }
 
@@ -63,9 +63,9 @@ fn credit_counts_beyond_its_bits() {
         account.next = start + 6;
         account.released = start;
         for released in start..=start + 6 {
-            account.hear(credit(released, 0, 0));
+            account.apply_credit(credit(released, 0, 0));
             assert_eq!(account.released, released);
-            account.hear(credit(start, 0, 0));
+            account.apply_credit(credit(start, 0, 0));
             assert_eq!(account.released, released);
         }
     }
@@ -78,15 +78,15 @@ fn one_demand_at_a_time_and_any_later_word_answers_it() {
     assert!(account.is_held());
     assert_eq!(account.grow_request(100), None);
     // The answer is lost; so are some words after it. An old one comes late.
-    account.hear(credit(2, 0, 0));
+    account.apply_credit(credit(2, 0, 0));
     assert!(account.is_held());
-    account.hear(credit(3, 0, 1));
+    account.apply_credit(credit(3, 0, 1));
     assert!(!account.is_held());
-    account.hear(credit(1, 0, 0));
+    account.apply_credit(credit(1, 0, 0));
     assert!(!account.is_held());
     assert_eq!(account.free(), 3);
     request_growth(&mut account, 100, 1);
-    account.hear(credit(3, 0, 1));
+    account.apply_credit(credit(3, 0, 1));
     assert!(account.is_held(), "that was the answer to the first");
 }
 
@@ -95,9 +95,9 @@ fn answers_count_round() {
     let mut account = Account::new(4);
     for answers in (0..=u16::MAX).chain(0..9) {
         request_growth(&mut account, 1, 1);
-        account.hear(credit(0, 0, answers));
+        account.apply_credit(credit(0, 0, answers));
         assert!(account.is_held());
-        account.hear(credit(0, 0, answers.wrapping_add(1)));
+        account.apply_credit(credit(0, 0, answers.wrapping_add(1)));
         assert!(!account.is_held());
     }
 }
@@ -117,7 +117,7 @@ fn an_announcement_answers_or_leaves_the_demand_behind() {
     assert!(account.go_over(&note(1, 8, 0)));
     assert!(!account.is_held());
     assert_eq!(account.grow_request(999), None, "one at a time");
-    account.hear(credit(0, 1, 1));
+    account.apply_credit(credit(0, 1, 1));
     assert!(account.grow_request(999).is_some());
 }
 
@@ -138,10 +138,10 @@ fn announcements_are_news_once_and_in_order() {
 fn credit_before_the_announcement_holds_the_sender_up() {
     let mut account = filled(4, 2);
     request_growth(&mut account, 999, 9);
-    account.hear(credit(0, 1, 1));
+    account.apply_credit(credit(0, 1, 1));
     assert!(account.is_held());
     assert_eq!(account.grow_request(999), None);
-    account.hear(credit(2, 0, 0));
+    account.apply_credit(credit(2, 0, 0));
     assert!(account.is_held());
     assert!(account.go_over(&note(1, 8, 0)));
     assert!(!account.is_held());
@@ -155,15 +155,15 @@ fn a_refusal_is_for_records_as_long_and_is_said_once() {
     };
     let mut account = filled(4, 0);
     request_growth(&mut account, 1000, 9);
-    account.hear(refusal);
-    account.hear(refusal);
+    account.apply_credit(refusal);
+    account.apply_credit(refusal);
     assert!(!account.take_refusal(999));
     assert!(account.take_refusal(1000));
     assert!(!account.take_refusal(1000));
     // What is refused to a record that would fit says nothing of longer ones.
     let mut account = filled(4, 4);
     request_growth(&mut account, 10, 1);
-    account.hear(refusal);
+    account.apply_credit(refusal);
     assert!(!account.is_held());
     assert!(!account.take_refusal(1000));
 }
@@ -171,11 +171,11 @@ fn a_refusal_is_for_records_as_long_and_is_said_once() {
 #[test]
 fn a_stream_that_was_closed_stays_closed() {
     let mut account = Account::new(4);
-    account.hear(Credit {
+    account.apply_credit(Credit {
         closed: true,
         ..credit(7, 9, 9)
     });
-    account.hear(credit(0, 0, 0));
+    account.apply_credit(credit(0, 0, 0));
     assert!(account.closed);
 }
 
@@ -191,8 +191,8 @@ proptest! {
             let (extent, before) = (account.place().extent, account.released);
             let near = u64::from(small % 11);
             match what {
-                0 => account.hear(Credit::from_word(word)),
-                1 => account.hear(credit((account.next + near).wrapping_sub(5), extent + near % 3, small as u16 % 4)),
+                0 => account.apply_credit(Credit::from_word(word)),
+                1 => account.apply_credit(credit((account.next + near).wrapping_sub(5), extent + near % 3, small as u16 % 4)),
                 2 => {
                     account.go_over(&note(extent + near % 3, 1 + small % 7, small as u16 % 4));
                 }
