@@ -15,6 +15,7 @@ use std::task::{Context, Poll};
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::process::ProcessHost;
@@ -400,6 +401,8 @@ impl Inbox {
 #[derive(Debug)]
 pub struct Sender<H: Host = ProcessHost> {
     target: Target,
+    /// What is left of a datagram that [`Sender::poll_send`] has begun, and its length.
+    begun: Option<(usize, Segmenter)>,
     manager: Holder<H>,
 }
 
@@ -407,6 +410,7 @@ impl<H: Host> Clone for Sender<H> {
     fn clone(&self) -> Self {
         Self {
             target: self.target,
+            begun: None,
             manager: self.manager.clone(),
         }
     }
@@ -427,6 +431,7 @@ impl<H: Host> Sender<H> {
     pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
             target: manager.enter().target(ticket, wait)?,
+            begun: None,
             manager: manager.hold(),
         })
     }
@@ -442,10 +447,37 @@ impl<H: Host> Sender<H> {
     /// ([`Manager::register_waker`]). If it is dropped before it is done, the datagram is not sent, or
     /// ([`SendError::Cut`]) the receiver has a part of it and its [`Receiver::reset`] is needed.
     pub async fn send_async(&mut self, data: &[u8]) -> Result<SendHandle, SendError> {
-        let metadata = word_of(self.target.ticket().base, data.len()).to_le_bytes();
-        let mut message = Message::new(data);
-        message.metadata = &metadata;
-        self.manager.send_async(&self.target, &message).await
+        let metadata = self.metadata(data);
+        let message = Message::new(data).metadata(&metadata);
+        let (manager, target, mut rest) = (&self.manager, &self.target, None);
+        poll_fn(|context| manager.poll_send(context, target, &message, &mut rest)).await
+    }
+
+    /// As [`Sender::send_async`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be
+    /// made again with the same data until it is ready. The sender notes how much of a long datagram is sent. A call with data of
+    /// another length gives up the one before and begins anew: the receiver may have a part of that one, and its
+    /// [`Receiver::reset`] is needed. Does not block.
+    pub fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<Result<SendHandle, SendError>> {
+        let metadata = self.metadata(data);
+        let message = Message::new(data).metadata(&metadata);
+        let begun = self.begun.take().filter(|begun| begun.0 == data.len());
+        let mut rest = begun.map(|(_, rest)| rest);
+        let sent = self
+            .manager
+            .poll_send(context, &self.target, &message, &mut rest);
+        if sent.is_pending() {
+            self.begun = rest.map(|rest| (data.len(), rest));
+        }
+        sent
+    }
+
+    /// The metadata of a datagram to the start of the buffer.
+    fn metadata(&self, data: &[u8]) -> [u8; PLAIN_BYTES] {
+        word_of(self.target.ticket().base, data.len()).to_le_bytes()
     }
 
     /// As [`Sender::send`], to `offset` in the buffer, with a ticket for the answer if one is wanted: a

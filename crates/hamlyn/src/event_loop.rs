@@ -23,13 +23,13 @@
 //! ```
 
 use std::fmt;
-use std::future::poll_fn;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::sharing::Sharing;
@@ -320,17 +320,17 @@ impl<H: Host> Holder<H> {
         }
     }
 
-    /// Sends a message of any length. Who gives up meanwhile has sent a part of it, or nothing.
-    pub(crate) async fn send_async(
+    /// Sends a message of any length, as far as there is room. What is left of it is in `rest`.
+    pub(crate) fn poll_send(
         &self,
+        context: &Context<'_>,
         target: &Target,
         message: &Message<'_>,
-    ) -> Result<SendHandle, SendError> {
-        let mut rest = None;
-        let send = |manager: &mut Entered<'_, H>, rest: &mut _| {
+        rest: &mut Option<Segmenter>,
+    ) -> Poll<Result<SendHandle, SendError>> {
+        self.poll_look(context, |manager| {
             or_wait(manager.send_some(target, message, rest))
-        };
-        poll_fn(|context| self.poll_look(context, |manager| send(manager, &mut rest))).await
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use hamlyn::ReceiveError;
@@ -36,6 +38,46 @@ fn datagrams_of_any_length_are_sent_and_received() {
             }
         });
         join(tasks).await;
+    });
+}
+
+/// The same by hand; one of them is given up for another.
+#[test]
+fn a_datagram_that_is_polled_goes_on_where_it_was() {
+    const BYTES: usize = 3 << 20;
+    in_every_strategy(|alice, bob| async move {
+        let mut inbox = alice.bind_datagram("inbox", BYTES as u32).unwrap();
+        let mut outbox = bob.connect_datagram("alice/inbox", LONG).unwrap();
+        let given_up = vec![1; BYTES];
+        let polled = poll_fn(|context| Poll::Ready(outbox.poll_send(context, &given_up))).await;
+        match polled {
+            Poll::Pending => {
+                assert_eq!(outbox.fence_async().await, Ok(()));
+                inbox.reset();
+            }
+            // There was room for all of it.
+            Poll::Ready(sent) => {
+                sent.unwrap();
+                assert_eq!(inbox.recv_async().await.unwrap(), given_up);
+            }
+        }
+        let (taken, mut is_taken) = tokio::sync::mpsc::channel(1);
+        let sending = tokio::spawn(async move {
+            for length in [BYTES / 2, 1, 5_000, BYTES] {
+                let data = vec![length as u8; length];
+                let sent = poll_fn(|context| outbox.poll_send(context, &data)).await;
+                sent.unwrap();
+                is_taken.recv().await.unwrap();
+            }
+        });
+        for length in [BYTES / 2, 1, 5_000, BYTES] {
+            let datagram = inbox.recv_async().await.unwrap();
+            assert!(datagram.len() == length);
+            assert!(datagram.iter().all(|&byte| byte == length as u8));
+            drop(datagram);
+            taken.send(()).await.unwrap();
+        }
+        sending.await.unwrap();
     });
 }
 
