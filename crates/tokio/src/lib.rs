@@ -30,8 +30,7 @@
 //! [`hamlyn::open_shared`] opens may be used by any task of any runtime.
 //!
 //! No call of this crate blocks. Calls of end points do, unless they are made with [`hamlyn::Wait::Poll`] or are futures
-//! themselves (`recv_async` and its like). To connect blocks, too: connect outside of the runtime's own threads
-//! (`spawn_blocking`).
+//! themselves (`recv_async` and its like). To connect blocks, too; [`connect`] does it beside the runtime's tasks.
 #![forbid(unsafe_code)]
 
 mod driver;
@@ -39,10 +38,67 @@ mod driver;
 use std::future::poll_fn;
 use std::task::Poll;
 
-use hamlyn::Manager;
+use hamlyn::host::process::ProcessHost;
+use hamlyn::host::sharing::AnyThread;
 use hamlyn::host::{Host, HostError};
+use hamlyn::{ConnectError, Manager};
 
 pub use driver::{DriveError, Driven, drive, spawn, spawn_local};
+
+/// Connects end points in a thread that the runtime has for calls that block. Tasks use the manager meanwhile.
+///
+/// ```
+/// use hamlyn::host::process::Options;
+/// use hamlyn::service::ServiceOptions;
+/// use hamlyn::{ManagerOptions, Wait};
+/// use hamlyn_tokio::{connect, spawn};
+///
+/// # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let namespace = format!("connect{}", std::process::id());
+/// # let named = |name| Options::named(name).in_namespace(&namespace);
+/// let alice = hamlyn::open_shared(named("alice"), ManagerOptions::default())?;
+/// let bob = hamlyn::open_shared(named("bob"), ManagerOptions::default())?;
+/// let _driven = [spawn(&alice)?, spawn(&bob)?];
+///
+/// let mut sums = alice.bind_service("sums", ServiceOptions::default())?;
+/// tokio::spawn(async move {
+///     while let Ok(call) = sums.next_async().await {
+///         let sum: u8 = call.iter().sum();
+///         let _ = call.reply(&[sum]);
+///     }
+/// });
+/// let wait = Wait::millis(1000);
+/// let mut client = connect(&bob, move |bob| bob.connect_service("alice/sums", wait)).await?;
+/// assert_eq!(*client.call_async(&[1, 2, 3]).await?, [6]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// If the future is dropped, the thread goes on until it has connected or its wait is over, and the end of the runtime waits for it;
+/// what it connected is then dropped.
+///
+/// # Errors
+///
+/// Those of `act`.
+///
+/// # Panics
+///
+/// As `act` does, and outside of a runtime.
+pub async fn connect<T: Send + 'static>(
+    manager: &Manager<ProcessHost<AnyThread>>,
+    act: impl FnOnce(&Manager<ProcessHost<AnyThread>>) -> Result<T, ConnectError> + Send + 'static,
+) -> Result<T, ConnectError> {
+    let manager = manager.clone();
+    match tokio::task::spawn_blocking(move || act(&manager)).await {
+        Ok(connected) => connected,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and this task with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
 
 /// Waits until `look` finds something: asks now, and again whenever anything has happened at the manager. For calls that do
 /// not block: with [`hamlyn::Wait::Poll`]. Dropping the future loses nothing: what `look` finds is returned at

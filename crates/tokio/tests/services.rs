@@ -13,9 +13,8 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 async fn connect(manager: &Shared) -> Client<ProcessHost<AnyThread>> {
-    let manager = manager.clone();
-    let connect = move || manager.connect_service("alice/service", LONG);
-    spawn_blocking(connect).await.unwrap().unwrap()
+    let connect = |manager: &Shared| manager.connect_service("alice/service", LONG);
+    hamlyn_tokio::connect(manager, connect).await.unwrap()
 }
 
 /// Clients connect while the manager that they share is in use; there are more of them than lanes are offered at a time.
@@ -51,6 +50,31 @@ fn a_service_answers_calls_of_many_tasks() {
         }
         join(tasks).await;
         serving.abort();
+    });
+}
+
+/// One that is given up connects all the same, and leaves again.
+#[test]
+fn a_connection_that_is_given_up_costs_others_nothing() {
+    in_every_strategy(|alice, bob| async move {
+        let wait = Wait::millis(100);
+        let early = move |bob: &Shared| bob.connect_service("alice/service", wait);
+        let early = hamlyn_tokio::connect(&bob, early);
+        assert!(timeout(Duration::ZERO, early).await.is_err());
+        let options = ServiceOptions {
+            clients: 1,
+            ..ServiceOptions::default()
+        };
+        let mut service = alice.bind_service("service", options).unwrap();
+        let serving = tokio::spawn(async move {
+            let call = service.next_async().await.unwrap();
+            call.reply(b"heard").unwrap();
+            service
+        });
+        // There is room for it when the first one has left.
+        let mut client = connect(&bob).await;
+        assert_eq!(*client.call_async(b"?").await.unwrap(), *b"heard");
+        serving.await.unwrap();
     });
 }
 

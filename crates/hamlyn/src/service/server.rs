@@ -293,7 +293,8 @@ fn await_call<H: Host>(
             if let Some(call_id) = next_call(lanes, manager) {
                 return Ok(Some(call_id));
             }
-            if !is_tidy {
+            // Also for a good-bye that was among the arrivals: a task looks no more before something else happens.
+            if !is_tidy || lanes.is_untidy(manager) {
                 is_tidy = true;
                 lanes.tidy(manager, bound);
             } else if !manager.pause(&mut wait_state)? {
