@@ -7,7 +7,7 @@ use hamlyn_host::process::codec::{
 };
 use hamlyn_host::process::name::Name;
 
-/// Judges the bytes, then checks the judgement, and those of every shorter and of a longer message.
+/// Decodes the bytes, then checks the result, and those of every shorter and of a longer message.
 pub fn run(bytes: &[u8]) -> Result<Message, NotAMessage> {
     let decoded = decode(bytes);
     match &decoded {

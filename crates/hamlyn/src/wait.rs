@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long a call that may have to wait is prepared to.
+/// How long a call may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     /// Not at all: look once.
