@@ -15,7 +15,8 @@ const SEEDS: u64 = 300;
 
 /// What is wrong, if anything is. A panic counts: an assertion of what runs has seen it first.
 fn hunt() -> Option<String> {
-    let violation = |run: &dyn Fn() -> Result<(), String>| match catch_unwind(AssertUnwindSafe(run)) {
+    let violation = |run: &dyn Fn() -> Result<(), String>| match catch_unwind(AssertUnwindSafe(run))
+    {
         Ok(checked) => checked.err(),
         Err(_) => Some("an assertion failed".to_owned()),
     };
