@@ -62,6 +62,8 @@ struct Lap {
     before: u64,
     /// The consumer's count, when it was last read.
     known: u64,
+    /// What that was when there was no room the last time.
+    known_when_full: u64,
     /// How many cells this generation has at most.
     depth: u64,
     /// How many the next generation has.
@@ -119,6 +121,7 @@ impl<M: CellMemory> Producer<M> {
                 base: 0,
                 before: 0,
                 known: 0,
+                known_when_full: 0,
                 depth: idle,
                 depth_next: idle,
                 depth_max: u64::from(geometry.cells()),
@@ -157,6 +160,7 @@ impl<M: CellMemory> Producer<M> {
         if at >= self.generation.free() {
             self.generation.was_full = true;
             self.generation.is_full = true;
+            self.generation.known_when_full = self.generation.known;
             return Err(NoRoom::Full);
         }
         if at + 1 == self.generation.depth && !self.deepen() {
@@ -377,9 +381,11 @@ impl<M: CellMemory> Producer<M> {
         self.generation.closed || self.memory.load_consumed() >= count
     }
 
-    /// Whether the consumer returned anything since we last looked.
+    /// Whether the consumer returned anything since there was no room the last time, whichever call has read its count
+    /// since.
     pub fn credit_came(&self) -> bool {
-        self.generation.closed || self.memory.load_consumed() != self.generation.known
+        let generation = &self.generation;
+        generation.closed || self.memory.load_consumed() != generation.known_when_full
     }
 
     /// Ends this direction from this side.
@@ -439,6 +445,7 @@ impl<M: CellMemory> Producer<M> {
             }
             let memory = &self.memory;
             if !self.arena.grow(|from, to| memory.grow_arena(from, to)) {
+                self.generation.known_when_full = self.generation.known;
                 return Err(NoRoom::Full);
             }
         }

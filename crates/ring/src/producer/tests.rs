@@ -115,6 +115,28 @@ fn who_waits_for_credit_is_rung_for_once() {
 }
 
 #[test]
+fn credit_has_come_whoever_collected_it() {
+    let mut ring = ring(4, 64 << 10);
+    while let Ok(room) = ring.producer.room() {
+        room.publish(cell(0));
+    }
+    assert!(!ring.producer.credit_came());
+    for _ in 0..2 {
+        assert!(ring.consumer.peek().unwrap().is_some());
+        let _ = ring.consumer.done(0);
+    }
+    let _ = ring.consumer.return_credit();
+    // Something else asks how far the consumer is, and memory is given back.
+    assert!(ring.producer.has_returned(1).unwrap());
+    ring.producer.give_back();
+    assert!(ring.producer.credit_came(), "there is room since");
+    while let Ok(room) = ring.producer.room() {
+        room.publish(cell(0));
+    }
+    assert!(!ring.producer.credit_came());
+}
+
+#[test]
 fn a_dropped_room_sends_nothing() {
     let mut ring = ring(4, PAGE_BYTES);
     ring.producer.room().unwrap().place(100).unwrap();
