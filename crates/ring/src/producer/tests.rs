@@ -115,7 +115,7 @@ fn who_waits_for_credit_is_rung_for_once() {
 }
 
 #[test]
-fn credit_has_come_whoever_collected_it() {
+fn credit_has_come_though_another_call_collected_it() {
     let mut ring = ring(4, 64 << 10);
     while let Ok(room) = ring.producer.room() {
         room.publish(cell(0));
