@@ -191,6 +191,12 @@ impl Kernel {
         self.frames.as_mut()?.connections.get_mut(connection)
     }
 
+    /// The connection, unless it has fallen silent.
+    fn live_connection(&mut self, number: u32) -> Option<&mut Connection> {
+        let connection = self.connection(number)?;
+        (!connection.is_silent).then_some(connection)
+    }
+
     // For programs.
 
     /// Whether a short packet would be accepted.
@@ -366,10 +372,7 @@ impl Kernel {
     /// A frame has come.
     pub(crate) fn frame_came_to(&mut self, number: u32, frame: u64, bytes: &Rc<[u8]>) {
         let now = self.now();
-        let Some(connection) = self
-            .connection(number)
-            .filter(|connection| !connection.is_silent)
-        else {
+        let Some(connection) = self.live_connection(number) else {
             return;
         };
         let now_ns = connection.clock_ns(now);
@@ -429,10 +432,7 @@ impl Kernel {
             return;
         };
         let mut room = std::mem::take(&mut frames.connections.room);
-        while let Some(connection) = self
-            .connection(number)
-            .filter(|connection| !connection.is_silent)
-        {
+        while let Some(connection) = self.live_connection(number) {
             let now_ns = connection.clock_ns(local);
             if connection.is_left && connection.association.is_idle() {
                 connection.association.close();
@@ -454,10 +454,7 @@ impl Kernel {
     /// After anything was done with an association.
     fn see_to(&mut self, number: u32) {
         let now = self.now();
-        let Some(connection) = self
-            .connection(number)
-            .filter(|connection| !connection.is_silent)
-        else {
+        let Some(connection) = self.live_connection(number) else {
             return;
         };
         while let Some(returned) = connection.association.next_return() {
