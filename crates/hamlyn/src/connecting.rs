@@ -1,7 +1,5 @@
 //! Connecting: other threads use the manager while one waits for somebody to be found, or to answer.
 
-use std::sync::atomic::AtomicBool;
-
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Address, ConnectError, Connector, Destination, Host, HostError};
 
@@ -19,7 +17,7 @@ impl<H: Host> Entered<'_, H> {
         wait: Wait,
     ) -> Result<Vec<u8>, ConnectError> {
         let (connector, deadline_ns) = self.connector(wait);
-        self.let_others(|| connector.ask(to, item, deadline_ns, &AtomicBool::new(false)))
+        self.let_others(|| connector.ask(to, item, deadline_ns))
     }
 
     /// As [`crate::Interface::target`].
@@ -35,7 +33,7 @@ impl<H: Host> Entered<'_, H> {
     fn connect(&mut self, to: Destination, wait: Wait) -> Result<LinkId, ConnectError> {
         let to = Address::Destination(to);
         let (connector, deadline_ns) = self.connector(wait);
-        let connect = || connector.connect(to, deadline_ns, &AtomicBool::new(false));
+        let connect = || connector.connect(to, deadline_ns);
         let token = match self.let_others(connect) {
             Err(ConnectError::Host(HostError::LinksFull { .. }))
                 if self.interface.clear_links() =>

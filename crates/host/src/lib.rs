@@ -138,25 +138,14 @@ pub enum Supply {
 }
 
 /// Finds other interfaces and connects to them, in a thread of its own if need be: while it waits, everything else of its host can
-/// be used. Waits end early if `given_up` says so; it is looked at between two attempts.
+/// be used.
 pub trait Connector: Send + 'static {
     /// As [`Host::ask`].
-    fn ask(
-        &self,
-        to: Address<'_>,
-        item: &str,
-        deadline_ns: u64,
-        given_up: &AtomicBool,
-    ) -> Result<Vec<u8>, ConnectError>;
+    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Vec<u8>, ConnectError>;
 
     /// As [`Host::connect`], but the interface is told of a new link as of one that others make ([`Event::Linked`]). Returns
     /// [`Peer::token`].
-    fn connect(
-        &self,
-        to: Address<'_>,
-        deadline_ns: u64,
-        given_up: &AtomicBool,
-    ) -> Result<u64, ConnectError>;
+    fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError>;
 }
 
 /// The contract between an interface and its surroundings.
@@ -236,8 +225,7 @@ pub trait Host: std::fmt::Debug + 'static {
         item: &str,
         deadline_ns: u64,
     ) -> Result<Vec<u8>, ConnectError> {
-        let given_up = AtomicBool::new(false);
-        self.connector().ask(to, item, deadline_ns, &given_up)
+        self.connector().ask(to, item, deadline_ns)
     }
 
     /// Ends a link from this side. The link itself must be dropped by the caller.

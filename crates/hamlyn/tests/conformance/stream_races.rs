@@ -7,7 +7,7 @@ use crate::World;
 use crate::peer::{self};
 use crate::streams::{GROW, close, ended, next, options, receiver, release, send, sender};
 
-/// The receiver makes more memory of its own accord while the sender closes.
+/// The receiver makes more memory unasked while the sender closes.
 pub(crate) fn closing_right_after_filling_the_extent(world: &World) {
     world.run(&[
         &|peer| {
@@ -38,7 +38,7 @@ pub(crate) fn closing_right_after_filling_the_extent(world: &World) {
     ]);
 }
 
-/// The receiver goes over to another extent of its own accord and gives the old one back at once, while
+/// The receiver goes over to another extent unasked and gives the old one back at once, while
 /// the sender, which has not heard of it, closes in the old one: at a moment that differs from round to round.
 pub(crate) fn closing_while_everything_moves_on(world: &World) {
     const ROUNDS: u8 = 40;

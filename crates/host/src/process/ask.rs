@@ -2,7 +2,7 @@
 //!
 //! An answer that is sent to us is given to no other asker. So an asker whose time is
 //! up shuts its receiving side first and then looks once more. Either an answer is there, or it
-//! can no longer be sent, and is kept for another asker. One that gives up before does so between two attempts.
+//! can no longer be sent, and is kept for another asker.
 
 use super::Interior;
 use super::codec::Message;
@@ -13,7 +13,6 @@ use crate::network::resolver::RemoteTarget;
 use crate::{Address, ConnectError, RefusedBecause};
 use rustix::net::{Shutdown, shutdown};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub(super) fn ask(
@@ -21,7 +20,6 @@ pub(super) fn ask(
     to: Address<'_>,
     item: &str,
     deadline_ns: u64,
-    given_up: &AtomicBool,
 ) -> Result<Vec<u8>, ConnectError> {
     let item = Name::checked(item)?;
     let whom = Route::of(interior, to, deadline_ns)?;
@@ -46,8 +44,7 @@ pub(super) fn ask(
                 return Err(said.unwrap_or(ConnectError::Stalled { to }));
             }
         };
-        let pause_ns = backoff.next_ns(deadline_ns);
-        let Some(pause_ns) = pause_ns.filter(|_| !given_up.load(Ordering::Relaxed)) else {
+        let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
             return Err(why);
         };
         said = match why {

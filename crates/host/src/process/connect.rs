@@ -9,7 +9,6 @@ use super::registry::{NewLink, Outgoing, PeerKey};
 use crate::network::resolver::{PendingConnection, RemoteTarget};
 use crate::{Address, ConnectError, HostError, Peer, RefusedBecause};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long the peer's own attempt is waited for, before it is tried again.
@@ -30,13 +29,11 @@ enum Attempt {
     Loopback,
 }
 
-/// Connects. The owner is to be told of a new link, as of one that others make. Gives up between two attempts when `given_up`
-/// says so.
+/// Connects. The owner is to be told of a new link, as of one that others make.
 pub(super) fn connect(
     interior: &Interior,
     to: Address<'_>,
     deadline_ns: u64,
-    given_up: &AtomicBool,
 ) -> Result<Linked, ConnectError> {
     let whom = Route::of(interior, to, deadline_ns)?;
     let stalled = || ConnectError::Stalled {
@@ -57,8 +54,7 @@ pub(super) fn connect(
             Err(AttemptError::Final(why)) => return Err(why),
             Err(AttemptError::Late) => return Err(stalled()),
         };
-        let pause_ns = backoff.next_ns(deadline_ns);
-        let Some(pause_ns) = pause_ns.filter(|_| !given_up.load(Ordering::Relaxed)) else {
+        let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
             return Err(why);
         };
         match under_way {
@@ -172,18 +168,10 @@ fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, AttemptEr
 }
 
 fn enter(interior: &Interior, new_link: NewLink) -> Result<Attempt, AttemptError> {
-    Ok(Attempt::Made(
-        match interior.registry.enter_outgoing(new_link)? {
-            Ok(token) => Linked {
-                token,
-                is_new: true,
-            },
-            Err(token) => Linked {
-                token,
-                is_new: false,
-            },
-        },
-    ))
+    let entered = interior.registry.enter_outgoing(new_link)?;
+    let is_new = entered.is_ok();
+    let (Ok(token) | Err(token)) = entered;
+    Ok(Attempt::Made(Linked { token, is_new }))
 }
 
 fn attempt(

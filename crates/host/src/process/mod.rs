@@ -85,7 +85,6 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 /// Connections that the kernel keeps for us until the control thread accepts them.
@@ -280,23 +279,12 @@ impl<S> Drop for ProcessHost<S> {
 pub struct ProcessConnector(Arc<Interior>);
 
 impl Connector for ProcessConnector {
-    fn ask(
-        &self,
-        to: Address<'_>,
-        item: &str,
-        deadline_ns: u64,
-        given_up: &AtomicBool,
-    ) -> Result<Vec<u8>, ConnectError> {
-        ask::ask(&self.0, to, item, deadline_ns, given_up)
+    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Vec<u8>, ConnectError> {
+        ask::ask(&self.0, to, item, deadline_ns)
     }
 
-    fn connect(
-        &self,
-        to: Address<'_>,
-        deadline_ns: u64,
-        given_up: &AtomicBool,
-    ) -> Result<u64, ConnectError> {
-        Ok(connect::connect(&self.0, to, deadline_ns, given_up)?.token)
+    fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError> {
+        Ok(connect::connect(&self.0, to, deadline_ns)?.token)
     }
 }
 
@@ -348,8 +336,8 @@ impl<S: Sharing> Host for ProcessHost<S> {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<Connected<Self::Link>, ConnectError> {
-        let (interior, given_up) = (&self.interior, AtomicBool::new(false));
-        let linked = connect::connect(interior, to, deadline_ns, &given_up)?;
+        let interior = &self.interior;
+        let linked = connect::connect(interior, to, deadline_ns)?;
         let token = linked.token;
         let new = linked.is_new.then(|| interior.registry.take_linked(token));
         Ok(match new.flatten() {

@@ -5,7 +5,6 @@ pub(crate) mod registry;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use hamlyn::{Manager, ManagerOptions, OpenError};
 use hamlyn_host::process::name::Name;
@@ -142,13 +141,7 @@ impl SimConnector {
 }
 
 impl Connector for SimConnector {
-    fn ask(
-        &self,
-        to: Address<'_>,
-        item: &str,
-        deadline_ns: u64,
-        _: &AtomicBool,
-    ) -> Result<Vec<u8>, ConnectError> {
+    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Vec<u8>, ConnectError> {
         let item = Name::checked(item)?;
         loop {
             let whom = self.find(to, deadline_ns)?;
@@ -169,12 +162,7 @@ impl Connector for SimConnector {
         }
     }
 
-    fn connect(
-        &self,
-        to: Address<'_>,
-        deadline_ns: u64,
-        _: &AtomicBool,
-    ) -> Result<u64, ConnectError> {
+    fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError> {
         Ok(match self.link_to(to, deadline_ns)? {
             Connected::New(peer, link) => {
                 let token = peer.token;
