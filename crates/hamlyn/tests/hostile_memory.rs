@@ -134,15 +134,15 @@ fn hostile(
     victim: Destination,
     known: &Ticket,
     seed: u64,
+    links: &AtomicU64,
     stop: &AtomicBool,
-) -> u64 {
+) {
     let mut random = Random::new(seed);
-    let mut links = 0;
     while !stop.load(Ordering::Relaxed) {
         let Some(link) = RawLink::connect(namespace, victim, HOSTILE + seed) else {
             continue;
         };
-        links += 1;
+        links.fetch_add(1, Ordering::Relaxed);
         if random.below(2) == 0 {
             forge(&mut random, &link, known);
             // Until the victim has been there.
@@ -164,8 +164,10 @@ fn hostile(
             }
         }
     }
-    links
 }
+
+/// The test goes on until the hostile peers have connected more often than this, and something of theirs was refused.
+const LINKS: u64 = 20;
 
 /// Interface numbers of hostile peers begin here.
 const HOSTILE: u64 = 0xBAD0_0000;
@@ -232,10 +234,7 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     std::thread::scope(|scope| {
         for number in 0..2 {
             let (stop, links, namespace) = (&stop, &links, &namespace);
-            scope.spawn(move || {
-                let made = hostile(namespace, identity, &known, number + 1, stop);
-                links.fetch_add(made, Ordering::Relaxed);
-            });
+            scope.spawn(move || hostile(namespace, identity, &known, number + 1, links, stop));
         }
         let namespace = &namespace;
         let honest = scope.spawn(move || {
@@ -263,12 +262,18 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         let stopper = StopOnDrop(&stop);
         let mut random = Random::new(99);
         let mut round = 0;
-        until("all records", || {
+        let mut closed = false;
+        until("all records, links of hostile peers and refusals", || {
             send_to_hostile(&victim, &mut random);
             // Whatever they report, and whether they answer.
             while victim.interface().next_undelivered().is_some() {}
             if let Err(FenceError::Host(error)) = victim.fence(Wait::Poll) {
                 panic!("{error}");
+            }
+            // The honest one may be done long before the hostile ones.
+            let refused = victim.interface().refusals().total() > 0;
+            if closed && refused && links.load(Ordering::Relaxed) > LINKS {
+                return Some(());
             }
             match records.recv(Wait::millis(1)) {
                 Ok(Some(record)) => {
@@ -277,7 +282,7 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
                     round += 1;
                 }
                 Ok(None) => {}
-                Err(ReceiveError::Closed) => return Some(()),
+                Err(ReceiveError::Closed) => closed = true,
                 Err(error) => panic!("{error}"),
             }
             let question = match inbox.recv(Wait::Poll) {
@@ -305,8 +310,6 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         "{} hostile links; {losses} losses at last, {faults} faults; {refusals:?}",
         links.load(Ordering::Relaxed)
     );
-    assert!(links.load(Ordering::Relaxed) > 10);
-    assert!(refusals.total() > 0, "the hostile ones never got so far");
     drop(bait);
     drop(records);
     drop(inbox);
