@@ -37,6 +37,7 @@ impl SendingEnd {
         let area = interface.allocate(0)?;
         let queue = interface.open_queue(2048)?;
         let credit = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
+        drop(interface);
         pair.actor.order(&Order::LargeOpen {
             buffers,
             placement,
@@ -55,6 +56,7 @@ impl SendingEnd {
             })
             .collect();
         let targets = targets?;
+        drop(interface);
         let mut grant = None;
         if placement == Placement::Direct {
             pair.actor.order(&Order::LargeGrant)?;
