@@ -1,8 +1,8 @@
 //! `hamlyn bench`: the machine's own limits and ours, side by side in one run.
 //!
-//! Two processes, each on a processor of its own. A latency is reported only together with the raw
-//! hand-off of a cache line measured just before and just after; if that moved by
-//! more than 15 %, the machine was disturbed, and the measurement is repeated.
+//! Two processes, each on a processor of its own. Whatever is compared takes turns in one run, and medians of the ratios of
+//! neighbouring rounds are reported. A latency stands beside the raw hand-off of cache lines just before and
+//! just after; if that moved by more than 15 %, the machine was disturbed, and the round is repeated.
 
 mod comparison;
 mod descriptors;
@@ -19,6 +19,7 @@ pub(crate) mod peer;
 mod raw;
 mod raw_stream;
 mod report;
+mod request_reply;
 pub(crate) mod senders;
 pub(crate) mod stopped;
 mod strategies;
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     /// Measure fewer and shorter batches.
     #[arg(long)]
     quick: bool,
-    /// Measure the latency of this protocol and nothing else.
+    /// Measure the latency of this protocol, by length, and nothing else.
     #[arg(long, value_enum, group = "part")]
     only: Option<latency::Protocol>,
     /// Count the instructions of a short message and nothing else. Needs valgrind.
@@ -52,6 +53,9 @@ pub(crate) struct Arguments {
     /// Measure large messages and nothing else.
     #[arg(long, group = "part")]
     large: bool,
+    /// Measure requests and their replies and nothing else.
+    #[arg(long, group = "part")]
+    request_reply: bool,
     /// Measure the rate of short messages and nothing else.
     #[arg(long, group = "part")]
     rate: bool,
@@ -109,8 +113,6 @@ pub(crate) struct Effort {
     pub(crate) window: Duration,
     /// Whether as little as possible is measured.
     pub(crate) is_quick: bool,
-    /// How long to try for undisturbed measurements of one protocol.
-    pub(crate) timeout: Duration,
 }
 
 impl Effort {
@@ -125,7 +127,6 @@ impl Effort {
                 interruptions: 64,
                 window: Duration::from_millis(300),
                 is_quick: true,
-                timeout: Duration::from_secs(15),
             }
         } else {
             Self {
@@ -137,7 +138,6 @@ impl Effort {
                 interruptions: 400,
                 window: Duration::from_millis(800),
                 is_quick: false,
-                timeout: Duration::from_secs(60),
             }
         }
     }
@@ -181,8 +181,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return crowd(arguments, &processors, effort, report);
     }
     let mut pair = pair::Pair::start(processors[1])?;
+    note_raw(&mut pair, effort, &mut report)?;
     let bar = crate::terminal::steps_bar(
-        4 + 1
+        latency::steps(&latency::Protocol::ALL)
+            + request_reply::STEPS
+            + throughput::LENGTHS_BYTES.len() as u64
             + large::SIZES_BYTES.len() as u64
             + 1
             + 1
@@ -197,6 +200,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     );
     match arguments.only {
         _ if arguments.large => large::measure(&mut pair, effort, &mut report, &bar)?,
+        _ if arguments.request_reply => {
+            request_reply::measure(&mut pair, effort, &mut report, &bar)?;
+        }
         _ if arguments.rate => throughput::measure(&mut pair, effort, &mut report, &bar)?,
         _ if arguments.strategies => {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
@@ -211,6 +217,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 &mut report,
                 &bar,
             )?;
+            request_reply::measure(&mut pair, effort, &mut report, &bar)?;
             throughput::measure(&mut pair, effort, &mut report, &bar)?;
             large::measure(&mut pair, effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
@@ -230,9 +237,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     bar.finish_and_clear();
+    note_raw(&mut pair, effort, &mut report)?;
     pair.finish()?;
     report.print(arguments.json)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Remembers what the raw hand-off of a line takes now.
+fn note_raw(pair: &mut pair::Pair, effort: Effort, report: &mut report::Report) -> Result<()> {
+    let raws: Result<Vec<_>> = (0..5)
+        .map(|_| pair.raw(raw::HandOff::LINE, effort.round_trips))
+        .collect();
+    report.raw_handoffs_ns.push(median(raws?));
+    Ok(())
 }
 
 /// Measures on these processors, this thread on the first.

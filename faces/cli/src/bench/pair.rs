@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, Strategy};
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::large::Buffers;
 use super::large::hand_off::Transfer;
 use super::large::ours::Placement;
-use super::latency::Protocol;
-use super::raw::Ground;
+use super::latency::Exchange;
+use super::raw::{Ground, HandOff};
 use super::raw_stream::Stream;
-use super::throughput::Calls;
+use super::throughput::Flood;
 use crate::actor::{Actor, Role};
 
 /// What the other process is to do next. It answers first where there is
@@ -28,17 +28,21 @@ pub(crate) enum Order {
         driven: Option<Driven>,
     },
     /// The other side of the raw hand-off.
-    Raw { round_trips: u64 },
-    /// Open the ends of a protocol; answers with what grows the other end.
-    Open { protocol: Protocol },
-    /// The other side of round trips with it.
-    Echo {
-        protocol: Protocol,
-        grown: Vec<String>,
-        round_trips: u64,
-    },
+    Raw { hand_off: HandOff, round_trips: u64 },
+    /// Open the ends of an exchange; answers with what grows the other end.
+    Open { exchange: Exchange },
+    /// Grow the sending end.
+    Grow { grown: String },
+    /// Take up that grant; answers with one of its own.
+    Grant { grant: String },
+    /// The other side of round trips with them.
+    Echo { round_trips: u64 },
+    /// Open a service; answers with its address.
+    OpenService,
+    /// Answer that many calls.
+    AnswerCalls { calls: u64 },
     /// Take that many short messages.
-    Drain { messages: u64, calls: Calls },
+    Drain { messages: u64, flood: Flood },
     /// Use that memory for a raw stream of cells, and take so many.
     RawStream { path: PathBuf, cells: u64 },
     /// Use that memory for raw hand-offs of large messages.
@@ -89,6 +93,8 @@ pub(crate) struct Pair {
     pub(crate) actor: Actor,
     pub(crate) ground: Ground,
     pub(crate) manager: Manager<ProcessHost>,
+    /// A second interface, so that each direction can have a link of its own.
+    back: Option<Manager<ProcessHost>>,
 }
 
 impl Pair {
@@ -105,6 +111,7 @@ impl Pair {
             actor,
             ground,
             manager: super::open()?,
+            back: None,
         })
     }
 
@@ -126,14 +133,23 @@ impl Pair {
             actor,
             ground,
             manager: super::open_driven(&driven, processors[0])?,
+            back: None,
         })
     }
 
-    /// The raw hand-off now, in nanoseconds.
-    pub(crate) fn raw(&mut self, round_trips: u64) -> Result<f64> {
-        self.actor.order(&Order::Raw { round_trips })?;
+    /// The interface for messages that come back over a link of their own.
+    pub(crate) fn back(&mut self) -> Result<Manager<ProcessHost>> {
+        second(&mut self.back)
+    }
+
+    /// A raw hand-off now, in nanoseconds one way.
+    pub(crate) fn raw(&mut self, hand_off: HandOff, round_trips: u64) -> Result<f64> {
+        self.actor.order(&Order::Raw {
+            hand_off,
+            round_trips,
+        })?;
         let () = self.actor.answer()?;
-        Ok(self.ground.lead(round_trips))
+        self.ground.lead(hand_off, round_trips)
     }
 
     /// A raw stream of cells now, in cells per second.
@@ -148,7 +164,16 @@ impl Pair {
     }
 
     pub(crate) fn finish(self) -> Result<()> {
+        drop(self.back);
         drop(self.manager);
         self.actor.finish()
     }
+}
+
+/// Opens it when it is first needed.
+pub(super) fn second(back: &mut Option<Manager<ProcessHost>>) -> Result<Manager<ProcessHost>> {
+    if back.is_none() {
+        *back = Some(super::open()?);
+    }
+    back.clone().context("it was opened")
 }

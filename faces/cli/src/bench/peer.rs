@@ -1,14 +1,18 @@
 //! The other process of a benchmark.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use hamlyn::Wait;
 
 use super::large::hand_off::Field;
 use super::large::ours::{Placement, ReceivingEnd};
-use super::pair::Order;
+use super::pair::{Order, second};
 use super::raw::Ground;
 use super::raw_stream::Stream;
+use super::request_reply::Server;
 use super::{event_loop, latency, memory, strategies, throughput};
 use crate::actor::{answer, next_order};
+
+const WAIT: Wait = Wait::millis(5_000);
 
 /// The other process.
 pub(crate) fn run() -> Result<()> {
@@ -28,35 +32,58 @@ pub(crate) fn run() -> Result<()> {
     };
     answer(&())?;
     let mut latency = None;
+    let mut sends_back = false;
+    let mut back = None;
+    let mut server = None;
     let mut idle = Vec::new();
     let mut field = None;
     let mut large = [const { None }; 2];
     while let Some(order) = next_order()? {
         match order {
             Order::Settle { .. } => bail!("settled already"),
-            Order::Raw { round_trips } => {
-                answer(&())?;
-                ground.follow(round_trips);
-            }
-            Order::Open { protocol } => {
-                let end = latency::End::open(&manager, protocol)?;
-                answer(&end.grows_from(&manager)?)?;
-                latency = Some(end);
-            }
-            Order::Echo {
-                protocol: _,
-                grown,
+            Order::Raw {
+                hand_off,
                 round_trips,
             } => {
-                let end = latency.as_mut().context("no protocol is open")?;
-                if !grown.is_empty() {
-                    end.grow(&manager, &grown)?;
-                }
                 answer(&())?;
-                end.echo(&manager, round_trips)?;
+                ground.follow(hand_off, round_trips)?;
             }
-            Order::Drain { messages, calls } => {
-                throughput::drain(&manager, messages, calls)?;
+            Order::Open { exchange } => {
+                let end = latency::End::open(&manager, exchange)?;
+                answer(&end.grows_from()?)?;
+                sends_back = exchange.is_apart;
+                latency = Some(end);
+            }
+            Order::Grow { grown } => {
+                let sending = if sends_back {
+                    second(&mut back)?
+                } else {
+                    manager.clone()
+                };
+                let end = latency.as_mut().context("no end is open")?;
+                end.grow(&sending, &grown)?;
+                answer(&())?;
+            }
+            Order::Grant { grant } => {
+                let end = latency.as_mut().context("no end is open")?;
+                end.accept(&grant)?;
+                answer(&end.grant()?)?;
+            }
+            Order::Echo { round_trips } => {
+                let end = latency.as_mut().context("no end is open")?;
+                answer(&())?;
+                end.echo(round_trips)?;
+                for manager in [Some(&manager), back.as_ref()].into_iter().flatten() {
+                    ensure!(manager.flush(WAIT)?, "the last answer was not sent");
+                }
+            }
+            Order::OpenService => server = Some(Server::open()?),
+            Order::AnswerCalls { calls } => {
+                let server = server.as_mut().context("no service is open")?;
+                server.serve(calls)?;
+            }
+            Order::Drain { messages, flood } => {
+                throughput::drain(&manager, messages, flood)?;
             }
             Order::RawStream { path, cells } => {
                 let mut stream = Stream::open(&path)?;

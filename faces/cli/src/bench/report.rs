@@ -5,15 +5,27 @@ use serde_json::{Map, Value, json};
 
 use super::instructions::Instructions;
 use super::large::Figures;
-use super::latency::{Figures as Latency, Protocol};
+use super::latency::Figures as Latency;
 
 type Figure = fn(&Figures) -> f64;
 
+/// Below this the raw hand-off, in nanoseconds, is that of two processors that share a core or its caches (10 to 62 so far);
+/// above, that of two which do not (120 to 260).
+const NEAR_MAX_NS: f64 = 90.0;
+/// By that factor the raw hand-off may move within a run before the run says so.
+const MOVED: f64 = 1.25;
+
 #[derive(Default)]
 pub(crate) struct Report {
-    pub(crate) latencies: Vec<(Protocol, Latency)>,
+    /// What the raw hand-off of a line took, whenever it was measured, in nanoseconds.
+    pub(crate) raw_handoffs_ns: Vec<f64>,
+    /// By row and length.
+    pub(crate) one_way: Vec<(&'static str, usize, Latency)>,
+    /// By length.
+    pub(crate) request_reply: Vec<(usize, Latency)>,
+    pub(crate) service: Vec<(usize, Latency)>,
     pub(crate) large: Vec<Figures>,
-    pub(crate) rate: Option<super::throughput::Figures>,
+    pub(crate) rates: Vec<super::throughput::Figures>,
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
     pub(crate) strategies: Vec<super::strategies::Figures>,
@@ -26,22 +38,62 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    fn raw_ns(&self) -> f64 {
-        super::median(
-            self.latencies
-                .iter()
-                .map(|(_, latency)| latency.raw_ns)
-                .collect(),
-        )
+    /// Remembers what the raw hand-off of a line took beside these.
+    pub(crate) fn note_raw(&mut self, figures: &Latency) {
+        if figures.is_line {
+            self.raw_handoffs_ns.push(figures.raw_ns);
+        }
+    }
+
+    pub(crate) fn raw_ns(&self) -> f64 {
+        super::median(self.raw_handoffs_ns.clone())
+    }
+
+    /// The least and the most that the raw hand-off took.
+    fn raw_range_ns(&self) -> [f64; 2] {
+        let all = self.raw_handoffs_ns.iter().copied();
+        [
+            all.clone().fold(f64::INFINITY, f64::min),
+            all.fold(0.0, f64::max),
+        ]
+    }
+
+    /// How near the two processors were to each other; or that this changed within the run.
+    pub(crate) fn state(&self) -> &'static str {
+        let [least, most] = self.raw_range_ns();
+        match self.raw_ns() {
+            _ if self.raw_handoffs_ns.is_empty() => "not measured",
+            _ if most > MOVED * least => "moved",
+            raw if raw < NEAR_MAX_NS => "near",
+            _ => "far",
+        }
+    }
+
+    /// By row and then by length.
+    fn one_way_json(&self, figure: fn(&Latency) -> f64) -> Value {
+        let mut rows = json!({});
+        for (row, length_bytes, latency) in &self.one_way {
+            rows[row][length_bytes.to_string()] = json!(figure(latency));
+        }
+        rows
     }
 
     fn json(&self) -> Value {
-        let by_protocol = |figure: fn(&Latency) -> f64| -> Map<String, Value> {
-            self.latencies
+        let by_length = |latencies: &[(usize, Latency)], figure: fn(&Latency) -> f64| {
+            latencies
                 .iter()
-                .map(|(protocol, latency)| (protocol.name().to_owned(), json!(figure(latency))))
-                .collect()
+                .map(|(length_bytes, latency)| (length_bytes.to_string(), json!(figure(latency))))
+                .collect::<Map<_, _>>()
         };
+        let (request_reply, service) = (&self.request_reply, &self.service);
+        let latencies = self.one_way.iter().map(|(_, _, latency)| latency);
+        let latencies = latencies.chain(
+            request_reply
+                .iter()
+                .chain(service)
+                .map(|(_, latency)| latency),
+        );
+        let repeated: usize = latencies.map(|latency| latency.repeated).sum();
         let large = |fresh: bool| -> Map<String, Value> {
             let by_size = |figure: Figure| -> Value {
                 self.large
@@ -75,12 +127,19 @@ impl Report {
                 .collect()
         };
         let mut all = json!({
+            "processor": processor(),
+            "state": self.state(),
             "raw_handoff_ns": self.raw_ns(),
-            "one_way_ns": by_protocol(|latency| latency.one_way_ns),
-            "one_way_over_raw": by_protocol(|latency| latency.over_raw),
-            "repeated": by_protocol(|latency| latency.repeated as f64),
-            "messages_per_s": self.rate.as_ref().map(super::throughput::Figures::messages_per_s),
-            "message_rates": self.rate.as_ref().map(super::throughput::Figures::json),
+            "raw_handoff_range_ns": self.raw_range_ns(),
+            "one_way_ns": self.one_way_json(|latency| latency.one_way_ns),
+            "one_way_over_raw": self.one_way_json(|latency| latency.over_raw),
+            "request_reply_ns": by_length(request_reply, |latency| latency.one_way_ns),
+            "request_reply_over_raw": by_length(request_reply, |latency| latency.over_raw),
+            "service_ns": by_length(service, |latency| latency.one_way_ns),
+            "service_over_raw": by_length(service, |latency| latency.over_raw),
+            "repeated_batches": repeated,
+            "message_rates": super::throughput::rates_json(&self.rates),
+            "messages_over_raw_cells": super::throughput::over_raw_json(&self.rates),
             "idle_peer_bytes": self.idle_peer_bytes,
             "wake_ns": self.waking.as_ref().map(|waking| waking.ours_ns),
             "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
@@ -105,11 +164,19 @@ impl Report {
             println!("{}", serde_json::to_string_pretty(&self.json())?);
             return Ok(());
         }
-        if !self.latencies.is_empty() {
-            self.print_latencies();
+        if !self.raw_handoffs_ns.is_empty() {
+            let [least, most] = self.raw_range_ns();
+            println!(
+                "{}: the processors are {}; a line goes from one to the other in {:.0} ns ({least:.0} to {most:.0})",
+                processor(),
+                self.state(),
+                self.raw_ns()
+            );
         }
-        if let Some(rate) = &self.rate {
-            rate.print();
+        self.print_one_way();
+        self.print_request_reply();
+        if !self.rates.is_empty() {
+            super::throughput::print(&self.rates);
         }
         if !self.large.is_empty() {
             self.print_large();
@@ -146,21 +213,61 @@ impl Report {
         Ok(())
     }
 
-    fn print_latencies(&self) {
-        let mut table = crate::terminal::table(&["16 bytes, one way", "ns", "over raw"]);
-        table.add_row([
-            "raw cache-line hand-off",
-            &format!("{:.0}", self.raw_ns()),
-            "1.00",
-        ]);
-        for (protocol, latency) in &self.latencies {
+    fn print_one_way(&self) {
+        if self.one_way.is_empty() {
+            return;
+        }
+        let mut rows = Vec::new();
+        let mut lengths = Vec::new();
+        for &(row, length_bytes, _) in &self.one_way {
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+            if !lengths.contains(&length_bytes) {
+                lengths.push(length_bytes);
+            }
+        }
+        let mut table = crate::terminal::table(&["bytes"]);
+        let header = ["bytes"].into_iter().chain(rows.iter().copied());
+        table.set_header(header);
+        for length_bytes in lengths {
+            let mut cells = vec![length_bytes.to_string()];
+            for row in &rows {
+                let found = self
+                    .one_way
+                    .iter()
+                    .find(|(of, length, _)| of == row && *length == length_bytes);
+                cells.push(found.map_or(String::new(), |(_, _, latency)| {
+                    format!("{:.0} ({:.2})", latency.one_way_ns, latency.over_raw)
+                }));
+            }
+            table.add_row(cells);
+        }
+        println!("How long does a message take, one way in a ping-pong? ns (over raw)\n{table}");
+    }
+
+    fn print_request_reply(&self) {
+        if self.request_reply.is_empty() {
+            return;
+        }
+        let columns = [
+            "bytes each way",
+            "fast mode, ns",
+            "over raw",
+            "service, ns",
+            "over raw",
+        ];
+        let mut table = crate::terminal::table(&columns);
+        for ((length_bytes, fast), (_, service)) in self.request_reply.iter().zip(&self.service) {
             table.add_row([
-                protocol.name(),
-                &format!("{:.0}", latency.one_way_ns),
-                &format!("{:.2}", latency.over_raw),
+                length_bytes.to_string(),
+                format!("{:.0}", fast.one_way_ns),
+                format!("{:.2}", fast.over_raw),
+                format!("{:.0}", service.one_way_ns),
+                format!("{:.2}", service.over_raw),
             ]);
         }
-        println!("{table}");
+        println!("How long does a request and its reply take? Half of it\n{table}");
     }
 
     fn print_large(&self) {
@@ -289,4 +396,14 @@ impl Report {
         }
         println!("{table}");
     }
+}
+
+/// What the processor is called.
+fn processor() -> String {
+    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = told
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let model = model.map(|rest| rest.trim_start_matches([' ', '\t', ':']));
+    model.unwrap_or(std::env::consts::ARCH).to_owned()
 }

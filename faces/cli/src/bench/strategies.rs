@@ -21,7 +21,7 @@ use hamlyn::{Host, Manager, Message, NewSlot, Strategy, Ticket, Wait};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::latency::{Protocol, one_way};
+use super::latency::{Exchange, Protocol, USUAL_BYTES, one_way};
 use super::pair::{Order, Pair};
 use super::report::Report;
 use super::{Effort, median};
@@ -69,9 +69,10 @@ pub(crate) fn measure(
         batches: effort.batches / 3,
         ..effort
     };
+    let tagged = Exchange::over_one_link(Protocol::Tagged, USUAL_BYTES);
     for strategy in Strategy::ALL {
         let mut driven = Pair::start_driven(strategy, processors)?;
-        let latency = one_way(&mut driven, Protocol::Tagged, slower)?;
+        let latency = one_way(&mut driven, tagged, slower)?;
         let attentiveness: Result<Vec<_>> = GRAINS_NS
             .iter()
             .map(|&grain_ns| interrupt(pair, &mut driven, grain_ns, effort.interruptions))

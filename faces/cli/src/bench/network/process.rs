@@ -11,7 +11,7 @@ use super::ours::{self, Receiving, Sending, Tickets, Traffic};
 use super::place::Entry;
 use super::udp::Udp;
 use crate::actor::{answer, next_order};
-use crate::bench::latency::{End, Protocol};
+use crate::bench::latency::{End, Exchange, Protocol, USUAL_BYTES};
 use crate::bench::pin;
 
 /// What it is to do next. It answers when it is done; what follows somebody else's lead also when it is ready.
@@ -153,26 +153,26 @@ impl Process {
         let manager = self.manager.as_mut().context(NO_INTERFACE)?;
         match order {
             Order::Open { protocol } => {
-                let end = End::open(manager, protocol)?;
-                answer(&end.grows_from(manager)?)?;
+                let end = End::open(manager, Exchange::over_one_link(protocol, USUAL_BYTES))?;
+                answer(&end.grows_from()?)?;
                 self.end = Some(end);
                 Ok(())
             }
             Order::Grow { grown } => {
                 let end = self.end.as_mut().context(NO_END)?;
-                end.grow(manager, &[grown])?;
+                end.grow(manager, &grown)?;
                 answer(&())
             }
             Order::Lead { round_trips } => {
                 let end = self.end.as_mut().context(NO_END)?;
                 let began = std::time::Instant::now();
-                end.lead(manager, round_trips)?;
+                end.lead(round_trips)?;
                 answer(&(began.elapsed().as_nanos() as f64 / round_trips as f64 / 2.0))
             }
             Order::Echo { round_trips } => {
                 answer(&())?;
                 let end = self.end.as_mut().context(NO_END)?;
-                end.echo(manager, round_trips)?;
+                end.echo(round_trips)?;
                 answer(&())
             }
             Order::Receive => {

@@ -1,0 +1,120 @@
+//! `hamlyn bench --json` has a row for each figure that it promises, and each is a number. How large the numbers are says the
+//! machine, not a test.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What was measured of this part.
+fn measured(part: &[&str]) -> Option<Value> {
+    if !std::thread::available_parallelism().is_ok_and(|many| many.get() >= 2) {
+        // Not through the macros, whose output the harness keeps to itself.
+        use std::io::Write;
+        let said = b"SKIPPED: a benchmark needs two processors\n";
+        std::io::stderr().write_all(said).expect("standard error");
+        return None;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_hamlyn"))
+        .arg("bench")
+        .args(part)
+        .args(["--quick", "--json"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{part:?}: {said}");
+    Some(serde_json::from_slice(&output.stdout).expect("a JSON object"))
+}
+
+/// Every part says on what it was measured.
+fn says_on_what(measured: &Value) {
+    let processor = measured["processor"].as_str().expect("text");
+    assert!(!processor.is_empty());
+    let state = measured["state"].as_str().expect("text");
+    assert!(["near", "far", "moved"].contains(&state), "{state}");
+    let raw = number(&measured["raw_handoff_ns"]);
+    let range = &measured["raw_handoff_range_ns"];
+    assert!(number(&range[0]) <= raw && raw <= number(&range[1]));
+}
+
+fn number(value: &Value) -> f64 {
+    let number = value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"));
+    assert!(number > 0.0 && number.is_finite(), "{number}");
+    number
+}
+
+/// The object has a number under each of these names, and nothing else.
+fn numbers(object: &Value, names: &[&str]) {
+    let object = object.as_object().expect("an object");
+    for name in names {
+        number(
+            object
+                .get(*name)
+                .unwrap_or_else(|| panic!("no {name} in {object:?}")),
+        );
+    }
+    assert_eq!(object.len(), names.len(), "{object:?}");
+}
+
+const SHORT: [&str; 10] = ["0", "1", "8", "16", "24", "32", "33", "64", "128", "256"];
+
+#[test]
+fn one_way_has_a_row_for_each_protocol_and_length() {
+    for protocol in ["fast_mode", "tagged_write", "datagram", "stream"] {
+        let Some(measured) = measured(&["--only", protocol]) else {
+            return;
+        };
+        says_on_what(&measured);
+        for figure in ["one_way_over_raw", "one_way_ns"] {
+            numbers(&measured[figure][protocol], &SHORT);
+            if protocol == "fast_mode" {
+                numbers(&measured[figure]["copied"], &["1024", "4096"]);
+                numbers(&measured[figure]["direct"], &["1024", "4096"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn request_and_reply_have_a_row_for_each_length() {
+    let Some(measured) = measured(&["--request-reply"]) else {
+        return;
+    };
+    says_on_what(&measured);
+    for figure in [
+        "request_reply_over_raw",
+        "request_reply_ns",
+        "service_over_raw",
+        "service_ns",
+    ] {
+        numbers(&measured[figure], &["0", "8", "16", "24"]);
+    }
+}
+
+#[test]
+fn messages_a_second_stand_beside_raw_cells() {
+    let Some(measured) = measured(&["--rate"]) else {
+        return;
+    };
+    says_on_what(&measured);
+    let over_raw = &measured["messages_over_raw_cells"];
+    number(&over_raw["one_call_each"]);
+    number(&over_raw["many_in_a_call"]);
+    for length in ["0", "8", "16", "32"] {
+        numbers(
+            &over_raw["by_length"][length],
+            &["one_call_each", "many_in_a_call"],
+        );
+    }
+    assert_eq!(
+        over_raw["by_length"]["16"]["one_call_each"],
+        over_raw["one_call_each"]
+    );
+    for length in ["0", "8", "16", "32", "64", "256", "1024", "4096"] {
+        for row in ["one_call_each", "many_in_a_call", "raw_cells"] {
+            numbers(&measured["message_rates"][length][row], &["median", "best"]);
+        }
+    }
+}
