@@ -118,3 +118,31 @@ fn messages_a_second_stand_beside_raw_cells() {
         }
     }
 }
+
+#[test]
+fn long_messages_stand_beside_raw_copies_at_every_size() {
+    let Some(measured) = measured(&["--large"]) else {
+        return;
+    };
+    says_on_what(&measured);
+    let sizes = [
+        "4096", "65536", "1048576", "4194304", "16777216", "67108864",
+    ];
+    for buffers in [&measured, &measured["fresh_buffers"]] {
+        for row in [
+            "copied_over_raw_two_copy",
+            "direct_over_raw_put",
+            "copied_bytes_per_s",
+            "direct_bytes_per_s",
+            "raw_two_copy_bytes_per_s",
+            "raw_put_bytes_per_s",
+            "memcpy_bytes_per_s",
+        ] {
+            numbers(&buffers[row], &sizes);
+        }
+    }
+    numbers(
+        &measured["copied_after_4_mib_over_settled"],
+        &["4096", "65536", "1048576"],
+    );
+}

@@ -2,9 +2,13 @@
 //!
 //! *Reused* buffers are sent from and landed in again and again, and stay in the cache if they fit
 //! it. *Fresh* ones have not been touched since so much else was that no cache has them.
+//!
+//! The machine's own figure is that of the best way to copy: of several that take turns in each round, the one with the highest
+//! median. So it depends on the size and on where the two processors are, and not on a lucky round.
 
 pub(crate) mod hand_off;
 pub(crate) mod ours;
+mod settling;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
@@ -15,13 +19,20 @@ use super::report::Report;
 use super::{Effort, median};
 use hamlyn_ring::caches::Caches;
 use hand_off::{Field, Transfer};
+use ours::Placement;
 
 /// Sizes at which large messages are measured.
-pub(crate) const SIZES_BYTES: [usize; 5] = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
+pub(crate) const SIZES_BYTES: [usize; 6] =
+    [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
 /// Memory that is gone round with fresh buffers; and the most that reused ones have.
 pub(crate) const REGION_BYTES: usize = 256 << 20;
+/// Memory that reused buffers of up to half that size have together: so little that it stays in the sender's own cache, as
+/// with a program that sends from one buffer into two.
+const REUSED_BYTES: usize = 256 << 10;
 /// What the raw pipeline hands over at a time.
 const CHUNK_BYTES: usize = 64 << 10;
+/// The narrower of two buffers of the raw pipeline.
+const NARROW_BYTES: usize = 512 << 10;
 
 const _: () = assert!(2 * SIZES_BYTES[SIZES_BYTES.len() - 1] <= REGION_BYTES);
 
@@ -33,18 +44,22 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Messages that are on their way at a time: enough that nobody waits for an answer, for as many
-    /// bytes as processors pass each other best.
-    pub(crate) fn on_their_way(self) -> u64 {
-        ((4 << 20) / self.size_bytes.max(1) as u64).clamp(2, 1024)
+    /// Messages that are on their way at a time: enough that nobody waits for an answer, for as many bytes as processors pass each
+    /// other best. What the sender stores itself is never stored over a message that was not taken.
+    pub(crate) fn on_their_way(self, placement: Placement) -> u64 {
+        let many = ((4 << 20) / self.size_bytes.max(1) as u64).clamp(2, 1024);
+        match placement {
+            Placement::Copied => many,
+            Placement::Direct => many.min(self.count()),
+        }
     }
 
     /// Different places: not so many that reused ones leave the cache.
-    fn count(self) -> u64 {
+    pub(crate) fn count(self) -> u64 {
         if self.fresh {
             (REGION_BYTES / self.size_bytes) as u64
         } else {
-            ((1 << 20) / self.size_bytes.max(1) as u64).clamp(2, 64)
+            (REUSED_BYTES / self.size_bytes.max(1)).clamp(2, 64) as u64
         }
     }
 
@@ -68,6 +83,11 @@ impl Buffers {
     }
 }
 
+/// What the sender has at that place of its memory, so that the receiver can tell.
+pub(crate) fn word_at(offset: usize) -> u64 {
+    (offset as u64 / 8 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// Medians of what was measured at one size.
 #[derive(Default)]
 pub(crate) struct Figures {
@@ -85,50 +105,82 @@ pub(crate) struct Figures {
 
 pub(crate) fn measure(
     pair: &mut Pair,
+    processor: usize,
     effort: Effort,
     report: &mut Report,
     bar: &ProgressBar,
 ) -> Result<()> {
-    let field = Field::create()?;
+    let mut field = Field::create()?;
     pair.actor
         .order(&Order::LargeField { path: field.path() })?;
     let () = pair.actor.answer()?;
-    let source = vec![1_u8; REGION_BYTES];
+    let mut source = vec![0_u8; REGION_BYTES];
+    for (number, word) in source.as_chunks_mut().0.iter_mut().enumerate() {
+        *word = word_at(8 * number).to_le_bytes();
+    }
     for size_bytes in SIZES_BYTES {
         for fresh in [false, true] {
             let buffers = Buffers { size_bytes, fresh };
-            let figures = at_size(pair, &field, &source, buffers, effort)?;
+            let figures = at_size(pair, &mut field, &source, buffers, effort)?;
             report.large.push(figures);
         }
         bar.inc(1);
     }
     pair.actor.order(&Order::LargeDone)?;
     let () = pair.actor.answer()?;
+    settling::measure(processor, &source, effort, report)?;
+    bar.inc(1);
     Ok(())
+}
+
+/// Ways to put, and to copy twice.
+fn ways() -> ([Transfer; 2], [Transfer; 5]) {
+    use hand_off::Copy::{Past, Through};
+    let wide_bytes = Caches::here()
+        .window_bytes()
+        .min(hand_off::WINDOW_MAX_BYTES);
+    let two_copies = |window_bytes, copy_in, copy_out| Transfer::TwoCopies {
+        window_bytes,
+        chunk_bytes: CHUNK_BYTES,
+        copy_in,
+        copy_out,
+    };
+    (
+        [Transfer::Put(Through), Transfer::Put(Past)],
+        [
+            two_copies(wide_bytes, Through, Through),
+            two_copies(NARROW_BYTES, Through, Through),
+            two_copies(wide_bytes, Through, Past),
+            two_copies(wide_bytes, Past, Through),
+            two_copies(wide_bytes, Past, Past),
+        ],
+    )
+}
+
+/// Of several ways, the rates of the one that is best by its median.
+fn best(ways: &[Vec<f64>]) -> &[f64] {
+    let by_median = |one: &&Vec<f64>, other: &&Vec<f64>| {
+        median(one.to_vec()).total_cmp(&median(other.to_vec()))
+    };
+    ways.iter().max_by(by_median).map_or(&[], Vec::as_slice)
 }
 
 /// All that is compared at one size, in turn, again and again: so a disturbance meets all alike.
 fn at_size(
     pair: &mut Pair,
-    field: &Field,
+    field: &mut Field,
     source: &[u8],
     buffers: Buffers,
     effort: Effort,
 ) -> Result<Figures> {
     let messages = (effort.bytes_per_run / buffers.size_bytes).max(4) as u64;
-    let two_copies = |copy_in, copy_out| Transfer::TwoCopies {
-        window_bytes: Caches::here()
-            .window_bytes()
-            .min(hand_off::WINDOW_MAX_BYTES),
-        chunk_bytes: CHUNK_BYTES,
-        copy_in,
-        copy_out,
-    };
-    use hand_off::Copy::{Past, Through};
-    let mut copied_end = ours::SendingEnd::open(pair, buffers, ours::Placement::Copied)?;
-    let mut direct_end = ours::SendingEnd::open(pair, buffers, ours::Placement::Direct)?;
-    let mut figures: [Vec<f64>; 7] = Default::default();
-    // The first run warms up.
+    let (put_ways, two_copy_ways) = ways();
+    let mut copied_end = ours::SendingEnd::open(pair, buffers, Placement::Copied)?;
+    let mut direct_end = ours::SendingEnd::open(pair, buffers, Placement::Direct)?;
+    let mut puts = put_ways.map(|_| Vec::new());
+    let mut two_copies = two_copy_ways.map(|_| Vec::new());
+    let (mut copied, mut direct, mut memcpy) = (Vec::new(), Vec::new(), Vec::new());
+    // The first run warms up, and what the raw programs bring is compared with what they should.
     for run in 0..=effort.runs {
         let first = run as u64 * messages;
         let mut raw = |transfer| -> Result<f64> {
@@ -137,52 +189,53 @@ fn at_size(
                 buffers,
                 first,
                 messages,
+                is_checked: run == 0,
             })?;
             let () = pair.actor.answer()?;
-            field.lead(transfer, buffers, source, first, messages)
+            let rate = field.lead(transfer, buffers, source, first, messages)?;
+            let () = pair.actor.answer()?;
+            Ok(rate)
         };
-        // Which way of copying is best depends on where the two processors are; the best counts.
-        let put = raw(Transfer::Put(Through))?.max(raw(Transfer::Put(Past))?);
-        let two = raw(two_copies(Through, Through))?
-            .max(raw(two_copies(Through, Past))?)
-            .max(raw(two_copies(Past, Through))?)
-            .max(raw(two_copies(Past, Past))?);
-        let copied = copied_end.pour(pair, source, first, messages)?;
-        let direct = direct_end.pour(pair, source, first, messages)?;
-        let memcpy = super::raw::memcpy(buffers, source, first, messages);
-        if run > 0 {
-            for (figures, figure) in figures.iter_mut().zip([
-                put,
-                two,
-                copied,
-                direct,
-                memcpy,
-                copied / two,
-                direct / put,
-            ]) {
-                figures.push(figure);
-            }
+        let mut put_rates = [0.0; 2];
+        for (rate, &way) in put_rates.iter_mut().zip(&put_ways) {
+            *rate = raw(way)?;
         }
+        let mut two_copy_rates = [0.0; 5];
+        for (rate, &way) in two_copy_rates.iter_mut().zip(&two_copy_ways) {
+            *rate = raw(way)?;
+        }
+        let copied_rate = copied_end.pour(pair, source, first, messages)?;
+        let direct_rate = direct_end.pour(pair, source, first, messages)?;
+        if run == 0 {
+            continue;
+        }
+        for (rates, rate) in puts.iter_mut().zip(put_rates) {
+            rates.push(rate);
+        }
+        for (rates, rate) in two_copies.iter_mut().zip(two_copy_rates) {
+            rates.push(rate);
+        }
+        copied.push(copied_rate);
+        direct.push(direct_rate);
+        memcpy.push(super::raw::memcpy(buffers, source, first, messages));
     }
     copied_end.close(pair)?;
     direct_end.close(pair)?;
-    let [
-        raw_put,
-        raw_two_copy,
-        copied,
-        direct,
-        memcpy,
-        copied_over_two_copy,
-        direct_over_put,
-    ] = figures.map(median);
+    let over = |ours: &[f64], raw: &[f64]| -> f64 {
+        median(ours.iter().zip(raw).map(|(ours, raw)| ours / raw).collect())
+    };
+    let (put, two) = (best(&puts), best(&two_copies));
     Ok(Figures {
         buffers,
-        raw_put,
-        raw_two_copy,
-        memcpy,
-        copied,
-        direct,
-        copied_over_two_copy,
-        direct_over_put,
+        raw_put: median(put.to_vec()),
+        raw_two_copy: median(two.to_vec()),
+        copied_over_two_copy: over(&copied, two),
+        direct_over_put: over(&direct, put),
+        copied: median(copied),
+        direct: median(direct),
+        memcpy: median(memcpy),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,6 +189,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + large::SIZES_BYTES.len() as u64
             + 1
             + 1
+            + 1
             + 4
             + 1
             + senders::steps(effort)
@@ -199,7 +200,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.json,
     );
     match arguments.only {
-        _ if arguments.large => large::measure(&mut pair, effort, &mut report, &bar)?,
+        _ if arguments.large => {
+            large::measure(&mut pair, processors[1], effort, &mut report, &bar)?
+        }
         _ if arguments.request_reply => {
             request_reply::measure(&mut pair, effort, &mut report, &bar)?;
         }
@@ -219,7 +222,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             )?;
             request_reply::measure(&mut pair, effort, &mut report, &bar)?;
             throughput::measure(&mut pair, effort, &mut report, &bar)?;
-            large::measure(&mut pair, effort, &mut report, &bar)?;
+            large::measure(&mut pair, processors[1], effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
             waking::measure(processors[1], effort, &mut report, &bar)?;
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;

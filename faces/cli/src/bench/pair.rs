@@ -47,12 +47,13 @@ pub(crate) enum Order {
     RawStream { path: PathBuf, cells: u64 },
     /// Use that memory for raw hand-offs of large messages.
     LargeField { path: PathBuf },
-    /// The other side of raw hand-offs.
+    /// The other side of raw hand-offs; answers again when all came, and was what it should be if that is to be checked.
     LargeFollow {
         transfer: Transfer,
         buffers: Buffers,
         first: u64,
         messages: u64,
+        is_checked: bool,
     },
     /// Let go of it.
     LargeDone,

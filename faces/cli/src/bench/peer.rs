@@ -100,10 +100,18 @@ pub(crate) fn run() -> Result<()> {
                 buffers,
                 first,
                 messages,
+                is_checked,
             } => {
-                answer(&())?;
                 let field = field.as_mut().context("no field is open")?;
+                if is_checked {
+                    field.clear(transfer, buffers, first, messages)?;
+                }
+                answer(&())?;
                 field.follow(transfer, buffers, first, messages)?;
+                if is_checked {
+                    field.check(transfer, buffers, first, messages)?;
+                }
+                answer(&())?;
             }
             Order::LargeDone => {
                 field = None;

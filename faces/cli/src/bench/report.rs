@@ -25,6 +25,8 @@ pub(crate) struct Report {
     pub(crate) request_reply: Vec<(usize, Latency)>,
     pub(crate) service: Vec<(usize, Latency)>,
     pub(crate) large: Vec<Figures>,
+    /// By size: what a link does after its first 4 MiB, over what it does later.
+    pub(crate) settled: Vec<(usize, f64)>,
     pub(crate) rates: Vec<super::throughput::Figures>,
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
@@ -109,7 +111,7 @@ impl Report {
                     .into()
             };
             let figures: [(&str, Figure); 7] = [
-                ("bandwidth_bytes_per_s", |figures| figures.copied.round()),
+                ("copied_bytes_per_s", |figures| figures.copied.round()),
                 ("direct_bytes_per_s", |figures| figures.direct.round()),
                 ("direct_over_raw_put", |figures| figures.direct_over_put),
                 ("raw_put_bytes_per_s", |figures| figures.raw_put.round()),
@@ -152,6 +154,9 @@ impl Report {
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
             "fresh_buffers": large(true),
+            "copied_after_4_mib_over_settled": self.settled.iter()
+                .map(|(size_bytes, ratio)| (size_bytes.to_string(), json!(ratio)))
+                .collect::<Map<_, _>>(),
         });
         if let Some(all) = all.as_object_mut() {
             all.extend(large(false));
@@ -302,7 +307,15 @@ impl Report {
                 rate(figures.memcpy),
             ]);
         }
-        println!("GB/s\n{table}");
+        println!("How many GB a second do long messages carry?\n{table}");
+        let settled = self.settled.iter().map(|&(size_bytes, ratio)| {
+            format!("{}: {ratio:.2}", indicatif::HumanBytes(size_bytes as u64))
+        });
+        let settled: Vec<_> = settled.collect();
+        println!(
+            "A new link after 4 MiB, over what it does later: {}",
+            settled.join(", ")
+        );
     }
 
     fn print_strategies(&self) {

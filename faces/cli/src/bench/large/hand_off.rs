@@ -4,20 +4,22 @@
 
 use std::hint::spin_loop;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::shared::{self, Access, Mapping};
+use hamlyn_ring::shared::{self, Access, LINE_BYTES, Lines, Mapping};
 use serde::{Deserialize, Serialize};
 
-use super::{Buffers, REGION_BYTES};
-use crate::bench::raw::memory_of_other;
+use super::ours::Placement;
+use super::{Buffers, REGION_BYTES, word_at};
+use crate::bench::raw::{memory_of_other, path_of};
 
-/// A page that counts for each side, then the bounded buffer of two copies, then the memory that one
-/// copy goes to.
-const SENT_OFFSET: usize = 0;
-const TAKEN_OFFSET: usize = 4096;
+/// A line for the flag of each piece, so that the reader of one does not hold up the writer of the next; what was taken; the
+/// bounded buffer of two copies; the memory that one copy goes to.
+const FLAGS: usize = 1024;
+const TAKEN_OFFSET: usize = 1 << 20;
 const WINDOW_OFFSET: usize = 2 << 20;
 const REGION_OFFSET: usize = 34 << 20;
 const LENGTH: usize = REGION_OFFSET + REGION_BYTES;
@@ -52,7 +54,10 @@ pub(crate) enum Transfer {
 /// Memory of both processes.
 pub(crate) struct Field {
     memfd: Memfd,
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
+    flags: Lines,
+    /// Pieces that were handed over before.
+    pieces: u64,
     /// Where the receiver of two copies wants the bytes.
     own: Option<Mapping>,
 }
@@ -69,40 +74,53 @@ impl Field {
     }
 
     fn over(memfd: Memfd) -> Result<Self> {
-        let mapping = memfd.map(Access::Writable)?;
+        let mapping = Arc::new(memfd.map(Access::Writable)?);
+        let flags = Lines::new(Arc::clone(&mapping), 0, FLAGS)?;
         mapping.prefer_huge_pages(REGION_OFFSET, REGION_BYTES);
         Ok(Self {
             memfd,
             mapping,
+            flags,
+            pieces: 0,
             own: None,
         })
     }
 
     /// Where another process of the same user finds it.
     pub(crate) fn path(&self) -> PathBuf {
-        use std::os::fd::{AsFd, AsRawFd};
-        let fd = self.memfd.as_fd().as_raw_fd();
-        format!("/proc/{}/fd/{fd}", std::process::id()).into()
+        path_of(&self.memfd)
+    }
+
+    /// The flag of a piece: the number of the next one.
+    #[inline]
+    fn flag(&self, piece: u64) -> &AtomicU64 {
+        &self.flags.line(piece * LINE_BYTES as u64)[0]
+    }
+
+    fn taken(&self) -> Result<&AtomicU64> {
+        Ok(self.mapping.atomic_u64(TAKEN_OFFSET)?)
     }
 
     /// Sends so many messages, the first of which has that number. Bytes per second.
     pub(crate) fn lead(
-        &self,
+        &mut self,
         transfer: Transfer,
         buffers: Buffers,
         source: &[u8],
         first: u64,
         messages: u64,
     ) -> Result<f64> {
-        let (sent, taken) = self.counts()?;
+        let taken = self.taken()?;
         let pieces = Pieces::of(transfer, buffers.size_bytes);
+        let on_their_way = pieces.on_their_way(transfer, buffers);
+        let before = self.pieces;
         let start = std::time::Instant::now();
         let mut seen = 0;
         let total = messages * pieces.per_message;
         for piece in 0..total {
-            while piece - seen >= pieces.on_their_way(transfer, buffers) {
-                seen = taken.load(Acquire);
-                if piece - seen >= pieces.on_their_way(transfer, buffers) {
+            while piece - seen >= on_their_way {
+                seen = taken.load(Acquire) - before;
+                if piece - seen >= on_their_way {
                     spin_loop();
                 }
             }
@@ -126,16 +144,14 @@ impl Field {
                     ..
                 } => self.mapping.stream_in(to, bytes)?,
             }
-            sent.store(piece + 1, Release);
+            let number = before + piece;
+            self.flag(number).store(number + 1, Release);
         }
-        while taken.load(Acquire) != total {
+        while taken.load(Acquire) != before + total {
             spin_loop();
         }
         let elapsed = start.elapsed().as_secs_f64();
-        sent.store(0, Release);
-        while taken.load(Acquire) != 0 {
-            spin_loop();
-        }
+        self.pieces += total;
         Ok(messages as f64 * buffers.size_bytes as f64 / elapsed)
     }
 
@@ -150,11 +166,15 @@ impl Field {
         if self.own.is_none() {
             self.own = Some(Mapping::anonymous(REGION_BYTES)?);
         }
-        let (sent, taken) = self.counts()?;
+        let taken = self.taken()?;
         let pieces = Pieces::of(transfer, buffers.size_bytes);
+        let before = self.pieces;
+        // It is told of several at a time, if there are several, as senders of messages are.
+        let batch = (pieces.on_their_way(transfer, buffers) / 8).max(1);
         let total = messages * pieces.per_message;
         for piece in 0..total {
-            while sent.load(Acquire) <= piece {
+            let number = before + piece;
+            while self.flag(number).load(Acquire) != number + 1 {
                 spin_loop();
             }
             if let (Transfer::TwoCopies { copy_out, .. }, Some(own)) = (transfer, &self.own) {
@@ -168,20 +188,68 @@ impl Field {
                 };
                 Mapping::copy_between(&self.mapping, from, own, to, pieces.bytes, copy)?;
             }
-            taken.store(piece + 1, Release);
+            if (piece + 1) % batch == 0 || piece + 1 == total {
+                taken.store(number + 1, Release);
+            }
         }
-        while sent.load(Acquire) != 0 {
-            spin_loop();
-        }
-        taken.store(0, Release);
+        self.pieces += total;
         Ok(())
     }
 
-    fn counts(&self) -> Result<(&AtomicU64, &AtomicU64)> {
-        Ok((
-            self.mapping.atomic_u64(SENT_OFFSET)?,
-            self.mapping.atomic_u64(TAKEN_OFFSET)?,
-        ))
+    /// Forgets what those messages brought.
+    pub(crate) fn clear(
+        &mut self,
+        transfer: Transfer,
+        buffers: Buffers,
+        first: u64,
+        messages: u64,
+    ) -> Result<()> {
+        self.samples(transfer, buffers, first, messages, |mapping, at, _| {
+            Ok(mapping.store_u64(at, 0)?)
+        })
+    }
+
+    /// Compares what those messages brought with what their sender has.
+    pub(crate) fn check(
+        &mut self,
+        transfer: Transfer,
+        buffers: Buffers,
+        first: u64,
+        messages: u64,
+    ) -> Result<()> {
+        self.samples(transfer, buffers, first, messages, |mapping, at, from| {
+            ensure!(
+                mapping.load_u64(at)? == word_at(from),
+                "a raw transfer brought other bytes than were sent"
+            );
+            Ok(())
+        })
+    }
+
+    /// Some words of each of those messages that is not written over: where the receiver has them, and the sender.
+    fn samples(
+        &mut self,
+        transfer: Transfer,
+        buffers: Buffers,
+        first: u64,
+        messages: u64,
+        mut each: impl FnMut(&Mapping, usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        if self.own.is_none() {
+            self.own = Some(Mapping::anonymous(REGION_BYTES)?);
+        }
+        let (mapping, base) = match (transfer, &self.own) {
+            (Transfer::TwoCopies { .. }, Some(own)) => (own, 0),
+            _ => (&*self.mapping, REGION_OFFSET),
+        };
+        let last = first + messages;
+        for message in last - messages.min(buffers.count())..last {
+            for part in [0, buffers.size_bytes / 2, buffers.size_bytes - 8] {
+                let to = base + buffers.target_offset(message) + part;
+                each(mapping, to, buffers.source_offset(message) + part)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -206,8 +274,10 @@ impl Pieces {
 
     fn on_their_way(self, transfer: Transfer, buffers: Buffers) -> u64 {
         match transfer {
-            Transfer::Put(_) => buffers.on_their_way(),
-            Transfer::TwoCopies { window_bytes, .. } => (window_bytes / self.bytes) as u64,
+            Transfer::Put(_) => buffers.on_their_way(Placement::Direct),
+            Transfer::TwoCopies { window_bytes, .. } => {
+                (window_bytes / self.bytes).min(FLAGS) as u64
+            }
         }
     }
 

@@ -46,7 +46,7 @@ impl SendingEnd {
         let ticket: String = pair.actor.answer()?;
         let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
         let mut interface = pair.manager.interface();
-        let targets: Result<Vec<_>, _> = (0..buffers.on_their_way())
+        let targets: Result<Vec<_>, _> = (0..buffers.on_their_way(placement))
             .map(|index| {
                 let ticket = Ticket {
                     metadata_index: index as u16,
@@ -90,12 +90,13 @@ impl SendingEnd {
         })?;
         let () = pair.actor.answer()?;
         let buffers = self.buffers;
+        let on_their_way = buffers.on_their_way(placement);
         let terminus = pair.manager.terminus();
         let mut interface = pair.manager.interface();
         let mut taken = 0;
         let start = std::time::Instant::now();
         for message in 0..messages {
-            while message - taken >= buffers.on_their_way() {
+            while message - taken >= on_their_way {
                 if let Some(notification) = interface.rcv(&mut self.queue)? {
                     taken = notification.word;
                 }
@@ -104,7 +105,7 @@ impl SendingEnd {
             let from = buffers.source_offset(number);
             let put = Message::new(&source[from..from + buffers.size_bytes])
                 .at(buffers.target_offset(number) as u64);
-            let target = &self.targets[(message % buffers.on_their_way()) as usize];
+            let target = &self.targets[(message % on_their_way) as usize];
             interface.send_msg(terminus, target, &put, Wait::Forever)?;
         }
         while taken < messages {
@@ -133,6 +134,7 @@ impl SendingEnd {
 /// The end that receives.
 pub(crate) struct ReceivingEnd {
     buffers: Buffers,
+    placement: Placement,
     /// Kept as long as the slot.
     _area: Area,
     slot: Slot,
@@ -154,12 +156,13 @@ impl ReceivingEnd {
             Placement::Direct => interface.allocate_shared(bytes)?,
         };
         let queue = interface.open_queue(2048)?;
-        let entries = buffers.on_their_way() as usize;
+        let entries = buffers.on_their_way(placement) as usize;
         let slot = interface.open_slot(NewSlot::new(&area).queue(&queue).entries(entries))?;
         let credit = interface.target(&Ticket::from_bytes(&from_hex(credit)?)?, WAIT)?;
         answer(&to_hex(&slot.ticket(0, 0, bytes)?.to_bytes()))?;
         Ok(Self {
             buffers,
+            placement,
             _area: area,
             slot,
             queue,
@@ -180,7 +183,7 @@ impl ReceivingEnd {
         answer(&())?;
         let terminus = manager.terminus();
         let mut interface = manager.interface();
-        let on_their_way = self.buffers.on_their_way();
+        let on_their_way = self.buffers.on_their_way(self.placement);
         // Credit for several at a time, if there are several.
         let batch = (on_their_way / 8).max(1);
         let mut taken = 0;
