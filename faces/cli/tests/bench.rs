@@ -146,3 +146,25 @@ fn long_messages_stand_beside_raw_copies_at_every_size() {
         &["4096", "65536", "1048576"],
     );
 }
+
+#[test]
+fn figures_are_drawn() {
+    let directory = std::env::temp_dir().join(format!("hamlyn-figures-{}", std::process::id()));
+    let place = directory.to_str().expect("a path of text");
+    let pictures = |part: &[&str], names: &[&str]| {
+        let part = [part, &["--plot", place]].concat();
+        if measured(&part).is_none() {
+            return;
+        }
+        for name in names {
+            let picture = std::fs::read_to_string(directory.join(name)).expect("a picture");
+            assert!(
+                picture.starts_with("<svg") && picture.contains("polyline"),
+                "{name}"
+            );
+        }
+        std::fs::remove_dir_all(&directory).expect("the pictures are ours to remove");
+    };
+    pictures(&["--only", "fast_mode"], &["one-way.svg"]);
+    pictures(&["--rate"], &["rate.svg"]);
+}

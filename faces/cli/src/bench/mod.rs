@@ -16,6 +16,7 @@ pub(crate) mod one_thread;
 pub(crate) mod oversubscribed;
 mod pair;
 pub(crate) mod peer;
+mod pictures;
 mod raw;
 mod raw_stream;
 mod report;
@@ -85,8 +86,9 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "network", default_value_t = 1_500, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_280..=9_000))]
     mtu: u32,
-    /// Draw what loss costs, as SVG, into this directory.
-    #[arg(long, requires = "network", value_name = "DIR")]
+    /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "strategies", "waking", "event_loop",
+          "senders", "oversubscribed", "stopped_peer", "request_reply"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -242,6 +244,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     bar.finish_and_clear();
     note_raw(&mut pair, effort, &mut report)?;
     pair.finish()?;
+    if let Some(directory) = &arguments.plot {
+        pictures::write(&report, directory)?;
+    }
     report.print(arguments.json)?;
     Ok(ExitCode::SUCCESS)
 }

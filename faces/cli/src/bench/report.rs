@@ -412,7 +412,7 @@ impl Report {
 }
 
 /// What the processor is called.
-fn processor() -> String {
+pub(crate) fn processor() -> String {
     let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = told
         .lines()

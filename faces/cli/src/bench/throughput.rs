@@ -93,6 +93,13 @@ pub(crate) struct Figures {
     pub(crate) raw: Rate,
 }
 
+impl Figures {
+    /// Whether such a message fits the line that a raw cell is.
+    pub(crate) fn fits_a_cell(&self) -> bool {
+        self.length_bytes <= CELL_BYTES
+    }
+}
+
 /// Messages a second by length, with those of raw cells.
 pub(crate) fn rates_json(all: &[Figures]) -> Value {
     let of = |figures: &Figures| {
@@ -120,7 +127,7 @@ pub(crate) fn over_raw_json(all: &[Figures]) -> Value {
     let mut json = usual.map_or_else(|| json!({}), of);
     json["by_length"] = all
         .iter()
-        .filter(|figures| figures.length_bytes <= CELL_BYTES)
+        .filter(|figures| figures.fits_a_cell())
         .map(|figures| (figures.length_bytes.to_string(), of(figures)))
         .collect::<Map<_, _>>()
         .into();
@@ -139,9 +146,9 @@ pub(crate) fn print(all: &[Figures]) {
     let mut table = crate::terminal::table(&columns);
     for figures in all {
         let million = |rate: Rate| format!("{:.1}", rate.median / 1e6);
-        let over_raw = |rate: Rate| match figures.length_bytes {
-            ..=CELL_BYTES => format!("{:.2}", rate.over_raw),
-            _ => String::new(),
+        let over_raw = |rate: Rate| match figures.fits_a_cell() {
+            true => format!("{:.2}", rate.over_raw),
+            false => String::new(),
         };
         table.add_row([
             figures.length_bytes.to_string(),
