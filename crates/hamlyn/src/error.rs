@@ -126,6 +126,9 @@ pub enum OpenError {
     /// A metadata area could not be made.
     #[error(transparent)]
     Metadata(#[from] BadEntryCount),
+    /// The memory of a publisher could not be had.
+    #[error(transparent)]
+    Pool(#[from] hamlyn_ring::pool::PoolError),
     /// The manager's notification queue has no room for that many more messages.
     #[error(
         "{needed} more notifications may be outstanding, but the manager's queue of {capacity} has room for {left}: open the manager with a longer queue"

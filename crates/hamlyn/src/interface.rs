@@ -8,6 +8,7 @@
 mod fencing;
 mod granting;
 mod peers;
+mod pooling;
 mod receiving;
 mod sending;
 mod sleepers;

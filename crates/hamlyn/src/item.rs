@@ -40,15 +40,18 @@ pub enum Protocol {
     Group = 4,
     /// [`crate::service`].
     Service = 5,
+    /// [`crate::loans`].
+    Loans = 6,
 }
 
 impl Protocol {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Datagram,
         Self::Stream,
         Self::TaggedWrite,
         Self::Group,
         Self::Service,
+        Self::Loans,
     ];
 }
 
@@ -60,6 +63,7 @@ impl fmt::Display for Protocol {
             Self::TaggedWrite => "tagged write",
             Self::Group => "group",
             Self::Service => "service",
+            Self::Loans => "publisher of loaned messages",
         })
     }
 }

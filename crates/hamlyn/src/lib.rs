@@ -26,7 +26,7 @@
 //! ```
 //!
 //! **Two layers** (`Hamlyn 3`). The upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`],
-//! [`group`], [`service`]; [`typed`] end points carry values. The lower one is [`Interface`]: slots, termini, queues, `send_msg`
+//! [`group`], [`service`], [`loans`]; [`typed`] end points carry values. The lower one is [`Interface`]: slots, termini, queues, `send_msg`
 //! and `rcv`, and tickets, which may be handed to chosen peers.
 //!
 //! **Threads.** A manager and its end points stay in the thread that opened it, and cost no lock; open one for each thread that
@@ -63,6 +63,7 @@ mod inbound;
 pub mod interface;
 pub mod item;
 mod links;
+pub mod loans;
 mod look_interval;
 pub mod manager;
 pub mod message;
@@ -91,6 +92,7 @@ pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
+pub use hamlyn_ring::pool::View;
 pub use interface::{Interface, Queue, Sent};
 pub use item::Protocol;
 pub use links::{LinkEnd, PeerIdentity};

@@ -375,6 +375,16 @@ impl<H: Host> Holder<H> {
     pub(crate) fn enter(&self) -> Entered<'_, H> {
         self.0.enter()
     }
+
+    /// See [`Manager::enter_to_leave`].
+    pub(crate) fn enter_to_leave(&self) -> Option<Entered<'_, H>> {
+        self.0.enter_to_leave()
+    }
+
+    /// The manager, for an end point within this one.
+    pub(crate) fn manager(&self) -> &Manager<H> {
+        &self.0
+    }
 }
 
 impl<H: Host> Drop for Holder<H> {

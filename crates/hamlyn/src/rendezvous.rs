@@ -17,10 +17,11 @@ use crate::item::{ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerOptions};
 use crate::stream::StreamOptions;
 use crate::wait::Wait;
-use crate::{datagram, group, service, stream, tagged_write};
+use crate::{datagram, group, loans, service, stream, tagged_write};
 
 const DATAGRAM: ItemHeader = ItemHeader::new(Protocol::Datagram, TypeName::BYTES);
 const STREAM: ItemHeader = ItemHeader::new(Protocol::Stream, TypeName::BYTES);
+const LOANS: ItemHeader = ItemHeader::new(Protocol::Loans, TypeName::BYTES);
 const SERVICE: ItemHeader = ItemHeader::new(Protocol::Service, TypeName::BYTES);
 
 /// A manager whose interface others can connect to by `name`.
@@ -135,6 +136,24 @@ impl<H: Host> Manager<H> {
         wait: Wait,
     ) -> Result<service::Client<H>, ConnectError> {
         service::Client::connect(self, to, SERVICE, wait)
+    }
+
+    /// A publisher of messages that its readers read where it wrote them.
+    pub fn bind_publisher(
+        &self,
+        item: &str,
+        options: loans::PublisherOptions,
+    ) -> Result<loans::Publisher<H>, OpenError> {
+        loans::Publisher::bind(self, item, options, LOANS)
+    }
+
+    /// Connects to a publisher, as one of its readers. It gives the reader messages from its next call on.
+    pub fn connect_subscriber(
+        &self,
+        to: &str,
+        wait: Wait,
+    ) -> Result<loans::Subscriber<H>, ConnectError> {
+        loans::Subscriber::connect(self, to, LOANS, wait)
     }
 
     /// Connects to a group as the next of its members.

@@ -58,7 +58,7 @@ typed!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f32 f64);
 /// Bytes at which all that lands begins, at least.
 const ALIGNMENT_BYTES: usize = 8;
 
-fn type_name<T: Typed>() -> TypeName {
+pub(crate) fn type_name<T: Typed>() -> TypeName {
     const {
         assert!(
             align_of::<T>() <= ALIGNMENT_BYTES,
@@ -83,7 +83,7 @@ pub struct Of<T, E> {
 }
 
 impl<T, E> Of<T, E> {
-    fn new(end: E) -> Self {
+    pub(crate) fn new(end: E) -> Self {
         Self {
             end,
             carries: PhantomData,

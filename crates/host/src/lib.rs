@@ -21,7 +21,7 @@ use crate::waiter::Waiter;
 use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
-use hamlyn_ring::lending::ImportedRegion;
+use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use std::os::fd::OwnedFd;
 
@@ -178,13 +178,15 @@ pub trait Host: std::fmt::Debug + 'static {
     /// Lent pages that were not fetched cannot be fetched any more.
     fn withdraw_lent(&mut self, secret: u64);
 
-    /// Fetches pages that another interface lent to this one. Blocks until `deadline_ns`.
-    fn borrow(
+    /// Fetches pages that another interface lent to this one; `adopt` maps a file of which that interface says how many bytes
+    /// it has, if the kernel confirms what must hold of it. Blocks until `deadline_ns`.
+    fn borrow<R>(
         &mut self,
         from: Destination,
         secret: u64,
+        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
-    ) -> Result<ImportedRegion, ConnectError>;
+    ) -> Result<R, ConnectError>;
 
     /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by [`Host::now_ns`]).
     fn connect(

@@ -13,6 +13,7 @@
 //! * [`memfd`]: sealed memory files, made and checked.
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
 //! * [`lending`]: pages of an area that a peer stores into by itself.
+//! * [`pool`]: memory that its owner writes in place and others only read.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`reports`]: what the receiving end refused.
 //! * [`caches`]: how far copies may spread.
@@ -34,6 +35,7 @@ pub mod lending;
 pub mod memfd;
 pub mod payload_arena;
 pub mod poll_set;
+pub mod pool;
 pub mod producer;
 pub mod ready_bitmap;
 pub mod reports;

@@ -61,6 +61,9 @@ pub enum Unsuitable {
     /// It has a seal that forbids what it is for.
     #[error("the memory file cannot be written")]
     WriteSealed,
+    /// Pages are missing.
+    #[error("the memory file has holes")]
+    Holes,
     /// Its size is not what was agreed.
     #[error("the memory file has {actual_bytes} bytes")]
     Size {
@@ -83,6 +86,27 @@ impl Memfd {
         let file = Self::unsealed(name, len, reserved)?;
         file.seal(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Ok(file)
+    }
+
+    /// A file of `len` bytes, all present, and a mapping of it through which alone it can be written: every other holder
+    /// reads. Nobody can punch holes into it.
+    pub(crate) fn create_for_readers(
+        name: &str,
+        len: usize,
+    ) -> Result<(Self, Mapping), MemfdError> {
+        let file = Self::unsealed(name, len, 0)?;
+        let memory = |errno| MemfdError::Memory {
+            needed_bytes: len as u64,
+            errno,
+        };
+        let mapping = file.map(Access::Writable).map_err(memory)?;
+        // The pages are made when they are touched first: only then can they be huge ones.
+        mapping.prefer_huge_pages(0, len);
+        mapping.populate().map_err(memory)?;
+        file.reserve(0..len)?;
+        let fixed = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        file.seal(fixed | SealFlags::FUTURE_WRITE)?;
+        Ok((file, mapping))
     }
 
     /// The memory of one direction, of which what [`Geometry::reserved`] names is present.
@@ -134,14 +158,37 @@ impl Memfd {
     /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, can be written, and
     /// has that size. Never blocks.
     pub fn adopt(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
-        let seals = fcntl_get_seals(&fd).map_err(|_| Unsuitable::NotMemory)?;
-        let fixed = SealFlags::SHRINK | SealFlags::GROW;
-        if !seals.contains(fixed) {
-            return Err(Unsuitable::Unsealed);
-        }
+        let seals = Self::seals_of(&fd)?;
         if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
             return Err(Unsuitable::WriteSealed);
         }
+        Self::of_size(fd, expected_len)
+    }
+
+    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, cannot be written through this
+    /// descriptor, has that size, and has all of its pages. Never blocks.
+    pub(crate) fn adopt_for_reading(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
+        let seals = Self::seals_of(&fd)?;
+        // These also forbid holes, whose pages would be charged to whoever reads them first.
+        if !seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+            return Err(Unsuitable::Unsealed);
+        }
+        let file = Self::of_size(fd, expected_len)?;
+        match file.is_present() {
+            true => Ok(file),
+            false => Err(Unsuitable::Holes),
+        }
+    }
+
+    fn seals_of(fd: &OwnedFd) -> Result<SealFlags, Unsuitable> {
+        let seals = fcntl_get_seals(fd).map_err(|_| Unsuitable::NotMemory)?;
+        match seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
+            true => Ok(seals),
+            false => Err(Unsuitable::Unsealed),
+        }
+    }
+
+    fn of_size(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
         let system = fstatfs(&fd).map_err(|_| Unsuitable::NotMemory)?;
         if system.f_type as u64 != ORDINARY_PAGES {
             return Err(Unsuitable::Pages);

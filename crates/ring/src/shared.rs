@@ -11,6 +11,7 @@
 //! Refused here: any access outside the mapping, and any write to a mapping
 //! that was made read-only.
 
+mod loaned;
 mod memory;
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[path = "shared/atomics.rs"]
@@ -20,6 +21,7 @@ mod raw;
 mod raw;
 mod window;
 
+pub use loaned::{Chunk, Chunks, View};
 pub(crate) use memory::Memory;
 pub use window::Window;
 
@@ -225,6 +227,13 @@ impl Mapping {
             Err(Errno::FAULT) => Err(Errno::NOMEM),
             Err(errno) => Err(errno),
         }
+    }
+
+    /// Has all pages mapped for reading, so that no load faults. A kernel that does not know this is no error.
+    pub(crate) fn populate_for_loads(&self) {
+        let (at, len) = (self.base.as_ptr().cast(), self.len);
+        // SAFETY: the range is this mapping; its contents stay as they are.
+        let _ = unsafe { madvise(at, len, Advice::LinuxPopulateRead) };
     }
 
     fn from_raw(base: *mut u8, len: usize, access: Access) -> Result<Self, Errno> {

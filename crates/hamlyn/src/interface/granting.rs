@@ -276,9 +276,10 @@ impl<H: Host> Interface<H> {
             return Err(AcceptError::TooMany);
         }
         let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
+        let adopt = ImportedRegion::adopt;
         let pages = self
             .host
-            .borrow(ticket.destination, ticket.secret, deadline_ns)?;
+            .borrow(ticket.destination, ticket.secret, adopt, deadline_ns)?;
         if pages.length_bytes() != ticket.length_bytes {
             return Err(AcceptError::Length {
                 found_bytes: pages.length_bytes(),

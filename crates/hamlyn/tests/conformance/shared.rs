@@ -14,6 +14,7 @@ mod fences;
 mod gathering;
 mod groups;
 mod harm;
+mod loans;
 mod low_level;
 mod managers;
 mod many;

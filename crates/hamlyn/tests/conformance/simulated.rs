@@ -10,6 +10,7 @@ mod gathering;
 mod groups;
 mod harm;
 mod independence;
+mod loans;
 mod low_level;
 mod managers;
 mod many;

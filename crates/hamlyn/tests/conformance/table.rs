@@ -70,6 +70,12 @@ macro_rules! everything {
             services::a_dismissed_client_is_told_and_others_are_served
             services::requests_and_replies_of_every_size
             services::lanes_of_clients_that_left_are_given_again
+            loans::loaned_messages_of_all_sizes_reach_every_reader
+            loans::a_slow_reader_loses_and_both_ends_know_how_much
+            loans::a_slow_reader_is_brought_up_to_date
+            loans::samples_are_kept_and_given_back_in_any_order
+            loans::readers_come_and_go_and_nothing_is_left
+            loans::typed_values_are_loaned
             harm::a_silent_datagram_is_received_as_any_other
             harm::a_datagram_shows_nothing_but_what_landed
             harm::an_end_point_that_is_dropped_leaves_nothing

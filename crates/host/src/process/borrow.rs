@@ -5,15 +5,17 @@ use super::codec::Message;
 use super::exchange::ReceivedMessage;
 use super::reach::{AttemptError, Route, Target};
 use crate::{Address, ConnectError, Destination, RefusedBecause};
-use hamlyn_ring::lending::ImportedRegion;
+use hamlyn_ring::lending::BorrowError;
+use rustix::fd::OwnedFd;
 use std::time::Duration;
 
-pub(super) fn borrow(
+pub(super) fn borrow<R>(
     interior: &Interior,
     from: Destination,
     secret: u64,
+    adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
     deadline_ns: u64,
-) -> Result<ImportedRegion, ConnectError> {
+) -> Result<R, ConnectError> {
     let whom = Route::of(interior, Address::Destination(from), deadline_ns)?;
     let mut backoff = whom.backoff();
     let target = match whom {
@@ -26,7 +28,7 @@ pub(super) fn borrow(
         }
     };
     loop {
-        let why = match attempt(interior, &target, secret, deadline_ns) {
+        let why = match attempt(interior, &target, secret, adopt, deadline_ns) {
             Ok(borrowed) => return Ok(borrowed),
             Err(AttemptError::Again(why)) => why,
             Err(AttemptError::Final(why)) => return Err(why),
@@ -39,12 +41,13 @@ pub(super) fn borrow(
     }
 }
 
-fn attempt(
+fn attempt<R>(
     interior: &Interior,
     target: &Target,
     secret: u64,
+    adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
     deadline_ns: u64,
-) -> Result<ImportedRegion, AttemptError> {
+) -> Result<R, AttemptError> {
     let not_lent = || ConnectError::NotLent {
         to: target.shown().to_owned(),
     };
@@ -59,7 +62,7 @@ fn attempt(
             message: Message::Lent { length_bytes },
             pages: Some(file),
             ..
-        } => ImportedRegion::adopt(file, length_bytes).map_err(|_| {
+        } => adopt(file, length_bytes).map_err(|_| {
             let what = "what it lent is not sealed memory of the size that it announced";
             target.invalid(what).into()
         }),

@@ -74,7 +74,7 @@ use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
 use hamlyn_link::either::EitherLink;
-use hamlyn_ring::lending::ImportedRegion;
+use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use lendings::Lendings;
 use name::Name;
@@ -322,13 +322,14 @@ impl<S: Sharing> Host for ProcessHost<S> {
         self.interior.lendings.withdraw(secret);
     }
 
-    fn borrow(
+    fn borrow<R>(
         &mut self,
         from: Destination,
         secret: u64,
+        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
-    ) -> Result<ImportedRegion, ConnectError> {
-        borrow::borrow(&self.interior, from, secret, deadline_ns)
+    ) -> Result<R, ConnectError> {
+        borrow::borrow(&self.interior, from, secret, adopt, deadline_ns)
     }
 
     fn connect(

@@ -13,7 +13,7 @@ use hamlyn_host::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Event, Host, HostError, Peer,
     Supply, ThreadHandle,
 };
-use hamlyn_ring::lending::ImportedRegion;
+use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 pub use driver::SimDriver;
@@ -231,18 +231,19 @@ impl Host for SimHost {
         kernel::with(|kernel| kernel.withdraw_lent(self.interface, secret));
     }
 
-    fn borrow(
+    fn borrow<R>(
         &mut self,
         from: Destination,
         secret: u64,
+        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
-    ) -> Result<ImportedRegion, ConnectError> {
+    ) -> Result<R, ConnectError> {
         let to = Address::Destination(from);
         let owner = self.connector().find(to, deadline_ns)?;
         let (pages, length_bytes) =
             kernel::with(|kernel| kernel.fetch_lent(owner, self.interface, secret))
                 .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
-        ImportedRegion::adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
+        adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
             to: shown(to),
             what: "what it lent is not sealed memory of the size that it announced",
         })

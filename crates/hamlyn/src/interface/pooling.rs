@@ -1,0 +1,48 @@
+//! An interface shows a pool that it writes to peers that only read it (loans, decision 0024).
+
+use hamlyn_engine::memory::LinkId;
+use hamlyn_host::{ConnectError, Destination, Host, HostError};
+use hamlyn_ring::pool::{Pool, SharedPool};
+
+use super::Interface;
+use crate::grant::GrantError;
+use crate::links::LinkEnd;
+use crate::wait::{Wait, WaitState};
+
+impl<H: Host> Interface<H> {
+    /// Lets a peer of this host fetch a pool, once, with the number that this returns: [`Interface::fetch_pool`]. The peer maps
+    /// it read-only and keeps the mapping for as long as it likes: what a pool holds, now or later, is not secret from anybody
+    /// to whom it was shown. At most 256 files may wait to be fetched.
+    pub fn show_pool(&mut self, pool: &Pool, peer: LinkId) -> Result<u64, GrantError> {
+        self.drain_events_if_asked();
+        let Some(to) = self.links.peer(peer).cloned() else {
+            let end = self.links.end_of(peer).unwrap_or(LinkEnd::ClosedHere);
+            return Err(GrantError::NoLink(end));
+        };
+        if to.destination == self.host.identity() {
+            return Err(GrantError::Loopback);
+        }
+        let file = pool
+            .descriptor()
+            .map_err(HostError::memory(pool.length_bytes()))?;
+        Ok(self.host.lend(&to, file, pool.length_bytes())?)
+    }
+
+    /// A pool that was shown and not fetched cannot be fetched any more.
+    pub fn hide_pool(&mut self, number: u64) {
+        self.host.withdraw_lent(number);
+    }
+
+    /// Fetches a pool that a linked peer of this host shows, if the kernel confirms its seals, its size, and that all of its
+    /// pages are there. Allocates. Blocks for as long as `wait` says; nothing is received meanwhile.
+    pub fn fetch_pool(
+        &mut self,
+        from: Destination,
+        number: u64,
+        wait: Wait,
+    ) -> Result<SharedPool, ConnectError> {
+        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
+        self.host
+            .borrow(from, number, SharedPool::adopt, deadline_ns)
+    }
+}

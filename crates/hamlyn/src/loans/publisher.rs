@@ -1,0 +1,303 @@
+//! The publishing end.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Host, HostError};
+use hamlyn_ring::pool::{Chunk, Pool};
+
+use super::readers::{Held, Readers};
+use super::{PublisherOptions, SlowReaders};
+use crate::error::{OpenError, SendError};
+use crate::item::{Bound, ItemHeader};
+use crate::manager::{Holder, Manager};
+use crate::wait::{Wait, WaitState};
+
+/// Calls after which messages of readers are taken in, if nothing has made that necessary before.
+const CALLS_BETWEEN_LOOKS: u32 = 16;
+
+/// The publishing end. See [the module](crate::loans).
+pub struct Publisher<H: Host = ProcessHost> {
+    readers: Readers<H>,
+    held: Held,
+    options: PublisherOptions,
+    /// The number of the next message.
+    next: u64,
+    /// Calls until messages of readers are taken in.
+    unlooked: u32,
+    bound: Bound,
+    manager: Holder<H>,
+}
+
+/// A message was not loaned.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoanError {
+    /// It would be too long.
+    #[error(
+        "a message of {length_bytes} bytes, but this publisher's have at most {limit_bytes}: open it with longer ones"
+    )]
+    TooLong {
+        /// Length of the message.
+        length_bytes: usize,
+        /// The longest.
+        limit_bytes: u32,
+    },
+    /// All chunks were in use when the time was over.
+    #[error(
+        "all {chunks} messages are loaned or with readers: wait longer, or open the publisher with more"
+    )]
+    AllInUse {
+        /// How many there are.
+        chunks: u32,
+    },
+    /// Waiting failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Published {
+    /// Its number: they count all that was published.
+    pub number: u64,
+    /// Readers to which it went, or, with [`SlowReaders::Latest`], for which it is kept.
+    pub readers: usize,
+    /// Readers that had no room.
+    pub lost: usize,
+}
+
+impl<H: Host> Publisher<H> {
+    pub(crate) fn bind(
+        manager: &Manager<H>,
+        item: &str,
+        options: PublisherOptions,
+        header: ItemHeader,
+    ) -> Result<Self, OpenError> {
+        options.check()?;
+        let pool = Pool::new(options.message_bytes as usize, options.chunks)?;
+        let mut entered = manager.enter();
+        let bound = entered.bind_empty(item, header)?;
+        let mut readers = Readers::new(&entered, options);
+        readers.offer(&mut entered, &bound)?;
+        drop(entered);
+        Ok(Self {
+            readers,
+            held: Held::new(pool),
+            options,
+            next: 0,
+            unlooked: 0,
+            bound,
+            manager: manager.hold(),
+        })
+    }
+
+    /// A message of `len` bytes, to be written in place. Its bytes are those of some message before, or zeros. Does not
+    /// allocate, and takes the same time whatever the length. Blocks for as long as `wait` says while all chunks are in use.
+    #[inline]
+    pub fn loan(&mut self, len: usize, wait: Wait) -> Result<Loan<'_, H>, LoanError> {
+        let chunk = match self.held.take(len) {
+            Some(chunk) => chunk,
+            None => self.await_chunk(len, wait)?,
+        };
+        Ok(Loan {
+            publisher: self,
+            chunk: Some(chunk),
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn await_chunk(&mut self, len: usize, wait: Wait) -> Result<Chunk, LoanError> {
+        if len > self.options.message_bytes as usize {
+            return Err(LoanError::TooLong {
+                length_bytes: len,
+                limit_bytes: self.options.message_bytes,
+            });
+        }
+        let mut wait_state = WaitState::new(wait);
+        loop {
+            self.look();
+            if let Some(chunk) = self.held.take(len) {
+                return Ok(chunk);
+            }
+            if !self.manager.enter().pause(&mut wait_state)? {
+                return Err(LoanError::AllInUse {
+                    chunks: self.options.chunks,
+                });
+            }
+        }
+    }
+
+    /// Takes in what readers have said: who came, who left, what was given back; and sends what is kept for those that have room
+    /// again. Other calls do the same when they need it. Does not block.
+    pub fn poll(&mut self) {
+        self.look();
+    }
+
+    fn look(&mut self) {
+        self.unlooked = CALLS_BETWEEN_LOOKS;
+        self.readers
+            .look(&self.manager, &self.bound, &mut self.held);
+    }
+
+    /// Waits until there are as many readers. Their number; less than that if the time was over.
+    pub fn await_readers(&mut self, readers: usize, wait: Wait) -> Result<usize, HostError> {
+        let mut wait_state = WaitState::new(wait);
+        loop {
+            self.look();
+            if self.readers() >= readers || !self.manager.enter().pause(&mut wait_state)? {
+                return Ok(self.readers());
+            }
+        }
+    }
+
+    /// Waits until every reader has room for a message; false if the time was over. The room stays until the next message is
+    /// published. With [`SlowReaders::Block`] all that was published is handed over then, copies too: to be called before a
+    /// publisher that has readers with copies is dropped.
+    pub fn await_room(&mut self, wait: Wait) -> Result<bool, HostError> {
+        let mut wait_state = WaitState::new(wait);
+        loop {
+            if self.readers.full().is_none() {
+                return Ok(true);
+            }
+            self.look();
+            if self.readers.full().is_none() {
+                return Ok(true);
+            }
+            if !self.manager.enter().pause(&mut wait_state)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// How many readers there are.
+    pub fn readers(&self) -> usize {
+        self.readers.count()
+    }
+
+    /// Messages that readers did not get because they were slow, those gone included.
+    pub fn lost(&self) -> u64 {
+        self.readers.lost()
+    }
+
+    /// Readers that lost their place because they broke the protocol.
+    pub fn misbehaved(&self) -> u64 {
+        self.readers.misbehaved()
+    }
+
+    /// Chunks that are neither loaned nor with readers, as far as is known: [`Publisher::poll`] takes in what was given back.
+    pub fn chunks_free(&self) -> usize {
+        self.held.free()
+    }
+
+    fn publish(&mut self, mut chunk: Chunk, wait: Wait) -> Result<Published, SendError> {
+        let mut wait_state = WaitState::new(wait);
+        match self.unlooked.checked_sub(1) {
+            Some(unlooked) => self.unlooked = unlooked,
+            None => self.look(),
+        }
+        let blocks = self.options.slow_readers == SlowReaders::Block;
+        if let Some(peer) = self.readers.full() {
+            self.look();
+            if blocks {
+                let left = self.manager.enter().interface().left(&mut wait_state);
+                let has_room = self.await_room(left);
+                if has_room != Ok(true) {
+                    self.held.give_back(chunk);
+                    has_room?;
+                    return Err(SendError::WouldBlock { peer });
+                }
+            }
+        }
+        let number = self.next;
+        self.next += 1;
+        chunk.set_mark(number);
+        let index = self.held.hold(chunk);
+        let mut published = Published {
+            number,
+            readers: 0,
+            lost: 0,
+        };
+        let (readers, held) = (&mut self.readers, &mut self.held);
+        if readers.has_copied() {
+            let left = match blocks {
+                true => self.manager.enter().interface().left(&mut wait_state),
+                false => Wait::Poll,
+            };
+            readers.copy(held, index, left, &mut published);
+        }
+        readers.announce(
+            &mut self.manager.enter(),
+            held,
+            index,
+            number,
+            &mut published,
+        );
+        self.held.release(index);
+        Ok(published)
+    }
+}
+
+impl<H: Host> fmt::Debug for Publisher<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher")
+            .field("bound", &self.bound)
+            .field("options", &self.options)
+            .field("readers", &self.readers())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message to be written in place. It reads and writes as its bytes. One that is dropped is not published.
+pub struct Loan<'a, H: Host = ProcessHost> {
+    publisher: &'a mut Publisher<H>,
+    /// There until it is published.
+    chunk: Option<Chunk>,
+}
+
+impl<H: Host> Loan<'_, H> {
+    /// Announces the message to all readers. Nobody should write it any more, and nobody can by this library. Does not allocate,
+    /// and takes the same time whatever the length, but for readers that get copies. With [`SlowReaders::Block`] it blocks for
+    /// as long as `wait` says while a reader has no room; if the time is over, the message is given up, and nobody gets it
+    /// ([`Publisher::await_room`] waits before). Once it is announced, a copy that is not handed over when the time is over is
+    /// sent by later calls. It never blocks otherwise.
+    #[inline]
+    pub fn publish(mut self, wait: Wait) -> Result<Published, SendError> {
+        match self.chunk.take() {
+            Some(chunk) => self.publisher.publish(chunk, wait),
+            None => Err(SendError::Finished),
+        }
+    }
+}
+
+impl<H: Host> Deref for Loan<'_, H> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.chunk.as_deref().unwrap_or_default()
+    }
+}
+
+impl<H: Host> DerefMut for Loan<'_, H> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.chunk.as_deref_mut().unwrap_or_default()
+    }
+}
+
+impl<H: Host> Drop for Loan<'_, H> {
+    fn drop(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            self.publisher.held.give_back(chunk);
+        }
+    }
+}
+
+impl<H: Host> fmt::Debug for Loan<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Loan({} bytes)", self.len())
+    }
+}

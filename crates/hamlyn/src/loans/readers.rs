@@ -1,0 +1,700 @@
+//! The readers of a publisher: the lanes that are offered to those who come, what each reader has, and what is held for them.
+//! Everything that is counted is counted here; nothing that a reader can write is believed but that it gives back its own.
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::notification::Notification;
+use hamlyn_host::{Destination, Host};
+use hamlyn_ring::area::Area;
+use hamlyn_ring::pool::{Chunk, Pool};
+
+use super::publisher::Published;
+use super::wire::{
+    DOOR_BYTES, END, FAREWELL, GREETING_BYTES, GREETING_OFFSET, Greeting, Lane, POOL, POOL_OFFSET,
+    board_bytes, board_offset, entry_offset, given_back, pair, place,
+};
+use super::{PublisherOptions, SlowReaders};
+use crate::error::{OpenError, SendError};
+use crate::interface::Queue;
+use crate::item::Bound;
+use crate::manager::{Entered, Holder};
+use crate::message::{Message, Target};
+use crate::remains::{LastWord, Leaving, Remains};
+use crate::slot::{NewSlot, Slot};
+use crate::stream;
+use crate::wait::Wait;
+
+/// Lanes that are offered at a time.
+const OFFERED: usize = 4;
+/// How long an asker has to present itself, in nanoseconds.
+const GREETING_NS: u64 = 10_000_000_000;
+/// Looks after which the offered lanes are counted, if nothing has made that necessary before.
+const LOOKS_BETWEEN_COUNTS: u32 = 64;
+/// Notifications of a lane that may wait. Of a reader that sends more the oldest are lost, and it with them.
+const DOOR_ENTRIES: usize = 4;
+
+/// The pool, and how many hold each chunk that was published.
+pub(super) struct Held {
+    pool: Pool,
+    /// By the number of the chunk.
+    chunks: Box<[(Option<Chunk>, u32)]>,
+}
+
+impl Held {
+    pub(super) fn new(pool: Pool) -> Self {
+        let chunks = (0..pool.state().count()).map(|_| (None, 0)).collect();
+        Self { pool, chunks }
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, len: usize) -> Option<Chunk> {
+        self.pool.chunks().take(len)
+    }
+
+    #[inline]
+    pub(super) fn give_back(&mut self, chunk: Chunk) {
+        self.pool.chunks().give_back(chunk);
+    }
+
+    pub(super) fn free(&self) -> usize {
+        self.pool.state().free()
+    }
+
+    /// Holds a chunk once. Its number.
+    #[inline]
+    pub(super) fn hold(&mut self, chunk: Chunk) -> u32 {
+        let index = chunk.index();
+        self.chunks[index as usize] = (Some(chunk), 1);
+        index
+    }
+
+    /// Holds it once more.
+    #[inline]
+    fn hold_again(&mut self, index: u32) {
+        self.chunks[index as usize].1 += 1;
+    }
+
+    /// Holds it once less; the last time it is free.
+    #[inline]
+    pub(super) fn release(&mut self, index: u32) {
+        let (chunk, holders) = &mut self.chunks[index as usize];
+        *holders -= 1;
+        if *holders == 0
+            && let Some(chunk) = chunk.take()
+        {
+            self.pool.chunks().give_back(chunk);
+        }
+    }
+
+    #[inline]
+    fn chunk(&self, index: u32) -> &Chunk {
+        let chunk = self.chunks[index as usize].0.as_ref();
+        chunk.unwrap_or_else(|| unreachable!("what is held is there"))
+    }
+}
+
+/// Our end of a lane.
+struct Door {
+    slot: Slot,
+    area: Area,
+    queue: Queue,
+    board_slot: Slot,
+    board: Area,
+}
+
+/// A lane that no reader has.
+struct Offered {
+    door: Door,
+    /// When it was seen that somebody had asked for it.
+    asked_ns: Option<u64>,
+}
+
+/// What became of the message at a position.
+#[derive(Clone, Copy)]
+enum Sent {
+    GivenBack,
+    /// It is with the reader, in this chunk;
+    InPlace(u32),
+    /// or as a copy.
+    Copied,
+}
+
+/// Messages that a reader was sent, by position modulo the depth: which are with it.
+struct Window {
+    sent: Box<[Sent]>,
+    /// The next position, and the oldest that was not given back.
+    head: u64,
+    tail: u64,
+}
+
+impl Window {
+    fn new(depth: u16) -> Self {
+        Self {
+            sent: vec![Sent::GivenBack; usize::from(depth)].into(),
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.head - self.tail == self.sent.len() as u64
+    }
+
+    #[inline]
+    fn at(&mut self, position: u64) -> &mut Sent {
+        let depth = self.sent.len() as u64;
+        &mut self.sent[(position % depth) as usize]
+    }
+
+    #[inline]
+    fn push(&mut self, sent: Sent) {
+        *self.at(self.head) = sent;
+        self.head += 1;
+    }
+
+    /// Takes in what was given back, according to the reader's board.
+    fn collect(&mut self, board: &Area, held: &mut Held) {
+        let depth = self.sent.len() as u16;
+        for position in self.tail..self.head {
+            let said = board.load_u64(board_offset(position, depth));
+            let sent = self.at(position);
+            if said == Ok(given_back(position))
+                && let Sent::InPlace(chunk) = std::mem::replace(sent, Sent::GivenBack)
+            {
+                held.release(chunk);
+            }
+            if matches!(sent, Sent::GivenBack) && position == self.tail {
+                self.tail += 1;
+            }
+        }
+    }
+}
+
+enum Route<H: Host> {
+    Views {
+        list: Target,
+        /// Under which it fetches the pool.
+        number: u64,
+    },
+    Copies(Box<stream::Sender<H>>),
+}
+
+struct Reader<H: Host> {
+    door: Door,
+    from: LinkId,
+    to: Destination,
+    route: Route<H>,
+    window: Window,
+    /// What it gets when it has room: a chunk, and the number of its message.
+    latest: Option<(u32, u64)>,
+    /// A copy is not handed over in full.
+    is_unflushed: bool,
+    lost: u64,
+    /// It is to go,
+    is_over: bool,
+    /// because it broke the protocol.
+    is_bad: bool,
+}
+
+/// See the module.
+pub(super) struct Readers<H: Host> {
+    options: PublisherOptions,
+    /// In the order in which they are given out.
+    offered: VecDeque<Offered>,
+    readers: Vec<Reader<H>>,
+    copied: usize,
+    is_untidy: bool,
+    looks: u32,
+    peers_happened: u64,
+    /// By readers that are gone.
+    lost: u64,
+    misbehaved: u64,
+    leaving: Leaving,
+}
+
+impl<H: Host> Drop for Readers<H> {
+    fn drop(&mut self) {
+        for offered in &self.offered {
+            self.leaving.leave(offered.door.remains(None));
+        }
+        for reader in &self.readers {
+            self.leaving.leave(reader.remains(true));
+        }
+    }
+}
+
+impl Door {
+    fn remains(&self, last_word: Option<LastWord>) -> Remains {
+        Remains {
+            slots: vec![self.slot.name(), self.board_slot.name()],
+            queue: Some(self.queue.id()),
+            last_word,
+            ..Remains::default()
+        }
+    }
+}
+
+impl<H: Host> Reader<H> {
+    /// What is to be done when it is gone. A stream tells its receiver by itself.
+    fn remains(&self, is_there: bool) -> Remains {
+        let last_word = match &self.route {
+            Route::Views { list, .. } if is_there => Some(LastWord {
+                target: *list,
+                metadata: Vec::new(),
+                word: END,
+            }),
+            _ => None,
+        };
+        self.door.remains(last_word)
+    }
+}
+
+impl<H: Host> Readers<H> {
+    pub(super) fn new(manager: &Entered<'_, H>, options: PublisherOptions) -> Self {
+        Self {
+            options,
+            offered: VecDeque::new(),
+            readers: Vec::new(),
+            copied: 0,
+            is_untidy: false,
+            looks: 0,
+            peers_happened: 0,
+            lost: 0,
+            misbehaved: 0,
+            leaving: manager.interface().leaving.clone(),
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.readers.len()
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.lost + self.readers.iter().map(|reader| reader.lost).sum::<u64>()
+    }
+
+    pub(super) fn misbehaved(&self) -> u64 {
+        self.misbehaved
+    }
+
+    #[inline]
+    pub(super) fn has_copied(&self) -> bool {
+        self.copied > 0
+    }
+
+    /// A reader that has no room. If none may lose a message, one that has not been sent all before has none either.
+    #[inline]
+    pub(super) fn full(&self) -> Option<Destination> {
+        let blocks = self.options.slow_readers == SlowReaders::Block;
+        let full = self.readers.iter().find(|reader| {
+            let is_behind = reader.latest.is_some() || reader.is_unflushed;
+            reader.window.is_full() || blocks && is_behind
+        });
+        full.map(|reader| reader.to)
+    }
+
+    /// Opens lanes until enough are offered, as far as there may be more readers.
+    pub(super) fn offer(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        bound: &Bound,
+    ) -> Result<(), OpenError> {
+        let asked = |offered: &&Offered| offered.asked_ns.is_some();
+        let mut open = self.offered.len() - self.offered.iter().filter(asked).count();
+        let most = usize::from(self.options.readers);
+        while open < OFFERED && self.offered.len() + self.readers.len() < most {
+            let (door, lane) = self.open_lane(manager)?;
+            if let Err(error) = manager.offer_more(bound, &lane.to_bytes()) {
+                self.leaving.leave(door.remains(None));
+                return Err(error);
+            }
+            let asked_ns = None;
+            self.offered.push_back(Offered { door, asked_ns });
+            open += 1;
+        }
+        Ok(())
+    }
+
+    fn open_lane(&self, manager: &mut Entered<'_, H>) -> Result<(Door, Lane), OpenError> {
+        let interface = manager.interface_mut();
+        let area = interface.allocate(DOOR_BYTES)?;
+        let board = interface.allocate(board_bytes(self.options.depth))?;
+        let queue = interface.open_queue(DOOR_ENTRIES)?;
+        let slot = interface.open_slot(NewSlot::new(&area).queue(&queue));
+        let slot = match slot {
+            Ok(slot) => slot,
+            Err(error) => {
+                interface.close_queue(queue);
+                return Err(error);
+            }
+        };
+        let board_slot = match interface.open_slot(NewSlot::new(&board)) {
+            Ok(board_slot) => board_slot,
+            Err(error) => {
+                interface.close_slot(slot)?;
+                interface.close_queue(queue);
+                return Err(error);
+            }
+        };
+        let whole = |slot: &Slot| {
+            let ticket = slot.fast_ticket(0, slot.length_bytes());
+            ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
+        };
+        let lane = Lane::new(whole(&slot), whole(&board_slot), &self.options);
+        let door = Door {
+            slot,
+            area,
+            queue,
+            board_slot,
+            board,
+        };
+        Ok((door, lane))
+    }
+
+    /// Takes in what has come: greetings, samples that were given back, good-byes and losses.
+    pub(super) fn look(&mut self, manager: &Holder<H>, bound: &Bound, held: &mut Held) {
+        let mut entered = manager.enter();
+        entered.reap();
+        entered.interface_mut().poll();
+        for reader in &mut self.readers {
+            reader.collect(held);
+        }
+        self.sweep(&mut entered, held);
+        let happened = entered.interface_mut().peers_happened();
+        self.looks += 1;
+        if happened != self.peers_happened || self.looks >= LOOKS_BETWEEN_COUNTS {
+            self.peers_happened = happened;
+            self.is_untidy = true;
+        }
+        let mut came = Vec::new();
+        let mut at = 0;
+        while let Some(offered) = self.offered.get_mut(at) {
+            match offered.door.queue.reader.pop() {
+                Ok(None) => at += 1,
+                told => {
+                    let door = self.offered.remove(at).map(|offered| offered.door);
+                    came.extend(door.zip(told.ok().flatten()));
+                }
+            }
+        }
+        if !came.is_empty() {
+            self.is_untidy = true;
+            drop(entered);
+            for (door, told) in came {
+                self.greet(manager, held, door, &told);
+            }
+            entered = manager.enter();
+        }
+        if std::mem::take(&mut self.is_untidy) {
+            self.looks = 0;
+            self.tidy(&mut entered, bound);
+        }
+        self.send_latest(&mut entered, held);
+        drop(entered);
+        self.copy_latest(held);
+    }
+
+    /// A reader presents itself over a link: with a list or a stream of its own.
+    fn greet(&mut self, manager: &Holder<H>, held: &mut Held, door: Door, told: &Notification) {
+        let (from, word) = (told.from, told.word);
+        let mut bytes = [0; GREETING_BYTES];
+        let is_read = door.area.read_at(GREETING_OFFSET, &mut bytes).is_ok();
+        let greeting = is_read.then(|| Greeting::read(word, &bytes)).flatten();
+        let mut entered = manager.enter();
+        let to = match &greeting {
+            Some(Greeting::Views(ticket)) => ticket.destination,
+            Some(Greeting::Copies(seed)) => seed.ticket.destination,
+            None => {
+                self.misbehaved += u64::from(word != FAREWELL);
+                self.leaving.leave(door.remains(None));
+                return;
+            }
+        };
+        // Otherwise it could have us write to somebody else.
+        if entered.interface_mut().led_to(from, &to) != Some(true) {
+            self.misbehaved += 1;
+            self.leaving.leave(door.remains(None));
+            return;
+        }
+        let route = match greeting {
+            Some(Greeting::Views(ticket)) => {
+                let list = Target::new(from, ticket);
+                let shown = entered.interface_mut().show_pool(&held.pool, from);
+                shown.ok().and_then(|number| {
+                    let data = pair(number, 0);
+                    let message = Message::new(&data).at(POOL_OFFSET).word(POOL);
+                    let said = entered.send_msg(&list, &message, Wait::Poll);
+                    if said.is_err() {
+                        entered.interface_mut().hide_pool(number);
+                        return None;
+                    }
+                    Some(Route::Views { list, number })
+                })
+            }
+            Some(Greeting::Copies(seed)) => {
+                drop(entered);
+                let sender = stream::Sender::grow(manager.manager(), &seed, Wait::Poll);
+                sender.ok().map(|sender| Route::Copies(Box::new(sender)))
+            }
+            None => None,
+        };
+        let Some(route) = route else {
+            tracing::debug!(
+                ?from,
+                word,
+                "a reader of loaned messages could not be taken in"
+            );
+            self.leaving.leave(door.remains(None));
+            return;
+        };
+        self.copied += usize::from(matches!(route, Route::Copies(_)));
+        self.readers.push(Reader {
+            door,
+            from,
+            to,
+            route,
+            window: Window::new(self.options.depth),
+            latest: None,
+            is_unflushed: false,
+            lost: 0,
+            is_over: false,
+            is_bad: false,
+        });
+    }
+
+    /// Lets go of readers that are gone, and of all that they had.
+    fn sweep(&mut self, manager: &mut Entered<'_, H>, held: &mut Held) {
+        let mut at = 0;
+        while at < self.readers.len() {
+            let is_gone = manager.interface().is_drained(self.readers[at].from);
+            if !is_gone && !self.readers[at].is_over {
+                at += 1;
+                continue;
+            }
+            let reader = self.readers.swap_remove(at);
+            self.leaving.leave(reader.remains(!is_gone));
+            self.lost += reader.lost;
+            self.misbehaved += u64::from(reader.is_bad);
+            self.is_untidy = true;
+            let latest = reader.latest.map(|(chunk, _)| chunk);
+            latest.into_iter().for_each(|chunk| held.release(chunk));
+            for sent in reader.window.sent {
+                if let Sent::InPlace(chunk) = sent {
+                    held.release(chunk);
+                }
+            }
+            match reader.route {
+                Route::Views { number, .. } => manager.interface_mut().hide_pool(number),
+                Route::Copies(_) => self.copied -= 1,
+            }
+        }
+    }
+
+    /// Takes back lanes whose askers did not present themselves, and offers others.
+    fn tidy(&mut self, manager: &mut Entered<'_, H>, bound: &Bound) {
+        let now_ns = manager.interface().host().now_ns();
+        let asked = self
+            .offered
+            .len()
+            .saturating_sub(manager.offered_under(bound));
+        for offered in self.offered.iter_mut().take(asked) {
+            offered.asked_ns.get_or_insert(now_ns);
+        }
+        let leaving = &self.leaving;
+        self.offered.retain(|offered| {
+            let since_ns = offered
+                .asked_ns
+                .map(|asked_ns| now_ns.saturating_sub(asked_ns));
+            let is_late = since_ns.is_some_and(|since_ns| since_ns >= GREETING_NS);
+            if is_late {
+                leaving.leave(offered.door.remains(None));
+            }
+            !is_late
+        });
+        if let Err(error) = self.offer(manager, bound) {
+            tracing::debug!(%error, "no lane for another reader of loaned messages");
+        }
+    }
+
+    /// Tells all readers on this host where a message lies.
+    #[inline]
+    pub(super) fn announce(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        held: &mut Held,
+        index: u32,
+        number: u64,
+        published: &mut Published,
+    ) {
+        let depth = self.options.depth;
+        let keeps = self.options.slow_readers != SlowReaders::Lose;
+        for reader in &mut self.readers {
+            if let Route::Copies(_) = reader.route {
+                continue;
+            }
+            if let Some((older, _)) = reader.latest.take() {
+                held.release(older);
+                reader.lost += 1;
+            }
+            if reader.tell(manager, held, index, number, depth) {
+                published.readers += 1;
+            } else if reader.is_over {
+                // The next look lets it go.
+            } else if keeps {
+                held.hold_again(index);
+                reader.latest = Some((index, number));
+                published.readers += 1;
+            } else {
+                reader.lost += 1;
+                published.lost += 1;
+            }
+        }
+    }
+
+    /// Copies a message to all readers that need copies.
+    #[cold]
+    pub(super) fn copy(
+        &mut self,
+        held: &mut Held,
+        index: u32,
+        wait: Wait,
+        published: &mut Published,
+    ) {
+        let keeps = self.options.slow_readers != SlowReaders::Lose;
+        for reader in &mut self.readers {
+            let Route::Copies(_) = &reader.route else {
+                continue;
+            };
+            if let Some((older, _)) = reader.latest.take() {
+                held.release(older);
+                reader.lost += 1;
+            }
+            match reader.copy(held, index, wait) {
+                Ok(()) => published.readers += 1,
+                Err(SendError::WouldBlock { .. }) if keeps => {
+                    held.hold_again(index);
+                    reader.latest = Some((index, published.number));
+                    published.readers += 1;
+                }
+                Err(SendError::WouldBlock { .. }) => {
+                    reader.lost += 1;
+                    published.lost += 1;
+                }
+                Err(_) => reader.is_over = true,
+            }
+        }
+    }
+
+    /// Sends what was kept to readers that have room.
+    fn send_latest(&mut self, manager: &mut Entered<'_, H>, held: &mut Held) {
+        let depth = self.options.depth;
+        for reader in &mut self.readers {
+            if let (Route::Views { .. }, Some((index, number))) = (&reader.route, reader.latest)
+                && reader.tell(manager, held, index, number, depth)
+            {
+                reader.latest = None;
+                held.release(index);
+            }
+        }
+    }
+
+    fn copy_latest(&mut self, held: &mut Held) {
+        if self.copied == 0 {
+            return;
+        }
+        for reader in &mut self.readers {
+            // What a call before left to be sent.
+            let flushed = reader.flush();
+            reader.is_over |= flushed.is_err();
+            if let Some((index, _)) = reader.latest {
+                if matches!(reader.route, Route::Views { .. }) {
+                    continue;
+                }
+                match reader.copy(held, index, Wait::Poll) {
+                    Err(SendError::WouldBlock { .. }) => continue,
+                    copied => reader.is_over |= copied.is_err(),
+                }
+                reader.latest = None;
+                held.release(index);
+            }
+        }
+    }
+}
+
+impl<H: Host> Reader<H> {
+    /// Tells it where a message lies, if it has room for one more. It holds the chunk from then on.
+    #[inline]
+    fn tell(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        held: &mut Held,
+        index: u32,
+        number: u64,
+        depth: u16,
+    ) -> bool {
+        let Route::Views { list, .. } = &self.route else {
+            return false;
+        };
+        let position = self.window.head;
+        if self.window.is_full() {
+            return false;
+        }
+        let data = pair(place(index, held.chunk(index).len()), number);
+        let message = Message::new(&data)
+            .at(entry_offset(position, depth))
+            .word(position);
+        match manager.send_msg(list, &message, Wait::Poll) {
+            Ok(_) => {
+                held.hold_again(index);
+                self.window.push(Sent::InPlace(index));
+                true
+            }
+            Err(SendError::WouldBlock { .. }) => false,
+            Err(_) => {
+                self.is_over = true;
+                false
+            }
+        }
+    }
+
+    /// Copies a message to it, if it has room for one more.
+    fn copy(&mut self, held: &Held, index: u32, wait: Wait) -> Result<(), SendError> {
+        let Route::Copies(stream) = &mut self.route else {
+            return Ok(());
+        };
+        if self.window.is_full() {
+            return Err(SendError::WouldBlock { peer: self.to });
+        }
+        stream.send(held.chunk(index).marked(), wait)?;
+        self.window.push(Sent::Copied);
+        // What is small does not wait for more.
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), SendError> {
+        let Route::Copies(stream) = &mut self.route else {
+            return Ok(());
+        };
+        let flushed = stream.flush(Wait::Poll);
+        self.is_unflushed = matches!(flushed, Err(SendError::WouldBlock { .. }));
+        match self.is_unflushed {
+            true => Ok(()),
+            false => flushed,
+        }
+    }
+
+    /// Takes in what it gave back, and whether it says good-bye.
+    fn collect(&mut self, held: &mut Held) {
+        let told = self.door.queue.reader.pop();
+        if told != Ok(None) {
+            // Good-bye; and whatever else it says, it has had its place.
+            self.is_over = true;
+            let is_farewell =
+                |told: &Option<Notification>| told.is_some_and(|it| it.word == FAREWELL);
+            self.is_bad = !told.as_ref().is_ok_and(is_farewell);
+        }
+        self.window.collect(&self.door.board, held);
+    }
+}

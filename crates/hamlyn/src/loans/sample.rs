@@ -1,0 +1,224 @@
+//! Messages in the hands of a reader.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use hamlyn_host::Host;
+use hamlyn_host::process::ProcessHost;
+use hamlyn_ring::pool::{SharedPool, View};
+use hamlyn_ring::shared::OutOfRange;
+
+use super::subscriber::{Came, Place, Route, Subscriber};
+use crate::drop_list::DropList;
+
+/// A message that was published, to be read in place or as a copy. It is given back when it is dropped. Its subscriber receives no
+/// other meanwhile, unless it is kept.
+pub struct Sample<'a, H: Host = ProcessHost> {
+    subscriber: &'a mut Subscriber<H>,
+    came: Came,
+    /// What it is kept in gives it back.
+    is_kept: bool,
+}
+
+impl<'a, H: Host> Sample<'a, H> {
+    #[inline]
+    pub(super) fn new(subscriber: &'a mut Subscriber<H>, came: Came) -> Self {
+        Self {
+            subscriber,
+            came,
+            is_kept: false,
+        }
+    }
+
+    /// Its number: they count all that its publisher published.
+    pub fn number(&self) -> u64 {
+        self.came.number
+    }
+
+    /// How many bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match (self.came.place, &self.subscriber.route) {
+            (Some(place), _) => place.len,
+            (None, Route::Copies(copies)) => copies.copy.len(),
+            (None, Route::Views(_)) => 0,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies bytes out, from `offset` on. The publisher may change the message at any time: check what was copied, and copy it
+    /// once. Does not allocate.
+    #[inline]
+    pub fn read_at(&self, offset: usize, into: &mut [u8]) -> Result<(), OutOfRange> {
+        match self.view() {
+            Some(view) => view.read_at(offset, into),
+            None => {
+                let end = offset.checked_add(into.len()).ok_or(OutOfRange)?;
+                let from = self.copied().and_then(|copy| copy.get(offset..end));
+                into.copy_from_slice(from.ok_or(OutOfRange)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// A copy of all of it. Allocates.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.len()];
+        let read = self.read_at(0, &mut bytes);
+        debug_assert!(read.is_ok(), "a sample has its length");
+        bytes
+    }
+
+    /// The message where the publisher wrote it; nothing if it was copied.
+    #[inline]
+    pub fn view(&self) -> Option<View<'_>> {
+        let (Some(place), Route::Views(list)) = (self.came.place, &self.subscriber.route) else {
+            return None;
+        };
+        list.pool.as_ref()?.view(place.offset, place.len)
+    }
+
+    /// The message if it was copied to here: nobody changes it.
+    pub fn copied(&self) -> Option<&[u8]> {
+        match &self.subscriber.route {
+            Route::Copies(copies) => Some(&copies.copy),
+            Route::Views(_) => None,
+        }
+    }
+
+    /// Keeps the message beyond the next one. Samples may be given back in any order, but the place of a message in the
+    /// reader's list is taken by the one that comes [`Subscriber::depth`] messages later: as long as it is kept, its reader
+    /// gets no more than those in between. Allocates.
+    pub fn keep(mut self) -> Kept {
+        let body = match (self.came.place, &self.subscriber.route) {
+            (Some(place), Route::Views(list)) => list.pool.clone().map(|pool| (pool, place)),
+            _ => None,
+        };
+        // What is copied to here needs nothing of the publisher's any more, and is given back at once.
+        let body = match body {
+            Some((pool, place)) => {
+                self.is_kept = true;
+                KeptBody::Place {
+                    pool,
+                    place,
+                    position: self.came.position,
+                    released: self.subscriber.returns.released.clone(),
+                }
+            }
+            None => KeptBody::Copy(self.to_vec()),
+        };
+        let number = self.came.number;
+        Kept {
+            number,
+            body,
+            in_thread: PhantomData,
+        }
+    }
+}
+
+impl<H: Host> Drop for Sample<'_, H> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        let Subscriber {
+            returns, manager, ..
+        } = &mut *self.subscriber;
+        match manager.enter_to_leave() {
+            Some(mut manager) => returns.give_back(&mut manager, self.came.position),
+            None => returns.untold.push(self.came.position),
+        }
+    }
+}
+
+impl<H: Host> fmt::Debug for Sample<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, len) = (self.number(), self.len());
+        write!(f, "Sample({number}, {len} bytes)")
+    }
+}
+
+/// A message that is kept. It is given back at the subscriber's next call after this is dropped. It stays in its thread, so that
+/// the subscriber does not wait asleep for a publisher that waits for this message.
+pub struct Kept {
+    number: u64,
+    body: KeptBody,
+    in_thread: PhantomData<Rc<()>>,
+}
+
+enum KeptBody {
+    Place {
+        pool: SharedPool,
+        place: Place,
+        position: u64,
+        released: DropList<u64>,
+    },
+    Copy(Vec<u8>),
+}
+
+impl Kept {
+    /// Its number, as [`Sample::number`].
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many bytes.
+    pub fn len(&self) -> usize {
+        match &self.body {
+            KeptBody::Place { place, .. } => place.len,
+            KeptBody::Copy(copy) => copy.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// As [`Sample::read_at`].
+    pub fn read_at(&self, offset: usize, into: &mut [u8]) -> Result<(), OutOfRange> {
+        match &self.body {
+            KeptBody::Place { pool, place, .. } => {
+                let view = pool.view(place.offset, place.len).ok_or(OutOfRange)?;
+                view.read_at(offset, into)
+            }
+            KeptBody::Copy(copy) => {
+                let end = offset.checked_add(into.len()).ok_or(OutOfRange)?;
+                into.copy_from_slice(copy.get(offset..end).ok_or(OutOfRange)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// As [`Sample::view`].
+    pub fn view(&self) -> Option<View<'_>> {
+        match &self.body {
+            KeptBody::Place { pool, place, .. } => pool.view(place.offset, place.len),
+            KeptBody::Copy(_) => None,
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let KeptBody::Place {
+            position, released, ..
+        } = &self.body
+        {
+            released.note(*position);
+        }
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, len) = (self.number, self.len());
+        write!(f, "Kept({number}, {len} bytes)")
+    }
+}

@@ -1,0 +1,164 @@
+//! Pools: chunks are given out once, readers see what the owner writes and can write nothing, and files that are not
+//! sealed in full are refused.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
+};
+
+use super::*;
+use crate::memfd::Unsuitable;
+
+fn reader(pool: &Pool) -> SharedPool {
+    SharedPool::adopt(pool.descriptor().unwrap(), pool.length_bytes()).unwrap()
+}
+
+#[test]
+fn a_reader_sees_what_the_owner_writes_in_place() {
+    let mut pool = Pool::new(1000, 3).unwrap();
+    let shared = reader(&pool);
+    let mut chunk = pool.chunks().take(5).unwrap();
+    chunk.copy_from_slice(b"hello");
+    chunk.set_mark(7);
+    let at = Chunks::offset_of(chunk.index(), 1000);
+    let view = shared.view(at, 5).unwrap();
+    let mut read = [0; 5];
+    view.read_at(0, &mut read).unwrap();
+    assert_eq!(&read, b"hello");
+    assert_eq!(chunk.marked(), b"\x07\0\0\0\0\0\0\0hello");
+    assert!(view.read_at(1, &mut read).is_err());
+    assert!(view.read_at(usize::MAX, &mut read).is_err());
+    pool.chunks().give_back(chunk);
+}
+
+#[test]
+fn what_lies_outside_the_pool_has_no_view() {
+    let pool = Pool::new(64, 1).unwrap();
+    let shared = reader(&pool);
+    let len = shared.length_bytes() as usize;
+    assert!(shared.view(len, 0).is_some());
+    for (offset, bytes) in [(len, 1), (0, len + 1), (usize::MAX, 2), (2, usize::MAX)] {
+        assert!(shared.view(offset, bytes).is_none(), "{offset} {bytes}");
+    }
+}
+
+#[test]
+fn nobody_else_can_write_a_pool_or_take_its_pages() {
+    let pool = Pool::new(4096, 2).unwrap();
+    let file = pool.descriptor().unwrap();
+    assert_eq!(rustix::io::pwrite(&file, &[1], 0), Err(Errno::PERM));
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    assert_eq!(fallocate(&file, hole, 0, 4096), Err(Errno::PERM));
+    assert_eq!(ftruncate(&file, 0), Err(Errno::PERM));
+    let len = pool.length_bytes() as usize;
+    let writable = Memfd::adopt(file, len).map(|_| ());
+    assert_eq!(writable, Err(Unsuitable::WriteSealed));
+}
+
+/// A file as a hostile owner could send it.
+fn file(len: u64, present: u64, seals: SealFlags) -> OwnedFd {
+    let fd = memfd_create("hostile", MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&fd, len).unwrap();
+    if present > 0 {
+        fallocate(&fd, FallocateFlags::empty(), 0, present).unwrap();
+    }
+    fcntl_add_seals(&fd, seals).unwrap();
+    fd
+}
+
+#[test]
+fn files_that_are_not_sealed_in_full_are_refused() {
+    let len = 4 * PAGE_BYTES as u64;
+    let fixed = SealFlags::SHRINK | SealFlags::GROW;
+    let all = fixed | SealFlags::FUTURE_WRITE;
+    assert!(SharedPool::adopt(file(len, len, all), len).is_ok());
+    assert!(SharedPool::adopt(file(len, len, fixed | SealFlags::WRITE), len).is_ok());
+    let refused = |file, len| match SharedPool::adopt(file, len) {
+        Err(BorrowError::Unsuitable(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    for seals in [
+        SealFlags::empty(),
+        fixed,
+        SealFlags::SHRINK | SealFlags::FUTURE_WRITE,
+        SealFlags::GROW | SealFlags::FUTURE_WRITE,
+    ] {
+        assert_eq!(refused(file(len, len, seals), len), Unsuitable::Unsealed);
+    }
+    assert_eq!(refused(file(len, 0, all), len), Unsuitable::Holes);
+    assert_eq!(
+        refused(file(len, len - 1, all), len + 4096),
+        Unsuitable::Size { actual_bytes: len }
+    );
+    let short = len - PAGE_BYTES as u64;
+    assert_eq!(
+        refused(file(short, short, all), len),
+        Unsuitable::Size {
+            actual_bytes: short
+        }
+    );
+    for length in [0, 1, len + 1, u64::MAX, LENT_BYTES_MAX + 1] {
+        assert!(matches!(
+            SharedPool::adopt(file(len, len, all), length),
+            Err(BorrowError::Length(_))
+        ));
+    }
+}
+
+#[test]
+fn pools_that_cannot_be_are_refused() {
+    for (bytes, count) in [
+        (0, 1),
+        (1, 0),
+        (usize::MAX, 1),
+        (1 << 32, 1),
+        (1 << 20, 1 << 13),
+        (1, u32::MAX),
+    ] {
+        assert!(matches!(
+            Pool::new(bytes, count),
+            Err(PoolError::Size { .. })
+        ));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Chunks never overlap: each keeps its bytes whatever happens to the others, and all come back.
+    #[test]
+    fn each_chunk_has_one_owner(steps in prop::collection::vec((0u8..3, 0usize..200), 1..200)) {
+        const BYTES: usize = 150;
+        const COUNT: u32 = 5;
+        let mut pool = Pool::new(BYTES, COUNT).unwrap();
+        let shared = reader(&pool);
+        let mut out: HashMap<u32, (Chunk, u8)> = HashMap::new();
+        for (at, (step, len)) in steps.into_iter().enumerate() {
+            let fill = at as u8 | 1;
+            if step < 2 {
+                let chunk = pool.chunks().take(len);
+                let expected = len <= BYTES && out.len() < COUNT as usize;
+                prop_assert_eq!(chunk.is_some(), expected);
+                if let Some(mut chunk) = chunk {
+                    prop_assert_eq!(chunk.len(), len);
+                    chunk.fill(fill);
+                    chunk.set_mark(u64::from(fill));
+                    prop_assert!(out.insert(chunk.index(), (chunk, fill)).is_none());
+                }
+            } else if let Some(&index) = out.keys().nth(len % out.len().max(1)) {
+                let (chunk, _) = out.remove(&index).unwrap();
+                pool.chunks().give_back(chunk);
+            }
+            for (&index, (chunk, fill)) in &out {
+                prop_assert!(chunk.iter().all(|byte| byte == fill));
+                let view = shared.view(Chunks::offset_of(index, BYTES), chunk.len()).unwrap();
+                let mut read = vec![0; view.len()];
+                view.read_at(0, &mut read).unwrap();
+                prop_assert_eq!(&read[..], &**chunk);
+            }
+            prop_assert_eq!(pool.state().free() + out.len(), COUNT as usize);
+        }
+    }
+}
