@@ -2,6 +2,7 @@
 //! machine, not a test.
 
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -14,6 +15,9 @@ fn measured(part: &[&str]) -> Option<Value> {
         std::io::stderr().write_all(said).expect("standard error");
         return None;
     }
+    // One after the other: each wants both processors.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let output = Command::new(env!("CARGO_BIN_EXE_hamlyn"))
         .arg("bench")
         .args(part)
@@ -26,12 +30,34 @@ fn measured(part: &[&str]) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).expect("a JSON object"))
 }
 
+/// What was measured of this part, which has these pictures.
+fn drawn(part: &[&str], pictures: &[&str]) -> Option<Value> {
+    let name = format!("hamlyn-figures{}-{}", part.join(""), std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    let place = directory.to_str().expect("a path of text");
+    let measured = measured(&[part, &["--plot", place]].concat())?;
+    for name in pictures {
+        let picture = std::fs::read_to_string(directory.join(name)).expect("a picture");
+        assert!(
+            picture.starts_with("<svg") && picture.contains("polyline"),
+            "{name}"
+        );
+    }
+    std::fs::remove_dir_all(&directory).expect("the pictures are ours to remove");
+    Some(measured)
+}
+
 /// Every part says on what it was measured.
 fn says_on_what(measured: &Value) {
     let processor = measured["processor"].as_str().expect("text");
     assert!(!processor.is_empty());
     let state = measured["state"].as_str().expect("text");
     assert!(["near", "far", "moved"].contains(&state), "{state}");
+    assert!(
+        measured["load_before"]
+            .as_f64()
+            .is_some_and(|load| load >= 0.0)
+    );
     let raw = number(&measured["raw_handoff_ns"]);
     let range = &measured["raw_handoff_range_ns"];
     assert!(number(&range[0]) <= raw && raw <= number(&range[1]));
@@ -63,7 +89,7 @@ const SHORT: [&str; 10] = ["0", "1", "8", "16", "24", "32", "33", "64", "128", "
 #[test]
 fn one_way_has_a_row_for_each_protocol_and_length() {
     for protocol in ["fast_mode", "tagged_write", "datagram", "stream"] {
-        let Some(measured) = measured(&["--only", protocol]) else {
+        let Some(measured) = drawn(&["--only", protocol], &["one-way.svg"]) else {
             return;
         };
         says_on_what(&measured);
@@ -95,7 +121,7 @@ fn request_and_reply_have_a_row_for_each_length() {
 
 #[test]
 fn messages_a_second_stand_beside_raw_cells() {
-    let Some(measured) = measured(&["--rate"]) else {
+    let Some(measured) = drawn(&["--rate"], &["rate.svg"]) else {
         return;
     };
     says_on_what(&measured);
@@ -121,7 +147,7 @@ fn messages_a_second_stand_beside_raw_cells() {
 
 #[test]
 fn long_messages_stand_beside_raw_copies_at_every_size() {
-    let Some(measured) = measured(&["--large"]) else {
+    let Some(measured) = drawn(&["--large"], &["bandwidth.svg", "bandwidth-fresh.svg"]) else {
         return;
     };
     says_on_what(&measured);
@@ -145,26 +171,4 @@ fn long_messages_stand_beside_raw_copies_at_every_size() {
         &measured["copied_after_4_mib_over_settled"],
         &["4096", "65536", "1048576"],
     );
-}
-
-#[test]
-fn figures_are_drawn() {
-    let directory = std::env::temp_dir().join(format!("hamlyn-figures-{}", std::process::id()));
-    let place = directory.to_str().expect("a path of text");
-    let pictures = |part: &[&str], names: &[&str]| {
-        let part = [part, &["--plot", place]].concat();
-        if measured(&part).is_none() {
-            return;
-        }
-        for name in names {
-            let picture = std::fs::read_to_string(directory.join(name)).expect("a picture");
-            assert!(
-                picture.starts_with("<svg") && picture.contains("polyline"),
-                "{name}"
-            );
-        }
-        std::fs::remove_dir_all(&directory).expect("the pictures are ours to remove");
-    };
-    pictures(&["--only", "fast_mode"], &["one-way.svg"]);
-    pictures(&["--rate"], &["rate.svg"]);
 }

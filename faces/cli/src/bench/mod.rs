@@ -174,7 +174,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     pin(&processors[..1])?;
-    let mut report = report::Report::default();
+    let mut report = report::Report {
+        load: report::load(),
+        ..report::Report::default()
+    };
     if arguments.senders
         || arguments.oversubscribed
         || arguments.stopped_peer

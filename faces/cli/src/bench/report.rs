@@ -17,6 +17,8 @@ const MOVED: f64 = 1.25;
 
 #[derive(Default)]
 pub(crate) struct Report {
+    /// Programs that ran or wanted to on average, in the minute before.
+    pub(crate) load: f64,
     /// What the raw hand-off of a line took, whenever it was measured, in nanoseconds.
     pub(crate) raw_handoffs_ns: Vec<f64>,
     /// By row and length.
@@ -131,6 +133,7 @@ impl Report {
         let mut all = json!({
             "processor": processor(),
             "state": self.state(),
+            "load_before": self.load,
             "raw_handoff_ns": self.raw_ns(),
             "raw_handoff_range_ns": self.raw_range_ns(),
             "one_way_ns": self.one_way_json(|latency| latency.one_way_ns),
@@ -171,10 +174,14 @@ impl Report {
         }
         if !self.raw_handoffs_ns.is_empty() {
             let [least, most] = self.raw_range_ns();
+            let state = match self.state() {
+                "moved" => "moved during the run".to_owned(),
+                state => format!("are {state}"),
+            };
             println!(
-                "{}: the processors are {}; a line goes from one to the other in {:.0} ns ({least:.0} to {most:.0})",
+                "{}, load {:.1}: the two processors {state}; a line goes from one to the other in {:.0} ns ({least:.0} to {most:.0})",
                 processor(),
-                self.state(),
+                self.load,
                 self.raw_ns()
             );
         }
@@ -205,14 +212,14 @@ impl Report {
             for figures in &self.beside_a_stopped_peer {
                 table.add_row(figures.row());
             }
-            println!("messages to live peers, with a stopped peer beside them\n{table}");
+            println!("What do live peers get beside a stopped one?\n{table}");
         }
         if !self.event_loop.is_empty() {
             let mut table = crate::terminal::table(&super::event_loop::Figures::COLUMNS);
             for figures in &self.event_loop {
                 table.add_row(figures.row());
             }
-            println!("a call in an epoll loop over the blocking call\n{table}");
+            println!("What does a call in an epoll loop cost beside one that blocks?\n{table}");
         }
         self.print_instructions();
         Ok(())
@@ -330,8 +337,8 @@ impl Report {
                 format!("{:.2}", figures.over_raw),
             ]);
         }
-        println!("{table}");
-        println!("in the receiver's memory while it computes in grains, µs: median, 99 of 100");
+        println!("What does a message take with each strategy? 16 bytes\n{table}");
+        println!("When does it land while the receiver computes in grains? µs: median, 99 of 100");
         let mut table = crate::terminal::table(&["strategy"]);
         let mut header = vec!["strategy".to_owned()];
         for (at, figures) in self.strategies.iter().enumerate() {
@@ -361,7 +368,7 @@ impl Report {
         for figures in &self.senders {
             table.add_row(figures.row());
         }
-        println!("many senders to one receiver, 16 bytes\n{table}");
+        println!("How does one receiver serve many senders? 16 bytes\n{table}");
     }
 
     fn print_oversubscribed(&self) {
@@ -391,7 +398,7 @@ impl Report {
                 ]);
             }
         }
-        println!("more processes than processors\n{table}");
+        println!("What do more processes than processors get done?\n{table}");
     }
 
     fn print_instructions(&self) {
@@ -407,8 +414,15 @@ impl Report {
                 receive.map_or(String::new(), |receive| format!("{receive:.1}")),
             ]);
         }
-        println!("{table}");
+        println!("How many instructions does a message take?\n{table}");
     }
+}
+
+/// Programs that run or want to, on average over the last minute; nothing if the kernel does not say.
+pub(crate) fn load() -> f64 {
+    let told = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let first = told.split(' ').next().and_then(|first| first.parse().ok());
+    first.unwrap_or(f64::NAN)
 }
 
 /// What the processor is called.
