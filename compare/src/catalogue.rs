@@ -377,6 +377,7 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
     };
     let kernel = |name, label| Peer::each("kernel", name, label, built("kernel"), name).crowd();
     let script = path(&places.compare.join("peers/python/exchange.py"));
+    let machine = |name, label, variant| Peer::each(MACHINE, name, label, built("raw"), variant);
     let python = |name, label, variant| {
         let words = [text(&["python3"]), script.clone()].concat();
         Peer::each("python", name, label, words, variant)
@@ -390,7 +391,9 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         hamlyn("hamlyn_tagged", "Hamlyn, tagged write", "tagged"),
         hamlyn("hamlyn_datagram", "Hamlyn, datagram", "datagram"),
         hamlyn("hamlyn_stream", "Hamlyn, stream", "stream"),
-        Peer::each(MACHINE, RAW, "the machine itself", built("raw"), "raw"),
+        machine(RAW, "the machine itself", "raw"),
+        machine("machine_library", "the machine, memcpy", "library"),
+        machine("machine_past", "the machine, past the caches", "past"),
         Peer::perftest("ucx_put", "UCX put", "ucp_put_lat", "ucp_put_bw"),
         Peer::perftest("ucx_tag", "UCX tag", "tag_lat", "tag_bw"),
         Peer::perftest("ucx_am", "UCX active message", "ucp_am_lat", "ucp_am_bw"),
