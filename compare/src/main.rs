@@ -12,6 +12,7 @@ mod perftest;
 mod pin;
 mod plot;
 mod prepare;
+mod publication;
 mod reading;
 mod record;
 mod run;
@@ -137,9 +138,14 @@ fn compare(arguments: &Arguments) -> Result<()> {
             .rounds
             .unwrap_or(if arguments.quick { 2 } else { 5 })
             .max(1),
-        lasts: Duration::from_millis(if arguments.quick { 8 } else { 15 }),
-        time_max: Duration::from_secs(60 * if arguments.quick { 3 } else { 12 }),
+        // Half a second for each figure in five rounds.
+        lasts: Duration::from_millis(if arguments.quick { 8 } else { 100 }),
+        time_max: Duration::from_secs(60 * if arguments.quick { 3 } else { 60 }),
     };
+    let is_part = arguments.quick || !arguments.only.is_empty();
+    if arguments.output.is_none() && !is_part {
+        publication::permit(&places.compare)?;
+    }
     let mut circumstances = Circumstances::now(cores, effort, arguments.quick)?;
     for library in prepare::chosen(&arguments.only)? {
         interruption::check()?;
@@ -181,9 +187,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     bar.finish_and_clear();
     let (output, is_whole) = match &arguments.output {
         Some(output) => (output.clone(), false),
-        None if arguments.quick || !arguments.only.is_empty() => {
-            (places.built().join("results-part"), false)
-        }
+        None if is_part => (places.built().join("results-part"), false),
         None => (places.results(), true),
     };
     std::fs::create_dir_all(&output).with_context(|| format!("making {}", output.display()))?;
@@ -210,6 +214,10 @@ fn compare(arguments: &Arguments) -> Result<()> {
 fn between_hosts(arguments: &Network) -> Result<()> {
     interruption::watch()?;
     let places = Places::here()?;
+    let is_part = arguments.quick || !arguments.only.is_empty();
+    if arguments.output.is_none() && !is_part {
+        publication::permit(&places.compare)?;
+    }
     let rounds = arguments
         .rounds
         .unwrap_or(if arguments.quick { 2 } else { 5 });
@@ -225,9 +233,7 @@ fn between_hosts(arguments: &Network) -> Result<()> {
     )?;
     let output = match &arguments.output {
         Some(output) => output.clone(),
-        None if arguments.quick || !arguments.only.is_empty() => {
-            places.built().join("results-part")
-        }
+        None if is_part => places.built().join("results-part"),
         None => places.results(),
     };
     network::write(&report, &output)?;
