@@ -1,0 +1,196 @@
+//! Publishers and readers of loaned messages that are killed at any instant: what they had comes back, and nobody else notices.
+
+mod support;
+
+use std::time::Duration;
+
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::loans::{PublisherOptions, SlowReaders};
+use hamlyn::{Manager, ManagerOptions, ReceiveError, Wait};
+use support::actor::{Actor, listen, role, say};
+use support::{LONG, Random, namespace, open, until};
+
+const CHUNKS: u32 = 16;
+const BYTES: usize = 20_000;
+
+const OPTIONS: PublisherOptions = PublisherOptions {
+    message_bytes: BYTES as u32,
+    chunks: CHUNKS,
+    depth: 4,
+    readers: 8,
+    slow_readers: SlowReaders::Block,
+};
+
+fn named(namespace: &str, name: &str) -> Manager<ProcessHost> {
+    let options = Options::named(name).in_namespace(namespace);
+    hamlyn::open_with(options, ManagerOptions::default()).unwrap()
+}
+
+/// What the children do.
+#[test]
+#[ignore = "run by the other tests"]
+fn child() {
+    let Some((role, namespace)) = role() else {
+        return;
+    };
+    match role.as_str() {
+        "publish" => publish_for_ever(&namespace),
+        "read" => read_for_ever(&namespace),
+        other => panic!("{other}"),
+    }
+}
+
+fn publish_for_ever(namespace: &str) {
+    let name = String::from_utf8(listen()).unwrap();
+    let manager = named(namespace, &name);
+    let mut publisher = manager.bind_publisher("frames", OPTIONS).unwrap();
+    say(b"bound");
+    for number in 0_u64.. {
+        let mut loan = publisher
+            .loan(8 + number as usize % (BYTES - 7), LONG)
+            .unwrap();
+        loan.fill(number as u8);
+        // While nobody reads, too.
+        let _ = loan.publish(LONG).unwrap();
+    }
+}
+
+fn read_for_ever(namespace: &str) {
+    let manager = open(namespace);
+    let mut subscriber = manager
+        .connect_subscriber("publisher/frames", LONG)
+        .unwrap();
+    let mut kept = Vec::new();
+    let mut random = Random::new(u64::from(std::process::id()));
+    say(b"connected");
+    loop {
+        let Some(sample) = subscriber.recv(LONG).unwrap() else {
+            continue;
+        };
+        let bytes = sample.to_vec();
+        assert!(bytes.iter().all(|byte| *byte == bytes[0]));
+        kept.push(sample.keep());
+        if kept.len() > random.below(3) as usize {
+            kept.clear();
+        }
+    }
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn readers_that_are_killed_at_any_instant_leave_nothing() {
+    const ROUNDS: u64 = 30;
+    let namespace = namespace();
+    let manager = named(&namespace, "publisher");
+    let mut publisher = manager.bind_publisher("frames", OPTIONS).unwrap();
+    let other = open(&namespace);
+    let mut bystander = other.connect_subscriber("publisher/frames", LONG).unwrap();
+    assert_eq!(publisher.await_readers(1, LONG), Ok(1));
+    let mut random = Random::new(1);
+    let (mut published, mut open_before) = (0_u64, 0);
+    for round in 0..ROUNDS {
+        let mut actor = Actor::start("read", &namespace);
+        assert_eq!(actor.hear(), b"connected");
+        assert_eq!(publisher.await_readers(2, LONG), Ok(2));
+        let last = published + random.below(400);
+        let mut is_killed = false;
+        // It is killed in the middle, and the publisher goes on: those who are there get everything.
+        let end = last + 50;
+        while published < end {
+            if published >= last && !is_killed {
+                random.dawdle(Duration::from_micros(200));
+                actor.kill();
+                is_killed = true;
+            }
+            let mut loan = publisher.loan(BYTES, LONG).unwrap();
+            loan.fill(published as u8);
+            loan.publish(LONG).unwrap();
+            let sample = bystander.recv(LONG).unwrap().unwrap();
+            assert_eq!(sample.number(), published);
+            let bytes = sample.to_vec();
+            assert!(bytes.iter().all(|byte| *byte == published as u8));
+            published += 1;
+        }
+        actor.ended();
+        until("all chunks", || {
+            publisher.poll();
+            (publisher.readers() == 1 && publisher.chunks_free() == CHUNKS as usize).then_some(())
+        });
+        // What is opened once is open after the first.
+        match round {
+            0..=2 => open_before = open_before.max(descriptors()),
+            _ => assert!(
+                descriptors() <= open_before + 2,
+                "{} {open_before}",
+                descriptors()
+            ),
+        }
+    }
+    assert_eq!(
+        (publisher.lost(), publisher.misbehaved(), bystander.lost()),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn a_publisher_that_is_killed_at_any_instant_is_told_after_its_last_message() {
+    const ROUNDS: u64 = 30;
+    let namespace = namespace();
+    let manager = open(&namespace);
+    let mut random = Random::new(2);
+    let mut open_before = 0;
+    for round in 0..ROUNDS {
+        let mut actor = Actor::start("publish", &namespace);
+        let name = format!("publisher{round}");
+        actor.tell(name.as_bytes());
+        assert_eq!(actor.hear(), b"bound");
+        let to = format!("{name}/frames");
+        let mut subscriber = manager.connect_subscriber(&to, LONG).unwrap();
+        let last = random.below(300);
+        let (mut read, mut next) = (0, None);
+        let mut kept = Vec::new();
+        let lost = loop {
+            if read == last {
+                random.dawdle(Duration::from_micros(200));
+                actor.kill();
+            }
+            match subscriber.recv(LONG) {
+                Ok(Some(sample)) => {
+                    assert!(next.is_none_or(|next| next == sample.number()));
+                    next = Some(sample.number() + 1);
+                    let bytes = sample.to_vec();
+                    assert!(bytes.iter().all(|byte| *byte == sample.number() as u8));
+                    kept.push(sample.keep());
+                    if kept.len() > 2 {
+                        kept.clear();
+                    }
+                    read += 1;
+                }
+                Ok(None) => panic!("neither a message nor the loss"),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(lost, ReceiveError::PeerLost(_)), "{lost}");
+        assert!(subscriber.recv(Wait::Poll).is_err());
+        actor.ended();
+        // The memory of a dead publisher stays as it was, for as long as it is looked at.
+        for sample in &kept {
+            let mut bytes = vec![0; sample.len()];
+            sample.read_at(0, &mut bytes).unwrap();
+            assert!(bytes.iter().all(|byte| *byte == sample.number() as u8));
+        }
+        drop((kept, subscriber));
+        manager.poll_nowait().unwrap();
+        match round {
+            0..=2 => open_before = open_before.max(descriptors()),
+            _ => assert!(
+                descriptors() <= open_before + 2,
+                "{} {open_before}",
+                descriptors()
+            ),
+        }
+    }
+}
