@@ -163,6 +163,19 @@ fn bouncer() {
 }
 
 #[test]
+fn frames() {
+    let program = env!("CARGO_BIN_EXE_frames");
+    let stage = Stage::new("frames");
+    let publisher = stage.start(program, &["publish", "3", "2"]);
+    let readers = [0, 1].map(|_| stage.start(program, &["read"]));
+    let expected = "0: 307200 bytes, 100\n1: 307200 bytes, 101\n2: 307200 bytes, 102\n";
+    for reader in readers {
+        assert_eq!(reader.end(), expected);
+    }
+    publisher.end();
+}
+
+#[test]
 fn tasks() {
     let program = env!("CARGO_BIN_EXE_tasks");
     let stage = Stage::new("tasks");

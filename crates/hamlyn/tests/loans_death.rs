@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hamlyn::host::process::{Options, ProcessHost};
@@ -76,6 +77,9 @@ fn read_for_ever(namespace: &str) {
     }
 }
 
+/// Descriptors are counted, so the tests of this file take turns.
+static ALONE: Mutex<()> = Mutex::new(());
+
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
@@ -83,6 +87,7 @@ fn descriptors() -> usize {
 #[test]
 fn readers_that_are_killed_at_any_instant_leave_nothing() {
     const ROUNDS: u64 = 30;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let namespace = namespace();
     let manager = named(&namespace, "publisher");
     let mut publisher = manager.bind_publisher("frames", OPTIONS).unwrap();
@@ -138,6 +143,7 @@ fn readers_that_are_killed_at_any_instant_leave_nothing() {
 #[test]
 fn a_publisher_that_is_killed_at_any_instant_is_told_after_its_last_message() {
     const ROUNDS: u64 = 30;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let namespace = namespace();
     let manager = open(&namespace);
     let mut random = Random::new(2);

@@ -120,6 +120,17 @@ fn request_and_reply_have_a_row_for_each_length() {
 }
 
 #[test]
+fn loaned_messages_have_a_row_for_each_length_and_number_of_readers() {
+    let Some(measured) = measured(&["--loans"]) else {
+        return;
+    };
+    says_on_what(&measured);
+    for length in ["64", "4096", "65536", "4194304"] {
+        numbers(&measured["loan_ns"][length], &["1", "7"]);
+    }
+}
+
+#[test]
 fn messages_a_second_stand_beside_raw_cells() {
     let Some(measured) = drawn(&["--rate"], &["rate.svg"]) else {
         return;

@@ -38,6 +38,7 @@ mod readers;
 mod sample;
 mod subscriber;
 mod typed;
+mod window;
 mod wire;
 
 pub use publisher::{Loan, LoanError, Published, Publisher};

@@ -7,7 +7,8 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::pool::{Chunk, Pool};
 
-use super::readers::{Held, Readers};
+use super::readers::Readers;
+use super::window::Held;
 use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
 use crate::item::{Bound, ItemHeader};
@@ -116,18 +117,10 @@ impl<H: Host> Publisher<H> {
                 limit_bytes: self.options.message_bytes,
             });
         }
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            self.look();
-            if let Some(chunk) = self.held.take(len) {
-                return Ok(chunk);
-            }
-            if !self.manager.enter().pause(&mut wait_state)? {
-                return Err(LoanError::AllInUse {
-                    chunks: self.options.chunks,
-                });
-            }
-        }
+        let chunk = self.wait_for(wait, |publisher| publisher.held.take(len))?;
+        chunk.ok_or(LoanError::AllInUse {
+            chunks: self.options.chunks,
+        })
     }
 
     /// Takes in what readers have said: who came, who left, what was given back; and sends what is kept for those that have room
@@ -157,17 +150,37 @@ impl<H: Host> Publisher<H> {
     /// published. With [`SlowReaders::Block`] all that was published is handed over then, copies too: to be called before a
     /// publisher that has readers with copies is dropped.
     pub fn await_room(&mut self, wait: Wait) -> Result<bool, HostError> {
+        if self.readers.full().is_none() {
+            return Ok(true);
+        }
+        let has_room = |publisher: &mut Self| publisher.readers.full().is_none().then_some(());
+        Ok(self.wait_for(wait, has_room)?.is_some())
+    }
+
+    /// Waits until `is_there` finds something, or the time is over. What was given back is taken in at once, all else before the
+    /// wait sleeps.
+    fn wait_for<R>(
+        &mut self,
+        wait: Wait,
+        mut is_there: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Result<Option<R>, HostError> {
         let mut wait_state = WaitState::new(wait);
+        let mut seen = None;
         loop {
-            if self.readers.full().is_none() {
-                return Ok(true);
+            self.readers.collect(&self.manager, &mut self.held);
+            if let Some(found) = is_there(self) {
+                return Ok(Some(found));
             }
-            self.look();
-            if self.readers.full().is_none() {
-                return Ok(true);
+            let activity = Some(self.manager.enter().interface().activity());
+            if activity != seen {
+                seen = activity;
+                self.look();
+                if let Some(found) = is_there(self) {
+                    return Ok(Some(found));
+                }
             }
             if !self.manager.enter().pause(&mut wait_state)? {
-                return Ok(false);
+                return Ok(None);
             }
         }
     }
@@ -200,8 +213,9 @@ impl<H: Host> Publisher<H> {
         }
         let blocks = self.options.slow_readers == SlowReaders::Block;
         if let Some(peer) = self.readers.full() {
-            self.look();
-            if blocks {
+            if !blocks {
+                self.look();
+            } else {
                 let left = self.manager.enter().interface().left(&mut wait_state);
                 let has_room = self.await_room(left);
                 if has_room != Ok(true) {

@@ -7,12 +7,12 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
 use hamlyn_host::{Destination, Host};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::pool::{Chunk, Pool};
 
 use super::publisher::Published;
+use super::window::{Held, Sent, Window};
 use super::wire::{
     DOOR_BYTES, END, FAREWELL, GREETING_BYTES, GREETING_OFFSET, Greeting, Lane, POOL, POOL_OFFSET,
-    board_bytes, board_offset, entry_offset, given_back, pair, place,
+    board_bytes, entry_offset, pair, place,
 };
 use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
@@ -34,66 +34,6 @@ const LOOKS_BETWEEN_COUNTS: u32 = 64;
 /// Notifications of a lane that may wait. Of a reader that sends more the oldest are lost, and it with them.
 const DOOR_ENTRIES: usize = 4;
 
-/// The pool, and how many hold each chunk that was published.
-pub(super) struct Held {
-    pool: Pool,
-    /// By the number of the chunk.
-    chunks: Box<[(Option<Chunk>, u32)]>,
-}
-
-impl Held {
-    pub(super) fn new(pool: Pool) -> Self {
-        let chunks = (0..pool.state().count()).map(|_| (None, 0)).collect();
-        Self { pool, chunks }
-    }
-
-    #[inline]
-    pub(super) fn take(&mut self, len: usize) -> Option<Chunk> {
-        self.pool.chunks().take(len)
-    }
-
-    #[inline]
-    pub(super) fn give_back(&mut self, chunk: Chunk) {
-        self.pool.chunks().give_back(chunk);
-    }
-
-    pub(super) fn free(&self) -> usize {
-        self.pool.state().free()
-    }
-
-    /// Holds a chunk once. Its number.
-    #[inline]
-    pub(super) fn hold(&mut self, chunk: Chunk) -> u32 {
-        let index = chunk.index();
-        self.chunks[index as usize] = (Some(chunk), 1);
-        index
-    }
-
-    /// Holds it once more.
-    #[inline]
-    fn hold_again(&mut self, index: u32) {
-        self.chunks[index as usize].1 += 1;
-    }
-
-    /// Holds it once less; the last time it is free.
-    #[inline]
-    pub(super) fn release(&mut self, index: u32) {
-        let (chunk, holders) = &mut self.chunks[index as usize];
-        *holders -= 1;
-        if *holders == 0
-            && let Some(chunk) = chunk.take()
-        {
-            self.pool.chunks().give_back(chunk);
-        }
-    }
-
-    #[inline]
-    fn chunk(&self, index: u32) -> &Chunk {
-        let chunk = self.chunks[index as usize].0.as_ref();
-        chunk.unwrap_or_else(|| unreachable!("what is held is there"))
-    }
-}
-
 /// Our end of a lane.
 struct Door {
     slot: Slot,
@@ -108,68 +48,6 @@ struct Offered {
     door: Door,
     /// When it was seen that somebody had asked for it.
     asked_ns: Option<u64>,
-}
-
-/// What became of the message at a position.
-#[derive(Clone, Copy)]
-enum Sent {
-    GivenBack,
-    /// It is with the reader, in this chunk;
-    InPlace(u32),
-    /// or as a copy.
-    Copied,
-}
-
-/// Messages that a reader was sent, by position modulo the depth: which are with it.
-struct Window {
-    sent: Box<[Sent]>,
-    /// The next position, and the oldest that was not given back.
-    head: u64,
-    tail: u64,
-}
-
-impl Window {
-    fn new(depth: u16) -> Self {
-        Self {
-            sent: vec![Sent::GivenBack; usize::from(depth)].into(),
-            head: 0,
-            tail: 0,
-        }
-    }
-
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.head - self.tail == self.sent.len() as u64
-    }
-
-    #[inline]
-    fn at(&mut self, position: u64) -> &mut Sent {
-        let depth = self.sent.len() as u64;
-        &mut self.sent[(position % depth) as usize]
-    }
-
-    #[inline]
-    fn push(&mut self, sent: Sent) {
-        *self.at(self.head) = sent;
-        self.head += 1;
-    }
-
-    /// Takes in what was given back, according to the reader's board.
-    fn collect(&mut self, board: &Area, held: &mut Held) {
-        let depth = self.sent.len() as u16;
-        for position in self.tail..self.head {
-            let said = board.load_u64(board_offset(position, depth));
-            let sent = self.at(position);
-            if said == Ok(given_back(position))
-                && let Sent::InPlace(chunk) = std::mem::replace(sent, Sent::GivenBack)
-            {
-                held.release(chunk);
-            }
-            if matches!(sent, Sent::GivenBack) && position == self.tail {
-                self.tail += 1;
-            }
-        }
-    }
 }
 
 enum Route<H: Host> {
@@ -351,6 +229,15 @@ impl<H: Host> Readers<H> {
             board,
         };
         Ok((door, lane))
+    }
+
+    /// Takes in what was given back, and nothing else: for a publisher that waits for it.
+    #[inline]
+    pub(super) fn collect(&mut self, manager: &Holder<H>, held: &mut Held) {
+        manager.enter().interface_mut().poll();
+        for reader in &mut self.readers {
+            reader.window.collect(&reader.door.board, held);
+        }
     }
 
     /// Takes in what has come: greetings, samples that were given back, good-byes and losses.

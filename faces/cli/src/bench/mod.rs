@@ -10,6 +10,7 @@ mod event_loop;
 mod instructions;
 mod large;
 mod latency;
+mod loans;
 mod memory;
 pub(crate) mod network;
 pub(crate) mod one_thread;
@@ -54,6 +55,9 @@ pub(crate) struct Arguments {
     /// Measure large messages and nothing else.
     #[arg(long, group = "part")]
     large: bool,
+    /// Measure loaned messages and nothing else.
+    #[arg(long, group = "part")]
+    loans: bool,
     /// Measure requests and their replies and nothing else.
     #[arg(long, group = "part")]
     request_reply: bool,
@@ -88,7 +92,7 @@ pub(crate) struct Arguments {
     mtu: u32,
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "strategies", "waking", "event_loop",
-          "senders", "oversubscribed", "stopped_peer", "request_reply"])]
+          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -192,6 +196,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + request_reply::STEPS
             + throughput::LENGTHS_BYTES.len() as u64
             + large::SIZES_BYTES.len() as u64
+            + loans::STEPS
             + 1
             + 1
             + 1
@@ -208,6 +213,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         _ if arguments.large => {
             large::measure(&mut pair, processors[1], effort, &mut report, &bar)?
         }
+        _ if arguments.loans => loans::measure(&mut pair, effort, &mut report, &bar)?,
         _ if arguments.request_reply => {
             request_reply::measure(&mut pair, effort, &mut report, &bar)?;
         }
@@ -228,6 +234,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             request_reply::measure(&mut pair, effort, &mut report, &bar)?;
             throughput::measure(&mut pair, effort, &mut report, &bar)?;
             large::measure(&mut pair, processors[1], effort, &mut report, &bar)?;
+            loans::measure(&mut pair, effort, &mut report, &bar)?;
             memory::measure(&mut pair, &mut report, &bar)?;
             waking::measure(processors[1], effort, &mut report, &bar)?;
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;

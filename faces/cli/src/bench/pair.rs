@@ -77,6 +77,12 @@ pub(crate) enum Order {
     LargeTake { placement: Placement, messages: u64 },
     /// Close it.
     LargeClose { placement: Placement },
+    /// Read that many loaned messages, with so many readers; answers when all have given back all.
+    ReadLoans {
+        address: String,
+        readers: usize,
+        messages: u64,
+    },
     /// Connect that many idle interfaces to that ticket.
     Idle { ticket: String, peers: usize },
 }

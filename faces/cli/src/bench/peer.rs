@@ -9,7 +9,7 @@ use super::pair::{Order, second};
 use super::raw::Ground;
 use super::raw_stream::Stream;
 use super::request_reply::Server;
-use super::{event_loop, latency, memory, strategies, throughput};
+use super::{event_loop, latency, loans, memory, strategies, throughput};
 use crate::actor::{answer, next_order};
 
 const WAIT: Wait = Wait::millis(5_000);
@@ -144,6 +144,11 @@ pub(crate) fn run() -> Result<()> {
                 strategies::compute(&manager, grain_ns, messages)?;
             }
             Order::Serve { ticket, case } => event_loop::serve(&manager, &ticket, case)?,
+            Order::ReadLoans {
+                address,
+                readers,
+                messages,
+            } => loans::read(&address, readers, messages)?,
             Order::Idle { ticket, peers } => {
                 memory::connect_idle(&mut idle, &ticket, peers)?;
                 answer(&())?;

@@ -30,6 +30,7 @@ pub(crate) struct Report {
     /// By size: what a link does after its first 4 MiB, over what it does later.
     pub(crate) settled: Vec<(usize, f64)>,
     pub(crate) rates: Vec<super::throughput::Figures>,
+    pub(crate) loans: Vec<super::loans::Figures>,
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
     pub(crate) strategies: Vec<super::strategies::Figures>,
@@ -145,6 +146,7 @@ impl Report {
             "repeated_batches": repeated,
             "message_rates": super::throughput::rates_json(&self.rates),
             "messages_over_raw_cells": super::throughput::over_raw_json(&self.rates),
+            "loan_ns": super::loans::loan_json(&self.loans),
             "idle_peer_bytes": self.idle_peer_bytes,
             "wake_ns": self.waking.as_ref().map(|waking| waking.ours_ns),
             "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
@@ -192,6 +194,9 @@ impl Report {
         }
         if !self.large.is_empty() {
             self.print_large();
+        }
+        if !self.loans.is_empty() {
+            super::loans::print(&self.loans);
         }
         if self.idle_peer_bytes > 0 {
             println!("memory per idle peer: {} KiB", self.idle_peer_bytes / 1024);

@@ -1,0 +1,200 @@
+//! What is held, and by whom: the chunks of the pool, and the messages that are with a reader.
+
+use hamlyn_ring::area::Area;
+use hamlyn_ring::pool::{Chunk, Pool};
+
+use super::wire::{board_offset, given_back};
+
+/// The pool, and how many hold each chunk that was published.
+pub(super) struct Held {
+    pub(super) pool: Pool,
+    /// By the number of the chunk.
+    chunks: Box<[(Option<Chunk>, u32)]>,
+}
+
+impl Held {
+    pub(super) fn new(pool: Pool) -> Self {
+        let chunks = (0..pool.state().count()).map(|_| (None, 0)).collect();
+        Self { pool, chunks }
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, len: usize) -> Option<Chunk> {
+        self.pool.chunks().take(len)
+    }
+
+    #[inline]
+    pub(super) fn give_back(&mut self, chunk: Chunk) {
+        self.pool.chunks().give_back(chunk);
+    }
+
+    pub(super) fn free(&self) -> usize {
+        self.pool.state().free()
+    }
+
+    /// Holds a chunk once. Its number.
+    #[inline]
+    pub(super) fn hold(&mut self, chunk: Chunk) -> u32 {
+        let index = chunk.index();
+        self.chunks[index as usize] = (Some(chunk), 1);
+        index
+    }
+
+    /// Holds it once more.
+    #[inline]
+    pub(super) fn hold_again(&mut self, index: u32) {
+        self.chunks[index as usize].1 += 1;
+    }
+
+    /// Holds it once less; the last time it is free.
+    #[inline]
+    pub(super) fn release(&mut self, index: u32) {
+        let (chunk, holders) = &mut self.chunks[index as usize];
+        *holders -= 1;
+        if *holders == 0
+            && let Some(chunk) = chunk.take()
+        {
+            self.pool.chunks().give_back(chunk);
+        }
+    }
+
+    #[inline]
+    pub(super) fn chunk(&self, index: u32) -> &Chunk {
+        let chunk = self.chunks[index as usize].0.as_ref();
+        chunk.unwrap_or_else(|| unreachable!("what is held is there"))
+    }
+}
+
+/// What became of the message at a position.
+#[derive(Clone, Copy)]
+pub(super) enum Sent {
+    GivenBack,
+    /// It is with the reader, in this chunk;
+    InPlace(u32),
+    /// or as a copy.
+    Copied,
+}
+
+/// Messages that a reader was sent, by position modulo the depth: which are with it.
+pub(super) struct Window {
+    pub(super) sent: Box<[Sent]>,
+    /// The next position, and the oldest that was not given back.
+    pub(super) head: u64,
+    tail: u64,
+}
+
+impl Window {
+    pub(super) fn new(depth: u16) -> Self {
+        Self {
+            sent: vec![Sent::GivenBack; usize::from(depth)].into(),
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.head - self.tail == self.sent.len() as u64
+    }
+
+    #[inline]
+    fn at(&mut self, position: u64) -> &mut Sent {
+        let depth = self.sent.len() as u64;
+        &mut self.sent[(position % depth) as usize]
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, sent: Sent) {
+        *self.at(self.head) = sent;
+        self.head += 1;
+    }
+
+    /// Takes in what was given back, according to the reader's board.
+    pub(super) fn collect(&mut self, board: &Area, held: &mut Held) {
+        let depth = self.sent.len() as u16;
+        for position in self.tail..self.head {
+            let said = board.load_u64(board_offset(position, depth));
+            let sent = self.at(position);
+            if said == Ok(given_back(position))
+                && let Sent::InPlace(chunk) = std::mem::replace(sent, Sent::GivenBack)
+            {
+                held.release(chunk);
+            }
+            if matches!(sent, Sent::GivenBack) && position == self.tail {
+                self.tail += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DEPTH: u16 = 3;
+    const CHUNKS: u32 = 5;
+    const READERS: usize = 2;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Against a map of who holds what: whatever readers write on their boards, a chunk is free when nobody holds it, and not
+        /// before; a reader frees only what is with it.
+        #[test]
+        fn chunks_are_free_when_nobody_holds_them(
+            steps in prop::collection::vec((0u8..4, 0..READERS, 0u64..30, 0u64..40), 1..200)
+        ) {
+            let mut held = Held::new(Pool::new(64, CHUNKS).unwrap());
+            let boards: Vec<Area> = (0..READERS)
+                .map(|_| Area::new(super::super::wire::board_bytes(DEPTH)).unwrap())
+                .collect();
+            let mut windows: Vec<Window> = (0..READERS).map(|_| Window::new(DEPTH)).collect();
+            // Positions that are with each reader, and their chunks.
+            let mut with: Vec<HashMap<u64, u32>> = vec![HashMap::new(); READERS];
+            let mut next = [0; READERS];
+            for (step, reader, position, word) in steps {
+                if step == 0 {
+                    if let Some(chunk) = held.take(1) {
+                        let index = held.hold(chunk);
+                        for at in 0..READERS {
+                            let oldest = with[at].keys().min().copied().unwrap_or(next[at]);
+                            prop_assert_eq!(windows[at].is_full(), next[at] - oldest == u64::from(DEPTH));
+                            if !windows[at].is_full() {
+                                held.hold_again(index);
+                                windows[at].push(Sent::InPlace(index));
+                                with[at].insert(next[at], index);
+                                next[at] += 1;
+                            }
+                        }
+                        held.release(index);
+                    }
+                } else {
+                    // Honest if it names a position that it has; anything else is a lie.
+                    let said = if step == 1 { given_back(position) } else { word };
+                    boards[reader].store_u64(board_offset(position, DEPTH), said).unwrap();
+                    windows[reader].collect(&boards[reader], &mut held);
+                    with[reader].retain(|&position, _| {
+                        let said = boards[reader].load_u64(board_offset(position, DEPTH));
+                        said != Ok(given_back(position))
+                    });
+                }
+                // Boards keep what was written: what is sent later may be given back already.
+                for at in 0..READERS {
+                    windows[at].collect(&boards[at], &mut held);
+                    with[at].retain(|&position, _| {
+                        let said = boards[at].load_u64(board_offset(position, DEPTH));
+                        said != Ok(given_back(position))
+                    });
+                }
+                let mut out: Vec<u32> = with.iter().flat_map(HashMap::values).copied().collect();
+                out.sort_unstable();
+                out.dedup();
+                prop_assert_eq!(held.free() + out.len(), CHUNKS as usize);
+            }
+        }
+    }
+}
