@@ -147,14 +147,21 @@ impl<H: Host> Publisher<H> {
     }
 
     /// Waits until every reader has room for a message; false if the time was over. The room stays until the next message is
-    /// published. With [`SlowReaders::Block`] all that was published is handed over then, copies too: to be called before a
-    /// publisher that has readers with copies is dropped.
+    /// published.
     pub fn await_room(&mut self, wait: Wait) -> Result<bool, HostError> {
         if self.readers.full().is_none() {
             return Ok(true);
         }
         let has_room = |publisher: &mut Self| publisher.readers.full().is_none().then_some(());
         Ok(self.wait_for(wait, has_room)?.is_some())
+    }
+
+    /// Waits until all that was published is handed over: every reader has the pool, and every copy is sent; false if the time was
+    /// over. To be called before a publisher is dropped whose last messages matter: what a reader has not got by then, it
+    /// loses. A reader fetches the pool in its first receive.
+    pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
+        let is_flushed = |publisher: &mut Self| publisher.readers.is_flushed().then_some(());
+        Ok(self.wait_for(wait, is_flushed)?.is_some())
     }
 
     /// Waits until `is_there` finds something, or the time is over. What was given back is taken in at once, all else before the

@@ -11,8 +11,8 @@ use hamlyn_ring::area::Area;
 use super::publisher::Published;
 use super::window::{Held, Sent, Window};
 use super::wire::{
-    DOOR_BYTES, END, FAREWELL, GREETING_BYTES, GREETING_OFFSET, Greeting, Lane, POOL, POOL_OFFSET,
-    board_bytes, entry_offset, pair, place,
+    DOOR_BYTES, END, FAREWELL, FETCHED, GREETING_BYTES, GREETING_OFFSET, Greeting, Lane, POOL,
+    POOL_OFFSET, board_bytes, entry_offset, pair, place,
 };
 use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
@@ -67,6 +67,8 @@ struct Reader<H: Host> {
     window: Window,
     /// What it gets when it has room: a chunk, and the number of its message.
     latest: Option<(u32, u64)>,
+    /// It has the pool, if it needs it.
+    is_fetched: bool,
     /// A copy is not handed over in full.
     is_unflushed: bool,
     lost: u64,
@@ -171,6 +173,14 @@ impl<H: Host> Readers<H> {
             reader.window.is_full() || blocks && is_behind
         });
         full.map(|reader| reader.to)
+    }
+
+    /// Whether all that was published is handed over to all readers, whatever becomes of the publisher.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.readers.iter().all(|reader| {
+            let is_behind = reader.latest.is_some() || reader.is_unflushed;
+            !is_behind && (reader.is_fetched || reader.window.head == 0)
+        })
     }
 
     /// Opens lanes until enough are offered, as far as there may be more readers.
@@ -338,6 +348,7 @@ impl<H: Host> Readers<H> {
         };
         self.copied += usize::from(matches!(route, Route::Copies(_)));
         self.readers.push(Reader {
+            is_fetched: matches!(route, Route::Copies(_)),
             door,
             from,
             to,
@@ -574,13 +585,22 @@ impl<H: Host> Reader<H> {
 
     /// Takes in what it gave back, and whether it says good-bye.
     fn collect(&mut self, held: &mut Held) {
-        let told = self.door.queue.reader.pop();
-        if told != Ok(None) {
-            // Good-bye; and whatever else it says, it has had its place.
-            self.is_over = true;
-            let is_farewell =
-                |told: &Option<Notification>| told.is_some_and(|it| it.word == FAREWELL);
-            self.is_bad = !told.as_ref().is_ok_and(is_farewell);
+        loop {
+            match self.door.queue.reader.pop() {
+                Ok(None) => break,
+                Ok(Some(told)) if told.word == FETCHED && !self.is_fetched => {
+                    self.is_fetched = true;
+                }
+                // Good-bye; and whatever else it says, it has had its place.
+                told => {
+                    let is_farewell = |told: &Option<Notification>| {
+                        told.is_some_and(|told| told.word == FAREWELL)
+                    };
+                    self.is_bad = !told.as_ref().is_ok_and(is_farewell);
+                    self.is_over = true;
+                    break;
+                }
+            }
         }
         self.window.collect(&self.door.board, held);
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_engine::notification::Notification;
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
@@ -11,8 +12,9 @@ use hamlyn_ring::pool::{Chunks, SharedPool, file_bytes};
 
 use super::sample::Sample;
 use super::wire::{
-    END, FAREWELL, GREETING_BYTES, GREETING_FOR_COPIES, GREETING_FOR_VIEWS, GREETING_OFFSET, Lane,
-    POOL, POOL_OFFSET, board_offset, entry_offset, given_back, list_bytes, pair,
+    END, FAREWELL, FETCHED, GREETING_BYTES, GREETING_FOR_COPIES, GREETING_FOR_VIEWS,
+    GREETING_OFFSET, Lane, POOL, POOL_OFFSET, board_offset, entry_offset, given_back, list_bytes,
+    pair,
 };
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
@@ -56,6 +58,10 @@ pub(super) struct List {
     queue: Queue,
     /// There when the publisher has shown it.
     pub(super) pool: Option<SharedPool>,
+    /// The publisher is to be told that it was fetched.
+    owes_word: bool,
+    /// The publisher ended before it could be fetched: what was announced is lost.
+    is_missed: bool,
     /// The position of the next message.
     next: u64,
 }
@@ -177,7 +183,8 @@ impl<H: Host> Subscriber<H> {
     }
 
     /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher has ended and
-    /// [`ReceiveError::PeerLost`] when it is gone, after all that it had announced. Does not allocate, but for the first message,
+    /// [`ReceiveError::PeerLost`] when it is gone, after all that it had announced; what it had announced is lost if it was gone
+    /// before the first receive ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first message,
     /// and for copies. Blocks for as long as `wait` says; the first call that finds the publisher's answer fetches its pool, which
     /// takes 2 seconds more if the publisher's process does not hand it over.
     #[inline]
@@ -190,7 +197,7 @@ impl<H: Host> Subscriber<H> {
             Route::Views(list) => {
                 let mut manager = self.manager.enter();
                 match manager.interface_mut().take_at_hand(&list.queue) {
-                    Some(told) if told.word == list.next && !is_latest => {
+                    Some(told) if told.word == list.next && !is_latest && list.pool.is_some() => {
                         list.message(&told).map(Some)
                     }
                     told => {
@@ -385,6 +392,8 @@ impl List {
             area,
             queue,
             pool: None,
+            owes_word: false,
+            is_missed: false,
             next: 0,
         })
     }
@@ -431,6 +440,11 @@ impl List {
         let mut newest: Option<Came> = None;
         let mut wait_state = WaitState::new(wait);
         loop {
+            if self.owes_word {
+                let message = Message::new(&[0; SHORT_BYTES]).word(FETCHED);
+                let said = manager.send_msg(&self.publisher, &message, Wait::Poll);
+                self.owes_word = matches!(said, Err(SendError::WouldBlock { .. }));
+            }
             if told.is_none() {
                 told = manager.interface_mut().rcv(&mut self.queue)?;
             }
@@ -447,6 +461,7 @@ impl List {
                         }
                     }
                 }
+                Some(_) if self.is_missed => {}
                 Some(told) => {
                     let came = self.message(&told)?;
                     if let Some(older) = newest.replace(came) {
@@ -492,18 +507,23 @@ impl List {
         };
         let from = publisher.ticket().destination;
         let pool = manager.interface_mut().fetch_pool(from, number, POOL_WAIT);
-        let pool = pool.map_err(|error| {
-            tracing::debug!(%error, "a pool of loaned messages could not be fetched");
-            match manager.interface().is_drained(publisher.link()) {
-                true => manager.interface().lost(publisher).into(),
-                false => malformed("its pool could not be had, or is not sealed as it must be"),
+        let pool = match pool {
+            Ok(pool) => pool,
+            Err(hamlyn_host::ConnectError::Invalid { .. }) => {
+                return Err(malformed("its pool is not sealed as it must be"));
             }
-        })?;
+            Err(error) => {
+                tracing::debug!(%error, "a pool of loaned messages could not be fetched");
+                self.is_missed = true;
+                return Ok(());
+            }
+        };
         let expected = file_bytes(self.lane.message_bytes as usize, self.lane.chunks);
         if Some(pool.length_bytes()) != expected.map(|bytes| bytes as u64) {
             return Err(malformed("its pool has another size"));
         }
         self.pool = Some(pool);
+        self.owes_word = true;
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ const LANE_BYTES: usize = 2 * TICKET_BYTES + 12;
 pub(super) const GREETING_FOR_VIEWS: u64 = 1;
 pub(super) const GREETING_FOR_COPIES: u64 = 2;
 pub(super) const FAREWELL: u64 = 3;
+/// The reader has the pool.
+pub(super) const FETCHED: u64 = 4;
 /// Bytes of the longest greeting.
 pub(super) const GREETING_BYTES: usize = SEED_BYTES;
 const _: () = assert!(GREETING_BYTES >= TICKET_BYTES);

@@ -111,7 +111,7 @@ pub(crate) fn loaned_messages_of_all_sizes_reach_every_reader(world: &World) {
             }
             all_come_back(peer, &mut publisher);
             peer.until("room", |_, wait| {
-                publisher.await_room(wait).unwrap().then_some(())
+                publisher.flush(wait).unwrap().then_some(())
             });
             assert_eq!((publisher.lost(), publisher.misbehaved()), (0, 0));
         },
