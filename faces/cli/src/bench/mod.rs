@@ -137,7 +137,7 @@ impl Effort {
         } else {
             Self {
                 round_trips: 10_000,
-                batches: 51,
+                batches: 31,
                 messages: 20_000_000,
                 bytes_per_run: 128 << 20,
                 runs: 15,
